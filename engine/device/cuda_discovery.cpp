@@ -18,6 +18,7 @@
 
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/pci_bus_id.h"
 
 namespace spire::inline device {
 namespace {
@@ -89,7 +90,8 @@ CudaDeviceInfo describe(int ordinal, const cudaDeviceProp& properties) {
   info.uuid = uuid_text(properties.uuid);
   // "0000:3b:00.0": unlike the index, not changed by CUDA_VISIBLE_DEVICES.
   char bus_id[32] = {};
-  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, ordinal) == cudaSuccess) info.pci_bus_id = bus_id;
+  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, ordinal) == cudaSuccess)
+    info.pci_bus_id = normal_pci_bus_id(bus_id);
   info.compute_major = properties.major;
   info.compute_minor = properties.minor;
   info.total_bytes = properties.totalGlobalMem;

@@ -6,7 +6,6 @@
 #include <spire/error.h>
 
 #include "engine/device/gpu_requirements.h"
-#include "engine/device/pci_bus_id.h"
 
 namespace spire::inline device {
 
@@ -30,9 +29,8 @@ DeviceId parse_device(std::string_view text) {
 }
 
 void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
-  auto place = [](const CudaDeviceInfo& gpu) { return normal_pci_bus_id(gpu.pci_bus_id); };
   std::ranges::sort(gpus, {}, &CudaDeviceInfo::ordinal);
-  if (!cudas_own) std::ranges::stable_sort(gpus, {}, place);
+  if (!cudas_own) std::ranges::stable_sort(gpus, {}, &CudaDeviceInfo::pci_bus_id);
   for (size_t i = 0; i < gpus.size(); ++i) gpus[i].index = static_cast<int>(i);
 }
 

@@ -58,7 +58,7 @@ enum class ThrottleReason : uint8_t {  // why clocks are below their maximum
 std::string_view to_string(ThrottleReason reason);  // returns "power cap"
 
 // One reading. An empty value is one that the GPU or its driver does not offer; none is a zero that
-// stands for "unknown". A lost GPU has empty values only.
+// stands for "unknown". A lost GPU has only last_xid.
 struct GpuState {
   GpuCondition condition = GpuCondition::works;
   std::string problem;  // why it does not work, or the first value that failed
@@ -95,9 +95,9 @@ struct GpuProcess {  // a process that computes on a GPU
 // the slow ones. A failing GPU can hold any call for seconds: never call from a lane.
 class GpuMonitor {
  public:
-  static constexpr const char* library = "libnvidia-ml.so.1";
+  static constexpr const char* default_file = "libnvidia-ml.so.1";
 
-  // file: NVML's; "" is the one that the variable SPIRE_NVML names, else `library`.
+  // file: NVML's; "" is the one that the variable SPIRE_NVML names, else default_file.
   // root: the folder with proc, for names of processes; tests have one of their own.
   explicit GpuMonitor(const std::string& file = "", const std::filesystem::path& root = "/");
   ~GpuMonitor();

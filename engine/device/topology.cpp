@@ -1,7 +1,6 @@
 #include "engine/device/topology.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
@@ -18,6 +17,7 @@
 
 #include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
+#include "engine/device/pci_bus_id.h"
 
 namespace spire::inline device {
 namespace {
@@ -107,10 +107,8 @@ std::vector<int> read_core_list(const std::string& text) {
   return cores;
 }
 
-// CUDA writes the address in capitals; the names in sysfs are lower case.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root) {
-  std::string address = pci_bus_id, list;
-  for (char& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string address = normal_pci_bus_id(pci_bus_id), list;
   std::ifstream file(root / "sys/bus/pci/devices" / address / "local_cpulist");
   return !address.empty() && std::getline(file, list) ? read_core_list(list) : std::vector<int>{};
 }

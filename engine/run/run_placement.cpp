@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
-#include <spire/error.h>
-
-#include "engine/base/message_words.h"
 #include "engine/config/devices.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/train/idle_gpus.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/placement.h"
@@ -32,33 +30,6 @@ std::vector<RankHardware> gather_places(const RankGroup& ranks, const RankHardwa
     place.near_gpu = own.near_gpu;
   }
   return places;
-}
-
-// Leaves N idle GPUs among this process's, if `devices` is auto:N.
-void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, RankHardware& own) {
-  auto count = idle_count(expand_devices(config.devices)[0]);
-  if (!count || own.gpus.empty()) return;
-  bool stopped = false;
-  auto wait = [&](double seconds) {
-    stopped = stopped || !queue.wait(seconds);
-    return !stopped;
-  };
-  GpuMonitor monitor;
-  IdleGpus found = claim_idle_gpus(own.gpus, monitor, queue.claims,
-                                   {*count, config.timeouts.devices, wait, queue.say});
-  if (stopped) fail(Category::interrupted, "stopped while it waited for idle GPUs");
-  own.gpus = std::move(found.chosen);
-  auto idle = static_cast<int>(own.gpus.size());
-  if (idle == *count) return;
-  std::string problem =
-      fmt::format("{} of {} idle; busy: {}", idle, counted(*count, "GPU"),
-                  found.busy.empty() ? "none, there are no more"
-                                     : fmt::format("{}", fmt::join(found.busy, ", ")));
-  if (idle == 0) own.why_no_gpu = problem;
-  if (config.on_missing != RunConfig::OnMissing::fail) return;
-  fail(Category::device,
-       "devices: auto:{}: {}; set timeouts.devices to wait for them, or on_missing: fewer", *count,
-       problem);
 }
 
 // Other runs then choose other GPUs. A named GPU may be shared, but not silently.
@@ -103,7 +74,8 @@ std::string RankGroup::broadcast(const std::string& text) const {
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads, const GpuQueue& queue) {
   RankHardware own = local_hardware();
-  keep_idle_gpus(config, queue, own);
+  if (idle_count(expand_devices(config.devices)[0]))
+    keep_idle_gpus(config, queue, GpuMonitor(), own);
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
   // Ranks on one host divide its cores and GPUs among themselves.

@@ -3,15 +3,14 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <spire/world.h>
 
-#include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/thread_status.h"
+#include "engine/train/idle_gpus.h"
 #include "engine/train/placement.h"
 
 namespace spire::inline run {
@@ -44,13 +43,6 @@ struct RunPlacement {
   RankHardware own;                   // this process's cores and GPUs
   std::string cores;                  // the use of cores in words, for the start report
   std::vector<std::string> warnings;  // of this rank, about its GPUs
-};
-
-// How a process gets its GPUs.
-struct GpuQueue {
-  GpuClaims& claims;                               // keeps other runs off the chosen GPUs
-  std::function<bool(double seconds)> wait;        // returns false to give up
-  std::function<void(std::string_view line)> say;  // what the process waits for
 };
 
 // Chooses idle GPUs if `devices` is auto:N, places the towers on all ranks' devices, and claims

@@ -163,7 +163,7 @@ bool is_one_gpu(const Devices& devices) {
 std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<CudaDeviceInfo>& gpus) {
   std::string pci = is_pci_bus_id(word) ? normal_pci_bus_id(word) : "";
   auto has_name = [&](const CudaDeviceInfo& gpu) {
-    if (!pci.empty()) return normal_pci_bus_id(gpu.pci_bus_id) == pci;
+    if (!pci.empty()) return gpu.pci_bus_id == pci;
     return is_gpu_uuid(word) ? gpu.uuid.starts_with(word) : gpu.index == parse_device(word).index;
   };
   std::vector<DeviceId> found;

@@ -1,6 +1,8 @@
 #include "engine/train/idle_gpus.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/devices.h"
 
 namespace spire::inline training {
 namespace {
@@ -25,6 +28,10 @@ struct Candidate {
   int percent = 0;        // sum of the samples of utilisation
   std::string busy = {};  // why it is not idle
 };
+
+[[noreturn]] void give_up() {
+  fail(Category::interrupted, "stopped while it waited for idle GPUs");
+}
 
 std::string name_of(const Candidate& candidate) {
   return fmt::format("cuda:{} ({})", candidate.gpu->index, candidate.busy);
@@ -82,10 +89,9 @@ Candidate look_at(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
 }
 
 // Adds up the utilisation of all candidates that seem idle. Returns false to give up.
-bool watch(std::vector<Candidate>& candidates, const GpuMonitor& monitor,
-           const IdleGpuRequest& request) {
+bool watch(std::vector<Candidate>& candidates, const GpuMonitor& monitor, const GpuQueue& queue) {
   for (int sample = 0; sample < samples; ++sample) {
-    if (!request.wait(sample_seconds)) return false;
+    if (!queue.wait(sample_seconds)) return false;
     for (Candidate& candidate : candidates) {
       if (!candidate.busy.empty()) continue;
       candidate.percent += monitor.state(candidate.host->number).compute_percent.value_or(0);
@@ -113,17 +119,22 @@ void claim(std::vector<Candidate*>& idle, GpuClaims& claims, size_t count) {
   idle = std::move(claimed);
 }
 
-// One look at all GPUs. Returns those claimed, in the order of their numbers.
-IdleGpus try_once(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
-                  GpuClaims& claims, const IdleGpuRequest& request, bool& stopped) {
+struct IdleGpus {
+  std::vector<CudaDeviceInfo> chosen;  // claimed, by number
+  std::vector<std::string> busy;       // the others: "cuda:0 (process 4711 (python) computes)"
+};
+
+// Looks at all GPUs once and claims up to `count` idle ones.
+IdleGpus look(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
+              const GpuQueue& queue, int count) {
   std::vector<Candidate> candidates;
   for (const CudaDeviceInfo& gpu : gpus) candidates.push_back(look_at(gpu, monitor));
-  stopped = !watch(candidates, monitor, request);
+  if (!watch(candidates, monitor, queue)) give_up();
   std::vector<Candidate*> idle;
   for (Candidate& candidate : candidates)
     if (candidate.busy.empty()) idle.push_back(&candidate);
   std::ranges::stable_sort(idle, std::greater{}, &Candidate::free);
-  claim(idle, claims, stopped ? 0 : static_cast<size_t>(request.count));
+  claim(idle, queue.claims, static_cast<size_t>(count));
   std::ranges::sort(idle, {}, [](const Candidate* candidate) { return candidate->gpu->index; });
   IdleGpus found;
   for (const Candidate* candidate : idle) found.chosen.push_back(*candidate->gpu);
@@ -132,34 +143,53 @@ IdleGpus try_once(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& mon
   return found;
 }
 
-}  // namespace
+std::string list_of(const std::vector<std::string>& busy) {
+  return busy.empty() ? "there are no more" : fmt::format("busy: {}", fmt::join(busy, ", "));
+}
 
 // Two runs that each hold some of what both need would wait for each other, so a run that waits
 // holds nothing.
-IdleGpus claim_idle_gpus(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
-                         GpuClaims& claims, const IdleGpuRequest& request) {
-  if (!monitor.why_none().empty()) {
-    fail(Category::device, "devices: auto:{}: cannot see which GPUs are idle: {}", request.count,
-         monitor.why_none());
-  }
+IdleGpus wait_for_idle(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
+                       const GpuQueue& queue, int count, double patience) {
   double waited = 0, said = -line_seconds;
   for (;;) {
-    bool stopped = false;
-    IdleGpus found = try_once(gpus, monitor, claims, request, stopped);
+    IdleGpus found = look(gpus, monitor, queue, count);
     waited += samples * sample_seconds;
-    bool enough = static_cast<int>(found.chosen.size()) == request.count;
-    if (enough || stopped || waited + retry_seconds > request.patience) return found;
-    claims.release();
+    bool enough = std::ssize(found.chosen) == count;
+    if (enough || waited + retry_seconds > patience) return found;
+    queue.claims.release();
     if (waited - said >= line_seconds) {
       said = waited;
-      request.say(fmt::format(
-          "waits for {} (timeouts.devices: {:.0f} s, {:.0f} s so far); {} idle; busy: {}",
-          counted(request.count, "idle GPU"), request.patience, waited, found.chosen.size(),
-          fmt::join(found.busy, ", ")));
+      queue.say(fmt::format("waits for {} (timeouts.devices: {:.0f} s); {} idle, {}",
+                            counted(count, "idle GPU"), patience, found.chosen.size(),
+                            list_of(found.busy)));
     }
-    if (!request.wait(retry_seconds)) return {{}, found.busy};
+    if (!queue.wait(retry_seconds)) give_up();
     waited += retry_seconds;
   }
+}
+
+}  // namespace
+
+void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
+                    RankHardware& hardware) {
+  auto count = idle_count(expand_devices(config.devices)[0]);
+  if (!count || hardware.gpus.empty()) return;
+  if (!monitor.why_none().empty()) {
+    fail(Category::device, "devices: auto:{}: cannot see which GPUs are idle: {}", *count,
+         monitor.why_none());
+  }
+  IdleGpus found = wait_for_idle(hardware.gpus, monitor, queue, *count, config.timeouts.devices);
+  hardware.gpus = std::move(found.chosen);
+  auto idle = static_cast<int>(hardware.gpus.size());
+  if (idle == *count) return;
+  std::string problem =
+      fmt::format("{} of {} idle, {}", idle, counted(*count, "GPU"), list_of(found.busy));
+  if (idle == 0) hardware.why_no_gpu = problem;
+  if (config.on_missing != RunConfig::OnMissing::fail) return;
+  fail(Category::device,
+       "devices: auto:{}: {}; set timeouts.devices to wait for them, or on_missing: fewer", *count,
+       problem);
 }
 
 }  // namespace spire::inline training

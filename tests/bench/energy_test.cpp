@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/device/system_files.h"
+#include "tests/scripted_nvml/scripted_machine.h"
 
 namespace spire {
 namespace {
@@ -68,6 +69,16 @@ TEST(Energy, IsNoneIfACounterGoesAway) {
   EXPECT_FALSE(meter.joules());
 }
 
+// Two GPUs, whose counters grow by 1.5 J and 0.25 J with each reading, and one without a counter.
+nlohmann::json counting_gpus() {
+  nlohmann::json first = {{"pci", "00000000:01:00.0"}}, second = {{"pci", "00000000:02:00.0"}};
+  for (int reading = 0; reading < 10; ++reading) {
+    first["joules"].push_back(5 + 1.5 * reading);
+    second["joules"].push_back(0.007 + 0.25 * reading);
+  }
+  return {{"gpus", {first, second, {{"pci", "00000000:03:00.0"}}}}};
+}
+
 CudaDeviceInfo gpu_at(const std::string& pci_bus_id) {
   CudaDeviceInfo gpu;
   gpu.pci_bus_id = pci_bus_id;
@@ -75,11 +86,12 @@ CudaDeviceInfo gpu_at(const std::string& pci_bus_id) {
 }
 
 TEST(Energy, OfGpusAddsToThatOfPackages) {
+  ScriptedMachine machine(counting_gpus());
   SystemFiles files;
   add_zone(files, "intel-rapl:0", "package-0", 0);
   // The second GPU has two logical devices, and counts once.
   EnergyMeter meter({gpu_at("0000:01:00.0"), gpu_at("0000:02:00.0"), gpu_at("0000:02:00.0")},
-                    files.root(), COUNTING_NVML);
+                    files.root());
   EXPECT_EQ(meter.text(), "package-0 (RAPL); 2 GPUs (NVML)");
   meter.start();
   add_zone(files, "intel-rapl:0", "package-0", 1'000'000);
@@ -88,10 +100,11 @@ TEST(Energy, OfGpusAddsToThatOfPackages) {
 }
 
 TEST(Energy, OfSomeOfTheGpusIsNone) {
-  EXPECT_EQ(GpuEnergy({gpu_at("0000:01:00.0"), gpu_at("0000:03:00.0")}, COUNTING_NVML).count(), 0);
-  EXPECT_EQ(GpuEnergy({gpu_at("0000:ff:00.0")}, COUNTING_NVML).count(), 0);
+  ScriptedMachine machine(counting_gpus());
+  EXPECT_EQ(GpuEnergy({gpu_at("0000:01:00.0"), gpu_at("0000:03:00.0")}).count(), 0);
+  EXPECT_EQ(GpuEnergy({gpu_at("0000:ff:00.0")}).count(), 0);
   EXPECT_EQ(GpuEnergy({gpu_at("0000:01:00.0")}, no_library).count(), 0);
-  EXPECT_FALSE(GpuEnergy({}, COUNTING_NVML).joules());
+  EXPECT_FALSE(GpuEnergy({}).joules());
 }
 
 }  // namespace

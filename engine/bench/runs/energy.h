@@ -19,7 +19,7 @@ class EnergyMeter {
   // own. nvml: the library's file, as for GpuEnergy.
   explicit EnergyMeter(const std::vector<CudaDeviceInfo>& gpus = {},
                        const std::filesystem::path& root = "/",
-                       const std::string& nvml = GpuEnergy::library);
+                       const std::string& nvml = "");
 
   void start();
   // Returns the joules since start(), of all counters; none if there is no counter, or if one can
