@@ -17,6 +17,7 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/pci_bus_id.h"
 
@@ -154,6 +155,10 @@ CudaStatus discover_cuda() {
   }
   if (status.devices.empty()) status.why_none = why_none(error);
   cudaGetLastError();  // clears the thread's error, which later calls would else report
+  GpuMonitor monitor;
+  for (CudaDeviceInfo& gpu : status.devices) {
+    if (const HostGpu* host = monitor.find(gpu.pci_bus_id)) gpu.host_number = host->number;
+  }
   in_spire_order(status.devices,
                  std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
   remember_gpus(status.devices);

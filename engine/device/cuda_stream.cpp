@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
@@ -146,11 +148,13 @@ std::unique_ptr<Stream> make_cuda_stream(int index) {
   return std::make_unique<CudaStream>(index);
 }
 
-PeerPairs find_peers(int count) {
+PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus) {
   PeerPairs pairs;
-  for (int a = 0; a < count; ++a) {
-    for (int b = a + 1; b < count; ++b) {
-      if (can_access(a, b) && can_access(b, a)) pairs.emplace_back(a, b);
+  for (size_t a = 0; a < gpus.size(); ++a) {
+    for (size_t b = a + 1; b < gpus.size(); ++b) {
+      int first = gpus[a].index, second = gpus[b].index;
+      if (can_access(first, second) && can_access(second, first))
+        pairs.emplace_back(std::minmax(first, second));
     }
   }
   cudaGetLastError();  // clears the error of a query that failed: that pair has no access

@@ -50,16 +50,11 @@ void take_turn(RankHardware& hardware, Turn turn) {
                   hardware.host, counted(all, "GPU"), counted(turn.of, "process"), all);
 }
 
-// Adds what only the driver knows: nvidia-smi's numbers, and what CUDA_VISIBLE_DEVICES left out.
-void match_with_host(RankHardware& hardware) {
-  GpuMonitor monitor;
-  if (!monitor.why_none().empty()) return;
-  for (CudaDeviceInfo& gpu : hardware.gpus) {
-    if (const HostGpu* host = monitor.find(gpu.pci_bus_id)) gpu.host_number = host->number;
-  }
+// Says which entry of CUDA_VISIBLE_DEVICES CUDA ignores, if any.
+void check_visible_gpus(RankHardware& hardware) {
   const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!list) return;
-  std::string warning = visible_gpus(std::string(list), monitor.gpus()).warning;
+  std::string warning = visible_gpus(std::string(list), GpuMonitor().gpus()).warning;
   if (!warning.empty()) hardware.warnings.push_back(std::move(warning));
 }
 
@@ -83,10 +78,10 @@ RankHardware local_hardware() {
   Topology topology = discover_topology();
   CudaStatus cuda = discover_cuda();
   RankHardware hardware{host_name(), topology.cores, cuda.devices, cuda.why_none};
-  if (cuda.built) match_with_host(hardware);
+  if (cuda.built) check_visible_gpus(hardware);
   for (const CudaDeviceInfo& gpu : cuda.devices)
     hardware.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
-  hardware.peers = find_peers(static_cast<int>(cuda.devices.size()));
+  hardware.peers = find_peers(cuda.devices);
   hardware.machine_cores = topology.online;
   hardware.limits = topology.limits;
   return share_out({hardware})[0];
