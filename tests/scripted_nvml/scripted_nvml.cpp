@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "tests/scripted_nvml/machine.h"
+#include "tests/scripted_nvml/scripted_gpus.h"
 
 namespace spire::nvml {
 namespace {
@@ -13,13 +13,13 @@ namespace {
 // machine. act(machine, slot) returns the function's result.
 template <typename Act>
 nvmlReturn_t answer(const char* function, const nvmlDevice_t* device, Act act) {
-  Machine& machine = Machine::the();
+  ScriptedGpus& machine = ScriptedGpus::the();
   std::lock_guard lock(machine.mutex());
   try {
     machine.reload();
     if (!machine.started() && std::strcmp(function, "nvmlInit_v2") != 0)
       return NVML_ERROR_UNINITIALIZED;
-    const Slot* slot = device ? machine.slot(*device) : nullptr;
+    const GpuSlot* slot = device ? machine.slot(*device) : nullptr;
     if (device && !slot) return NVML_ERROR_INVALID_ARGUMENT;
     if (auto result = machine.scripted_result(function, slot)) return *result;
     return act(machine, slot);
@@ -39,7 +39,7 @@ nvmlReturn_t write_text(const json& value, char* text, unsigned length) {
 
 nvmlReturn_t text_of(const char* function, nvmlDevice_t device, const char* key, char* text,
                      unsigned length) {
-  return answer(function, &device, [&](Machine& machine, const Slot* slot) {
+  return answer(function, &device, [&](ScriptedGpus& machine, const GpuSlot* slot) {
     return write_text(machine.next(*slot, key), text, length);
   });
 }
@@ -48,7 +48,7 @@ nvmlReturn_t text_of(const char* function, nvmlDevice_t device, const char* key,
 template <typename Number>
 nvmlReturn_t number_of(const char* function, nvmlDevice_t device, const std::string& key,
                        Number* number, double scale = 1) {
-  return answer(function, &device, [&](Machine& machine, const Slot* slot) {
+  return answer(function, &device, [&](ScriptedGpus& machine, const GpuSlot* slot) {
     json value = machine.next(*slot, key);
     if (value.is_null()) return NVML_ERROR_NOT_SUPPORTED;
     *number = static_cast<Number>(std::llround(value.get<double>() * scale));
@@ -61,7 +61,7 @@ unsigned long long mib(const json& memory, const char* key) {
 }
 
 nvmlReturn_t memory_of(const char* function, nvmlDevice_t device, nvmlMemory_v2_t& memory) {
-  return answer(function, &device, [&](Machine& machine, const Slot* slot) {
+  return answer(function, &device, [&](ScriptedGpus& machine, const GpuSlot* slot) {
     json value = machine.next(*slot, "memory_mib");
     if (value.is_null()) return NVML_ERROR_NOT_SUPPORTED;
     memory.total = mib(value, "total");
@@ -78,7 +78,7 @@ std::string clock_key(const char* prefix, nvmlClockType_t type) {
 
 nvmlReturn_t processes_of(const char* function, nvmlDevice_t device, unsigned* count,
                           nvmlProcessInfo_v2_t* infos) {
-  return answer(function, &device, [&](Machine& machine, const Slot* slot) {
+  return answer(function, &device, [&](ScriptedGpus& machine, const GpuSlot* slot) {
     const json& gpu = machine.device(*slot);
     auto processes = gpu.value("processes", json::array());
     unsigned capacity = *count;
@@ -98,7 +98,7 @@ nvmlReturn_t processes_of(const char* function, nvmlDevice_t device, unsigned* c
 
 nvmlReturn_t wait_for(const char* function, nvmlDevice_t& device, unsigned long long& type,
                       unsigned long long& code) {
-  return answer(function, nullptr, [&](Machine& machine, const Slot*) {
+  return answer(function, nullptr, [&](ScriptedGpus& machine, const GpuSlot*) {
     auto xid = machine.next_xid();
     if (!xid) return NVML_ERROR_TIMEOUT;
     device = machine.handle(xid->first);
@@ -108,23 +108,22 @@ nvmlReturn_t wait_for(const char* function, nvmlDevice_t& device, unsigned long 
   });
 }
 
-nvmlReturn_t success(Machine&, const Slot*) {
+nvmlReturn_t success(ScriptedGpus&, const GpuSlot*) {
   return NVML_SUCCESS;
 }
 
 }  // namespace
 
-extern "C" {
-
+// Their linkage is that of their declarations: C.
 nvmlReturn_t nvmlInit_v2() {
-  return answer("nvmlInit_v2", nullptr, [](Machine& machine, const Slot*) {
+  return answer("nvmlInit_v2", nullptr, [](ScriptedGpus& machine, const GpuSlot*) {
     machine.start();
     return NVML_SUCCESS;
   });
 }
 
 nvmlReturn_t nvmlShutdown() {
-  Machine& machine = Machine::the();
+  ScriptedGpus& machine = ScriptedGpus::the();
   std::lock_guard lock(machine.mutex());
   if (!machine.started()) return NVML_ERROR_UNINITIALIZED;
   machine.stop();
@@ -145,13 +144,13 @@ const char* nvmlErrorString(nvmlReturn_t result) {
 }
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char* version, unsigned length) {
-  return answer("nvmlSystemGetDriverVersion", nullptr, [&](Machine& machine, const Slot*) {
-    return write_text(machine.script().at("driver"), version, length);
+  return answer("nvmlSystemGetDriverVersion", nullptr, [&](ScriptedGpus& machine, const GpuSlot*) {
+    return write_text(machine.script().value("driver", json()), version, length);
   });
 }
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned* count) {
-  return answer("nvmlDeviceGetCount_v2", nullptr, [&](Machine& machine, const Slot*) {
+  return answer("nvmlDeviceGetCount_v2", nullptr, [&](ScriptedGpus& machine, const GpuSlot*) {
     *count = machine.count();
     return NVML_SUCCESS;
   });
@@ -159,7 +158,7 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned* count) {
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t* device) {
   const char* name = "nvmlDeviceGetHandleByIndex_v2";
-  nvmlReturn_t result = answer(name, nullptr, [&](Machine& machine, const Slot*) {
+  nvmlReturn_t result = answer(name, nullptr, [&](ScriptedGpus& machine, const GpuSlot*) {
     if (index >= machine.count()) return NVML_ERROR_INVALID_ARGUMENT;
     *device = machine.handle(static_cast<int>(index));
     return NVML_SUCCESS;
@@ -184,7 +183,7 @@ nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned* minor) {
 }
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned* current, unsigned* pending) {
-  return answer("nvmlDeviceGetMigMode", &device, [&](Machine& machine, const Slot* slot) {
+  return answer("nvmlDeviceGetMigMode", &device, [&](ScriptedGpus& machine, const GpuSlot* slot) {
     if (!machine.gpu(*slot).contains("mig")) return NVML_ERROR_NOT_SUPPORTED;
     *current = *pending = machine.gpu(*slot)["mig"].is_array() ? NVML_DEVICE_MIG_ENABLE : 0;
     return NVML_SUCCESS;
@@ -192,7 +191,7 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned* current, unsign
 }
 
 nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned* count) {
-  return answer("nvmlDeviceGetMaxMigDeviceCount", &device, [&](Machine&, const Slot*) {
+  return answer("nvmlDeviceGetMaxMigDeviceCount", &device, [&](ScriptedGpus&, const GpuSlot*) {
     *count = 7;
     return NVML_SUCCESS;
   });
@@ -201,7 +200,7 @@ nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned* count
 nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
                                                  nvmlDevice_t* mig_device) {
   return answer("nvmlDeviceGetMigDeviceHandleByIndex", &device,
-                [&](Machine& machine, const Slot* slot) {
+                [&](ScriptedGpus& machine, const GpuSlot* slot) {
                   const json& devices = machine.gpu(*slot).at("mig");
                   if (index >= devices.size() || devices[index].is_null())
                     return NVML_ERROR_NOT_FOUND;
@@ -319,16 +318,17 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 }
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t* set) {
-  *set = reinterpret_cast<nvmlEventSet_t>(&Machine::the());
+  *set = reinterpret_cast<nvmlEventSet_t>(&ScriptedGpus::the());
   return answer("nvmlEventSetCreate", nullptr, success);
 }
 
 nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
                                       nvmlEventSet_t) {
-  return answer("nvmlDeviceRegisterEvents", &device, [&](Machine& machine, const Slot* slot) {
-    if (types & nvmlEventTypeXidCriticalError) machine.register_events(slot->gpu);
-    return NVML_SUCCESS;
-  });
+  return answer("nvmlDeviceRegisterEvents", &device,
+                [&](ScriptedGpus& machine, const GpuSlot* slot) {
+                  if (types & nvmlEventTypeXidCriticalError) machine.register_events(slot->gpu);
+                  return NVML_SUCCESS;
+                });
 }
 
 nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t, nvmlEventData_t* data, unsigned) {
@@ -342,7 +342,6 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t, nvmlEventData_t* data, unsigned
 
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t) {
   return answer("nvmlEventSetFree", nullptr, success);
-}
 }
 
 }  // namespace spire::nvml

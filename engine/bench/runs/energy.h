@@ -18,8 +18,7 @@ class EnergyMeter {
   // gpus: those whose energy counts. root: the folder that contains sys; tests have one of their
   // own. nvml: the library's file, as for GpuEnergy.
   explicit EnergyMeter(const std::vector<CudaDeviceInfo>& gpus = {},
-                       const std::filesystem::path& root = "/",
-                       const std::string& nvml = "");
+                       const std::filesystem::path& root = "/", const std::string& nvml = "");
 
   void start();
   // Returns the joules since start(), of all counters; none if there is no counter, or if one can

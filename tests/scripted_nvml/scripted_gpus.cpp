@@ -1,4 +1,4 @@
-#include "tests/scripted_nvml/machine.h"
+#include "tests/scripted_nvml/scripted_gpus.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -7,25 +7,25 @@
 
 namespace spire::nvml {
 
-Machine& Machine::the() {
-  static Machine machine;
+ScriptedGpus& ScriptedGpus::the() {
+  static ScriptedGpus machine;
   return machine;
 }
 
-Machine::Machine() {
+ScriptedGpus::ScriptedGpus() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     int index = static_cast<int>(i);
     slots_[i] = {.gpu = index / (max_mig + 1), .mig = index % (max_mig + 1) - 1};
   }
 }
 
-void Machine::stop() {
+void ScriptedGpus::stop() {
   if (--users_ > 0) return;
   registered_.clear();
   stamp_.clear();  // the next start begins with the first readings
 }
 
-void Machine::reload() {
+void ScriptedGpus::reload() {
   const char* file = std::getenv("SPIRE_SCRIPTED_NVML");
   struct stat status {};
   if (!file || ::stat(file, &status) != 0)
@@ -46,8 +46,8 @@ void Machine::reload() {
   }
 }
 
-std::optional<nvmlReturn_t> Machine::scripted_result(const std::string& function,
-                                                     const Slot* slot) const {
+std::optional<nvmlReturn_t> ScriptedGpus::scripted_result(const std::string& function,
+                                                          const GpuSlot* slot) const {
   const json& of = slot ? device(*slot) : script_;
   if (auto returns = of.find("returns"); returns != of.end() && returns->contains(function))
     return returns->at(function).get<nvmlReturn_t>();
@@ -55,11 +55,11 @@ std::optional<nvmlReturn_t> Machine::scripted_result(const std::string& function
   return std::nullopt;
 }
 
-const json& Machine::device(const Slot& slot) const {
+const json& ScriptedGpus::device(const GpuSlot& slot) const {
   return slot.mig < 0 ? gpu(slot) : gpu(slot).at("mig").at(static_cast<size_t>(slot.mig));
 }
 
-json Machine::next(const Slot& slot, const std::string& key) {
+json ScriptedGpus::next(const GpuSlot& slot, const std::string& key) {
   const json& of = device(slot);
   auto found = of.find(key);
   if (found == of.end()) return nullptr;
@@ -70,18 +70,18 @@ json Machine::next(const Slot& slot, const std::string& key) {
   return value;
 }
 
-nvmlDevice_t Machine::handle(int gpu, int mig) {
+nvmlDevice_t ScriptedGpus::handle(int gpu, int mig) {
   size_t index = static_cast<size_t>(gpu) * (max_mig + 1) + static_cast<size_t>(mig + 1);
   return reinterpret_cast<nvmlDevice_t>(&slots_.at(index));
 }
 
-const Slot* Machine::slot(nvmlDevice_t handle) const {
-  const auto* slot = reinterpret_cast<const Slot*>(handle);
+const GpuSlot* ScriptedGpus::slot(nvmlDevice_t handle) const {
+  const auto* slot = reinterpret_cast<const GpuSlot*>(handle);
   bool mine = slot >= slots_.data() && slot < slots_.data() + slots_.size();
   return mine && slot->gpu < static_cast<int>(count()) ? slot : nullptr;
 }
 
-std::optional<std::pair<int, unsigned>> Machine::next_xid() {
+std::optional<std::pair<int, unsigned>> ScriptedGpus::next_xid() {
   for (auto xid = xids_.begin(); xid != xids_.end(); ++xid) {
     if (!registered_.contains(xid->first)) continue;
     auto found = *xid;
