@@ -1,6 +1,7 @@
 #include "engine/config/devices.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -16,9 +17,8 @@ namespace {
 // An x behind a number counts the first devices of a kind; a number behind a colon names one.
 constexpr int max_devices = 1024;
 constexpr std::string_view forms =
-    "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
-    "names "
-    "([cuda:0, cuda:1])";
+    "write auto, auto:N (N idle GPUs), cpu, cuda, a number of devices (2xcpu, 4xcuda), a name "
+    "(cuda:1, a GPU's UUID or PCI bus id) or a list of names ([cuda:0, cuda:1], [0, 1])";
 
 // Parses a whole number up to max_devices; from_chars() accepts a minus, so that is ruled out.
 std::optional<int> small_number(std::string_view digits) {
@@ -44,8 +44,18 @@ std::optional<int> count_of(std::string_view text, std::string_view kind) {
   return count && *count > 0 ? count : std::nullopt;
 }
 
+bool is_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c); });
+}
+
 bool is_single(std::string_view text) {
-  return index_of(text, "cpu") || index_of(text, "cuda");
+  return index_of(text, "cpu") || names_gpu(text);
+}
+
+// In a list, a number is a GPU's.
+std::string name_in_list(const std::string& word) {
+  auto number = small_number(word);
+  return number ? fmt::format("cuda:{}", *number) : word;
 }
 
 std::vector<std::string> first_devices(std::string_view kind, int count) {
@@ -60,19 +70,25 @@ std::string meant_device(std::string word) {
     word.replace(gpu, 3, "cuda");
     return word == "cuda" || is_single(word) || count_of(word, "cuda") ? word : "";
   }
-  return nearest(word, {"auto", "cpu", "cuda"});
+  return nearest(word, {"auto", "all", "cpu", "cuda"});
 }
 
 // Expands a word that stands alone. The old form cpu:N, which counts, is read for compatibility:
 // cpu:0 and cpu:1 are one device.
 std::vector<std::string> expand_one(const std::string& word) {
   if (word == "auto" || word == "cuda") return {word};
+  if (word == "all") return {"cuda"};
+  if (auto count = idle_count(word); count && *count > 0) return {word};
   if (word == "cpu") return first_devices("cpu", 1);
   for (std::string_view kind : {"cpu", "cuda"}) {
     if (auto count = count_of(word, kind)) return first_devices(kind, *count);
   }
   if (auto count = index_of(word, "cpu")) return first_devices("cpu", std::max(1, *count));
   if (is_single(word)) return {word};
+  if (auto number = small_number(word)) {
+    fail(Category::config,
+         "'{0}' may be a number of GPUs or a GPU's number; write {0}xcuda or cuda:{0}", *number);
+  }
   fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), forms,
        did_you_mean(meant_device(word)));
 }
@@ -82,19 +98,49 @@ std::vector<std::string> expand_one(const std::string& word) {
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices) {
   if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", forms);
   if (devices.size() == 1) return expand_one(devices.front());
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (!is_single(devices[i])) {
+  std::vector<std::string> names;
+  for (const std::string& word : devices) {
+    std::string name = name_in_list(word);
+    if (!is_single(name)) {
       fail(Category::config,
            "'{}' cannot be in a list; a list names single devices, such as [cuda:0, cuda:1]",
-           excerpt(devices[i]));
+           excerpt(word));
     }
-    auto earlier = devices.begin() + static_cast<std::ptrdiff_t>(i);
     // A GPU may carry several devices of a run: that is how one GPU tries what several do.
-    if (std::find(devices.begin(), earlier, devices[i]) != earlier && index_of(devices[i], "cpu")) {
-      fail(Category::config, "{} is in the list twice; name each CPU device once", devices[i]);
-    }
+    if (index_of(name, "cpu") && std::ranges::find(names, name) != names.end())
+      fail(Category::config, "{} is in the list twice; name each CPU device once", name);
+    names.push_back(std::move(name));
   }
-  return devices;
+  return names;
+}
+
+std::optional<int> idle_count(std::string_view word) {
+  return index_of(word, "auto");
+}
+
+bool is_gpu_uuid(std::string_view word) {
+  if (!word.starts_with("GPU-") && !word.starts_with("MIG-")) return false;
+  std::string_view rest = word.substr(4);
+  // An older driver's MIG device is "MIG-GPU-<uuid>/<instance>/<compute instance>".
+  return !rest.empty() && std::ranges::all_of(rest, [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '/';
+  });
+}
+
+bool is_pci_bus_id(std::string_view word) {
+  size_t colons = static_cast<size_t>(std::ranges::count(word, ':'));
+  if (colons != 1 && colons != 2) return false;
+  if (colons == 2) {
+    std::string_view domain = word.substr(0, word.find(':'));
+    if (domain.size() < 4 || domain.size() > 8 || !is_hex(domain)) return false;
+    word.remove_prefix(domain.size() + 1);
+  }
+  return word.size() == 7 && word[2] == ':' && word[5] == '.' && is_hex(word.substr(0, 2)) &&
+         is_hex(word.substr(3, 2)) && word[6] >= '0' && word[6] <= '7';
+}
+
+bool names_gpu(std::string_view word) {
+  return index_of(word, "cuda") || is_gpu_uuid(word) || is_pci_bus_id(word);
 }
 
 std::string devices_note(const std::vector<std::string>& devices) {

@@ -113,6 +113,13 @@ std::vector<Field> record_fields() {
        .range = above(0),
        .unit = "seconds",
        .shapes_result = false},
+      {.path = "timeouts.devices",
+       .slot = [](C& c) -> Slot { return &c.timeouts.devices; },
+       .help = "devices: auto:N waits so long until N GPUs are idle; with several processes less "
+               "than timeouts.start",
+       .range = {.low = 0, .high = 1e9},
+       .unit = "seconds",
+       .shapes_result = false},
       // A thread that stays in one phase for longer ends the run with an error
       // (engine/process/watchdog).
       {.path = "timeouts.start",

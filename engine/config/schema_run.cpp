@@ -66,12 +66,17 @@ std::vector<Field> device_fields() {
   return {
       {.path = "devices",
        .slot = [](C& c) -> Slot { return &c.devices; },
-       .help = "auto, cpu, cuda (all GPUs), a number of them: 2xcpu, 4xcuda, or names: cuda:1, "
-               "[cuda:0, "
+       .help = "auto (GPUs if there are any), auto:N (N idle GPUs), cpu, cuda (all GPUs), a number "
+               "of them: 2xcpu, 4xcuda, or names: cuda:1, GPU-1b2c (UUID), 3b:00.0 (PCI), [cuda:0, "
                "cuda:2], [cpu:0, cpu:1]",
        .settle = [](C& c) { c.devices = expand_devices(c.devices); },
        .shapes_result = false,
        .note = [](const C& c) { return devices_note(c.devices); }},
+      {.path = "on_missing",
+       .slot = [](C& c) -> Slot { return &c.on_missing; },
+       .help = "without some of the named GPUs: fail; fewer: train on the others, the same bits in "
+               "more time; cpu: fewer, and the CPU if there is none",
+       .shapes_result = false},
       {.path = "pin",
        .slot = [](C& c) -> Slot { return &c.pin; },
        .help = "pin the computing CPU threads to cores of their own; auto: when the cores were "

@@ -3,6 +3,7 @@
 // one. No call here creates a context on a device.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -16,6 +17,7 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/pci_bus_id.h"
 
@@ -82,14 +84,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-CudaDeviceInfo describe(int index, const cudaDeviceProp& properties) {
+CudaDeviceInfo describe(int ordinal, const cudaDeviceProp& properties) {
   CudaDeviceInfo info;
-  info.index = index;
+  info.ordinal = ordinal;
   info.name = properties.name;
   info.uuid = uuid_text(properties.uuid);
   // "0000:3b:00.0": unlike the index, not changed by CUDA_VISIBLE_DEVICES.
   char bus_id[32] = {};
-  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index) == cudaSuccess)
+  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, ordinal) == cudaSuccess)
     info.pci_bus_id = normal_pci_bus_id(bus_id);
   info.compute_major = properties.major;
   info.compute_minor = properties.minor;
@@ -153,6 +155,12 @@ CudaStatus discover_cuda() {
   }
   if (status.devices.empty()) status.why_none = why_none(error);
   cudaGetLastError();  // clears the thread's error, which later calls would else report
+  GpuMonitor monitor;
+  for (CudaDeviceInfo& gpu : status.devices) {
+    if (const HostGpu* host = monitor.find(gpu.pci_bus_id)) gpu.host_number = host->number;
+  }
+  in_spire_order(status.devices,
+                 std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
   remember_gpus(status.devices);
   return status;
 }

@@ -15,13 +15,15 @@ std::string_view file_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-struct GpuNames {
+// Each process sees the same GPUs as long as it lives.
+struct KnownGpus {
   std::mutex mutex;
-  std::map<int, std::string> names;
+  std::map<int, std::string> names;  // by ordinal
+  std::map<int, int> ordinals;       // by index
 };
-GpuNames& gpu_names() {
-  static auto* names = new GpuNames;  // never freed: threads may fail while the process ends
-  return *names;
+KnownGpus& known_gpus() {
+  static auto* known = new KnownGpus;  // never freed: threads may fail while the process ends
+  return *known;
 }
 
 std::optional<int> current_device() {
@@ -31,10 +33,10 @@ std::optional<int> current_device() {
 
 std::string full_name(std::optional<int> device) {
   if (!device) return "a GPU";
-  GpuNames& known = gpu_names();
+  KnownGpus& known = known_gpus();
   std::lock_guard lock(known.mutex);
   auto found = known.names.find(*device);
-  return found == known.names.end() ? fmt::format("cuda:{}", *device) : found->second;
+  return found == known.names.end() ? fmt::format("the GPU that CUDA numbers {}", *device) : found->second;
 }
 
 // cudaErrorContained, by number, as older CUDA headers do not have it: an error of hardware or a
@@ -44,9 +46,20 @@ constexpr auto error_contained = static_cast<cudaError_t>(226);
 }  // namespace
 
 void remember_gpus(std::span<const CudaDeviceInfo> gpus) {
-  GpuNames& known = gpu_names();
+  KnownGpus& known = known_gpus();
   std::lock_guard lock(known.mutex);
-  for (const CudaDeviceInfo& gpu : gpus) known.names[gpu.index] = describe(gpu);
+  for (const CudaDeviceInfo& gpu : gpus) {
+    known.names[gpu.ordinal] = describe(gpu);
+    known.ordinals[gpu.index] = gpu.ordinal;
+  }
+}
+
+// A number that was never listed is handed on, and CUDA refuses it.
+int cuda_ordinal(int index) {
+  KnownGpus& known = known_gpus();
+  std::lock_guard lock(known.mutex);
+  auto found = known.ordinals.find(index);
+  return found == known.ordinals.end() ? index : found->second;
 }
 
 // The codes of failed hardware (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError),

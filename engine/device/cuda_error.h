@@ -17,8 +17,10 @@ void check_cuda(cudaError_t code, const char* call,
 // Throws as check_cuda if a library's call failed because of the device. Waits for nothing.
 void check_device(const char* call, std::source_location where = std::source_location::current());
 
-// Stores the GPUs' names for messages, since CUDA cannot name a lost GPU.
+// Stores the GPUs' names for messages, since CUDA cannot name a lost GPU, and their ordinals.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
+// Returns CUDA's number of cuda:<index>. REQUIRES: discover_cuda() has listed it.
+int cuda_ordinal(int index);
 
 bool is_lost(cudaError_t code);  // a GPU failed or is gone; a restarted run goes on without it
 
@@ -29,7 +31,7 @@ class CurrentCudaDevice {
  public:
   explicit CurrentCudaDevice(int index) {
     check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
-    check_cuda(cudaSetDevice(index), "cudaSetDevice");
+    check_cuda(cudaSetDevice(cuda_ordinal(index)), "cudaSetDevice");
   }
   ~CurrentCudaDevice() { cudaSetDevice(before_); }
   CurrentCudaDevice(const CurrentCudaDevice&) = delete;

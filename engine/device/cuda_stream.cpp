@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
@@ -120,7 +122,7 @@ class CudaStream : public Stream {
 
 bool can_access(int from, int to) {
   int can = 0;
-  return cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can;
+  return cudaDeviceCanAccessPeer(&can, cuda_ordinal(from), cuda_ordinal(to)) == cudaSuccess && can;
 }
 
 // Enables access in one direction. Another run of this process may have done so already.
@@ -132,7 +134,7 @@ void enable_access(DeviceId from, DeviceId to) {
          to_string(from), to_string(to));
   }
   CurrentCudaDevice current(from.index);
-  cudaError_t code = cudaDeviceEnablePeerAccess(to.index, 0);
+  cudaError_t code = cudaDeviceEnablePeerAccess(cuda_ordinal(to.index), 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled) {
     cudaGetLastError();
   } else {
@@ -146,11 +148,13 @@ std::unique_ptr<Stream> make_cuda_stream(int index) {
   return std::make_unique<CudaStream>(index);
 }
 
-PeerPairs find_peers(int count) {
+PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus) {
   PeerPairs pairs;
-  for (int a = 0; a < count; ++a) {
-    for (int b = a + 1; b < count; ++b) {
-      if (can_access(a, b) && can_access(b, a)) pairs.emplace_back(a, b);
+  for (size_t a = 0; a < gpus.size(); ++a) {
+    for (size_t b = a + 1; b < gpus.size(); ++b) {
+      int first = gpus[a].index, second = gpus[b].index;
+      if (can_access(first, second) && can_access(second, first))
+        pairs.emplace_back(std::minmax(first, second));
     }
   }
   cudaGetLastError();  // clears the error of a query that failed: that pair has no access
@@ -158,7 +162,7 @@ PeerPairs find_peers(int count) {
 }
 
 void make_cuda_current(int index) {
-  check_cuda(cudaSetDevice(index), "cudaSetDevice");
+  check_cuda(cudaSetDevice(cuda_ordinal(index)), "cudaSetDevice");
 }
 
 void connect_cuda_devices(std::span<const DeviceId> devices) {

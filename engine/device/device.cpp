@@ -28,6 +28,15 @@ DeviceId parse_device(std::string_view text) {
   return device;
 }
 
+void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
+  auto known = [](const CudaDeviceInfo& gpu) { return gpu.host_number >= 0; };
+  bool as_host = !cudas_own && std::ranges::all_of(gpus, known);
+  std::ranges::sort(gpus, {}, &CudaDeviceInfo::ordinal);
+  if (!cudas_own) std::ranges::stable_sort(gpus, {}, &CudaDeviceInfo::pci_bus_id);
+  for (size_t i = 0; i < gpus.size(); ++i)
+    gpus[i].index = as_host ? gpus[i].host_number : static_cast<int>(i);
+}
+
 std::string describe(const CudaDeviceInfo& gpu) {
   return fmt::format("cuda:{} ({}{}{}{}{})", gpu.index, gpu.name, gpu.uuid.empty() ? "" : ", ",
                      gpu.uuid, gpu.pci_bus_id.empty() ? "" : ", PCI ", gpu.pci_bus_id);

@@ -24,7 +24,9 @@ std::string to_string(DeviceId device);        // returns "cpu:0"
 DeviceId parse_device(std::string_view text);  // throws Error(config)
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
-  int index = 0;
+  int index = 0;         // the N of cuda:N, see in_spire_order()
+  int ordinal = 0;       // CUDA's number of it in this process
+  int host_number = -1;  // nvidia-smi's number of it; -1: unknown
   std::string name;
   std::string uuid;
   std::string pci_bus_id;
@@ -40,11 +42,17 @@ struct CudaStatus {      // what CUDA offers in this build, on this machine
   std::string why_none;  // the reason why there is no device; empty if there is one
   std::vector<CudaDeviceInfo> devices;
 };
+// Sets the indices of the GPUs that CUDA lists, and sorts by them. Without CUDA_VISIBLE_DEVICES and
+// CUDA_DEVICE_ORDER in the environment they are nvidia-smi's numbers, or, where these are unknown,
+// the places in the order of PCI bus ids; CUDA's own order would begin with the fastest GPU. With
+// either variable they are CUDA's ordinals.
+void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
+
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
 // Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe).
 using PeerPairs = std::vector<std::pair<int, int>>;
-PeerPairs find_peers(int count);  // searches GPUs 0 to count - 1; never throws
+PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus);  // never throws
 
 // Throws Error(device) for fp16 on a CPU, and for bf16 on a GPU of compute capability below 8.0.
 void expect_precision(DeviceId device, DType dtype);

@@ -1,5 +1,12 @@
 #include "engine/run/run_placement.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/config/devices.h"
+#include "engine/device/gpu_monitor.h"
+#include "engine/train/idle_gpus.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/placement.h"
 
@@ -25,6 +32,23 @@ std::vector<RankHardware> gather_places(const RankGroup& ranks, const RankHardwa
   return places;
 }
 
+// Other runs then choose other GPUs. A named GPU may be shared, but not silently.
+void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& claims,
+                std::vector<std::string>& warnings) {
+  for (const CudaDeviceInfo& gpu : own.gpus) {
+    DeviceId id{DeviceKind::cuda, gpu.index};
+    bool used = std::ranges::any_of(placement.lanes,
+                                    [&](const LaneSpec& lane) { return lane.device == id; });
+    if (!used || gpu.uuid.empty()) continue;
+    if (auto holder = claims.claim(gpu.uuid)) {
+      warnings.push_back(fmt::format(
+          "{} is also used by {}; both get slower, and share its memory; devices: auto:N chooses "
+          "idle GPUs",
+          to_string(id), to_string(*holder)));
+    }
+  }
+}
+
 }  // namespace
 
 std::string RankGroup::host_of(int rank) const {
@@ -48,15 +72,20 @@ std::string RankGroup::broadcast(const std::string& text) const {
 }
 
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
-                       std::optional<int> kept_threads) {
-  std::vector<RankHardware> places = {local_hardware()};
-  if (ranks.group()) places = gather_places(ranks, places[0]);
+                       std::optional<int> kept_threads, const GpuQueue& queue) {
+  RankHardware own = local_hardware();
+  if (idle_count(expand_devices(config.devices)[0]))
+    keep_idle_gpus(config, queue, GpuMonitor(), own);
+  std::vector<RankHardware> places = {own};
+  if (ranks.group()) places = gather_places(ranks, own);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
   placed.placement = place_towers(config, places, ranks.rank(), kept_threads);
   placed.own = places[static_cast<size_t>(ranks.rank())];
   placed.cores = describe_use(placed.placement, placed.own);
+  placed.warnings = std::move(own.warnings);
+  claim_gpus(placed.placement, placed.own, queue.claims, placed.warnings);
   // Nothing runs silently in another precision.
   for (const LaneSpec& lane : placed.placement.lanes)
     expect_precision(lane.device, compute_dtype(config));

@@ -10,6 +10,7 @@
 #include "engine/device/topology.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/thread_status.h"
+#include "engine/train/idle_gpus.h"
 #include "engine/train/placement.h"
 
 namespace spire::inline run {
@@ -39,14 +40,17 @@ class RankGroup {
 
 struct RunPlacement {
   Placement placement;
-  RankHardware own;   // this process's cores and GPUs
-  std::string cores;  // the use of cores in words, for the start report
+  RankHardware own;                   // this process's cores and GPUs
+  std::string cores;                  // the use of cores in words, for the start report
+  std::vector<std::string> warnings;  // of this rank, about its GPUs
 };
 
-// Places the towers on all ranks' devices; collective. kept_threads: tower_threads of a resumed
-// checkpoint. Throws as place_towers() does, and Error(device) if a device lacks the precision.
+// Chooses idle GPUs if `devices` is auto:N, places the towers on all ranks' devices, and claims
+// this rank's GPUs; collective. kept_threads: tower_threads of a resumed checkpoint. Throws as
+// place_towers() does, Error(device) if a device lacks the precision or too few GPUs are idle, and
+// Error(interrupted) if the wait for them was given up.
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
-                       std::optional<int> kept_threads);
+                       std::optional<int> kept_threads, const GpuQueue& queue);
 
 // Pins the lanes to their cores if `pin` asks for it; collective. `locks` keeps the cores locked
 // until it is destroyed. Appends the decision to `cores`, a text about the use of cores.

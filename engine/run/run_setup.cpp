@@ -1,5 +1,8 @@
 #include "engine/run/run_setup.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "engine/config/check.h"
@@ -56,6 +59,16 @@ SnapshotChoice snapshot_choice(const RunConfig& config, const Placement& placeme
                                                           : SnapshotChoice::fitting;
 }
 
+// Sleeps so many seconds. Returns false as soon as *stop is true.
+bool wait_unless(const std::atomic<bool>* stop, double seconds) {
+  constexpr double slice = 0.1;
+  for (double left = seconds; left > 0; left -= slice) {
+    if (stop && *stop) return false;
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, slice)));
+  }
+  return !stop || !*stop;
+}
+
 }  // namespace
 
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
@@ -70,7 +83,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   resumed_here = found.in_output;
   if (resumed) keep_settings(*resumed, options, config);
 
-  place();
+  place(options, observer);
   warn_of_cuda_versions(placement, observer);
   check_placed();
 
@@ -87,10 +100,13 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   versions = library_versions(kind);
 }
 
-void RunSetup::place() {
+void RunSetup::place(const RunOptions& options, Observer& observer) {
   std::optional<int> threads;
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
-  RunPlacement placed = place_run(config, ranks, threads);
+  auto wait = [&](double seconds) { return wait_unless(options.stop, seconds); };
+  auto say = [&](std::string_view line) { observer.on_note(line); };
+  RunPlacement placed = place_run(config, ranks, threads, {gpu_claims_, wait, say});
+  for (const std::string& warning : placed.warnings) observer.on_warning(warning);
   placement = std::move(placed.placement);
   own_place_ = std::move(placed.own);
   cores = std::move(placed.cores);

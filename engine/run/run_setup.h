@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
+#include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/run_tuning.h"
@@ -48,11 +49,12 @@ class RunSetup {
   int64_t total_steps() const;  // number of steps of the whole run
 
  private:
-  void place();
+  void place(const RunOptions& options, Observer& observer);
   void check_placed() const;
 
   RankHardware own_place_;
   CoreLocks core_locks_;
+  GpuClaims gpu_claims_;
 };
 
 }  // namespace spire::inline run

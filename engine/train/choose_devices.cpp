@@ -1,11 +1,13 @@
 // The choice of a run's devices, and their groups that read each other's memory.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
+#include "engine/base/message_words.h"
 #include "engine/config/devices.h"
+#include "engine/device/pci_bus_id.h"
 #include "engine/train/rank_hardware.h"
 
 namespace spire::inline training {
@@ -18,9 +20,8 @@ std::string name_of(const std::vector<RankHardware>& ranks, size_t rank) {
   return ranks.size() == 1 ? "" : fmt::format("rank {} (host {}): ", rank, ranks[rank].host);
 }
 
-// Throws Error(device) where the rank does not have the named GPU.
-void expect_gpu(const std::string& word, DeviceId device, const std::vector<RankHardware>& ranks,
-                size_t rank) {
+[[noreturn]] void refuse_missing(const std::string& word, const std::vector<RankHardware>& ranks,
+                                 size_t rank) {
   const auto& gpus = ranks[rank].gpus;
   std::string where = name_of(ranks, rank);
   if (gpus.empty()) {
@@ -28,11 +29,11 @@ void expect_gpu(const std::string& word, DeviceId device, const std::vector<Rank
          "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, where,
          ranks[rank].why_no_gpu);
   }
-  auto here = [&](const CudaDeviceInfo& gpu) { return gpu.index == device.index; };
-  if (std::any_of(gpus.begin(), gpus.end(), here)) return;
   if (ranks.size() == 1)
-    fail(Category::device, "{}: there is no such device; this machine has {}", word,
-         list_gpus(gpus));
+    fail(Category::device,
+         "{}: there is no such device; this machine has {}; with on_missing: fewer the run goes on "
+         "without it",
+         word, list_gpus(gpus));
   fail(Category::device,
        "{}: {}this process has {}, and other processes have the other GPUs; use devices: cuda, "
        "which gives each process its own",
@@ -45,47 +46,104 @@ std::vector<DeviceId> all_gpus(const RankHardware& hardware) {
   return devices;
 }
 
+ChosenDevices cpu_of_each(size_t ranks, std::string note) {
+  ChosenDevices chosen;
+  chosen.devices.assign(ranks, {{DeviceKind::cpu, 0}});
+  chosen.wanted = static_cast<int>(ranks);
+  chosen.note = std::move(note);
+  return chosen;
+}
+
 // `auto`: GPUs where every rank has some, else the CPU, and the reason for the start report.
 ChosenDevices choose_by_hardware(const std::vector<RankHardware>& ranks) {
   ChosenDevices chosen;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].gpus.empty()) {
-      std::vector<DeviceId> cpu = {{DeviceKind::cpu, 0}};
-      return {std::vector<std::vector<DeviceId>>(ranks.size(), cpu),
-              {},
-              fmt::format("the CPU, because {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu)};
+      return cpu_of_each(ranks.size(), fmt::format("the CPU, because {}{}", name_of(ranks, rank),
+                                                   ranks[rank].why_no_gpu));
     }
     chosen.devices.push_back(all_gpus(ranks[rank]));
+    chosen.wanted += static_cast<int>(ranks[rank].gpus.size());
   }
   chosen.note =
       fmt::format("the GPUs {}{}", ranks.size() > 1 ? "of rank 0: " : "", list_gpus(ranks[0].gpus));
   return chosen;
 }
 
-// The devices that the config names, which every rank needs to have; `cuda`: all GPUs of each.
-ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHardware>& ranks) {
-  auto words = expand_devices(config.devices);
-  if (words == std::vector<std::string>{"auto"}) return choose_by_hardware(ranks);
-  std::vector<DeviceId> named;
-  for (const auto& word : words) named.push_back(parse_device(word));
-  for (DeviceId device : named) {
-    if (device.kind != named[0].kind) {
-      fail(Category::config,
-           "devices: {} and {} are different kinds of devices, whose results differ; use one kind",
-           to_string(named[0]), to_string(device));
-    }
+void expect_one_kind(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (names_gpu(word) == names_gpu(words[0])) continue;
+    fail(Category::config,
+         "devices: {} and {} are different kinds of devices, whose results differ; use one kind",
+         words[0], word);
   }
-  ChosenDevices chosen;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    bool all = words == std::vector<std::string>{"cuda"};
-    if (all && !ranks[rank].gpus.empty()) {
-      chosen.devices.push_back(all_gpus(ranks[rank]));
+}
+
+// The devices of a rank that single names name, and the names of those that it does not have.
+struct NamedDevices {
+  std::vector<DeviceId> found;
+  std::vector<std::string> missing;
+};
+
+NamedDevices find_named(const std::vector<std::string>& words, const RankHardware& hardware) {
+  NamedDevices named;
+  for (const std::string& word : words) {
+    if (!names_gpu(word)) {
+      named.found.push_back(parse_device(word));
       continue;
     }
-    for (size_t i = 0; i < named.size(); ++i) {
-      if (named[i].kind == DeviceKind::cuda) expect_gpu(words[i], named[i], ranks, rank);
+    auto gpus = named_gpus(word, hardware.gpus);
+    if (gpus.size() > 1)
+      fail(Category::config, "devices: {} begins the UUIDs of {} GPUs; write more of it", word,
+           gpus.size());
+    if (gpus.empty()) named.missing.push_back(word);
+    named.found.insert(named.found.end(), gpus.begin(), gpus.end());
+  }
+  return named;
+}
+
+// Says that the run goes on with fewer devices, which no other trainer can do with the same bits.
+std::string note_of_missing(const std::string& what, size_t found, int wanted) {
+  return fmt::format(
+      "{} of {}, as {} (on_missing: fewer); the towers stay as many, so the trained weights are "
+      "the "
+      "same bit for bit",
+      found, counted(wanted, "device"), what);
+}
+
+// The devices that the config names, of every rank; `cuda`: all GPUs of each.
+ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHardware>& ranks) {
+  using OnMissing = RunConfig::OnMissing;
+  auto words = expand_devices(config.devices);
+  if (words[0] == "auto") return choose_by_hardware(ranks);
+  expect_one_kind(words);
+  std::optional<int> idle = idle_count(words[0]);
+  bool all = words[0] == "cuda" || idle;  // of a rank's GPUs, those chosen before are left
+  ChosenDevices chosen;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    NamedDevices named =
+        all ? NamedDevices{all_gpus(ranks[rank]), {}} : find_named(words, ranks[rank]);
+    if (named.found.empty() && config.on_missing == OnMissing::cpu) {
+      return cpu_of_each(ranks.size(),
+                         fmt::format("the CPU (on_missing: cpu), because {}{}; its bits are not "
+                                     "those of a GPU",
+                                     name_of(ranks, rank),
+                                     ranks[rank].gpus.empty() ? ranks[rank].why_no_gpu
+                                                              : "none of the named GPUs is there"));
     }
-    chosen.devices.push_back(named);
+    bool too_few = !named.missing.empty() || named.found.empty();
+    if (too_few && (named.found.empty() || config.on_missing == OnMissing::fail))
+      refuse_missing(all ? words[0] : named.missing[0], ranks, rank);
+    auto wanted = idle.value_or(static_cast<int>(named.found.size() + named.missing.size()));
+    if (static_cast<int>(named.found.size()) < wanted) {
+      std::string what = idle ? "no more GPUs are idle"
+                              : fmt::format("{} {} missing", fmt::join(named.missing, ", "),
+                                            named.missing.size() == 1 ? "is" : "are");
+      chosen.note += (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) +
+                     note_of_missing(what, named.found.size(), wanted);
+    }
+    chosen.wanted += wanted;
+    chosen.devices.push_back(std::move(named.found));
   }
   return chosen;
 }
@@ -101,6 +159,18 @@ bool is_one_gpu(const Devices& devices) {
 }
 
 }  // namespace
+
+std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<CudaDeviceInfo>& gpus) {
+  std::string pci = is_pci_bus_id(word) ? normal_pci_bus_id(word) : "";
+  auto has_name = [&](const CudaDeviceInfo& gpu) {
+    if (!pci.empty()) return gpu.pci_bus_id == pci;
+    return is_gpu_uuid(word) ? gpu.uuid.starts_with(word) : gpu.index == parse_device(word).index;
+  };
+  std::vector<DeviceId> found;
+  for (const CudaDeviceInfo& gpu : gpus)
+    if (has_name(gpu)) found.push_back({DeviceKind::cuda, gpu.index});
+  return found;
+}
 
 // Devices of one member become neighbours: which device has which towers changes no sum.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks) {

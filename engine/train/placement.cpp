@@ -22,7 +22,12 @@ std::string describe(DeviceId device, const std::vector<int>& cores, const RankH
   }
   const auto& gpu = *std::find_if(hardware.gpus.begin(), hardware.gpus.end(),
                                   [&](const auto& g) { return g.index == device.index; });
-  return fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
+  std::string text =
+      fmt::format("{}, {:.1f} GiB", gpu.name, static_cast<double>(gpu.total_bytes) / (1 << 30));
+  if (gpu.host_number >= 0) text += fmt::format(", nvidia-smi's {}", gpu.host_number);
+  for (const std::string& id : {gpu.pci_bus_id, gpu.uuid})
+    if (!id.empty()) text += ", " + id;
+  return text;
 }
 
 // As many as give each tower of every device its own cores. A GPU's lane only launches kernels.
@@ -86,24 +91,34 @@ void place_members(Placement& placement,
   }
 }
 
-// One of rank 0's devices, as rank 0 writes the checkpoints.
-int find_parameter_device(const RunConfig& config, const Placement& placement) {
+// Returns the devices that a name means; several for a UUID that is cut too short.
+std::vector<DeviceId> meant_devices(const std::string& word,
+                                    const std::vector<CudaDeviceInfo>& gpus) {
+  if (!names_gpu(word)) return {parse_device(word)};
+  return named_gpus(word, gpus);
+}
+
+// One of rank 0's devices, as rank 0 writes the checkpoints. gpus: of rank 0.
+int find_parameter_device(const RunConfig& config, const Placement& placement,
+                          const std::vector<CudaDeviceInfo>& gpus) {
   if (config.parameter_device == "auto" || placement.updates_on_host) return 0;
-  DeviceId wanted = parse_device(config.parameter_device);
+  std::vector<DeviceId> wanted = meant_devices(config.parameter_device, gpus);
   std::vector<std::string> names;
   for (size_t i = 0; i < placement.devices.size() && placement.devices[i].rank == 0; ++i) {
-    if (placement.devices[i].id == wanted) return static_cast<int>(i);
+    if (wanted.size() == 1 && placement.devices[i].id == wanted[0]) return static_cast<int>(i);
     names.push_back(to_string(placement.devices[i].id));
   }
+  if (config.on_missing != RunConfig::OnMissing::fail && wanted.empty()) return 0;
   fail(Category::config, "parameter_device: {} is not one of {}'s devices; use one of {}",
        config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
 }
 
 // True where the CPU is to be the parameter device of GPUs.
 bool asks_for_host(const RunConfig& config, const Placement& placement) {
-  if (config.parameter_device == "auto") return false;
-  DeviceId wanted = parse_device(config.parameter_device);
-  if (wanted != DeviceId{} || placement.devices[0].id.kind == DeviceKind::cpu) return false;
+  if (config.parameter_device == "auto" || names_gpu(config.parameter_device)) return false;
+  if (parse_device(config.parameter_device) != DeviceId{} ||
+      placement.devices[0].id.kind == DeviceKind::cpu)
+    return false;
   if (placement.strategy == Strategy::parameter_device) return true;
   fail(Category::config,
        "parameter_device: {} does not fit strategy: {}, by which each GPU updates its own weights; "
@@ -200,7 +215,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   int count = 0;
   for (const auto& devices : chosen.devices) count += static_cast<int>(devices.size());
   RunConfig config = given;
-  settle_batch(config, count);
+  settle_batch(config, chosen.wanted);  // towers do not depend on devices that are missing
   placement.note = chosen.note;
   placement.strategy = config.strategy;
   placement.reduction =
@@ -238,7 +253,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   placement.updates_on_host = asks_for_host(config, placement);
   if (placement.updates_on_host) placement.host_lanes = host_lanes(ranks[0]);
   placement.helper_cores = helper_cores(placement, ranks[static_cast<size_t>(rank)]);
-  placement.parameter_device = find_parameter_device(config, placement);
+  placement.parameter_device = find_parameter_device(config, placement, ranks[0].gpus);
   place_members(placement, chosen.members);
   return placement;
 }

@@ -1,12 +1,15 @@
 #include "engine/train/rank_hardware.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include <fmt/ranges.h>
 
 #include "engine/base/message_words.h"
 #include "engine/collective/tree.h"
+#include "engine/device/gpu_monitor.h"
+#include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
 
 namespace spire::inline training {
@@ -47,6 +50,14 @@ void take_turn(RankHardware& hardware, Turn turn) {
                   hardware.host, counted(all, "GPU"), counted(turn.of, "process"), all);
 }
 
+// Says which entry of CUDA_VISIBLE_DEVICES CUDA ignores, if any.
+void check_visible_gpus(RankHardware& hardware) {
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) return;
+  std::string warning = visible_gpus(std::string(list), GpuMonitor().gpus()).warning;
+  if (!warning.empty()) hardware.warnings.push_back(std::move(warning));
+}
+
 // A quota that ranks share leaves each at least one thread.
 int threads_of(const RankHardware& given, const std::vector<int>& share, Turn turn) {
   auto threads = static_cast<int>(share.size());
@@ -67,9 +78,10 @@ RankHardware local_hardware() {
   Topology topology = discover_topology();
   CudaStatus cuda = discover_cuda();
   RankHardware hardware{host_name(), topology.cores, cuda.devices, cuda.why_none};
+  if (cuda.built) check_visible_gpus(hardware);
   for (const CudaDeviceInfo& gpu : cuda.devices)
     hardware.near_gpu[gpu.index] = spire::cores_near(gpu.pci_bus_id);
-  hardware.peers = find_peers(static_cast<int>(cuda.devices.size()));
+  hardware.peers = find_peers(cuda.devices);
   hardware.machine_cores = topology.online;
   hardware.limits = topology.limits;
   return share_out({hardware})[0];
@@ -110,8 +122,9 @@ std::string gpus_to_text(const RankHardware& hardware) {
   for (auto [a, b] : hardware.peers) text += fmt::format("{} {} ", a, b);
   text += "\n";
   for (const auto& gpu : hardware.gpus) {
-    text += fmt::format("{} {} {} {}\n", gpu.index, gpu.total_bytes,
-                        gpu.uuid.empty() ? "-" : gpu.uuid, gpu.name);
+    text += fmt::format("{} {} {} {} {} {}\n", gpu.index, gpu.host_number, gpu.total_bytes,
+                        gpu.uuid.empty() ? "-" : gpu.uuid,
+                        gpu.pci_bus_id.empty() ? "-" : gpu.pci_bus_id, gpu.name);
   }
   return text;
 }
@@ -128,9 +141,11 @@ void read_gpus(const std::string& text, RankHardware& hardware) {
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
     std::istringstream words(line);
-    words >> gpu.index >> gpu.total_bytes >> gpu.uuid >> std::ws;
+    words >> gpu.index >> gpu.host_number >> gpu.total_bytes >> gpu.uuid >> gpu.pci_bus_id >>
+        std::ws;
     std::getline(words, gpu.name);
-    if (gpu.uuid == "-") gpu.uuid.clear();
+    for (std::string* id : {&gpu.uuid, &gpu.pci_bus_id})
+      if (*id == "-") id->clear();
     hardware.gpus.push_back(gpu);
   }
 }

@@ -14,10 +14,11 @@ namespace spire::inline training {
 struct RankHardware {
   std::string host;
   std::vector<int> cores;  // cores that the process may use
-  // GPUs that it may use; for other ranks only index, name, uuid and total_bytes are set.
+  // GPUs that it may use; for other ranks without ordinal and compute capability.
   std::vector<CudaDeviceInfo> gpus;
-  std::string why_no_gpu;  // empty if there are GPUs
-  PeerPairs peers = {};    // pairs of GPU indices with peer access, of all GPUs that it sees
+  std::string why_no_gpu;             // empty if there are GPUs
+  std::vector<std::string> warnings;  // of this process only: what is wrong with its choice of GPUs
+  PeerPairs peers = {};  // pairs of GPU indices with peer access, of all GPUs that it sees
   // The next two are set for this process only, not received from other ranks.
   int machine_cores = 0;                          // online CPUs of the host
   std::map<int, std::vector<int>> near_gpu = {};  // GPU index -> cores of the GPU's NUMA node
@@ -46,14 +47,21 @@ void read_gpus(const std::string& text, RankHardware& hardware);
 // Returns "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)".
 std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus);
 
+// Returns the GPUs that a name in a config means (config/devices.h): one, none, or several that
+// have the beginning of a UUID in common.
+std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<CudaDeviceInfo>& gpus);
+
 struct ChosenDevices {
   std::vector<std::vector<DeviceId>> devices;  // per rank; the devices of a member are adjacent
   std::vector<std::vector<std::vector<DeviceId>>> members;  // members[rank][member]: its devices
-  std::string note;  // what `auto` chose and why; empty if the config names all devices
+  int wanted = 0;    // number of devices that the config names, of all ranks; some may be missing
+  std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };
 
-// Chooses by config.devices and groups by config.cuda.peer. Throws Error(device) for devices that
-// are missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed.
+// Chooses by config.devices and config.on_missing, and groups by config.cuda.peer. With auto:N the
+// ranks' GPUs are those that were chosen (idle_gpus.h). Throws Error(device) for devices that are
+// missing or that cuda.peer: direct cannot connect; Error(config) for CPUs and GPUs mixed, and for
+// a UUID that is cut too short.
 ChosenDevices choose_devices(const RunConfig& config, const std::vector<RankHardware>& ranks);
 
 // Groups a process's devices into members: devices that read each other's memory. All CPU devices

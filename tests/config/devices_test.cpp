@@ -33,6 +33,29 @@ TEST(Devices, ANumberAfterAColonNamesADevice) {
   EXPECT_EQ(expand_devices({"cpu:0", "cpu:1"}), (Names{"cpu:0", "cpu:1"}));
 }
 
+TEST(Devices, IdleGpusAreCounted) {
+  EXPECT_EQ(expand_devices({"auto:2"}), Names{"auto:2"});
+  EXPECT_EQ(idle_count("auto:2"), 2);
+  EXPECT_EQ(idle_count("auto"), std::nullopt);
+  EXPECT_EQ(expand_devices({"all"}), Names{"cuda"});
+}
+
+TEST(Devices, NumbersInAListAreGpus) {
+  EXPECT_EQ(expand_devices({"0", "2"}), (Names{"cuda:0", "cuda:2"}));
+  EXPECT_EQ(expand_devices({"1", "cuda:1"}), (Names{"cuda:1", "cuda:1"}));
+}
+
+TEST(Devices, UuidsAndPciBusIdsNameGpus) {
+  for (const std::string word : {"GPU-1b2c3d4e", "GPU-1b2c3d4e-0000-1111-2222-333344445555",
+                                 "MIG-1b2c", "MIG-GPU-1b2c3d4e-0000-1111-2222-333344445555/1/0",
+                                 "0000:3b:00.0", "3B:00.0", "00000000:3B:00.0"}) {
+    EXPECT_EQ(expand_devices({word}), Names{word});
+    EXPECT_TRUE(names_gpu(word));
+    EXPECT_EQ(expand_devices({"cuda:0", word}), (Names{"cuda:0", word}));
+    EXPECT_NO_THROW(check_parameter_device(word)) << word;
+  }
+}
+
 TEST(Devices, TheOldCountOfCpuDevicesIsReadWithANote) {
   EXPECT_EQ(expand_devices({"cpu:1"}), Names{"cpu:0"});
   EXPECT_EQ(expand_devices({"cpu:3"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
@@ -69,8 +92,8 @@ TEST(Devices, PrintedDevicesReadBackTheSame) {
 }
 
 TEST(Devices, ExpandingTwiceChangesNothing) {
-  for (const std::string word :
-       {"auto", "cpu", "cpu:0", "cpu:1", "cpu:2", "5xcpu", "cuda", "cuda:2", "2xcuda"}) {
+  for (const std::string word : {"auto", "auto:3", "all", "cpu", "cpu:0", "cpu:1", "cpu:2", "5xcpu",
+                                 "cuda", "cuda:2", "2xcuda", "GPU-1b"}) {
     Names once = expand_devices({word});
     EXPECT_EQ(expand_devices(once), once) << word;
   }
@@ -78,9 +101,11 @@ TEST(Devices, ExpandingTwiceChangesNothing) {
 
 TEST(Devices, OtherWordsAreRefused) {
   for (const std::string word :
-       {"",       "gpu",    "cpu:",   "cpu:-1",   "cpu:1.5",  "cpu:2x", "cuda:99999999999",
-        "CUDA:0", "cuda0",  "cpu: 1", "cpu:1025", "0xcpu",    "xcpu",   "2xgpu",
-        "2x",     "-1xcpu", "2 xcpu", "2xcpu:0",  "1025xcpu", "2cpu",   "2XCPU"}) {
+       {"",        "gpu",     "cpu:",      "cpu:-1",   "cpu:1.5",   "cpu:2x",   "cuda:99999999999",
+        "CUDA:0",  "cuda0",   "cpu: 1",    "cpu:1025", "0xcpu",     "xcpu",     "2xgpu",
+        "2x",      "-1xcpu",  "2 xcpu",    "2xcpu:0",  "1025xcpu",  "2cpu",     "2XCPU",
+        "auto:0",  "auto:",   "auto:-1",   "GPU-",     "GPU-1b 2c", "gpu-1b2c", "3b:00",
+        "3b:00.8", "3g:00.0", "3b:00.0.0", "0:3b:00.0"}) {
     EXPECT_THROW(expand_devices({word}), Error) << word;
     EXPECT_THROW(expand_devices({"cuda:0", word}), Error) << word;
   }
@@ -96,13 +121,15 @@ TEST(Devices, ARefusalSaysWhatToWrite) {
     return std::string("accepted");
   };
   const std::string forms =
-      "write auto, cpu, cuda, a number of devices (2xcpu, 4xcuda), a name (cuda:1) or a list of "
-      "names ([cuda:0, cuda:1])";
+      "write auto, auto:N (N idle GPUs), cpu, cuda, a number of devices (2xcpu, 4xcuda), a name "
+      "(cuda:1, a GPU's UUID or PCI bus id) or a list of names ([cuda:0, cuda:1], [0, 1])";
   EXPECT_EQ(message({"gpu"}), "'gpu' is not a device; " + forms + "; did you mean 'cuda'?");
   EXPECT_EQ(message({"gpu:1"}), "'gpu:1' is not a device; " + forms + "; did you mean 'cuda:1'?");
   EXPECT_EQ(message({"2xgpu"}), "'2xgpu' is not a device; " + forms + "; did you mean '2xcuda'?");
   EXPECT_EQ(message({"cud"}), "'cud' is not a device; " + forms + "; did you mean 'cuda'?");
   EXPECT_EQ(message({"tpu:0"}), "'tpu:0' is not a device; " + forms);
+  EXPECT_EQ(message({"2"}),
+            "'2' may be a number of GPUs or a GPU's number; write 2xcuda or cuda:2");
   EXPECT_EQ(message({}), "the list of devices is empty; " + forms);
   EXPECT_EQ(message({"cpu:0", "2xcpu"}),
             "'2xcpu' cannot be in a list; a list names single devices, such as [cuda:0, cuda:1]");

@@ -10,6 +10,7 @@ CudaStatus discover_cuda() {
   status.built = true;
   for (int i = 0; i < emulation::device_count(); ++i) {
     status.devices.push_back({.index = i,
+                              .ordinal = i,
                               .name = "emulation",
                               .uuid = emulation::uuid_of(i),
                               .pci_bus_id = "",

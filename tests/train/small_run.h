@@ -61,7 +61,7 @@ struct SmallRun {
                       {0, 1},
                       gpus.devices,
                       gpus.why_none,
-                      find_peers(static_cast<int>(gpus.devices.size()))};
+                      find_peers(gpus.devices)};
     auto places = share_out(std::vector<RankHardware>(static_cast<size_t>(ranks), host));
     for (RankHardware& place : places) {  // GPUs are shared out, cores are not
       place.cores = host.cores;

@@ -260,6 +260,7 @@ struct CheckConfig {
 
 // Deadlines in seconds; a rank that misses one counts as lost.
 struct TimeoutConfig {
+  double devices = 0.0;        // waiting for idle GPUs (devices: auto:N)
   double start = 300.0;        // until all processes are connected and ready
   double step = 600.0;         // for one step
   double checkpoint = 1800.0;  // for writing or reading a checkpoint
@@ -273,6 +274,7 @@ struct LogConfig {
 
 struct RunConfig {
   enum class Pin { automatic, yes, no };
+  enum class OnMissing { fail, fewer, cpu };
   enum class Strategy { parameter_device, mirrored, sharded };
   enum class Reduction { invariant, native };
   enum class Precision { fp32, bf16, fp16 };
@@ -285,6 +287,7 @@ struct RunConfig {
   std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
+  OnMissing on_missing = OnMissing::fail;  // what to do without some of these devices
   Pin pin = Pin::automatic;               // of computing threads to cores
   std::string parameter_device = "auto";  // has the master weights and the optimizer state
   // Who updates the weights: one device, every device its whole replica, or each device its share.

@@ -1,0 +1,43 @@
+// Claims on the GPUs of a host, by which runs keep apart. A claim is a lock (flock(2)) on a file of
+// the GPU, in a folder that all users of the host share; it ends with the process. Containers that
+// do not share the folder do not see each other's claims.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spire::inline device {
+
+// Another process that has claimed a GPU.
+struct ClaimHolder {
+  int pid = 0;       // 0: unknown, in another PID namespace
+  std::string name;  // the program's name; empty if unknown
+};
+std::string to_string(const ClaimHolder& holder);  // "process 4711 (trainer)"
+
+// Not thread-safe. Claims also keep apart two objects of one process.
+class GpuClaims {
+ public:
+  static std::filesystem::path shared_folder();  // /run/lock if all users may write there, or /tmp
+
+  explicit GpuClaims(std::filesystem::path folder = shared_folder()) : folder_(std::move(folder)) {}
+  ~GpuClaims() { release(); }
+  GpuClaims(const GpuClaims&) = delete;
+  GpuClaims& operator=(const GpuClaims&) = delete;
+
+  // Claims a GPU, if it is not claimed here already. Returns the holder if another one has it; none
+  // if it is claimed now. Throws Error(device) if the lock file cannot be made or opened.
+  std::optional<ClaimHolder> claim(const std::string& uuid);
+  bool has(const std::string& uuid) const { return files_.contains(uuid); }
+  void release(const std::string& uuid);
+  void release();
+
+ private:
+  std::filesystem::path file_of(const std::string& uuid) const;
+
+  std::filesystem::path folder_;
+  std::map<std::string, int> files_;  // UUID -> descriptor of the locked file
+};
+
+}  // namespace spire::inline device

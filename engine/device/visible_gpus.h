@@ -1,0 +1,25 @@
+// What CUDA_VISIBLE_DEVICES makes of a host's GPUs: which of them CUDA shows, in which order (CUDA
+// C++ Programming Guide, "CUDA Environment Variables"; MIG User Guide, "CUDA Device Enumeration").
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/device/gpu_monitor.h"
+
+namespace spire::inline device {
+
+struct VisibleGpus {
+  std::vector<std::string> uuids;  // of the GPUs or the MIG device that CUDA shows, in its order
+  std::string warning;             // about the entry at which the list ends early; else empty
+};
+
+// value: of CUDA_VISIBLE_DEVICES; none if it is not set. gpus: the host's, in CUDA_DEVICE_ORDER. An
+// empty value or -1 shows no GPU. Else the value lists indices into `gpus`, UUIDs or unambiguous
+// beginnings of UUIDs, and the list ends before the first entry that names no GPU, several GPUs, or
+// one that was listed before. A GPU in MIG mode stands for its first MIG device. CUDA shows at most
+// one MIG device to a process, and no GPU beside it.
+VisibleGpus visible_gpus(const std::optional<std::string>& value, std::span<const HostGpu> gpus);
+
+}  // namespace spire::inline device

@@ -1,0 +1,31 @@
+// Choice of idle GPUs on a host that others use, too (devices: auto:N).
+#pragma once
+#include <functional>
+#include <string_view>
+
+#include <spire/run_config.h>
+
+#include "engine/device/gpu_claims.h"
+#include "engine/device/gpu_monitor.h"
+#include "engine/train/rank_hardware.h"
+
+namespace spire::inline training {
+
+// How a process gets its GPUs.
+struct GpuQueue {
+  GpuClaims& claims;                               // keeps other runs off the chosen GPUs
+  std::function<bool(double seconds)> wait;        // sleeps; returns false to give up
+  std::function<void(std::string_view line)> say;  // what the process waits for, once a minute
+};
+
+// If config.devices is auto:N, leaves the N idle GPUs in hardware.gpus, claimed, and else changes
+// nothing. A GPU is idle if it works, no other run claims it, no process computes on it, nine
+// tenths of its memory are free, and it was busy for less than a tenth of two seconds. Of the idle
+// ones those with most free memory are chosen; of equals the first. As long as there are too few,
+// none is claimed, and config.timeouts.devices says how long to wait. Then fewer are left if
+// config.on_missing allows it. Throws Error(device) if too few are idle or NVML, which tells all
+// this, cannot be used; Error(interrupted) if the wait was given up.
+void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
+                    RankHardware& hardware);
+
+}  // namespace spire::inline training

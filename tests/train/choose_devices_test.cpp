@@ -1,0 +1,291 @@
+// Which devices each form of `devices` chooses, on a scripted machine of eight GPUs: 0, 4, 6 and 7
+// are idle, 1 and 5 are busy, 2 is split by MIG, 3 is lost (tests/scripted_nvml). The table of
+// docs/running.md has a row for each of these.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/config/devices.h"
+#include "engine/device/visible_gpus.h"
+#include "engine/train/idle_gpus.h"
+#include "engine/train/placement.h"
+#include "tests/device/system_files.h"
+#include "tests/scripted_nvml/scripted_machine.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using OnMissing = RunConfig::OnMissing;
+
+// The GPUs that CUDA lists: those that work and that CUDA_VISIBLE_DEVICES shows.
+std::vector<CudaDeviceInfo> cuda_devices(const GpuMonitor& monitor,
+                                         const std::optional<std::string>& visible) {
+  std::vector<HostGpu> working;
+  for (const HostGpu& gpu : monitor.gpus())
+    if (gpu.condition == GpuCondition::works) working.push_back(gpu);
+  std::vector<CudaDeviceInfo> devices;
+  for (const std::string& uuid : visible_gpus(visible, working).uuids) {
+    for (const HostGpu& gpu : working) {
+      bool mig =
+          std::ranges::find(gpu.mig_devices, uuid, &MigDevice::uuid) != gpu.mig_devices.end();
+      if (gpu.uuid != uuid && !mig) continue;
+      devices.push_back({.ordinal = static_cast<int>(devices.size()),
+                         .host_number = gpu.number,
+                         .name = gpu.name,
+                         .uuid = uuid,
+                         .pci_bus_id = gpu.pci_bus_id,
+                         .total_bytes = size_t{80} << 30});
+    }
+  }
+  in_spire_order(devices, visible.has_value());
+  return devices;
+}
+
+// A process on the scripted machine.
+struct Process {
+  std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES
+  std::vector<std::string> said;
+
+  // Returns the placement's GPUs by nvidia-smi's numbers, MIG devices by their UUIDs.
+  std::vector<std::string> choose(const RunConfig& given, GpuClaims& claims) {
+    RunConfig config = given;
+    config.devices = expand_devices(config.devices);
+    GpuMonitor monitor;
+    RankHardware own{.host = "a", .cores = {0, 1}, .gpus = cuda_devices(monitor, visible)};
+    if (own.gpus.empty()) own.why_no_gpu = "CUDA shows none";
+    keep_idle_gpus(config,
+                   {claims, [](double) { return true; },
+                    [&](std::string_view line) { said.emplace_back(line); }},
+                   monitor, own);
+    placement = place_towers(config, share_out({own}), 0);
+    std::vector<std::string> names;
+    for (const PlacedDevice& device : placement.devices) {
+      auto gpu = std::ranges::find(own.gpus, device.id.index, &CudaDeviceInfo::index);
+      bool is_gpu = device.id.kind == DeviceKind::cuda;
+      names.push_back(!is_gpu                         ? to_string(device.id)
+                      : gpu->uuid.starts_with("MIG-") ? gpu->uuid.substr(0, 8)
+                                                      : std::to_string(gpu->host_number));
+    }
+    return names;
+  }
+  Placement placement = {};
+};
+
+struct Row {
+  std::optional<std::string> visible;
+  std::vector<std::string> devices;
+  OnMissing on_missing = OnMissing::fail;
+  std::vector<std::string> chosen;  // empty: refused
+  std::string text = {};            // a part of the note, or of the refusal
+};
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << "CUDA_VISIBLE_DEVICES=" << row.visible.value_or("(unset)") << " devices:";
+  for (const std::string& word : row.devices) *out << " " << word;
+}
+
+class ChosenDevices : public testing::TestWithParam<Row> {
+ protected:
+  ScriptedMachine machine{ScriptedMachine::eight_gpus()};
+  SystemFiles files;
+  GpuClaims claims{files.root()};
+};
+
+// Without MIG: with it CUDA shows one MIG device alone.
+class ChosenWithoutMig : public ChosenDevices {
+ protected:
+  void SetUp() override {
+    machine.gpu(2)["mig"] = false;
+    machine.write();
+  }
+};
+
+void expect_row(const Row& row, GpuClaims& claims) {
+  RunConfig config;
+  config.devices = row.devices;
+  config.on_missing = row.on_missing;
+  Process process{row.visible};
+  if (!row.chosen.empty()) {
+    EXPECT_EQ(process.choose(config, claims), row.chosen);
+    EXPECT_THAT(process.placement.note, HasSubstr(row.text));
+    return;
+  }
+  try {
+    process.choose(config, claims);
+    ADD_FAILURE() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(row.text));
+  }
+}
+
+TEST_P(ChosenDevices, AreThoseOfTheTable) {
+  expect_row(GetParam(), claims);
+}
+
+TEST_P(ChosenWithoutMig, AreThoseOfTheTable) {
+  expect_row(GetParam(), claims);
+}
+
+const auto unset = std::optional<std::string>();
+using Words = std::vector<std::string>;
+
+// CUDA does not list GPU 3, which is lost; the numbers of the others stay nvidia-smi's.
+INSTANTIATE_TEST_SUITE_P(
+    WithoutMig, ChosenWithoutMig,
+    testing::Values(
+        Row{unset, {"auto"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}, "the GPUs"},
+        Row{unset, {"all"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}},
+        Row{unset, {"cuda"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}},
+        Row{unset, {"cpu"}, OnMissing::fail, {"cpu:0"}},
+        Row{unset, {"2xcpu"}, OnMissing::fail, {"cpu:0", "cpu:1"}},
+        Row{unset, {"2xcuda"}, OnMissing::fail, {"0", "1"}},
+        Row{unset, {"cuda:2"}, OnMissing::fail, {"2"}},
+        Row{unset, {"0", "4"}, OnMissing::fail, {"0", "4"}},
+        Row{unset, {"cuda:3"}, OnMissing::fail, {}, "there is no such device"},
+        Row{unset, {"cuda:1", "cuda:1"}, OnMissing::fail, {"1", "1"}},
+        Row{unset, {"GPU-66660000-0000-4000-8000-000000000006"}, OnMissing::fail, {"5"}},
+        Row{unset, {"GPU-7"}, OnMissing::fail, {"6"}},
+        Row{unset, {"GPU-"}, OnMissing::fail, {}, "'GPU-' is not a device"},
+        Row{unset, {"0000:9a:00.0"}, OnMissing::fail, {"4"}},
+        Row{unset, {"9A:00.0"}, OnMissing::fail, {"4"}},
+        Row{unset, {"00000000:DB:00.0", "GPU-1"}, OnMissing::fail, {"7", "0"}},
+        Row{unset, {"5D:00.0"}, OnMissing::fail, {}, "there is no such device; this machine has"},
+        Row{unset,
+            {"5D:00.0", "9A:00.0"},
+            OnMissing::fewer,
+            {"4"},
+            "1 of 2 devices, as 5D:00.0 is missing (on_missing: fewer); the towers stay"},
+        Row{unset, {"5D:00.0"}, OnMissing::fewer, {}, "there is no such device"},
+        Row{unset, {"5D:00.0"}, OnMissing::cpu, {"cpu:0"}, "the CPU (on_missing: cpu), because"},
+        Row{unset, {"cuda:0", "cuda:9"}, OnMissing::cpu, {"0"}, "cuda:9 is missing"},
+        Row{unset, {"cpu:0", "cuda:0"}, OnMissing::fail, {}, "different kinds of devices"},
+        Row{unset, {"auto:1"}, OnMissing::fail, {"4"}},  // the most memory
+        Row{unset, {"auto:3"}, OnMissing::fail, {"0", "2", "4"}},
+        Row{unset, {"auto:5"}, OnMissing::fail, {"0", "2", "4", "6", "7"}},
+        Row{unset,
+            {"auto:6"},
+            OnMissing::fail,
+            {},
+            "auto:6: 5 of 6 GPUs idle, busy: cuda:1 (process 5000001 computes), cuda:5 (process "
+            "5000003 computes); set timeouts.devices to wait for them, or on_missing: fewer"},
+        Row{unset,
+            {"auto:6"},
+            OnMissing::fewer,
+            {"0", "2", "4", "6", "7"},
+            "5 of 6 devices, as no more GPUs are idle"},
+        Row{"7,0", {"cuda:0"}, OnMissing::fail, {}, "there is no such device"},
+        Row{"6,0", {"cuda:0"}, OnMissing::fail, {"7"}},  // CUDA counts those that work
+        Row{"5,0", {"auto"}, OnMissing::fail, {"6", "0"}},
+        Row{"GPU-7,GPU-1", {"cuda:1"}, OnMissing::fail, {"0"}},
+        Row{"GPU-7,GPU-1", {"auto:2"}, OnMissing::fail, {"6", "0"}},
+        Row{"0,99,1", {"auto"}, OnMissing::fail, {"0"}},
+        Row{"", {"auto"}, OnMissing::fail, {"cpu:0"}},
+        Row{"-1", {"auto"}, OnMissing::fail, {"cpu:0"}},
+        Row{"", {"cuda"}, OnMissing::fail, {}, "no CUDA device is available: CUDA shows none"},
+        Row{"", {"cuda"}, OnMissing::cpu, {"cpu:0"}},
+        Row{"", {"auto:1"}, OnMissing::cpu, {"cpu:0"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    WithMig, ChosenDevices,
+    testing::Values(Row{unset, {"auto"}, OnMissing::fail, {"MIG-aaaa"}},
+                    Row{"MIG-bbbb", {"cuda:0"}, OnMissing::fail, {"MIG-bbbb"}},
+                    Row{"MIG-bbbb", {"MIG-bbbb0000"}, OnMissing::fail, {"MIG-bbbb"}},
+                    Row{"MIG-bbbb", {"MIG-aaaa"}, OnMissing::fail, {}, "there is no such device"},
+                    Row{"MIG-aaaa", {"auto:1"}, OnMissing::fail, {"MIG-aaaa"}},
+                    Row{"0,1", {"cuda"}, OnMissing::fail, {"0", "1"}}));
+
+TEST(IdleGpus, FewerDevicesKeepTheTowers) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"GPU-1", "GPU-4", "GPU-5"};
+  config.on_missing = OnMissing::fewer;
+  Process process{"0,1,3"};
+  EXPECT_EQ(process.choose(config, claims), (Words{"0", "4"}));
+  EXPECT_EQ(process.placement.towers, 3);
+}
+
+TEST(IdleGpus, AClaimedGpuIsBusy) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims mine(files.root()), theirs(files.root());
+  RunConfig config;
+  config.devices = {"auto:1"};
+  Process first{"GPU-1,GPU-5"}, second = first, third = first;
+  EXPECT_EQ(first.choose(config, mine), Words{"4"});
+  EXPECT_EQ(second.choose(config, theirs), Words{"0"});
+  GpuClaims none(files.root());
+  EXPECT_THROW(third.choose(config, none), Error);
+  mine.release();
+  EXPECT_EQ(third.choose(config, none), Words{"4"});
+}
+
+TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"auto:2"};
+  config.timeouts.devices = 600;
+  GpuMonitor monitor;
+  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1")};
+  std::vector<std::string> said;
+  double slept = 0;
+  auto wait = [&](double seconds) {
+    slept += seconds;
+    if (slept > 100) {
+      machine.gpu(1).erase("processes");
+      machine.gpu(1)["compute_percent"] = 0;
+      machine.gpu(1)["memory_mib"]["used"] = 4;
+      machine.write();
+    }
+    EXPECT_TRUE(slept > 100 || !claims.has(own.gpus[0].uuid)) << "holds a GPU while it waits";
+    return true;
+  };
+  keep_idle_gpus(config, {claims, wait, [&](auto line) { said.emplace_back(line); }}, monitor, own);
+  EXPECT_EQ(own.gpus.size(), 2u);
+  ASSERT_EQ(said.size(), 2u);  // at once and after a minute
+  EXPECT_EQ(
+      said[0],
+      "waits for 2 idle GPUs (timeouts.devices: 600 s); 1 idle, busy: cuda:1 (process 5000001 "
+      "computes)");
+}
+
+TEST(IdleGpus, AStopEndsTheWait) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"auto:2"};
+  config.timeouts.devices = 600;
+  GpuMonitor monitor;
+  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1")};
+  try {
+    keep_idle_gpus(config, {claims, [](double) { return false; }, [](auto) {}}, monitor, own);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::interrupted);
+  }
+}
+
+TEST(IdleGpus, WithoutNvmlNobodyKnows) {
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"auto:1"};
+  RankHardware own{.host = "a", .cores = {0}, .gpus = {{.name = "GPU"}}};
+  GpuMonitor monitor("/nonexistent/nvml.so");
+  try {
+    keep_idle_gpus(config, {claims, [](double) { return true; }, [](auto) {}}, monitor, own);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::device);
+    EXPECT_THAT(error.what(), HasSubstr("devices: auto:1: cannot see which GPUs are idle: "));
+  }
+}
+
+}  // namespace
+}  // namespace spire
