@@ -38,6 +38,7 @@ class GradientStage {
   void allocate();  // runs on each lane's thread; throws Error(out_of_memory)
   void connect();   // makes the reductions of the allocated buffers; call it before train()
 
+  void observe(TensorObserver* observer);  // of later calls of train(); null: none
   void begin_step();  // the leading thread calls it before the lanes call train()
   // Runs the lane's towers and reduces their buckets. Later work on the lane's stream sees all sums
   // that its member receives. Throws what kernels throw, PeerLost, BarrierBroken.
