@@ -51,6 +51,12 @@ struct BenchArguments {
   int64_t started = 0;                     // bench-worker: steady_clock in ns, when it was started
 };
 
+// Options of `trainer compare`.
+struct CompareArguments {
+  std::vector<std::string> runs = {};  // two directories
+  bool bisect = false;
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string typed = {};    // the whole command line
@@ -78,6 +84,7 @@ struct Arguments {
   PredictArguments predict = {};
   DatasetArguments dataset = {};
   BenchArguments bench = {};
+  CompareArguments compare = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

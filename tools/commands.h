@@ -23,6 +23,7 @@ int run_dataset_inspect(const Arguments& arguments);
 int run_dataset_verify(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_bench_worker(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
