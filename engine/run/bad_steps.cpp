@@ -68,10 +68,13 @@ void BadSteps::roll_back(const StepResult& result, int64_t target, const std::st
       result.step, problem, target, target + 1, result.step, run_.guard.rollbacks(), most));
 }
 
-// Only where the weights are still those before the step.
+// Only where the weights are still those before the step. Else it says how to see more: the run
+// from its last checkpoint on is reproducible.
 std::string BadSteps::locate(const StepResult& result, const Batch& batch,
                              const BatchLoader& data) {
-  if (!result.rejected) return "";
+  if (!result.rejected)
+    return "; with guard.on_bad_step: skip a resumed run names the first bad tensor and the "
+           "samples";
   std::string weight = first_bad_weight();
   std::string found = weight.empty() ? first_bad_tensor(result, batch, data) : weight;
   return found.empty() ? "" : "; " + found;

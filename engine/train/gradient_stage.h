@@ -44,6 +44,7 @@ class GradientStage {
   // that its member receives. Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);  // runs forward; writes the sums to job.metrics
+  bool sums_first() const { return !at_once_; }  // train() leaves all sums and squares
   // Returns the sums of a chunk of the flat buffer, after train(): GradientReduction::take.
   const float* take(int lane, FloatRange chunk) {
     return reduction_of_lane(lane).reduction->take(lane, chunk);

@@ -131,12 +131,17 @@ void Trainer::run_update(int lane, const StepJob& job) {
   devices_->status().enter(lane, Phase::idle);
 }
 
-// Whether the step changes no weight: the same on all lanes and ranks. On a CPU a gradient that is
-// not finite never reaches the weights, so that the search for its cause finds them as they were.
-// (With fp16 the devices themselves skip such a step.)
+void Trainer::set_judge(StepJudge judge) {
+  require(gradients_->sums_first(), "a judge of steps whose sums are made by the update");
+  judge_ = std::move(judge);
+}
+
+// Whether the step changes no weight: the same on all lanes and ranks. On a CPU that has all sums
+// by now, a gradient that is not finite does not reach the weights, so that the search for its
+// cause finds them as they were. (With fp16 the devices themselves skip such a step.)
 bool Trainer::rejects(int lane, const StepJob& job) {
   if (job.metrics.judged) return job.metrics.rejected;
-  if (devices_->on_gpus()) return false;
+  if (devices_->on_gpus() || !gradients_->sums_first()) return false;
   std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
   return !std::isfinite(std::accumulate(squares.begin(), squares.end(), 0.0));
 }

@@ -41,7 +41,8 @@ struct TrainerOptions {
   bool recompute = false;   // recompute activations of the model's blocks in backward
   MemoryLimit memory_limit = {};
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
-  bool plan_only = false;                           // compile the plans, but allocate nothing
+  bool judged = false;     // a judge sees each step before its update (Trainer::set_judge)
+  bool plan_only = false;  // compile the plans, but allocate nothing
   CudaConfig cuda;
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
@@ -59,8 +60,8 @@ struct StepResult {
   bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
   int64_t skipped_steps = 0;  // number in the run so far
   bool stop = false;          // a rank asked to stop
-  // The step has changed nothing: the judge did not accept it, or, on CPUs, its gradients were not
-  // finite. The weights are those before it.
+  // The step has changed nothing: the judge did not accept it, or, on CPUs where the sums precede
+  // the update, its gradients were not finite. The weights are those before it.
   bool rejected = false;
 };
 
@@ -102,7 +103,7 @@ class Trainer {
   StepResult finish_step();
   int max_ahead() const;  // 0 with a judge
 
-  void set_judge(StepJudge judge) { judge_ = std::move(judge); }  // before the first step
+  void set_judge(StepJudge judge);  // before the first step. REQUIRES: TrainerOptions::judged
   // Number of steps before the next that a judge has rejected, or that a caller has undone: the
   // optimizer does not count them.
   void set_rejected_steps(int64_t count) { rejected_steps_ = count; }

@@ -40,8 +40,8 @@ TEST(GuardInProcesses, TheFirstBadTensorIsNamedWhicheverRankHasIt) {
   MadeRuns runs;
   std::string line;
   for (const Words& processes : {Words{}, Words{"--processes", "2"}}) {
-    Output output =
-        trainer(runs.words("run", Words{"optimizer.lr=1e30", "--overwrite"} + processes));
+    Output output = trainer(runs.words(
+        "run", Words{"optimizer.lr=1e30", "guard.loss_zscore=1e9", "--overwrite"} + processes));
     EXPECT_EQ(output.code, 7) << output.err;
     EXPECT_THAT(output.last_error_line(), testing::HasSubstr("first bad tensor: "));
     EXPECT_EQ(output.last_error_line(), line.empty() ? output.last_error_line() : line);

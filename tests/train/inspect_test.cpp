@@ -94,6 +94,7 @@ TEST(Inspect, ANanInASampleIsFoundInItsTowerOnAnyDevicesAndRanks) {
   std::set<int> towers;
   for (int64_t sample : {5, 31, 60, 77, 102}) {
     SmallRun run;
+    run.judged = true;
     run.optimizer.name = OptimizerConfig::Name::adam;
     run.optimizer.lr = 0.001;
     Outcome one = train_poisoned(run, sample, 14);  // two epochs
@@ -116,8 +117,9 @@ TEST(Inspect, ANanInASampleIsFoundInItsTowerOnAnyDevicesAndRanks) {
   EXPECT_GT(towers.size(), 2u);  // the samples are in several towers
 }
 
-TEST(Inspect, ABadGradientNeverReachesTheWeightsOfACpu) {
+TEST(Inspect, ABadGradientDoesNotReachTheWeightsWhereItsNormComesFirst) {
   SmallRun run;
+  run.optimizer.clip_norm = 1e9;
   Trainer trainer(run.options(), run.place());
   PoisonedDataset data(run, 5);
   BatchLoader loader(data, run.loading());
