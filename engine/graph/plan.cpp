@@ -84,13 +84,22 @@ class PlanBuilder {
       TensorName name{.op = std::string(node.op->name()),
                       .backward = node.backward,
                       .output = static_cast<int>(i)};
-      Place place = places_.at(node.outputs[i]);
-      if (place.space == Space::gradients)
-        name.parameter = layout_.entries()[entry_at(place.offset)].name;
+      name.parameter = gradient_of(node, specs[i], places_.at(node.outputs[i]));
       name.layer = layer_of(node);
       written.push_back({std::move(name), specs[i]});
     }
     return written;
+  }
+
+  // Returns the parameter whose gradient, or the statistic whose contribution, a node writes to
+  // this place; "" for others, which may also lie in the gradient buffer before its parts are
+  // written.
+  std::string gradient_of(const Node& node, const TensorSpec& spec, Place place) const {
+    if (place.space != Space::gradients) return "";
+    const ParameterEntry& entry = layout_.entries()[layout_.entry_at(place.offset / sizeof(float))];
+    bool whole = static_cast<size_t>(entry.offset) * sizeof(float) == place.offset &&
+                 spec.dtype == DType::f32 && spec.shape.elements() == entry.elements();
+    return whole && (node.backward || !entry.trained) ? entry.name : "";
   }
 
   // The prefix of the node's first parameter: "conv1" of "conv1.weight". Without one it is the
