@@ -58,6 +58,12 @@ struct SweepArguments {
   int64_t jobs = 0;                       // number of slots; 0: one a device
 };
 
+// Options of `trainer compare`.
+struct CompareArguments {
+  std::vector<std::string> runs = {};  // two directories
+  bool bisect = false;
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string typed = {};    // the whole command line
@@ -86,6 +92,7 @@ struct Arguments {
   DatasetArguments dataset = {};
   BenchArguments bench = {};
   SweepArguments sweep = {};
+  CompareArguments compare = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

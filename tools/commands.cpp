@@ -416,6 +416,25 @@ void add_sweep_options(CLI::App& app, ParsedWords& words) {
       "  trainer sweep --config run.yaml --seed 1,2,3 --devices cuda:0,cuda:2 -o runs/seeds\n");
 }
 
+void add_compare_options(CLI::App& app, ParsedWords& words) {
+  CompareArguments& c = words.arguments.compare;
+  app.add_option("runs", c.runs, "directories of the two runs")
+      ->required()
+      ->expected(2)
+      ->type_name("RUN_A RUN_B");
+  app.add_flag("--bisect", c.bisect,
+               "train both again from their last common checkpoint, and name the first step, "
+               "tower, op and tensor that differ");
+  app.add_option("--set", words.set, "a config key for both replays, such as devices=cpu")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+  app.footer(
+      "Compares configs, losses, gradient norms and hashes of the weights (log.hash_every_steps)\n"
+      "to the last bit. Exit code 0: equal in all that both record; 1: different.\n"
+      "A replay writes nothing and needs the memory of both runs at once, in one process.\n\n"
+      "  trainer compare runs/a runs/b --bisect --set devices=cpu\n");
+}
+
 void add_devices_options(CLI::App& app, ParsedWords& words) {
   app.add_flag("--probe", words.arguments.probe,
                "test each GPU by writing and reading its memory; exit code 8 if one fails");
@@ -445,6 +464,8 @@ const std::vector<Command>& commands() {
       {"bench-worker", "", add_bench_worker_options, run_bench_worker},
       {"sweep", "train at each point of a grid over config keys, several runs at a time",
        add_sweep_options, run_sweep},
+      {"compare", "say where two runs differ; --bisect: by step and tensor", add_compare_options,
+       run_compare},
       {"devices", "list the devices that this machine has; --probe: try its GPUs",
        add_devices_options, run_devices},
       {"version", "print the version; --verbose: also of the libraries it uses",

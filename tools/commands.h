@@ -24,6 +24,7 @@ int run_dataset_verify(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_bench_worker(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 

@@ -1,8 +1,11 @@
 // trainer train: trains a model from a config. trainer plan: prints the memory that the run needs
 // and whether it fits, or, with --gpu, an estimate of the time of a step.
+#include <chrono>
+
 #include <spire/error.h>
 #include <spire/train.h>
 
+#include "engine/config/scalar.h"
 #include "engine/config/text.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/step_estimate.h"
@@ -28,6 +31,16 @@ std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
   return std::move(run->resolved);
 }
 
+using Clock = std::chrono::steady_clock;
+
+// When the process began. Where a supervisor started it, when that began: max_time counts for all
+// attempts together.
+Clock::time_point process_start() {
+  auto given = process_environment()(started_variable);
+  if (!given) return Clock::now();
+  return Clock::time_point(std::chrono::nanoseconds(parse_integer(*given)));
+}
+
 RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,
                        StopSignals& signals) {
   RunOptions options;
@@ -51,7 +64,9 @@ bool reports_failure(const World& world) {
 // Returns the exit code. Only the leading rank throws for a stop, so that the message appears once.
 int exit_code(const RunResult& result, bool leads) {
   if (result.exit_code == static_cast<int>(Category::interrupted) && leads) {
-    fail(Category::interrupted, "stopped by a signal at step {}; {}", result.summary.steps,
+    fail(Category::interrupted, "stopped by {} at step {}; {}",
+         result.summary.stopped_by == "signal" ? "a signal" : result.summary.stopped_by,
+         result.summary.steps,
          result.summary.checkpoint.empty() ? "there was nothing to save"
                                            : "continue with --resume auto");
   }
@@ -59,6 +74,7 @@ int exit_code(const RunResult& result, bool leads) {
 }
 
 int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
+  Clock::time_point started = process_start();
   const RunConfig& config = resolved.config;
   Launch launch = read_launch(process_environment());
   bool leads = launch.rank == 0;
@@ -69,6 +85,7 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   for (const std::string& warning : resolved.warnings)
     if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
   RunOptions options = run_options(arguments, resolved, signals);
+  options.started = started;
   options.world = world.get();
   options.on_exit_timeout = end_process;
   try {

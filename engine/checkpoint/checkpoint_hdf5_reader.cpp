@@ -115,6 +115,8 @@ void read_metadata(hid_t file, StateMetadata& state) {
                  [&](const char* key, auto& value) { h5::read_attribute(file, key, value); });
   h5::read_text(file, "config", state.config_yaml);
   h5::read_text(file, "data", state.data_spec);
+  if (check(H5Lexists(file, "guard", H5P_DEFAULT), "look for guard") > 0)
+    h5::read_text(file, "guard", state.guard);
   // A run on CPUs has chosen no engines and writes no `tuning`.
   if (check(H5Lexists(file, "tuning", H5P_DEFAULT), "look for tuning") > 0)
     h5::read_text(file, "tuning", state.tuning);

@@ -91,6 +91,7 @@ std::string metadata_checksum(const StateMetadata& state) {
   text += state.data_spec;
   text += state.config_yaml;
   text += state.tuning;
+  text += state.guard;
   return hex(hash64(text.data(), text.size()));
 }
 

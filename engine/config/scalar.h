@@ -11,6 +11,7 @@ namespace spire::inline config {
 int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed
 uint64_t parse_unsigned(std::string_view text);  // decimal digits
 double parse_number(std::string_view text);      // "0.1", "5e-4"; finite
+double parse_duration(std::string_view text);    // seconds: "90", "90s", "10m", "1h30m", "2d"
 bool parse_boolean(std::string_view text);       // "true", "false"
 
 // Returns "unknown value 'adm'; must be one of: sgd, adam; did you mean 'adam'?"

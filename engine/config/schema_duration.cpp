@@ -24,6 +24,13 @@ std::vector<Field> course_fields() {
        .range = at_least(1, max_steps),
        .unit = "steps",
        .unset = "as many as the epochs have"},
+      {.path = "max_time",
+       .slot = [](C& c) -> Slot { return &c.max_time; },
+       .help = "stop with a checkpoint and exit code 75 before the process has run for so long "
+               "(8h, 90m); 0: no limit",
+       .range = at_least(0, 1e9),
+       .unit = "seconds",
+       .shapes_result = false},
       {.path = "eval.every_epochs",
        .slot = [](C& c) -> Slot { return &c.eval.every_epochs; },
        .help = "epochs between two evaluations; 0: none by epochs; the end is always evaluated",
@@ -59,6 +66,39 @@ std::vector<Field> course_fields() {
        .slot = [](C& c) -> Slot { return &c.output; },
        .help = "run directory, relative to where the trainer is started",
        .shapes_result = false},
+  };
+}
+
+// They change the result only of a run that has bad steps.
+std::vector<Field> guard_fields() {
+  return {
+      {.path = "guard.on_bad_step",
+       .slot = [](C& c) -> Slot { return &c.guard.on_bad_step; },
+       .help =
+           "when loss or gradient are not finite or stand out: stop the run, skip the step's "
+           "update, or roll back to the last regular checkpoint and leave out the samples since"},
+      {.path = "guard.loss_zscore",
+       .slot = [](C& c) -> Slot { return &c.guard.loss_zscore; },
+       .help = "a loss so many standard deviations above the mean of the window is bad; 0: off",
+       .range = at_least(0)},
+      {.path = "guard.grad_zscore",
+       .slot = [](C& c) -> Slot { return &c.guard.grad_zscore; },
+       .help = "the same for the norm of the gradient",
+       .range = at_least(0)},
+      {.path = "guard.window",
+       .slot = [](C& c) -> Slot { return &c.guard.window; },
+       .help = "good steps of which the guard knows mean and deviation; it judges none before",
+       .range = at_least(2, 10000),
+       .unit = "steps"},
+      {.path = "guard.max_skips",
+       .slot = [](C& c) -> Slot { return &c.guard.max_skips; },
+       .help = "bad steps in a row that end the run",
+       .range = at_least(1, max_steps),
+       .unit = "steps"},
+      {.path = "guard.max_rollbacks",
+       .slot = [](C& c) -> Slot { return &c.guard.max_rollbacks; },
+       .help = "rollbacks of a run; one more ends it",
+       .range = at_least(0, max_steps)},
   };
 }
 
@@ -105,6 +145,13 @@ std::vector<Field> record_fields() {
        .slot = [](C& c) -> Slot { return &c.log.every_steps; },
        .help = "steps between two lines of metrics.jsonl",
        .range = at_least(1, max_steps),
+       .unit = "steps",
+       .shapes_result = false},
+      {.path = "log.hash_every_steps",
+       .slot = [](C& c) -> Slot { return &c.log.hash_every_steps; },
+       .help = "steps between two hashes of all weights in metrics.jsonl, which trainer compare "
+               "reads; 0: none",
+       .range = at_least(0, max_steps),
        .unit = "steps",
        .shapes_result = false},
       {.path = "log.every_seconds",

@@ -41,6 +41,7 @@ std::vector<Field> ema_fields();
 std::vector<Field> loss_scale_fields();
 std::vector<Field> schedule_fields();
 std::vector<Field> course_fields();
+std::vector<Field> guard_fields();
 std::vector<Field> record_fields();
 
 }  // namespace spire::inline config::schema_parts

@@ -95,6 +95,12 @@ std::optional<int64_t> read(const YAML::Node& node, const std::optional<int64_t>
   return spire::read(node, int64_t{});
 }
 
+// Numbers of seconds may be written as durations.
+double read_number(const Field& field, const YAML::Node& node) {
+  if (field.unit != "seconds") return spire::read(node, double{});
+  return parse_duration(scalar(node, "a finite number", false));
+}
+
 // One check for each type of field: words by their choices, numbers by their range.
 void check(const Field& field, const std::string& word) {
   if (field.choices.empty() || std::ranges::count(field.choices, word) > 0) return;
@@ -151,6 +157,8 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
   auto set = [&]<typename Pointer>(Pointer value) {
     if constexpr (std::is_same_v<Pointer, EnumSlot>)
       set_word(field, node, value);
+    else if constexpr (std::is_same_v<Pointer, double*>)
+      *value = read_number(field, node);
     else
       *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read(node, *value);
   };

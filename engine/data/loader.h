@@ -81,6 +81,8 @@ class BatchLoader {
   const std::vector<Column>& columns() const {
     return mixer_ ? mixer_->columns() : dataset_.spec().columns;
   }
+  // Returns the sample in a row of the global batch, also of another rank's tower; any thread.
+  int64_t sample_of(const Batch& batch, int64_t row) const;
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   double wait_seconds() const { return wait_seconds_; }  // time spent in next() so far
 
@@ -101,7 +103,6 @@ class BatchLoader {
   void prepare(int64_t ticket, Slot& slot) const noexcept;
   void fill(Slot& slot) const;
   void mix(Slot& slot, std::span<const int64_t> samples) const;
-  int64_t sample_of(const Batch& batch, int64_t row) const;
 
   const Dataset& dataset_;
   LoaderOptions options_;

@@ -19,6 +19,10 @@ class PlanBuilder {
 
   void build(Plan& plan, PackedWeights& packed) {
     plan.activation_bytes_ = places_.arena_bytes();
+    for (Value input : graph_.values_of(Role::input)) {
+      TensorName name{.op = "input", .parameter = graph_.tensor(input).name};
+      plan.inputs_.push_back({name, graph_.spec(input)});
+    }
     // Backward begins after the last step that makes a graph output: loss and score are final
     // there, and the differentiated nodes follow.
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
@@ -70,7 +74,49 @@ class PlanBuilder {
     // Allocated here, since a run must not allocate.
     step.input_pointers.resize(step.inputs.size());
     step.output_pointers.resize(step.outputs.size());
+    step.written = written_by(node, outputs);
     return step;
+  }
+
+  std::vector<Plan::Written> written_by(const Node& node, const std::vector<TensorSpec>& specs) {
+    std::vector<Plan::Written> written;
+    for (size_t i = 0; i < specs.size(); ++i) {
+      TensorName name{.op = std::string(node.op->name()),
+                      .backward = node.backward,
+                      .output = static_cast<int>(i)};
+      name.parameter = gradient_of(node, specs[i], places_.at(node.outputs[i]));
+      name.layer = layer_of(node);
+      written.push_back({std::move(name), specs[i]});
+    }
+    return written;
+  }
+
+  // Returns the parameter whose gradient, or the statistic whose contribution, a node writes to
+  // this place; "" for others, which may also lie in the gradient buffer before its parts are
+  // written.
+  std::string gradient_of(const Node& node, const TensorSpec& spec, Place place) const {
+    if (place.space != Space::gradients) return "";
+    const ParameterEntry& entry = layout_.entries()[layout_.entry_at(place.offset / sizeof(float))];
+    bool whole = static_cast<size_t>(entry.offset) * sizeof(float) == place.offset &&
+                 spec.dtype == DType::f32 && spec.shape.elements() == entry.elements();
+    return whole && (node.backward || !entry.trained) ? entry.name : "";
+  }
+
+  // The prefix of the node's first parameter: "conv1" of "conv1.weight". Without one it is the
+  // layer of the node whose result it reads.
+  std::string layer_of(const Node& node) const {
+    for (const Node* at = &node; at != nullptr;) {
+      const Node* before = nullptr;
+      for (Value input : at->inputs) {
+        const Tensor& tensor = graph_.tensor(input);
+        bool named = tensor.role == Role::parameter || tensor.role == Role::state;
+        if (named) return tensor.name.substr(0, tensor.name.rfind('.'));
+        if (!before && tensor.producer >= 0)
+          before = &graph_.nodes()[static_cast<size_t>(tensor.producer)];
+      }
+      at = before;
+    }
+    return "";
   }
 
   bool makes_output(const Node& node) const {
@@ -183,18 +229,35 @@ void Plan::run_range(const Bindings& bindings, size_t begin, size_t end) {
   for (size_t s = begin; s < end; ++s) run_step(steps_[s], bindings);
 }
 
-void Plan::run(const Bindings& bindings, PlanListener* listener) {
+void Plan::show_inputs(const Bindings& bindings, PlanObserver& observer) const {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    observer.on_tensor({inputs_[i].name, inputs_[i].spec, bindings.inputs[i]});
+}
+
+// The pointers are those of the run that has just ended.
+void Plan::show_outputs(const Step& step, PlanObserver& observer) {
+  for (size_t i = 0; i < step.written.size(); ++i)
+    if (step.output_pointers[i] != nullptr)
+      observer.on_tensor({step.written[i].name, step.written[i].spec, step.output_pointers[i]});
+}
+
+void Plan::run(const Bindings& bindings, PlanListener* listener, PlanObserver* observer) {
+  if (observer) show_inputs(bindings, *observer);
   for (size_t s = 0; s < steps_.size(); ++s) {
     run_step(steps_[s], bindings);
+    if (observer) show_outputs(steps_[s], *observer);
     if (listener) notify(s, *listener);
   }
 }
 
 // The step of a sum is not run: the towers' runner computes it for all of them.
-size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* listener) {
+size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* listener,
+                         PlanObserver* observer) {
+  if (observer && from == 0) show_inputs(bindings, *observer);
   for (size_t s = from; s < steps_.size(); ++s) {
     if (steps_[s].tower_sum > 0) return s;
     run_step(steps_[s], bindings);
+    if (observer) show_outputs(steps_[s], *observer);
     if (listener) notify(s, *listener);
   }
   return steps_.size();

@@ -12,6 +12,7 @@
 #include "engine/device/stream.h"
 #include "engine/graph/buffer_assignment.h"
 #include "engine/graph/parameter_layout.h"
+#include "engine/graph/plan_observer.h"
 #include "kernels/kernel.h"
 
 namespace spire::inline graph {
@@ -67,8 +68,10 @@ class Plan {
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
        PackedWeights& packed);
 
-  // Runs all kernels. A sum over towers just copies, which is right for a single tower.
-  void run(const Bindings& bindings, PlanListener* listener = nullptr);
+  // Runs all kernels. A sum over towers just copies, which is right for a single tower. observer:
+  // sees the inputs, then what each kernel writes; null: costs nothing.
+  void run(const Bindings& bindings, PlanListener* listener = nullptr,
+           PlanObserver* observer = nullptr);
 
   void run_range(const Bindings& bindings, size_t begin, size_t end);  // without notifications
   void notify(size_t position, PlanListener& listener) const;  // as run() does after that kernel
@@ -77,7 +80,8 @@ class Plan {
 
   // Runs one of several towers from position `from` to the next sum over towers; returns its
   // position, or end(). The caller adds up all tower_vector() and goes on at position + 1.
-  size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr);
+  size_t run_segment(const Bindings& bindings, size_t from, PlanListener* listener = nullptr,
+                     PlanObserver* observer = nullptr);
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
   const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // count of each sum
@@ -92,6 +96,10 @@ class Plan {
   const void* output(const std::string& name, const std::byte* arena) const;
 
  private:
+  struct Written {  // what an observer is told
+    TensorName name;
+    TensorSpec spec;
+  };
   struct Step {  // a kernel and its operands
     std::unique_ptr<Kernel> kernel;
     std::vector<Place> inputs, outputs;
@@ -99,15 +107,19 @@ class Plan {
     std::vector<void*> output_pointers;
     int64_t gradients_ready = 0;  // floats to notify as final after this kernel; 0: no notification
     int64_t tower_sum = 0;        // count of a sum over towers; 0 for any other kernel
+    std::vector<Written> written;  // one per output
   };
   friend class PlanBuilder;
 
   void run_step(Step& step, const Bindings& bindings);
+  void show_inputs(const Bindings& bindings, PlanObserver& observer) const;
+  static void show_outputs(const Step& step, PlanObserver& observer);
   static std::byte* resolve(Place place, const Bindings& bindings);  // a tensor that kernels write
   static const std::byte* resolve_input(Place place, const Bindings& bindings);
 
   std::vector<Step> steps_;
   std::vector<std::pair<std::string, Place>> outputs_;
+  std::vector<Written> inputs_;  // the columns of a batch
   std::vector<int64_t> tower_sums_;
   size_t backward_begin_ = 0;  // position after the kernel that computes the last graph output
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;

@@ -160,6 +160,11 @@ void MetricsFile::on_step(const StepReport& step) {
     record["train/loss_scale"] = step.loss_scale;
     record["train/skipped_steps"] = step.skipped_steps;
   }
+  if (step.bad_steps > 0) {  // the guard's
+    record["train/bad_steps"] = step.bad_steps;
+    record["train/rollbacks"] = step.rollbacks;
+  }
+  if (!step.parameter_hash.empty()) record["train/parameter_hash"] = step.parameter_hash;
   append(line_of(record));
 }
 

@@ -29,13 +29,14 @@ ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options
   return found;
 }
 
-// Message to the other ranks: "<in_output> <path>", the bytes of the data's description, that
-// description, then the metadata. Empty: there is no checkpoint.
+// Message to the other ranks: "<in_output> <path>", the bytes of the data's description and of the
+// guard's state, these two, then the metadata. Empty: there is no checkpoint.
 std::string to_message(const ResumePoint& found) {
   if (!found.checkpoint) return "";
   const StateMetadata& state = found.checkpoint->state;
-  return fmt::format("{} {}\n{}\n{}{}", found.in_output ? 1 : 0, found.checkpoint->path.string(),
-                     state.data_spec.size(), state.data_spec, metadata_text(state));
+  return fmt::format("{} {}\n{} {}\n{}{}{}", found.in_output ? 1 : 0,
+                     found.checkpoint->path.string(), state.data_spec.size(), state.guard.size(),
+                     state.data_spec, state.guard, metadata_text(state));
 }
 
 ResumePoint from_message(const std::string& text) {
@@ -46,9 +47,11 @@ ResumePoint from_message(const std::string& text) {
   size_t line = text.find('\n');
   found.in_output = text[0] == '1';
   checkpoint.path = text.substr(2, line - 2);
-  size_t spec = text.find('\n', line + 1) + 1;
+  size_t spec = text.find('\n', line + 1) + 1, second = text.find(' ', line + 1) + 1;
   checkpoint.state.data_spec = text.substr(spec, std::stoul(text.substr(line + 1)));
-  read_metadata_text(text.substr(spec + checkpoint.state.data_spec.size()), checkpoint.state);
+  size_t guard = spec + checkpoint.state.data_spec.size();
+  checkpoint.state.guard = text.substr(guard, std::stoul(text.substr(second)));
+  read_metadata_text(text.substr(guard + checkpoint.state.guard.size()), checkpoint.state);
   return found;
 }
 

@@ -1,5 +1,4 @@
 // train(): a run from its first step to its summary.
-#include <cmath>
 #include <limits>
 
 #include <spire/train.h>
@@ -10,6 +9,7 @@
 #include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
+#include "engine/run/bad_steps.h"
 #include "engine/run/evaluation.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
@@ -49,9 +49,9 @@ class StartWatch {
 // The training loop. All of it runs on the leading lane's thread.
 class TrainingLoop {
  public:
-  // directory: null where this process writes no files.
+  // directory: null where this process writes no files. started: see RunOptions.
   TrainingLoop(RunSetup& setup, const RunOptions& options, World& world, RunDirectory* directory,
-               Observer& observer)
+               Observer& observer, TimeLimit::Clock::time_point started)
       : setup_(setup),
         total_steps_(options.dry_run > 0 ? options.dry_run : setup.total_steps()),
         trainer_(setup.trainer_options(), setup.placement, world.group.get()),
@@ -60,7 +60,9 @@ class TrainingLoop {
         clock_(total_steps_, setup.steps_per_epoch(), setup.metric()),
         run_{setup, options, world, observer, trainer_, clock_, total_steps_},
         output_(directory, setup, options, observer),
-        checkpoints_(run_, output_) {
+        checkpoints_(run_, output_),
+        bad_steps_(run_, checkpoints_) {
+    run_.limit = time_limit(started);
     train_data_ = train_loader(setup.config, setup.data, setup.placement, trainer_.max_ahead() + 1);
     test_data_ = test_loader(setup.config, setup.data, setup.placement);
     evaluation_.emplace(run_, checkpoints_, *test_data_);
@@ -102,6 +104,7 @@ class TrainingLoop {
   void start() {
     run_.enter(Phase::start);
     if (setup_.resumed) resume();
+    bad_steps_.start();
     if (run_.options.on_begin) run_.options.on_begin();
     if (output_.is_writable()) open_output();
     setup_.keep_tuning(run_.observer);
@@ -165,6 +168,7 @@ class TrainingLoop {
     trainer_.status().begin_step(step() + 1);
     run_.enter(Phase::data);
     const Batch& batch = train_data_->next();
+    batch_ = &batch;
     double lr = schedule_.lr(step());
     checkpoints_.begin_step();
     trainer_.begin_step(batch, step(), lr, run_.stop_here());
@@ -177,24 +181,35 @@ class TrainingLoop {
   void report_steps(int ahead) {
     while (trainer_.under_way() > ahead) {
       StepResult result = trainer_.finish_step();
+      bool bad = bad_steps_.take(result, *batch_, *train_data_);
       run_.stop = run_.stop || result.stop;
       run_.progress.samples_seen += result.samples;
       StepReport report = clock_.step(result, run_.progress.samples_seen, *train_data_);
-      report.record =
-          result.step % setup_.config.log.every_steps == 0 || result.step == total_steps_;
-      bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-      if (!finite && !result.skipped) stop_diverged(result);
+      report.record = result.step % setup_.config.log.every_steps == 0 ||
+                      result.step == total_steps_ || hash_due(result.step);
+      if (run_.limit) run_.limit->took_step(report.step_ms / 1e3);
+      report.bad = bad;
+      report.bad_steps = run_.guard.bad_steps();
+      report.rollbacks = run_.guard.rollbacks();
       bool first = !evaluation_->knows_first_loss() && !setup_.resumed;
-      if (first && !result.skipped) evaluation_->set_first_loss(result.loss);
+      if (first && !result.skipped && !bad) evaluation_->set_first_loss(result.loss);
+      if (hash_due(result.step) && run_.world.rank() == 0)
+        report.parameter_hash = hex(trainer_.parameter_hash());
       if (report.record) checkpoints_.restore_output();
       run_.observer.on_step(report);
     }
   }
 
   bool check_due() const { return is_due(setup_.config.check.replicas_every, step()); }
+  // Also at the last step: equal ends are then seen without summary.json.
+  bool hash_due(int64_t at) const {
+    int64_t every = setup_.config.log.hash_every_steps;
+    return is_due(every, at) || (every > 0 && at == total_steps_);
+  }
   // Whether anything reads the weights as they are after this step.
   bool needs_weights() const {
-    return step() >= total_steps_ || evaluation_->due() || checkpoints_.due() || check_due();
+    return step() >= total_steps_ || evaluation_->due() || checkpoints_.due() || check_due() ||
+           hash_due(step());
   }
 
   void after_step() {
@@ -206,21 +221,11 @@ class TrainingLoop {
     checkpoints_.report();
   }
 
-  [[noreturn]] void stop_diverged(const StepResult& result) {
-    int64_t written = checkpoints_.written_step();
-    std::string saved = written > 0 ? "the last checkpoint is of step " + std::to_string(written)
-                                    : std::string("there is no checkpoint yet");
-    throw SymmetricError(
-        Category::diverged,
-        fmt::format("step {}: the run diverged: the loss is {}, the gradient norm {}; {}; lower "
-                    "optimizer.lr, raise schedule.warmup_epochs or set optimizer.clip_norm",
-                    result.step, unsigned_nan(result.loss), unsigned_nan(result.grad_norm), saved));
-  }
-
   // Saves the last checkpoint and closes the run.
   RunResult finish() {
     report_steps(0);
     bool interrupted = !stopped_early() && (step() < total_steps_ || evaluation_->due());
+    bool out_of_time = !run_.signalled() && run_.time_is_up();
     if (stopped_early()) report_early_stop();
     checkpoints_.restore_output();
     if (auto hash = trainer_.average_hash()) ema_hash_ = hex(*hash);
@@ -229,7 +234,8 @@ class TrainingLoop {
     if (checkpoints_.is_urgent()) checkpoints_.save_last();  // the directory was lost meanwhile
     std::string lost = output_.lost().empty() ? run_.observer.lost() : output_.lost();
     if (!lost.empty()) fail(Category::checkpoint, "{}", lost);
-    if (interrupted) return close(static_cast<int>(Category::interrupted), "signal");
+    if (interrupted)
+      return close(static_cast<int>(Category::interrupted), out_of_time ? "max_time" : "signal");
     return close(0, stopped_early() ? "early_stop" : "");
   }
 
@@ -268,6 +274,12 @@ class TrainingLoop {
     return {exit_code, summary};
   }
 
+  // A checkpoint has the parameters and at most two slots of as many floats.
+  std::optional<TimeLimit> time_limit(TimeLimit::Clock::time_point started) const {
+    if (run_.world.rank() != 0 || !run_.writes()) return {};
+    return TimeLimit(setup_.config.max_time, started, 12 * trainer_.layout().total_floats());
+  }
+
   RunSetup& setup_;
   int64_t total_steps_;
   std::unique_ptr<BatchLoader> train_data_, test_data_;  // before the trainer, which reads them
@@ -277,13 +289,16 @@ class TrainingLoop {
   RunContext run_;
   RunOutput output_;
   RunCheckpoints checkpoints_;
+  BadSteps bad_steps_;
   std::optional<Evaluation> evaluation_;
+  const Batch* batch_ = nullptr;  // of the newest step
   std::string ema_hash_;
 };
 
 }  // namespace
 
 RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer) {
+  auto started = options.started.value_or(TimeLimit::Clock::now());
   std::unique_ptr<World> alone;
   if (!options.world)
     alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
@@ -300,7 +315,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     setup.take_cores();
     // The loop is gone, and its last checkpoint written, before this rank leaves the others.
     RunDirectory* written = directory ? &*directory : nullptr;
-    RunResult result = TrainingLoop(setup, options, world, written, rank_observer).go();
+    RunResult result = TrainingLoop(setup, options, world, written, rank_observer, started).go();
     world.watchdog->leave();
     if (auto failure = world.watchdog->failure()) throw to_error(*failure);
     return result;

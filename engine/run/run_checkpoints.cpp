@@ -1,5 +1,6 @@
 #include "engine/run/run_checkpoints.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "engine/base/read_file.h"
@@ -33,11 +34,39 @@ void RunCheckpoints::open() {
 }
 
 bool RunCheckpoints::due() const {
+  return urgent_ || is_regular(run_.progress.step);
+}
+
+bool RunCheckpoints::is_regular(int64_t step) const {
   const CheckpointConfig& config = run_.setup.config.checkpoint;
-  int64_t step = run_.progress.step, per_epoch = run_.steps_per_epoch();
-  bool epoch_ended = step % per_epoch == 0;
-  return urgent_ || is_due(config.every_steps, step) ||
-         (epoch_ended && is_due(config.every_epochs, step / per_epoch));
+  int64_t per_epoch = run_.steps_per_epoch();
+  return is_due(config.every_steps, step) ||
+         (step % per_epoch == 0 && is_due(config.every_epochs, step / per_epoch));
+}
+
+int64_t RunCheckpoints::regular_before(int64_t step) const {
+  const CheckpointConfig& config = run_.setup.config.checkpoint;
+  int64_t newest = 0;
+  for (int64_t every : {config.every_steps, config.every_epochs * run_.steps_per_epoch()})
+    if (every > 0) newest = std::max(newest, (step - 1) / every * every);
+  return newest;
+}
+
+LoadedCheckpoint RunCheckpoints::load(int64_t step) {
+  run_.enter(Phase::checkpoint);
+  LoadedCheckpoint loaded;
+  if (run_.world.rank() == 0) {
+    if (writer_) await_writer();
+    loaded = load_checkpoint(store_.path_of(step));
+  }
+  if (run_.setup.ranks.group()) {
+    std::string guard = run_.setup.ranks.broadcast(loaded.state.guard);
+    std::string text = run_.setup.ranks.broadcast(metadata_text(loaded.state));
+    read_metadata_text(text, loaded.state);
+    loaded.state.guard = guard;
+  }
+  run_.enter(Phase::idle);
+  return loaded;
 }
 
 void RunCheckpoints::begin_step() {
@@ -100,7 +129,8 @@ void RunCheckpoints::fill(StateMetadata& state) const {
   static_cast<TrainingProgress&>(state) = run_.progress;
   state.epoch = state.step / run_.steps_per_epoch();
   state.step_in_epoch = state.step % run_.steps_per_epoch();
-  state.optimizer_steps = state.step - state.skipped_steps;
+  state.optimizer_steps = state.step - state.skipped_steps - run_.guard.bad_steps();
+  state.guard = run_.guard.text();
   state.seed = setup.config.seed;
   state.config_yaml = to_yaml(setup.config);
   state.data_spec = to_text(setup.data.test->spec());
@@ -139,6 +169,7 @@ void RunCheckpoints::report_result(const CheckpointResult& result) {
   if (!is_there(result.path)) return;  // removed; restore_output() has reported that
   path_ = result.path.string();
   written_step_ = result.step;
+  if (run_.limit) run_.limit->took_checkpoint((snapshot_ms_ + result.write_ms) / 1e3);
   run_.observer.on_checkpoint({result.step, path_, result.bytes, snapshot_ms_, result.write_ms});
 }
 

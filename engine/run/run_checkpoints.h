@@ -30,6 +30,12 @@ class RunCheckpoints {
   void save(bool last = false);
   // If an earlier write failed and waits for a retry, submits the captured state in its place.
   void replace_failed();
+  // The newest step before `step` with which an interval of the config ended; 0: there is none. It
+  // does not depend on when the run was stopped and resumed.
+  int64_t regular_before(int64_t step) const;
+  // Reads the checkpoint of that step, after the writer has ended its work; collective. Only rank 0
+  // gets tensors. Throws Error(checkpoint).
+  LoadedCheckpoint load(int64_t step);
   void report();     // reports the writer's finished attempts to the observer
   void save_last();  // saves and waits; throws Error(checkpoint) if it cannot be written
   // After a failed evaluation, before other ranks learn of it: saves the state captured before it.
@@ -42,6 +48,7 @@ class RunCheckpoints {
   int64_t written_step() const { return written_step_; }
 
  private:
+  bool is_regular(int64_t step) const;
   bool is_saved() const;
   bool is_captured() const;
   void submit_captured(bool last);

@@ -14,9 +14,10 @@ double seconds_between(RunClock::Clock::time_point a, RunClock::Clock::time_poin
 
 }  // namespace
 
-// A step whose gradients overflowed has changed no weight, and its loss may be NaN.
+// A step whose gradients overflowed has changed no weight, and its loss may be NaN; so with a step
+// that the guard rejects.
 void EpochMeans::add(const StepResult& step) {
-  if (step.skipped) return;
+  if (step.skipped || step.rejected) return;
   auto samples = static_cast<double>(step.samples);
   loss_ += step.loss * samples;
   score_ += step.score * samples;

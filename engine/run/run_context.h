@@ -3,13 +3,16 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include <spire/observer.h>
 #include <spire/train.h>
 
 #include "engine/data/loader.h"
+#include "engine/run/guard.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/time_limit.h"
 #include "engine/train/trainer.h"
 
 namespace spire::inline run {
@@ -74,9 +77,13 @@ struct RunContext {
   TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
   bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
+  Guard guard = Guard(setup.config.guard);
+  std::optional<TimeLimit> limit = {};  // on rank 0, whose stop request all ranks follow
 
   bool writes() const { return options.dry_run == 0; }
-  bool stop_here() const { return options.stop && options.stop->load(std::memory_order_relaxed); }
+  bool signalled() const { return options.stop && options.stop->load(std::memory_order_relaxed); }
+  bool time_is_up() const { return limit && limit->reached(); }
+  bool stop_here() const { return signalled() || time_is_up(); }
   // Equal on all ranks: they agree on it in each step and each batch of an evaluation.
   bool stop_asked() const { return stop || (world.size() == 1 && stop_here()); }
   void enter(Phase phase) const { trainer.status().enter(0, phase); }

@@ -13,6 +13,7 @@
 #include "engine/device/topology.h"
 #include "engine/inference/evaluation_samples.h"
 #include "engine/optim/schedule.h"
+#include "engine/run/guard.h"
 #include "engine/run/resume.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_report.h"
@@ -164,6 +165,7 @@ TrainerOptions RunSetup::trainer_options() const {
           .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
           .snapshot = saves ? snapshot_choice(config, placement) : SnapshotChoice::never,
+          .judged = Guard(config.guard).judges(),
           .cuda = config.cuda,
           .tuning = tuning.get()};
 }

@@ -130,6 +130,10 @@ void GradientStage::make_tower_sums(const LocalMember& member) {
       std::make_unique<CrossTowerSums>(sums);
 }
 
+void GradientStage::observe(TensorObserver* observer) {
+  for (LaneContext& context : contexts_) context.observer = observer;
+}
+
 void GradientStage::begin_step() {
   for (MemberReduction& member : members_) member.reduction->begin_step();
 }

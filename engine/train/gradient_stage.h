@@ -39,12 +39,14 @@ class GradientStage {
   void allocate();  // runs on each lane's thread; throws Error(out_of_memory)
   void connect();   // makes the reductions of the allocated buffers; call it before train()
 
+  void observe(TensorObserver* observer);  // of later calls of train(); null: none
   void begin_step();  // the leading thread calls it before the lanes call train()
   // Runs the lane's towers and reduces their buckets. Later work on the lane's stream sees all sums
   // that its member receives; with `sum_in_update` nothing is summed yet, but all towers are done.
   // Throws what kernels throw, PeerLost, BarrierBroken.
   void train(int lane, const StepJob& job);
   void evaluate(int lane, const StepJob& job);  // runs forward; writes the sums to job.metrics
+  bool sums_first() const { return !sum_in_update_; }  // train() leaves all sums and squares
   // Returns the sums of a chunk of the flat buffer, after train(): GradientReduction::sum_chunk.
   const float* sum_chunk(int lane, FloatRange chunk) {
     return reduction_of_lane(lane).reduction->sum_chunk(lane, chunk);

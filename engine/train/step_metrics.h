@@ -23,6 +23,8 @@ struct StepMetrics {
   std::span<double> squares;      // one per chunk (TreeSum::chunk floats) of the summed gradient
   int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
+  bool judged = false;    // the ranks have shared the numbers, and StepJudge has seen them
+  bool rejected = false;  // the step has changed no weight
   // One per lane: events after its towers and after the whole step, and the clock of the step.
   std::vector<std::unique_ptr<Event>> towers_done, step_done;
   std::vector<LaneClock> clocks;

@@ -179,7 +179,8 @@ void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& contex
     shared.status->enter(shared.lane, Phase::forward);
     Progress progress(*this, step, i + 1 == options_.range.size(), clock, shared);
     if (tower.plan) {
-      run(tower, &progress);
+      auto watched = tap(shared, static_cast<size_t>(i));
+      run(tower, &progress, watched ? &*watched : nullptr);
     } else {  // a tower without samples joins the sums with zeros
       progress.backward_begins();
       stream().fill_zero(gradients(step.target), buffer_bytes());
@@ -211,7 +212,9 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
       if (forward) clock.enter(&StepTimes::forward);
       size_t from = sum == 0 ? 0 : tower.position + 1;
       PlanListener& listener = &tower == &towers_.back() ? progress : others;
-      tower.position = tower.plan->run_segment(tower.bindings, from, &listener);
+      auto watched = tap(shared, static_cast<size_t>(&tower - towers_.data()));
+      tower.position =
+          tower.plan->run_segment(tower.bindings, from, &listener, watched ? &*watched : nullptr);
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }
@@ -258,8 +261,18 @@ void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContex
   shared.status->enter(shared.lane, Phase::waiting);
 }
 
-void TowerRunner::run(const Tower& tower, PlanListener* listener) {
-  if (tower.graphs) {
+// Empty where nobody looks. tower: index in the lane.
+std::optional<TowerTap> TowerRunner::tap(const LaneContext& shared, size_t tower) {
+  if (!shared.observer) return {};
+  return std::optional<TowerTap>(std::in_place, *shared.observer,
+                                 options_.range.begin + static_cast<int>(tower), stream());
+}
+
+// Graphs run without stops, so an observed run goes kernel by kernel.
+void TowerRunner::run(const Tower& tower, PlanListener* listener, PlanObserver* observer) {
+  if (observer) {
+    tower.plan->run(tower.bindings, listener, observer);
+  } else if (tower.graphs) {
     tower.graphs->run(tower.bindings, listener);
   } else {
     tower.plan->run(tower.bindings, listener);

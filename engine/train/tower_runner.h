@@ -20,6 +20,7 @@
 #include "engine/train/model_graph.h"
 #include "engine/train/replica.h"
 #include "engine/train/step_clock.h"
+#include "engine/train/tensor_observer.h"
 
 namespace spire::inline training {
 
@@ -51,6 +52,7 @@ struct LaneContext {  // what a lane shares with other lanes
   ThreadStatus* status = nullptr;
   GradientReduction* reduction = nullptr;  // is told how far gradients are final
   CrossTowerSums* tower_sums = nullptr;    // null if plans have no sums over towers
+  TensorObserver* observer = nullptr;      // sees the tensors of train(); null: nobody does
 };
 
 class TowerRunner {
@@ -99,7 +101,9 @@ class TowerRunner {
   void compile(Plans& plans, int64_t samples, bool training, const GraphBuilder& build,
                const ParameterLayout& layout);
   void measure_inputs();
-  static void run(const Tower& tower, PlanListener* listener = nullptr);
+  static void run(const Tower& tower, PlanListener* listener = nullptr,
+                  PlanObserver* observer = nullptr);
+  std::optional<TowerTap> tap(const LaneContext& shared, size_t tower);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
                         LaneClock& clock, const LaneContext& shared);

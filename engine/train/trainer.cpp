@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"
@@ -56,83 +57,153 @@ StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop)
 // Where the host takes part in a step, it cannot be ahead of it.
 int Trainer::max_ahead() const {
   static_assert(std::tuple_size_v<decltype(metrics_)> == ParameterUpdate::max_unseen + 1);
-  bool host_waits = !devices_->on_gpus() || placement_.updates_on_host;
+  bool host_waits = !devices_->on_gpus() || placement_.updates_on_host || judge_;
   return host_waits ? 0 : static_cast<int>(metrics_.size()) - 1;
+}
+
+StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const {
+  metrics.step = done + 1;
+  metrics.samples = batch.valid;
+  metrics.judged = metrics.rejected = false;
+  StepJob job{batch, metrics, context_, {}};
+  job.context.step = done;
+  job.context.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
+  return job;
 }
 
 void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
   require(!averaged_, "a step before the end of an evaluation");
   require(under_way() <= max_ahead(), "{} steps are under way", under_way());
   StepMetrics& metrics = metrics_of(begun_);  // the step before may still use the other one
-  metrics.step = done + 1;
-  metrics.samples = batch.valid;
+  StepJob job = make_job(batch, metrics, done);
   metrics.lr = lr;
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
-  StepJob job{batch, metrics, context_, {}};
-  job.context.step = done;
-  job.context.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
-  job.update = {.lr = static_cast<float>(lr), .number = done + 1, .skipped = loss_scale().skipped};
+  job.update = {.lr = static_cast<float>(lr),
+                .number = done + 1 - rejected_steps_,
+                .skipped = loss_scale().skipped};
   devices_->status().begin_step(done + 1);
   gradients_->begin_step();
-  on_lanes([&](int lane) { run_step(lane, job); });
+  if (judge_) {
+    on_lanes([&](int lane) { run_towers(lane, job); });
+    judge_step(metrics);
+    on_lanes([&](int lane) { run_update(lane, job); });
+  } else {
+    on_lanes([&](int lane) { run_step(lane, job); });
+  }
   ++begun_;
 }
 
 // One lane's part of a step. Lanes meet where one needs what another has written; on GPUs that
 // orders their streams, and no host thread waits for a device (unless the CPU updates GPUs'
-// weights).
-void Trainer::run_step(int lane, const StepJob& given) {
-  auto l = static_cast<size_t>(lane);
-  Stream& stream = devices_->stream(lane);
+// weights, or a judge sees the step before its update).
+void Trainer::run_step(int lane, const StepJob& job) {
+  run_towers(lane, job);
+  run_update(lane, job);
+}
+
+// Forward and backward of the lane's towers. Buckets of gradients are summed over all towers while
+// backward goes on, or in the update (UpdatePass::sums_in_update).
+void Trainer::run_towers(int lane, const StepJob& given) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
-  LaneClock& clock = job.metrics.clocks[l];
-  clock.begin();
-  // 1. Forward and backward of the lane's towers. Buckets of gradients are summed over all towers
-  //    while backward goes on, or in the update (UpdatePass::sums_in_update).
+  job.metrics.clocks[static_cast<size_t>(lane)].begin();
   gradients_->train(lane, job);
-  // 2. The weights are updated where the strategy says; an UpdatePass also copies and packs them.
+}
+
+void Trainer::run_update(int lane, const StepJob& job) {
+  auto l = static_cast<size_t>(lane);
+  LaneClock& clock = job.metrics.clocks[l];
+  bool rejected = rejects(lane, job);
+  if (rejected && lane == 0 && !job.metrics.judged) job.metrics.rejected = true;
+  // 1. The weights are updated where the strategy says; an UpdatePass also copies and packs them.
   clock.enter(&StepTimes::update);
-  update_->update(lane, job.update);
+  if (!rejected) update_->update(lane, job.update);
   update_->follow_loss_scale(lane);
   devices_->status().enter(lane, Phase::waiting);
   devices_->meet(lane);
-  // 3. On return every replica has the new weights, packed as its kernels read them.
+  // 2. On return every replica has the new weights, packed as its kernels read them.
   clock.enter(&StepTimes::replicate);
-  update_->publish(lane);
+  if (!rejected) update_->publish(lane);
   clock.end();
-  // 4. The host gets the gradient's squares, if it cannot read them where they are.
-  std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
-  if (lane == 0 && job.metrics.squares.data() != squares.data())
-    stream.copy(job.metrics.squares.data(), squares.data(), squares.size_bytes());
-  stream.record(*job.metrics.step_done[l]);
+  // 3. The host gets the gradient's squares.
+  copy_squares(lane, job.metrics);
+  devices_->stream(lane).record(*job.metrics.step_done[l]);
   devices_->status().enter(lane, Phase::idle);
 }
 
-// tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
-StepResult Trainer::finish_step() {
-  require(under_way() > 0, "no step is under way");
-  StepMetrics& metrics = metrics_of(finished_);
-  if (devices_->on_gpus()) on_lanes([&](int lane) { await_step(lane, metrics); });
-  ++finished_;
+void Trainer::set_judge(StepJudge judge) {
+  require(gradients_->sums_first(), "a judge of steps whose sums are made by the update");
+  judge_ = std::move(judge);
+}
+
+// Whether the step changes no weight: the same on all lanes and ranks. On a CPU that has all sums
+// by now, a gradient that is not finite does not reach the weights, so that the search for its
+// cause finds them as they were. (With fp16 the devices themselves skip such a step.)
+bool Trainer::rejects(int lane, const StepJob& job) {
+  if (job.metrics.judged) return job.metrics.rejected;
+  if (devices_->on_gpus() || !gradients_->sums_first()) return false;
+  std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
+  return !std::isfinite(std::accumulate(squares.begin(), squares.end(), 0.0));
+}
+
+// Does nothing where the host can read them where they are.
+void Trainer::copy_squares(int lane, StepMetrics& metrics) {
+  std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
+  if (lane == 0 && metrics.squares.data() != squares.data())
+    devices_->stream(lane).copy(metrics.squares.data(), squares.data(), squares.size_bytes());
+}
+
+// Between towers and update.
+void Trainer::judge_step(StepMetrics& metrics) {
+  on_lanes([&](int lane) {
+    copy_squares(lane, metrics);
+    devices_->stream(lane).record(*metrics.step_done[static_cast<size_t>(lane)]);
+    await_step(lane, metrics);
+  });
   share_metrics(metrics);
-  LossScale& loss_scale = update_->loss_scale();
+  StepResult result = result_of(metrics);
+  metrics.judged = true;
+  metrics.rejected = !judge_(result);
+}
+
+void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
+  require(under_way() == 0, "an inspection while a step is under way");
+  StepJob job = make_job(batch, metrics_[0], done);
+  gradients_->observe(&observer);
+  gradients_->begin_step();
+  on_lanes_until_done([&](int lane) { run_towers(lane, job); });
+  gradients_->observe(nullptr);
+}
+
+// tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
+StepResult Trainer::result_of(StepMetrics& metrics) const {
+  const LossScale& loss_scale = update_->loss_scale();
   auto samples = static_cast<double>(metrics.samples);
   double scale = loss_scale.value(), norm = metrics.gradient_norm() / scale;
-  // The device has skipped the update by the same rule (GradientScale::factor).
-  bool skipped = loss_scale.on() && !std::isfinite(norm);
-  loss_scale.record(skipped);
   return {.step = metrics.step,
           .samples = metrics.samples,
           .lr = metrics.lr,
           .loss = tree_sum(metrics.sums.loss) / samples,
           .score = tree_sum(metrics.sums.score) / samples,
           .grad_norm = norm,
-          .times = metrics.times(),
           .loss_scale = loss_scale.on() ? scale : 0.0,
-          .skipped = skipped,
-          .skipped_steps = loss_scale.state().skipped,
-          .stop = metrics.any_stop()};
+          // The device skips the update by the same rule (GradientScale::factor).
+          .skipped = loss_scale.on() && !std::isfinite(norm),
+          .stop = metrics.any_stop(),
+          .rejected = metrics.rejected};
+}
+
+StepResult Trainer::finish_step() {
+  require(under_way() > 0, "no step is under way");
+  StepMetrics& metrics = metrics_of(finished_);
+  if (devices_->on_gpus()) on_lanes([&](int lane) { await_step(lane, metrics); });
+  ++finished_;
+  if (!metrics.judged) share_metrics(metrics);
+  StepResult result = result_of(metrics);
+  result.times = metrics.times();
+  update_->loss_scale().record(result.skipped);
+  result.skipped_steps = loss_scale().skipped;
+  return result;
 }
 
 // A GPU that fails or hangs at its work does so here.

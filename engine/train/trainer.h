@@ -41,7 +41,8 @@ struct TrainerOptions {
   bool recompute = false;   // recompute activations of the model's blocks in backward
   MemoryLimit memory_limit = {};
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
-  bool plan_only = false;                           // compile the plans, but allocate nothing
+  bool judged = false;     // a judge sees each step before its update (Trainer::set_judge)
+  bool plan_only = false;  // compile the plans, but allocate nothing
   CudaConfig cuda;
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
@@ -54,12 +55,19 @@ struct StepResult {
   double loss = 0;            // mean over the global batch's valid samples
   double score = 0;           // mean over the samples; measure() computes the metric from it
   double grad_norm = 0;       // norm of the averaged gradient, before clipping
-  StepTimes times;            // means over this process's lanes; data and other: 0
+  StepTimes times = {};       // means over this process's lanes; data and other: 0
   double loss_scale = 0;      // fp16: the loss scale of this step; other precisions: 0
   bool skipped = false;       // fp16: the gradients overflowed, so nothing was updated
   int64_t skipped_steps = 0;  // number in the run so far
   bool stop = false;          // a rank asked to stop
+  // The step has changed nothing: the judge did not accept it, or, on CPUs where the sums precede
+  // the update, its gradients were not finite. The weights are those before it.
+  bool rejected = false;
 };
+
+// Tells whether a step, whose gradients are complete, may change the weights. All ranks call it
+// with equal numbers, on the leading thread, and it answers alike.
+using StepJudge = std::function<bool(const StepResult&)>;
 
 struct EvaluationSums {  // over the samples of an evaluation
   double loss = 0, score = 0;
@@ -93,7 +101,16 @@ class Trainer {
   // batch in pinned memory until its finish_step(), so a loader keeps max_ahead() + 1 batches.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
   StepResult finish_step();
-  int max_ahead() const;
+  int max_ahead() const;  // 0 with a judge
+
+  void set_judge(StepJudge judge);  // before the first step. REQUIRES: TrainerOptions::judged
+  // Number of steps before the next that a judge has rejected, or that a caller has undone: the
+  // optimizer does not count them.
+  void set_rejected_steps(int64_t count) { rejected_steps_ = count; }
+
+  // Runs the towers of step `done` + 1 again, without an update, and shows their tensors. All ranks
+  // call it, each for its own towers. The batch is the step's; no step is under way.
+  void inspect(const Batch& batch, int64_t done, TensorObserver& observer);
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
@@ -154,7 +171,14 @@ class Trainer {
   StepMetrics& metrics_of(int64_t step) {
     return metrics_[static_cast<size_t>(step) % metrics_.size()];
   }
+  StepJob make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const;
+  StepResult result_of(StepMetrics& metrics) const;
   void run_step(int lane, const StepJob& job);
+  void run_towers(int lane, const StepJob& job);
+  void run_update(int lane, const StepJob& job);
+  void judge_step(StepMetrics& metrics);
+  bool rejects(int lane, const StepJob& job);
+  void copy_squares(int lane, StepMetrics& metrics);
   void await_step(int lane, const StepMetrics& metrics);
   void share_metrics(StepMetrics& metrics);
   template <typename Body>
@@ -178,9 +202,11 @@ class Trainer {
   std::unique_ptr<ForwardPass> sampler_;       // on lane 0
   std::array<StepMetrics, 2> metrics_;         // steps take turns; evaluations use the first
   std::unique_ptr<HostAllGather> all_gather_;  // gathers StepMetrics::shared
-  StepContext context_;                        // has the seed; each step fills in a copy
-  int64_t begun_ = 0, finished_ = 0;           // numbers of steps
-  bool averaged_ = false;                      // whether averaged weights replace the weights
+  StepJudge judge_;
+  int64_t rejected_steps_ = 0;
+  StepContext context_;               // has the seed; each step fills in a copy
+  int64_t begun_ = 0, finished_ = 0;  // numbers of steps
+  bool averaged_ = false;             // whether averaged weights replace the weights
   std::atomic<bool> peers_aborted_{false};
 };
 

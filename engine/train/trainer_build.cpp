@@ -125,9 +125,9 @@ void Trainer::make_stages(const TrainerOptions& options) {
   if (placement_.rank > 0) share_choices();
   gradients_ = std::make_unique<GradientStage>(
       *devices_, layout_,
-      GradientStage::Options{build, reducer,
-                             lane_options(options, placement_, buckets_, metrics_.size()),
-                             UpdatePass::sums_in_update(placement_, options.optimizer)});
+      GradientStage::Options{
+          build, reducer, lane_options(options, placement_, buckets_, metrics_.size()),
+          !options.judged && UpdatePass::sums_in_update(placement_, options.optimizer)});
   if (options.sample_rows > 0 && placement_.rank == 0) {
     int device = placement_.lane_device[0];
     team().lead([&] {

@@ -112,6 +112,33 @@ seed: 18446744073709551615
   EXPECT_EQ(config.seed, UINT64_MAX);
 }
 
+TEST(LoadConfig, SecondsMayBeWrittenAsDurations) {
+  auto seconds = [](const std::string& text) {
+    return parse_config({}, {"max_time=" + text}).config.max_time;
+  };
+  EXPECT_EQ(seconds("8h"), 28800);
+  EXPECT_EQ(seconds("90"), 90);
+  EXPECT_EQ(seconds("90s"), 90);
+  EXPECT_EQ(seconds("1.5m"), 90);
+  EXPECT_EQ(seconds("2d1h30m5s"), 2 * 86400 + 3600 + 1800 + 5);
+  EXPECT_EQ(parse_config({}, {"timeouts.step=10m"}).config.timeouts.step, 600);
+  for (const char* wrong : {"h", "8x", "1h1h", "1m1h", "1h30", "-1h", "1e3h", ".h"})
+    EXPECT_THROW(seconds(wrong), Error) << wrong;
+}
+
+TEST(LoadConfig, ReadsTheKeysOfTheGuard) {
+  GuardConfig guard =
+      parse_config({}, {"guard.on_bad_step=rollback", "guard.loss_zscore=6", "guard.grad_zscore=8",
+                        "guard.window=50", "guard.max_skips=3", "guard.max_rollbacks=1"})
+          .config.guard;
+  EXPECT_EQ(guard.on_bad_step, GuardConfig::OnBadStep::rollback);
+  EXPECT_EQ(guard.loss_zscore, 6);
+  EXPECT_EQ(guard.grad_zscore, 8);
+  EXPECT_EQ(guard.window, 50);
+  EXPECT_EQ(guard.max_skips, 3);
+  EXPECT_EQ(guard.max_rollbacks, 1);
+}
+
 TEST(LoadConfig, ReadsTheKeysOfDevicesAndProcesses) {
   RunConfig config = parse(R"(
 model: {name: cnn, normalization: batch_norm}

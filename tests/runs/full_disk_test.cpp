@@ -82,5 +82,21 @@ TEST(FullDisk, TheCheckpointFromBeforeStaysAndResumes) {
   EXPECT_EQ(printed_hash(resumed), straight);
 }
 
+// Here the checkpoints, of some 30 kB, fit below the limit, and the lines of 600 steps do not.
+TEST(FullDisk, MetricsLoseLinesAndTheRunItsCodeButNoStepAndNoCheckpoint) {
+  RunFolder folder;
+  Words words = test_mlp + Words{"steps=600", "checkpoint.every_epochs=20", "eval.every_epochs=0"};
+  std::string straight = printed_hash(trainer(folder.run("straight", words)));
+  FileSizeLimit limit(size_limit);
+  Output output = trainer(folder.run("run", words));
+  EXPECT_EQ(output.code, 5);
+  EXPECT_THAT(output.err, ContainsRegex("cannot write .*metrics.jsonl: .*; training continues"));
+  EXPECT_THAT(output.last_error_line(), ContainsRegex("metrics.jsonl lacks [0-9]+ lines"));
+  EXPECT_EQ(printed_hash(output), straight);
+  EXPECT_EQ(folder.checkpoints("run"), folder.checkpoints("straight"));
+  std::vector<Json> lines = folder.metrics("run");  // throws where one is torn
+  EXPECT_LT(lines.size(), folder.metrics("straight").size());
+}
+
 }  // namespace
 }  // namespace spire

@@ -45,6 +45,7 @@ struct SmallRun {
   bool recompute = false;
   SnapshotChoice snapshot = SnapshotChoice::fitting;
   CudaConfig cuda = {};
+  bool judged = false;
 
   Placement place(int rank = 0) const {
     RunConfig config;
@@ -92,6 +93,7 @@ struct SmallRun {
             .bucket = bucket,
             .recompute = recompute,
             .snapshot = snapshot,
+            .judged = judged,
             .cuda = cuda};
   }
   LoaderOptions loading(int rank = 0) const {

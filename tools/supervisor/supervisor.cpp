@@ -52,7 +52,7 @@ class Supervisor {
 
   int run() {
     for (;;) {
-      Attempt attempt({child_words(), gpus_.choice().variables, ranks_}, signals_);
+      Attempt attempt({child_words(), child_variables(), ranks_}, signals_);
       AttemptEnd end = attempt.wait(grace_seconds);
       if (end.interrupted_twice) return 128 + SIGINT;
       Outcome outcome = judge(end.statuses);
@@ -140,6 +140,14 @@ class Supervisor {
     return words;
   }
 
+  std::vector<Variable> child_variables() const {
+    std::vector<Variable> variables = gpus_.choice().variables;
+    if (process_environment()(started_variable)) return variables;  // they inherit it
+    auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(started_.time_since_epoch());
+    variables.push_back({started_variable, std::to_string(since.count())});
+    return variables;
+  }
+
   bool resumes(const ResumeOptions& options) const {
     return options.resume && (*options.resume != "auto" || state_.has_checkpoint());
   }
@@ -176,6 +184,7 @@ class Supervisor {
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next attempt; 0: one process without a rank
   int64_t restarts_ = 0;
+  Clock::time_point started_ = Clock::now();
   Seconds pause_ = first_pause / 2;
 };
 

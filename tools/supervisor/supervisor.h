@@ -7,6 +7,9 @@
 
 namespace spire::tool {
 
+// Tells the processes when the supervisor began: steady clock, nanoseconds.
+inline constexpr const char* started_variable = "SPIRE_STARTED";
+
 // Returns whether this process is to supervise the run's processes instead of being one of them.
 bool supervises(const Arguments& arguments);
 

@@ -21,7 +21,7 @@ enum class Category {
   out_of_memory = 6,  // memory of a device or of the host
   diverged = 7,       // the loss or the gradients are not finite
   collective = 8,     // a rank or GPU was lost or timed out: a restart may succeed
-  interrupted = 75,   // stopped by a signal, checkpoint saved
+  interrupted = 75,   // stopped by a signal or max_time, checkpoint saved
 };
 
 std::string_view name(Category category);

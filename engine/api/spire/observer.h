@@ -106,9 +106,13 @@ struct StepReport {
   StepTimes times;            // where the step's time went
   double loss_scale = 0;      // fp16 only; 0 in other precisions
   int64_t skipped_steps = 0;  // fp16: steps so far that were skipped, as gradients overflowed
+  bool bad = false;           // the guard did not let it change the weights
+  int64_t bad_steps = 0;      // steps so far that the guard has undone or kept from the weights
+  int64_t rollbacks = 0;      // so far
   int64_t samples_seen = 0;
   double eta_seconds = 0;
-  bool record = true;  // belongs in metrics.jsonl (every log.every_steps)
+  std::string parameter_hash;  // of the weights after it, as in RunSummary; empty: not computed
+  bool record = true;          // belongs in metrics.jsonl (every log.every_steps)
 };
 
 struct EvalReport {
@@ -155,7 +159,8 @@ struct RunSummary {
   std::map<std::string, int64_t> peak_memory_bytes;     // kind -> bytes: host_rss, weights, ...
   std::map<std::string, int64_t> planned_memory_bytes;  // kind -> bytes, without host_rss
   int exit = 0;                                         // the trainer's exit code
-  std::string stopped_by;  // "signal", "early_stop", text of an error; empty: it reached its end
+  // "signal", "max_time", "early_stop", text of an error; empty: it reached its end
+  std::string stopped_by;
   std::string output;      // run directory
   std::string checkpoint;  // path of the last checkpoint; empty if there is none
   std::string metrics;     // path of metrics.jsonl; empty if there is none

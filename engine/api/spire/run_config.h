@@ -258,6 +258,18 @@ struct CheckConfig {
   int64_t replicas_every = 0;  // steps between comparisons of all replicas; 0: only at checkpoints
 };
 
+// What to do about a bad step: one whose loss or gradient is not finite, or stands out of those of
+// the last steps.
+struct GuardConfig {
+  enum class OnBadStep { stop, skip, rollback };
+
+  OnBadStep on_bad_step = OnBadStep::stop;
+  double loss_zscore = 0.0, grad_zscore = 0.0;  // bad beyond so many standard deviations; 0: off
+  int64_t window = 100;                         // good steps from which mean and deviation follow
+  int64_t max_skips = 10;                       // bad steps in a row after which the run fails
+  int64_t max_rollbacks = 3;                    // of the whole run; one more fails
+};
+
 // Deadlines in seconds; a rank that misses one counts as lost.
 struct TimeoutConfig {
   double devices = 0.0;        // waiting for idle GPUs (devices: auto:N)
@@ -268,8 +280,9 @@ struct TimeoutConfig {
 };
 
 struct LogConfig {
-  int64_t every_steps = 50;     // steps between two lines of metrics.jsonl
-  double every_seconds = 10.0;  // between progress lines if stderr is no terminal
+  int64_t every_steps = 50;      // steps between two lines of metrics.jsonl
+  int64_t hash_every_steps = 0;  // steps between two hashes of the weights there; 0: none
+  double every_seconds = 10.0;   // between progress lines if stderr is no terminal
 };
 
 struct RunConfig {
@@ -305,10 +318,12 @@ struct RunConfig {
   ScheduleConfig schedule;
   int64_t epochs = 10;
   std::optional<int64_t> steps;  // length of the run; used instead of epochs if given
+  double max_time = 0;           // seconds that the process may run; 0: no limit
   EvalConfig eval;
   EarlyStopConfig early_stop;
   CheckpointConfig checkpoint;
   CheckConfig check;
+  GuardConfig guard;
   LogConfig log;
   TimeoutConfig timeouts;
   bool elastic = false;  // after a failure, restart with the processes that are left

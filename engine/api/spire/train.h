@@ -3,6 +3,7 @@
 // signal handler or changes the environment.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,6 +41,8 @@ struct RunOptions {
   bool only_steps = false;
   // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
   const std::atomic<bool>* stop = nullptr;
+  // When the process began, from which max_time counts; none: when train() is called.
+  std::optional<std::chrono::steady_clock::time_point> started;
   // Called once on each rank after the data is open and memory is allocated, before an earlier
   // run's files change. `stop` has no effect before this call.
   std::function<void()> on_begin;
@@ -54,7 +57,8 @@ struct RunOptions {
 };
 
 struct RunResult {
-  int exit_code = 0;  // 0, or Category::interrupted if `stop` ended it and a checkpoint is saved
+  // 0, or Category::interrupted if `stop` or max_time ended it and a checkpoint is saved
+  int exit_code = 0;
   RunSummary summary;
 };
 

@@ -1,0 +1,143 @@
+#include "engine/run/bad_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "engine/base/message_words.h"
+#include "engine/process/group/process_group.h"
+
+namespace spire::inline run {
+namespace {
+
+using OnBadStep = GuardConfig::OnBadStep;
+
+constexpr size_t max_samples = 256;  // in a message
+
+bool not_finite(const StepResult& result) {
+  return !std::isfinite(result.loss) || !std::isfinite(result.grad_norm);
+}
+
+}  // namespace
+
+void BadSteps::start() {
+  if (run_.setup.resumed) run_.guard.restore(run_.setup.resumed->state.guard);
+  run_.trainer.set_rejected_steps(run_.guard.bad_steps());
+  if (run_.guard.judges())
+    run_.trainer.set_judge(
+        [this](const StepResult& step) { return run_.guard.problem(step).empty(); });
+}
+
+bool BadSteps::take(const StepResult& result, const Batch& batch, const BatchLoader& data) {
+  Guard& guard = run_.guard;
+  const GuardConfig& config = run_.setup.config.guard;
+  std::string problem = guard.problem(result);
+  if (problem.empty()) {
+    guard.accept(result);
+    return false;
+  }
+  if (not_finite(result)) problem += locate(result, batch, data);
+  if (config.on_bad_step == OnBadStep::stop) stop(result, problem, "");
+  if (guard.in_row() >= config.max_skips)
+    stop(result, problem, counted(config.max_skips + 1, "bad step") + " in a row");
+  int64_t target =
+      config.on_bad_step == OnBadStep::rollback ? checkpoints_.regular_before(result.step) : 0;
+  if (target > 0) {
+    roll_back(result, target, problem);
+  } else {
+    guard.skip();
+    run_.observer.on_warning(fmt::format("step {} is left out: {}", result.step, problem));
+  }
+  run_.trainer.set_rejected_steps(guard.bad_steps());
+  return true;
+}
+
+void BadSteps::roll_back(const StepResult& result, int64_t target, const std::string& problem) {
+  int64_t most = run_.setup.config.guard.max_rollbacks;
+  if (run_.guard.rollbacks() >= most)
+    stop(result, problem, fmt::format("after {}", counted(most, "rollback")));
+  LoadedCheckpoint checkpoint = checkpoints_.load(target);
+  run_.trainer.restore(checkpoint.state, checkpoint.tensors.get());
+  run_.guard.roll_back(checkpoint.state.guard, target, result.step);
+  run_.observer.on_warning(fmt::format(
+      "step {}: {}; the run goes back to the weights of step {} and leaves out the samples of "
+      "steps {} to {} (rollback {} of {})",
+      result.step, problem, target, target + 1, result.step, run_.guard.rollbacks(), most));
+}
+
+// Only where the weights are still those before the step. Else it says how to see more: the run
+// from its last checkpoint on is reproducible.
+std::string BadSteps::locate(const StepResult& result, const Batch& batch,
+                             const BatchLoader& data) {
+  if (!result.rejected)
+    return "; with guard.on_bad_step: skip a resumed run names the first bad tensor and the "
+           "samples";
+  std::string weight = first_bad_weight();
+  std::string found = weight.empty() ? first_bad_tensor(result, batch, data) : weight;
+  return found.empty() ? "" : "; " + found;
+}
+
+std::string BadSteps::first_bad_weight() const {
+  const float* weights = run_.trainer.weights();
+  for (const ParameterEntry& entry : run_.trainer.layout().entries()) {
+    const float* begin = weights + entry.offset;
+    const float* end = begin + entry.elements();
+    const float* bad = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
+    if (bad == end) continue;
+    return fmt::format("first bad tensor: the weights {}, whose element {} is {} before the step",
+                       entry.name, coordinates({entry.shape, DType::f32}, bad - begin),
+                       unsigned_nan(static_cast<double>(*bad)));
+  }
+  return "";
+}
+
+// Runs the step's towers again; they are reproducible, so they compute what they computed before.
+std::string BadSteps::first_bad_tensor(const StepResult& result, const Batch& batch,
+                                       const BatchLoader& data) {
+  NonFiniteSearch search(run_.setup.placement.towers);
+  run_.trainer.inspect(batch, result.step - 1, search);
+  std::string mine;
+  for (size_t t = 0; mine.empty() && t < search.towers().size(); ++t) {
+    const auto& found = search.towers()[t];
+    if (!found) continue;
+    auto tower = static_cast<int>(t);
+    std::string at = coordinates(found->spec, found->element);
+    mine = fmt::format("tower {}, first bad tensor: {}, whose element {} is {}; {}", tower,
+                       found->name.text(), at, unsigned_nan(found->value),
+                       samples_of(tower, batch, data));
+  }
+  if (!run_.setup.ranks.group()) return mine;
+  // Ranks are in the order of their towers.
+  for (const std::string& text : run_.setup.ranks.all_gather(mine))
+    if (!text.empty()) return text;
+  return "";
+}
+
+std::string BadSteps::samples_of(int tower, const Batch& batch, const BatchLoader& data) const {
+  int64_t size = run_.setup.placement.batch_size, first = tower * size;
+  std::vector<int64_t> samples;
+  for (int64_t row = first; row < std::min(first + size, batch.valid); ++row)
+    samples.push_back(data.sample_of(batch, row));
+  size_t shown = std::min(samples.size(), max_samples);
+  std::string more =
+      shown < samples.size() ? fmt::format(" and {} more", samples.size() - shown) : std::string();
+  samples.resize(shown);
+  return fmt::format("samples of the tower: {}{}", fmt::join(samples, ", "), more);
+}
+
+void BadSteps::stop(const StepResult& result, const std::string& problem,
+                    const std::string& reason) {
+  int64_t written = checkpoints_.written_step();
+  std::string saved = written > 0 ? "the last checkpoint is of step " + std::to_string(written)
+                                  : std::string("there is no checkpoint yet");
+  throw SymmetricError(
+      Category::diverged,
+      fmt::format("step {}: the run diverged{}: {}; {}; lower optimizer.lr, raise "
+                  "schedule.warmup_epochs or set optimizer.clip_norm",
+                  result.step, reason.empty() ? "" : fmt::format(" ({})", reason), problem, saved));
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,39 @@
+// What a run does about a bad step (GuardConfig): reports where it comes from, and stops, leaves
+// the step out, or goes back to a checkpoint. All ranks do the same.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "engine/data/loader.h"
+#include "engine/run/guard.h"
+#include "engine/run/run_checkpoints.h"
+#include "engine/run/run_context.h"
+
+namespace spire::inline run {
+
+class BadSteps {
+ public:
+  BadSteps(RunContext& run, RunCheckpoints& checkpoints) : run_(run), checkpoints_(checkpoints) {}
+
+  void start();  // after a resumption: restores the guard's state, installs the judge
+
+  // Takes the result of the step that has just ended, and its batch (of `data`), which still holds
+  // the step's samples. Returns true if the step is bad and the run goes on. Throws SymmetricError
+  // (diverged) if it stops.
+  bool take(const StepResult& result, const Batch& batch, const BatchLoader& data);
+
+ private:
+  std::string locate(const StepResult& result, const Batch& batch, const BatchLoader& data);
+  std::string first_bad_weight() const;
+  std::string first_bad_tensor(const StepResult& result, const Batch& batch,
+                               const BatchLoader& data);
+  std::string samples_of(int tower, const Batch& batch, const BatchLoader& data) const;
+  [[noreturn]] void stop(const StepResult& result, const std::string& problem,
+                         const std::string& reason);
+  void roll_back(const StepResult& result, int64_t target, const std::string& problem);
+
+  RunContext& run_;
+  RunCheckpoints& checkpoints_;
+};
+
+}  // namespace spire::inline run

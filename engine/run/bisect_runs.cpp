@@ -1,0 +1,242 @@
+#include "engine/run/bisect_runs.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "engine/base/hash.h"
+#include "engine/base/message_words.h"
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/train/tensor_observer.h"
+
+namespace spire::inline run {
+namespace {
+
+using Checkpoint = std::optional<std::filesystem::path>;
+
+Checkpoint checkpoint_of(const RunRecords& run, int64_t step) {
+  auto found = run.checkpoints.find(step);
+  return found == run.checkpoints.end() ? Checkpoint() : found->second;
+}
+
+// Returns the newest step before `limit` of which both runs have a checkpoint with the same hash of
+// the weights; 0 if there is none.
+int64_t common_step(const RunRecords& a, const RunRecords& b, int64_t limit) {
+  for (auto entry = a.checkpoints.rbegin(); entry != a.checkpoints.rend(); ++entry) {
+    Checkpoint other = checkpoint_of(b, entry->first);
+    if (entry->first >= limit || !other) continue;
+    if (load_checkpoint(entry->second).state.parameter_hash ==
+        load_checkpoint(*other).state.parameter_hash)
+      return entry->first;
+  }
+  return 0;
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+TensorDifference of_state(int64_t step, const ElementDifference& found) {
+  return {
+      step, -1, found.tensor, found.element, fmt::format("{}", found.a), fmt::format("{}", found.b),
+      ""};
+}
+
+// The first byte that differs decides the element.
+TensorDifference of_values(int64_t step, int tower, const TensorRecord& record,
+                           const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  auto element = (at - a.begin()) / static_cast<int64_t>(size_of(record.spec.dtype));
+  auto value = [&](const std::vector<std::byte>& values) {
+    return fmt::format("{:.9g}", unsigned_nan(element_value(record.spec.dtype, values, element)));
+  };
+  return {step,     tower,    record.name.text(),    coordinates(record.spec, element),
+          value(a), value(b), to_string(record.spec)};
+}
+
+// Two replays that are at the same step.
+class Pair {
+ public:
+  Pair(const RunRecords& a, const RunRecords& b, int64_t from)
+      : a_(a.config, from > 0 ? checkpoint_of(a, from) : Checkpoint()),
+        b_(b.config, from > 0 ? checkpoint_of(b, from) : Checkpoint()) {}
+
+  Replay& a() { return a_; }
+  Replay& b() { return b_; }
+  int64_t step() const { return a_.step(); }
+
+  // Trains a step of both; returns whether they are still equal. `result`: A's.
+  bool next(StepResult& result) {
+    result = a_.next();
+    StepResult other = b_.next();
+    return same_bits(result.loss, other.loss) && same_bits(result.grad_norm, other.grad_norm) &&
+           a_.hash() == b_.hash();
+  }
+
+  std::optional<TensorDifference> state_difference() {
+    auto found = first_difference(a_.state(), b_.state());
+    if (!found) return {};
+    return of_state(step(), *found);
+  }
+
+  // Where the next step of both differs. REQUIRES: their states are equal.
+  TensorDifference locate();
+
+ private:
+  std::optional<TensorDifference> sample_difference();
+  std::optional<TensorDifference> tensor_difference();
+
+  Replay a_, b_;
+};
+
+std::optional<TensorDifference> Pair::sample_difference() {
+  for (int tower = 0; tower < a_.towers(); ++tower) {
+    std::vector<int64_t> ours = a_.samples(tower), theirs = b_.samples(tower);
+    auto [at, other] = std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+    if (at == ours.end() && other == theirs.end()) continue;
+    auto name = [](auto where, const auto& samples) {
+      return where == samples.end() ? std::string("none") : fmt::format("sample {}", *where);
+    };
+    return TensorDifference{step() + 1,
+                            tower,
+                            "samples of the batch",
+                            fmt::format("[{}]", at - ours.begin()),
+                            name(at, ours),
+                            name(other, theirs),
+                            ""};
+  }
+  return {};
+}
+
+std::optional<TensorDifference> Pair::tensor_difference() {
+  TensorRecorder ours(a_.towers()), theirs(b_.towers());
+  a_.inspect(ours);
+  b_.inspect(theirs);
+  for (size_t t = 0; t < ours.towers().size(); ++t) {
+    const auto& left = ours.towers()[t];
+    const auto& right = theirs.towers()[t];
+    auto tower = static_cast<int>(t);
+    for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
+      std::string name = left[i].name.text(), other = right[i].name.text();
+      if (name != other || left[i].spec != right[i].spec)
+        return TensorDifference{step() + 1,
+                                tower,
+                                name,
+                                "",
+                                fmt::format("{} {}", name, to_string(left[i].spec)),
+                                fmt::format("{} {}", other, to_string(right[i].spec)),
+                                "the runs compute different ops from here on"};
+      if (left[i].hash == right[i].hash) continue;
+      TensorCopy a(tower, i), b(tower, i);
+      a_.inspect(a);
+      b_.inspect(b);
+      TensorDifference found = of_values(step() + 1, tower, left[i], a.values(), b.values());
+      if (left[i].name.op == "input") {
+        int64_t row = std::stoll(found.element.substr(1));
+        found.note += fmt::format(", sample {}", a_.samples(tower)[static_cast<size_t>(row)]);
+      }
+      return found;
+    }
+    if (left.size() != right.size())
+      return TensorDifference{step() + 1,
+                              tower,
+                              "the number of tensors",
+                              "",
+                              fmt::format("{}", left.size()),
+                              fmt::format("{}", right.size()),
+                              ""};
+  }
+  return {};
+}
+
+TensorDifference Pair::locate() {
+  if (a_.towers() != b_.towers())
+    return {step() + 1,
+            -1,
+            "the number of towers",
+            "",
+            fmt::format("{}", a_.towers()),
+            fmt::format("{}", b_.towers()),
+            "the runs cut their batches differently"};
+  if (auto found = sample_difference()) return *found;
+  if (auto found = tensor_difference()) return *found;
+  StepResult result;
+  next(result);
+  if (auto found = state_difference()) return *found;
+  fail(Category::unexpected, "step {}: the replays differ, but none of their tensors", step());
+}
+
+// Returns what a run recorded of a step that its replay does not confirm; "" if nothing.
+std::string deviation_of(const char* name, const RunRecords& run, Replay& replay,
+                         const StepResult& result) {
+  int64_t step = replay.step();
+  if (Checkpoint path = checkpoint_of(run, step)) {
+    LoadedCheckpoint saved = load_checkpoint(*path);
+    if (auto found = first_difference(*saved.tensors, replay.state()))
+      return fmt::format("run {}: {} holds at {} of {} the value {}, and the replay computes {}",
+                         name, path->string(), found->element, found->tensor, found->a, found->b);
+  }
+  auto record = run.steps.find(step);
+  if (record == run.steps.end()) return "";
+  const StepRecord& was = record->second;
+  if ((was.loss && !same_bits(*was.loss, result.loss)) ||
+      (was.grad_norm && !same_bits(*was.grad_norm, result.grad_norm)))
+    return fmt::format(
+        "run {}: it recorded loss {} and gradient norm {}, and the replay computes "
+        "{} and {}",
+        name, unsigned_nan(was.loss.value_or(0)), unsigned_nan(was.grad_norm.value_or(0)),
+        unsigned_nan(result.loss), unsigned_nan(result.grad_norm));
+  if (!was.parameter_hash.empty() && was.parameter_hash != hex(replay.hash()))
+    return fmt::format("run {}: it recorded weights {}, and the replay computes {}", name,
+                       was.parameter_hash, hex(replay.hash()));
+  return "";
+}
+
+}  // namespace
+
+Bisection bisect(const RunRecords& a, const RunRecords& b) {
+  Bisection bisection;
+  RecordComparison records = compare_records(a, b);
+  bisection.to = records.first ? records.first->step : records.last;
+  bisection.from = common_step(a, b, bisection.to);
+  auto pair = std::make_unique<Pair>(a, b, bisection.from);
+  bisection.difference = pair->state_difference();
+  bool differ = false;
+  while (!differ && !bisection.difference && bisection.deviation.empty() &&
+         pair->step() < bisection.to) {
+    StepResult result;
+    differ = !pair->next(result);
+    if (!differ) bisection.deviation = deviation_of("A", a, pair->a(), result);
+    if (!differ && bisection.deviation.empty())
+      bisection.deviation = deviation_of("B", b, pair->b(), result);
+  }
+  bisection.to = pair->step();
+  if (!differ) return bisection;
+  pair.reset();  // its memory, before that of the next
+  pair = std::make_unique<Pair>(a, b, bisection.from);
+  StepResult result;
+  while (pair->step() < bisection.to - 1) pair->next(result);
+  bisection.difference = pair->locate();
+  return bisection;
+}
+
+std::string to_text(const Bisection& bisection) {
+  std::string text = fmt::format(
+      "replayed both from {} to step {}\n",
+      bisection.from > 0 ? fmt::format("step {}", bisection.from) : std::string("their beginning"),
+      bisection.to);
+  if (!bisection.deviation.empty())
+    return text +
+           fmt::format("the replays are equal; step {} of {}\n", bisection.to, bisection.deviation);
+  if (!bisection.difference) return text + "the replays are equal, and confirm both records\n";
+  const TensorDifference& found = *bisection.difference;
+  std::string where = found.tower < 0 ? std::string() : fmt::format(", tower {}", found.tower);
+  text += fmt::format("first difference: step {}{}: {}{}{}{}\n", found.step, where, found.tensor,
+                      found.element.empty() ? "" : ", element ", found.element,
+                      found.note.empty() ? "" : " (" + found.note + ")");
+  return text + fmt::format("  A  {}\n  B  {}\n", found.a, found.b);
+}
+
+}  // namespace spire::inline run

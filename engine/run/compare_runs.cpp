@@ -1,0 +1,148 @@
+#include "engine/run/compare_runs.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <spire/load_config.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/config/text.h"
+#include "engine/train/tensor_observer.h"
+
+namespace spire::inline run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t piece = 1 << 20;  // floats that are compared at a time
+
+// Keys without influence on a resumed run's result that make two runs differ all the same: a
+// resumed run keeps them. Memory, devices and strategy never change bits.
+const std::set<std::string> kept_keys = {"seed", "batch_size", "towers", "tower_threads"};
+
+bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return true;  // not recorded
+  return std::bit_cast<uint64_t>(*a) == std::bit_cast<uint64_t>(*b);
+}
+
+bool agree(const StepRecord& a, const StepRecord& b) {
+  bool hashes =
+      a.parameter_hash.empty() || b.parameter_hash.empty() || a.parameter_hash == b.parameter_hash;
+  return hashes && same_bits(a.loss, b.loss) && same_bits(a.grad_norm, b.grad_norm);
+}
+
+std::string tensor_name(const std::string& group, const std::string& tensor) {
+  if (group == weights_group) return "weights " + tensor;
+  if (group == states_group) return "running statistics " + tensor;
+  return fmt::format("{} of {}", group.substr(std::string_view(optimizer_groups).size()), tensor);
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", unsigned_nan(*value)) : "-";
+}
+
+std::string line_of(const char* name, const StepRecord& record) {
+  return fmt::format("  {}  loss {}, gradient norm {}{}{}\n", name, number(record.loss),
+                     number(record.grad_norm), record.parameter_hash.empty() ? "" : ", weights ",
+                     record.parameter_hash);
+}
+
+}  // namespace
+
+RunRecords read_run_records(const fs::path& directory, const std::vector<std::string>& overrides) {
+  RunRecords records;
+  records.directory = directory;
+  if (!fs::is_directory(directory))
+    fail(Category::config, "{} is not the directory of a run", directory.string());
+  records.steps = read_step_records(directory / "metrics.jsonl");
+  for (const CheckpointEntry& entry : CheckpointStore(directory / "checkpoints", {}).list())
+    records.checkpoints[entry.step] = entry.path;
+  fs::path file = directory / "config.yaml";
+  std::string text;
+  if (records.checkpoints.empty()) {
+    auto found = read_file_if_there(file, Category::config);
+    if (!found) fail(Category::config, "{}: there is no such file", file.string());
+    text = *found;
+  } else {
+    file = records.checkpoints.rbegin()->second;
+    text = load_checkpoint(file).state.config_yaml;
+  }
+  records.config = parse_config({{file.string(), text}}, overrides).config;
+  return records;
+}
+
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
+  std::vector<std::string> differences;
+  for (const Field& field : schema()) {
+    if (!field.shapes_result && !kept_keys.contains(field.path)) continue;
+    std::string first = value_text(field, a), second = value_text(field, b);
+    if (first != second)
+      differences.push_back(fmt::format("{}: {} and {}", field.path, first, second));
+  }
+  return differences;
+}
+
+RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
+  RecordComparison comparison;
+  for (const auto& [step, record] : a.steps) {
+    auto other = b.steps.find(step);
+    if (other == b.steps.end()) continue;
+    ++comparison.steps;
+    comparison.last = step;
+    if (!record.parameter_hash.empty() && !other->second.parameter_hash.empty())
+      ++comparison.hashes;
+    if (!comparison.first && !agree(record, other->second))
+      comparison.first = StepDifference{step, record, other->second};
+  }
+  return comparison;
+}
+
+std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b) {
+  std::vector<TensorGroup> ours = a.groups(), theirs = b.groups();
+  std::vector<float> left(piece), right(piece);
+  for (size_t g = 0; g < std::min(ours.size(), theirs.size()); ++g) {
+    for (size_t t = 0; t < std::min(ours[g].tensors.size(), theirs[g].tensors.size()); ++t) {
+      const TensorEntry& entry = ours[g].tensors[t];
+      if (entry.name != theirs[g].tensors[t].name || entry.shape != theirs[g].tensors[t].shape)
+        return ElementDifference{tensor_name(ours[g].path, entry.name) + ", which the other lacks"};
+      for (int64_t begin = 0; begin < entry.shape.elements(); begin += piece) {
+        auto count = static_cast<size_t>(std::min(piece, entry.shape.elements() - begin));
+        std::span<float> l(left.data(), count), r(right.data(), count);
+        a.read(g, t, begin, l);
+        b.read(g, t, begin, r);
+        auto same = [](float x, float y) {
+          return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+        };
+        auto [at, other] = std::mismatch(l.begin(), l.end(), r.begin(), same);
+        if (at == l.end()) continue;
+        int64_t element = begin + (at - l.begin());
+        return ElementDifference{tensor_name(ours[g].path, entry.name),
+                                 coordinates({entry.shape, DType::f32}, element), *at, *other};
+      }
+    }
+  }
+  return {};
+}
+
+std::string to_text(const RunRecords& a, const RunRecords& b,
+                    const std::vector<std::string>& configs, const RecordComparison& comparison) {
+  std::string text = fmt::format("A  {}\nB  {}\n", a.directory.string(), b.directory.string());
+  text += configs.empty() ? "configs: equal in all keys that change bits\n" : "configs differ:\n";
+  for (const std::string& line : configs) text += fmt::format("  {}\n", line);
+  if (!comparison.first) {
+    text +=
+        fmt::format("{} of both runs up to step {} are equal, {} of them with the weights\n",
+                    counted(comparison.steps, "recorded step"), comparison.last, comparison.hashes);
+    return text;
+  }
+  text += fmt::format("first recorded difference: step {}\n", comparison.first->step);
+  return text + line_of("A", comparison.first->a) + line_of("B", comparison.first->b);
+}
+
+}  // namespace spire::inline run

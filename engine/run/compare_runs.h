@@ -1,0 +1,63 @@
+// Says where two runs differ: by the configs, by what their directories record, and, with a replay
+// of both, by the first tensor.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+#include "engine/checkpoint/training_state.h"
+#include "engine/observe/metrics_records.h"
+
+namespace spire::inline run {
+
+// What the directory of a run holds.
+struct RunRecords {
+  std::filesystem::path directory;
+  RunConfig config;  // of the newest checkpoint, which has towers and threads; else config.yaml
+  std::map<int64_t, StepRecord> steps;
+  std::map<int64_t, std::filesystem::path> checkpoints;  // by step
+};
+
+// overrides: config keys that both runs are to have, such as "devices=cpu". Throws Error(config),
+// Error(checkpoint).
+RunRecords read_run_records(const std::filesystem::path& directory,
+                            const std::vector<std::string>& overrides = {});
+
+// Returns "optimizer.lr: 0.1 and 0.2" for each key that matters to bits and differs. Devices,
+// strategy and the like do not matter.
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b);
+
+// A step that both runs record.
+struct StepDifference {
+  int64_t step = 0;
+  StepRecord a, b;
+};
+
+struct RecordComparison {
+  int64_t steps = 0;                    // that both record
+  int64_t hashes = 0;                   // of them with the weights' hash in both
+  int64_t last = 0;                     // the newest
+  std::optional<StepDifference> first;  // whose loss, gradient norm or hash differ, to the last bit
+};
+RecordComparison compare_records(const RunRecords& a, const RunRecords& b);
+
+// An element of a tensor of two states, and its two values.
+struct ElementDifference {
+  std::string tensor;        // "weights fc1.weight", "momentum of fc1.weight"
+  std::string element = {};  // "[3, 17]"
+  float a = 0, b = 0;
+};
+// Returns the first difference in bits, in the order of the groups; none if the states are equal.
+std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b);
+
+// Several lines. empty: the same as the other's.
+std::string to_text(const RunRecords& a, const RunRecords& b,
+                    const std::vector<std::string>& configs, const RecordComparison& comparison);
+
+}  // namespace spire::inline run

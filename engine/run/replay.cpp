@@ -1,0 +1,85 @@
+#include "engine/run/replay.h"
+
+#include <algorithm>
+
+#include "engine/run/run_data.h"
+
+namespace spire::inline run {
+
+Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint)
+    : guard_(config.guard) {
+  if (checkpoint) {
+    from_ = load_checkpoint(*checkpoint);
+    options_.checkpoint = &*from_;
+    options_.resume = checkpoint->string();
+  }
+  setup_ = std::make_unique<RunSetup>(config, options_, silent_);
+  TrainerOptions trainer_options = setup_->trainer_options();
+  trainer_options.snapshot = SnapshotChoice::never;
+  trainer_options.sample_rows = 0;
+  data_ = train_loader(setup_->config, setup_->data, setup_->placement, 2);
+  trainer_ = std::make_unique<Trainer>(trainer_options, setup_->placement);
+  schedule_.emplace(setup_->config.schedule, setup_->learning_rate(), setup_->total_steps(),
+                    setup_->steps_per_epoch());
+  if (guard_.judges())
+    trainer_->set_judge([this](const StepResult& step) { return guard_.problem(step).empty(); });
+  trainer_->team().lead([&] {
+    if (setup_->resumed) {
+      trainer_->restore(setup_->resumed->state, setup_->resumed->tensors.get());
+      guard_.restore(setup_->resumed->state.guard);
+      step_ = setup_->resumed->state.step;
+    }
+    trainer_->set_rejected_steps(guard_.bad_steps());
+    int64_t per_epoch = setup_->steps_per_epoch();
+    data_->start(step_ / per_epoch, step_ % per_epoch, INT64_MAX);
+  });
+}
+
+Replay::~Replay() = default;
+
+const Batch& Replay::batch() {
+  if (!batch_) batch_ = &data_->next();
+  return *batch_;
+}
+
+StepResult Replay::next() {
+  StepResult result;
+  trainer_->team().lead([&] {
+    result = trainer_->step(batch(), step_, schedule_->lr(step_));
+    batch_ = nullptr;
+    ++step_;
+  });
+  if (guard_.problem(result).empty()) {
+    guard_.accept(result);
+    return result;
+  }
+  if (setup_->config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
+    fail(Category::config,
+         "step {}: the run rolled back here, and a replay cannot go past that; begin after it",
+         step_);
+  guard_.skip();
+  trainer_->set_rejected_steps(guard_.bad_steps());
+  return result;
+}
+
+void Replay::inspect(TensorObserver& observer) {
+  trainer_->team().lead([&] { trainer_->inspect(batch(), step_, observer); });
+}
+
+std::vector<int64_t> Replay::samples(int tower) {
+  std::vector<int64_t> samples;
+  trainer_->team().lead([&] {
+    const Batch& next = batch();
+    int64_t size = setup_->placement.batch_size, first = tower * size;
+    for (int64_t row = first; row < std::min(first + size, next.valid); ++row)
+      samples.push_back(data_->sample_of(next, row));
+  });
+  return samples;
+}
+
+const SavedTensors& Replay::state() {
+  trainer_->team().lead([&] { trainer_->capture_state(); });
+  return trainer_->state();
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,124 @@
+// Two runs that differ in one thing, and where the replay finds it.
+#include "engine/run/bisect_runs.h"
+
+#include <bit>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/checkpoint/checkpoint_file.h"
+#include "tests/run/made_run.h"
+#include "tests/tools/small_data.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+class BisectRuns : public testing::Test {
+ protected:
+  BisectRuns() {
+    std::filesystem::create_directories(runs / "images");
+    write_images(runs / "images/train", 60);
+    write_images(runs / "images/t10k", 12);
+    images = {"data.name=idx",
+              "data.path=" + (runs / "images").string(),
+              "data.csv.target=last",
+              "data.csv.task=auto",
+              "model.name=cnn",
+              "model.channels=[4]",
+              "model.hidden=[8]",
+              "batch_size=4",
+              "towers=2",
+              "optimizer.lr=0.05",
+              "steps=6"};
+  }
+  void train(const std::string& name, const Words& more = {}) { runs.train(name, images + more); }
+  RunRecords records(const std::string& name) const { return read_run_records(runs / name); }
+
+  MadeRuns runs;
+  Words images;
+};
+
+TEST_F(BisectRuns, EqualRunsAreEqualOnAnyDevices) {
+  train("a", {"checkpoint.every_steps=2"});
+  train("b", {"devices=2xcpu", "strategy=sharded"});
+  RunRecords a = records("a"), b = records("b");
+  EXPECT_EQ(config_differences(a.config, b.config), std::vector<std::string>());
+  RecordComparison comparison = compare_records(a, b);
+  EXPECT_FALSE(comparison.first);
+  EXPECT_EQ(comparison.hashes, 6);
+  Bisection bisection = bisect(a, b);
+  EXPECT_FALSE(bisection.difference);
+  EXPECT_EQ(bisection.deviation, "");
+  EXPECT_EQ(bisection.to, 6);
+}
+
+TEST_F(BisectRuns, FindsAnotherAugmentationInTheInputs) {
+  train("a");
+  train("b", {"data.augment.flip=true"});
+  Bisection bisection = bisect(records("a"), records("b"));
+  ASSERT_TRUE(bisection.difference);
+  EXPECT_EQ(bisection.from, 0);
+  EXPECT_EQ(bisection.difference->step, 1);
+  EXPECT_EQ(bisection.difference->tensor, "input images");
+  EXPECT_THAT(bisection.difference->note, HasSubstr("sample "));
+  EXPECT_NE(bisection.difference->a, bisection.difference->b);
+}
+
+TEST_F(BisectRuns, FindsAnotherConfigFromTheLastCommonCheckpoint) {
+  Words saved = {"checkpoint.every_steps=2"};
+  train("a", saved);
+  train("b", saved + Words{"steps=4"});
+  runs.resume("b", images + saved + Words{"optimizer.momentum=0.5"});
+  Bisection bisection = bisect(records("a"), records("b"));
+  ASSERT_TRUE(bisection.difference);
+  EXPECT_EQ(bisection.from, 4);
+  EXPECT_EQ(bisection.difference->step, 5);
+  EXPECT_EQ(bisection.difference->tower, -1);  // forward and backward are equal
+  EXPECT_THAT(bisection.difference->tensor, HasSubstr("weights "));
+}
+
+// The run goes on from a file in which one bit was flipped.
+TEST_F(BisectRuns, FindsAFlippedBitOfAWeight) {
+  Words saved = {"checkpoint.every_steps=2", "checkpoint.keep_last=10"};
+  train("a", saved);
+  train("b", saved + Words{"steps=4"});
+  std::filesystem::path path = runs / "b" / "checkpoints" / "step_00000004.h5";
+  TrainingState state = read_checkpoint(path);
+  float& weight = state.weights.at(1).values.at(2);
+  float before = weight;
+  weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) ^ 1u);
+  float after = weight;
+  write_checkpoint(path, state);
+  runs.resume("b", images + saved);
+
+  RunRecords a = records("a"), b = records("b");
+  RecordComparison comparison = compare_records(a, b);
+  ASSERT_TRUE(comparison.first);
+  EXPECT_EQ(comparison.first->step, 5);
+  Bisection bisection = bisect(a, b);
+  std::string text = to_text(bisection);
+  EXPECT_THAT(text, HasSubstr("step 4"));
+  EXPECT_THAT(text, HasSubstr("weights " + state.weights[1].name));
+  EXPECT_THAT(text, HasSubstr(fmt::format("{}", before)));
+  EXPECT_THAT(text, HasSubstr(fmt::format("{}", after)));
+}
+
+// Some sums over a tower's samples depend on its number of threads.
+TEST_F(BisectRuns, FindsAnotherNumberOfThreadsInAnOp) {
+  Words wide = {"model.channels=[16,32]", "model.hidden=[64]", "batch_size=16"};
+  train("a", wide);
+  train("b", wide + Words{"tower_threads=2"});
+  RunRecords a = records("a"), b = records("b");
+  EXPECT_EQ(config_differences(a.config, b.config),
+            std::vector<std::string>{"tower_threads: 1 and 2"});
+  Bisection bisection = bisect(a, b);
+  ASSERT_TRUE(bisection.difference) << "the same bits with 1 and 2 threads";
+  EXPECT_GE(bisection.difference->tower, 0);
+  EXPECT_THAT(bisection.difference->tensor, HasSubstr("gradient of "));
+  EXPECT_NE(bisection.difference->a, bisection.difference->b);
+}
+
+}  // namespace
+}  // namespace spire

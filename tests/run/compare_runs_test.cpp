@@ -1,0 +1,78 @@
+#include "engine/run/compare_runs.h"
+
+#include <bit>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+
+RunRecords records(std::map<int64_t, StepRecord> steps) {
+  RunRecords run;
+  run.steps = std::move(steps);
+  return run;
+}
+
+TEST(CompareRuns, TheFirstStepWithOtherBits) {
+  double next = std::bit_cast<double>(std::bit_cast<uint64_t>(0.5) + 1);
+  RunRecords a = records({{1, {1.0, 2.0, "aa"}}, {2, {0.5, 2.0, ""}}, {4, {0.25, 1.0, "bb"}}});
+  RunRecords b = records({{1, {1.0, 2.0, "aa"}}, {2, {next, 2.0, ""}}, {5, {0.25, 1.0, "bb"}}});
+  RecordComparison comparison = compare_records(a, b);
+  EXPECT_EQ(comparison.steps, 2);
+  EXPECT_EQ(comparison.hashes, 1);
+  ASSERT_TRUE(comparison.first);
+  EXPECT_EQ(comparison.first->step, 2);
+  EXPECT_FALSE(compare_records(a, a).first);
+}
+
+TEST(CompareRuns, WhatOneRunDoesNotRecordIsNoDifference) {
+  RunRecords a = records({{1, {1.0, 2.0, "aa"}}}), b = records({{1, {1.0, {}, ""}}});
+  EXPECT_FALSE(compare_records(a, b).first);
+  b.steps[1].parameter_hash = "ab";
+  EXPECT_TRUE(compare_records(a, b).first);
+}
+
+TEST(CompareRuns, ConfigsDifferInKeysThatChangeBits) {
+  RunConfig a, b;
+  b.devices = {"2xcpu"};
+  b.output = "elsewhere";
+  b.log.every_steps = 1;
+  EXPECT_THAT(config_differences(a, b), ElementsAre());
+  b.seed = 8;
+  b.data.augment.flip = true;
+  b.tower_threads = 2;
+  EXPECT_THAT(config_differences(a, b),
+              testing::UnorderedElementsAre("seed: 7 and 8", "data.augment.flip: false and true",
+                                            "tower_threads: null and 2"));
+}
+
+TrainingState state_of(std::vector<float> weights) {
+  TrainingState state;
+  auto count = static_cast<int64_t>(weights.size());
+  state.weights.push_back({"fc.weight", {2, count / 2}, std::move(weights)});
+  return state;
+}
+
+TEST(CompareRuns, StatesDifferInOneBitOfOneElement) {
+  TrainingState a = state_of({1, 2, 3, 4, 5, 6}), b = a;
+  EXPECT_FALSE(first_difference(a, b));
+  float& changed = b.weights[0].values[4];
+  changed = std::bit_cast<float>(std::bit_cast<uint32_t>(changed) ^ 1u);
+  auto found = first_difference(a, b);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->tensor, "weights fc.weight");
+  EXPECT_EQ(found->element, "[1, 1]");
+  EXPECT_EQ(found->a, 5);
+  EXPECT_EQ(found->b, changed);
+}
+
+TEST(CompareRuns, ZerosOfTwoSignsDiffer) {  // as their bits do
+  TrainingState a = state_of({0, 0}), b = state_of({0, -0.0f});
+  EXPECT_TRUE(first_difference(a, b));
+}
+
+}  // namespace
+}  // namespace spire
