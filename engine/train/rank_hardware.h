@@ -16,8 +16,8 @@ struct RankHardware {
   std::vector<int> cores;  // cores that the process may use
   // GPUs that it may use; for other ranks without ordinal and compute capability.
   std::vector<CudaDeviceInfo> gpus;
-  std::string why_no_gpu;             // empty if there are GPUs
-  std::vector<std::string> warnings;  // of this process only: what is wrong with its choice of GPUs
+  std::string why_no_gpu;                  // empty if there are GPUs
+  std::vector<std::string> warnings = {};  // of this process only: what is wrong with its GPUs
   PeerPairs peers = {};  // pairs of GPU indices with peer access, of all GPUs that it sees
   // The next two are set for this process only, not received from other ranks.
   int machine_cores = 0;                          // online CPUs of the host
