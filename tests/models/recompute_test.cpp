@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
              {.name = "resnet", .depth = 50, .variant = ModelConfig::Variant::imagenet},
              {{"images", {32, 32, 3}}, {"labels", {}, DType::i32}},
              DType::bf16},
-        Case{"vgg", {.name = "vgg", .depth = 11, .dropout = 0.3}},
+        Case{"vgg", {.name = "vgg", .depth = 13, .dropout = 0.3}},
         Case{"unet", {.name = "unet", .channels = {4, 8}}},
         Case{"vit",
              {.name = "vit", .dropout = 0.2, .blocks = 3, .width = 32, .heads = 4, .patch = 4}},
