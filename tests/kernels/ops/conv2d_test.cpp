@@ -149,8 +149,8 @@ TEST_P(Conv2dTest, ChannelsBesideWinogradsRules) {
   }
 }
 
-// A NaN in the bias of channel 1 stays one behind the relu of Spire's own kernels. oneDNN's relu may
-// make it 0 (docs/numerics.md).
+// A NaN in the bias of channel 1 stays one behind the relu of Spire's own kernels. oneDNN's relu
+// may make it 0 (docs/numerics.md).
 TEST(Conv2dRelu, KeepsNaNInSpiresOwnKernelsOnCpus) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     for (int64_t channels : {16, 32}) {
