@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,6 +90,23 @@ struct StepTimes {
   double other = 0;      // the rest of the step
 };
 
+// What one device of the run did in a step, and how it was. An empty value is one that the device
+// or its driver does not tell.
+struct DeviceReport {
+  // From the beginning of the step until the gradients of its towers were complete. The step goes
+  // on when the slowest device of the run has arrived.
+  double arrival_ms = 0;
+  // The rest is the newest reading, of which there is one every monitor.every_seconds.
+  std::optional<double> busy;  // 0..1: share of time in which a GPU, or the CPU's cores, worked
+  std::optional<uint64_t> memory_used, memory_total;  // bytes; used by all processes of the host
+  std::optional<double> celsius, watts, limit_watts;
+  std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
+  std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
+  std::optional<uint64_t> ecc_errors;           // uncorrected, since the driver was loaded
+  std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink, since then
+  std::optional<int> last_xid;                       // the driver's last error code in this run
+};
+
 struct StepReport {
   int64_t step = 0;  // optimizer steps done: 1 after the first
   int64_t total_steps = 0;
@@ -113,6 +131,8 @@ struct StepReport {
   double eta_seconds = 0;
   std::string parameter_hash;  // of the weights after it, as in RunSummary; empty: not computed
   bool record = true;          // belongs in metrics.jsonl (every log.every_steps)
+  // In the order of StartInfo::devices; valid during the call of the observer.
+  std::span<const DeviceReport> devices = {};
 };
 
 struct EvalReport {
