@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/launch.h>
 
 #include "engine/base/system_limits.h"
 #include "engine/config/text.h"
@@ -25,17 +26,27 @@ std::vector<std::string> output_words(const Arguments& arguments) {
   return words;
 }
 
-// Returns the checkpoint's config, changed by the keys of the command line.
+// Returns what the environment sets. A list needs no brackets there.
+std::vector<ConfigText> environment_texts() {
+  std::string value = process_environment()(devices_variable).value_or("");
+  if (value.empty()) return {};
+  std::string list = value.starts_with('[') ? value : "[" + value + "]";
+  return {{.name = devices_variable, .text = "devices: " + list, .has_lines = false}};
+}
+
+// Returns the checkpoint's config, changed by the environment and the keys of the command line.
 ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const CheckpointLocator& named,
                          const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (output_words(arguments).empty() && !named.run().empty())
     overrides.push_back(std::string(output_prefix) + yaml_word(named.run().string()));
-  ResolvedConfig config = parse_config(
-      {{"the config in " + checkpoint.path.string(), checkpoint.state.config_yaml}}, overrides);
+  std::string place = "the config in " + checkpoint.path.string();
+  std::vector<ConfigText> texts = environment_texts();
+  texts.insert(texts.begin(), {.name = place, .text = checkpoint.state.config_yaml});
+  ResolvedConfig config = parse_config(texts, overrides);
   // The run itself printed the warnings of its config when it began.
   std::erase_if(config.warnings,
-                [](const std::string& warning) { return !warning.starts_with("command line"); });
+                [&](const std::string& warning) { return warning.starts_with(place); });
   return config;
 }
 
@@ -46,7 +57,8 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
     print_result("{}", config_help());
     return {};
   }
-  return answer_print_config(load_config(arguments.configs, arguments.overrides), arguments);
+  return answer_print_config(
+      load_config(arguments.configs, arguments.overrides, environment_texts()), arguments);
 }
 
 std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
@@ -78,9 +90,10 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   bool may_begin = prefer == Prefer::newest && name == "auto";
   run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);
   if (of_files) return run;
-  auto resolved = answer_print_config(run.checkpoint ? config_of(*run.checkpoint, named, arguments)
-                                                     : load_config({}, arguments.overrides),
-                                      arguments);
+  auto resolved = answer_print_config(
+      run.checkpoint ? config_of(*run.checkpoint, named, arguments)
+                     : load_config({}, arguments.overrides, environment_texts()),
+      arguments);
   if (!resolved) return {};
   run.resolved = std::move(*resolved);
   return run;
@@ -94,8 +107,8 @@ std::string with_place(const std::string& message, const ResolvedConfig& resolve
   if (path.empty()) return message;
   const std::string& place = resolved.source.at(path);
   if (place.starts_with(ConfigSnapshot::folder)) return message;
-  bool in_file = place.find(':') != place.npos;  // "run.yaml:12:3"
-  return in_file ? fmt::format("{}: {}", place, message) : message;
+  bool has_place = place.find(':') != place.npos || place == devices_variable;  // "run.yaml:12:3"
+  return has_place ? fmt::format("{}: {}", place, message) : message;
 }
 
 void print_warnings(const ResolvedConfig& resolved) {

@@ -1,4 +1,5 @@
-// Reads a run's config from files and words of the command line, or from a checkpoint.
+// Reads a run's config from files, the environment and words of the command line, or from a
+// checkpoint.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,6 +12,11 @@
 #include "tools/arguments.h"
 
 namespace spire::tool {
+
+// The environment variable that sets `devices` where the command line does not: "cuda:1", "0,2",
+// "auto:2". It wins over files and checkpoints; empty: it sets nothing. Child processes get their
+// config whole, and do not read it.
+inline constexpr const char* devices_variable = "SPIRE_DEVICES";
 
 // Reads the command line's config. Returns none if it has answered --help-config or --print-config.
 std::optional<ResolvedConfig> read_config(const Arguments& arguments);

@@ -1,5 +1,6 @@
 // trainer sweep: trains a config at each point of a grid over its keys, several runs at a time.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <set>
 
@@ -7,7 +8,10 @@
 #include <spire/launch.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/devices.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/observe/formatting.h"
+#include "engine/train/idle_gpus.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -52,6 +56,26 @@ SweepRequest recorded_request(const std::filesystem::path& folder) {
     fail(Category::config, "--resume {}: there is no sweep.json; no sweep has begun there",
          folder.string());
   return recorded->request;
+}
+
+// Returns this machine's cores and GPUs; of the GPUs, where auto:N asks for them, N idle ones. They
+// are claimed while they are chosen, then each run claims its own.
+RankHardware hardware_for(const std::vector<std::string>& asked, RunConfig config,
+                          BlockedSignals& signals) {
+  RankHardware hardware = local_hardware();
+  if (!asked.empty()) config.devices = asked;
+  config.devices = expand_devices(config.devices);
+  if (!idle_count(config.devices[0])) return hardware;
+  GpuClaims claims;
+  auto wait = [&](double seconds) {
+    auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds));
+    auto number = signals.wait(std::chrono::steady_clock::now() + time);
+    return !number || *number == SIGCHLD || *number == SIGTSTP;
+  };
+  auto say = [](std::string_view line) { print_log("{}\n", line); };
+  keep_idle_gpus(config, {claims, wait, say}, GpuMonitor(), hardware);
+  return hardware;
 }
 
 // Throws if the folder holds other points; else takes towers and threads as they began.
@@ -169,8 +193,9 @@ int run_sweep(const Arguments& arguments) {
                        : read_request(arguments.configs, arguments.overrides, arguments.sweep.grid);
   // The first point's devices stand for those of all, as they are no axis.
   RunConfig first = point_config(report.request, 0).resolved.config;
+  const SweepArguments& asked = arguments.sweep;
   std::vector<Slot> slots =
-      make_slots({arguments.sweep.devices, arguments.sweep.jobs}, first, local_hardware());
+      make_slots({asked.devices, asked.jobs}, first, hardware_for(asked.devices, first, signals));
   report.points = make_points(report.request, slots);
   report.results.resize(report.points.size());
   if (arguments.log_level != "error") print_point_warnings(report.points);

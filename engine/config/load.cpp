@@ -155,7 +155,7 @@ std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& o
 }
 
 void Loader::apply_text(const ConfigText& text) {
-  Origin origin{text.name, true};
+  Origin origin{text.name, text.has_lines};
   if (text.text.size() > max_file) {
     return report(
         origin.name, "",
@@ -354,7 +354,8 @@ ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
 }
 
 ResolvedConfig load_config(const std::vector<std::string>& files,
-                           const std::vector<std::string>& overrides) {
+                           const std::vector<std::string>& overrides,
+                           const std::vector<ConfigText>& later) {
   Loader loader;
   for (const std::string& file : files) {
     std::error_code error;
@@ -363,11 +364,12 @@ ResolvedConfig load_config(const std::vector<std::string>& files,
       continue;
     }
     try {
-      loader.apply_text({file, read_stream(file, Category::config, max_file)});
+      loader.apply_text({.name = file, .text = read_stream(file, Category::config, max_file)});
     } catch (const Error& unread) {
       loader.report(unread.what());
     }
   }
+  for (const ConfigText& text : later) loader.apply_text(text);
   return apply_all(loader, overrides);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/device/gpu_claims.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -62,6 +63,7 @@ std::string to_string(const ClaimHolder& holder) {
 }
 
 std::filesystem::path GpuClaims::shared_folder() {
+  if (const char* named = std::getenv("SPIRE_LOCKS"); named && *named) return named;
   struct stat status = {};
   bool shared = ::stat("/run/lock", &status) == 0 && S_ISDIR(status.st_mode) &&
                 (status.st_mode & S_IWOTH) != 0;

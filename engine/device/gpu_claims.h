@@ -19,7 +19,9 @@ std::string to_string(const ClaimHolder& holder);  // "process 4711 (trainer)"
 // Not thread-safe. Claims also keep apart two objects of one process.
 class GpuClaims {
  public:
-  static std::filesystem::path shared_folder();  // /run/lock if all users may write there, or /tmp
+  // Returns what the environment variable SPIRE_LOCKS names, as containers may that share a folder;
+  // else /run/lock if all users may write there, or /tmp.
+  static std::filesystem::path shared_folder();
 
   explicit GpuClaims(std::filesystem::path folder = shared_folder()) : folder_(std::move(folder)) {}
   ~GpuClaims() { release(); }

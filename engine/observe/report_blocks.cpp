@@ -150,7 +150,7 @@ std::string start_block(const StartInfo& start) {
   block.add("processes", processes_text(start));
   block.add("devices", device_table(start));
   block.add("cores", lines_of(start.cores));
-  if (!start.device_note.empty()) block.add("auto chose", start.device_note);
+  if (!start.device_note.empty()) block.add("chosen", start.device_note);
   block.add("exchange", start.exchange);
   block.add("global batch", batch_text(start));
   block.add("lr", lr_text(start));

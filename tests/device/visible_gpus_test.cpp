@@ -9,8 +9,9 @@ namespace {
 using testing::HasSubstr;
 
 HostGpu gpu(const std::string& uuid, const std::vector<std::string>& mig = {}) {
-  HostGpu gpu{.uuid = uuid};
-  for (const std::string& device : mig) gpu.mig_devices.push_back({.uuid = device});
+  HostGpu gpu;
+  gpu.uuid = uuid;
+  for (const std::string& device : mig) gpu.mig_devices.emplace_back().uuid = device;
   return gpu;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <spire/error.h>
 
 #include "machine.h"
@@ -110,6 +112,12 @@ bool is_lost_by_file(int device) {
 
 std::string uuid_of(int device) {
   return machine().uuids.at(static_cast<size_t>(device));
+}
+
+std::string pci_bus_id_of(int device) {
+  const char* given = std::getenv("EMULATED_PCI");
+  if (!given || std::string(given) != "yes") return "";
+  return fmt::format("0000:e{}:00.0", uuid_of(device).back());
 }
 
 void set_lost(int device, bool lost) {

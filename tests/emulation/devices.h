@@ -21,6 +21,8 @@ using PeerGroups = std::vector<std::vector<int>>;
 void set_peer_groups(const PeerGroups& groups);
 
 std::string uuid_of(int device);
+// "0000:e1:00.0" for the second of all, with EMULATED_PCI=yes in the environment; else "".
+std::string pci_bus_id_of(int device);
 
 // Marks a device as lost: calls that give it work, ask for its memory or wait for it fail with
 // cudaErrorECCUncorrectable. A device is also lost, in all processes and for good, if the file that

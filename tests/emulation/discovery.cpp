@@ -13,7 +13,7 @@ CudaStatus discover_cuda() {
                               .ordinal = i,
                               .name = "emulation",
                               .uuid = emulation::uuid_of(i),
-                              .pci_bus_id = "",
+                              .pci_bus_id = emulation::pci_bus_id_of(i),
                               .compute_major = 9,
                               .total_bytes = emulation::memory_limit(i)});
   }

@@ -8,6 +8,7 @@ shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CACHE_HOME=$work/cache  # emulated engines differ in their bits: runs keep to one choice
+export SPIRE_LOCKS=$work
 cat >"$work/run.yaml" <<'TEXT'
 data: {name: synthetic, synthetic: {shape: [16, 16, 3], classes: 4, samples: 24, test_samples: 4}}
 batch_size: 2

@@ -8,6 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Emulated engines are as quick as a lot has it, and differ in their bits: runs are equal by what is kept here.
 export XDG_CACHE_HOME=$work/cache
+export SPIRE_LOCKS=$work
 cache=$work/cache/spire/tuning.txt
 cat >"$work/run.yaml" <<'TEXT'
 model: {name: cnn, channels: [4, 8], hidden: [16], dropout: 0.1, normalization: batch_norm}

@@ -25,6 +25,37 @@ TEST(PrintConfig, ShowsValuesAndTheirSources) {
   EXPECT_THAT(output.out, ContainsRegex("\nprecision: fp32 +# default\n"));
 }
 
+// The words of SPIRE_DEVICES, while it lives.
+class DevicesVariable {
+ public:
+  explicit DevicesVariable(const char* words) { setenv("SPIRE_DEVICES", words, 1); }
+  ~DevicesVariable() { unsetenv("SPIRE_DEVICES"); }
+};
+
+TEST(PrintConfig, TheEnvironmentSetsDevicesBehindFilesAndBeforeTheCommandLine) {
+  TemporaryFolder folder;
+  std::string file = folder.write("run.yaml", "devices: cuda\n");
+  {
+    DevicesVariable variable("0,GPU-1b2c");
+    Output output = trainer({"--config", file, "--print-config"});
+    EXPECT_THAT(output.out, ContainsRegex("\ndevices: .cuda:0, GPU-1b2c. +# SPIRE_DEVICES\n"));
+    output = trainer({"--config", file, "--print-config", "devices=cpu"});
+    EXPECT_THAT(output.out, ContainsRegex("\ndevices: .cpu:0. +# command line\n"));
+  }
+  {
+    DevicesVariable variable("[cpu:0, cpu:1]");
+    EXPECT_THAT(trainer({"--print-config"}).out, HasSubstr("\ndevices: [cpu:0, cpu:1] "));
+  }
+  {
+    DevicesVariable variable("gpu");
+    Output output = trainer({"--config", file, "--print-config"});
+    EXPECT_EQ(output.code, 2);
+    EXPECT_THAT(output.err, HasSubstr("SPIRE_DEVICES: devices: 'gpu' is not a device"));
+  }
+  DevicesVariable empty("");
+  EXPECT_THAT(trainer({"--config", file, "--print-config"}).out, HasSubstr("\ndevices: cuda "));
+}
+
 TEST(PrintConfig, WarnsOfKeysThatMeanNothing) {
   Output output = trainer({"--print-config", "optimizer.name=sgd", "optimizer.beta1=0.5"});
   EXPECT_EQ(output.code, 0);

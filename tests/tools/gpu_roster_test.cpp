@@ -54,6 +54,14 @@ TEST(LeaveOut, NamedDevicesMoveWithTheirGpus) {
   EXPECT_THAT(choice.words, ElementsAre("devices=[cuda:1, cuda:0, cuda:1]"));
 }
 
+TEST(LeaveOut, UuidsAndIdleGpusToo) {
+  GpuChoice choice = without({1}, {"GPU-3", "GPU-1"}, "GPU-3");
+  EXPECT_THAT(choice.words, ElementsAre("devices=[cuda:2]", "parameter_device=cuda:2"));
+  EXPECT_EQ(choice.left, 1);
+  EXPECT_THAT(without({1}, {"auto:4"}).words, ElementsAre("devices=auto:3"));
+  EXPECT_THAT(without({1}, {"auto:2"}).words, ElementsAre("devices=auto:2"));
+}
+
 TEST(LeaveOut, TheParameterDeviceMovesOrIsChosenAnew) {
   EXPECT_THAT(without({0}, {"cuda"}, "cuda:2").words, ElementsAre("parameter_device=cuda:1"));
   EXPECT_THAT(without({2}, {"cuda"}, "cuda:2").words, ElementsAre("parameter_device=auto"));
@@ -74,7 +82,7 @@ TEST(LeaveOut, RunsOnCpusHaveNone) {
     config.devices = {word};
     EXPECT_FALSE(may_use_gpus(config));
   }
-  for (const char* word : {"auto", "cuda", "cuda:3"}) {
+  for (const char* word : {"auto", "cuda", "cuda:3", "auto:2", "GPU-3", "3b:00.0"}) {
     config.devices = {word};
     EXPECT_TRUE(may_use_gpus(config));
   }

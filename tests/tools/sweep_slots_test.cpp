@@ -57,6 +57,8 @@ TEST(Slots, OnGpusAreOneEachWithAShareOfTheCoresNearIt) {
   EXPECT_EQ(slots_text({}, "cuda", 4), all);
   EXPECT_EQ(slots_text({}, "cuda:1", 4), all);
   EXPECT_EQ(slots_text({.jobs = 1}, "cuda", 4), "cuda:0 GPU-0 0-3");
+  EXPECT_EQ(slots_text({.devices = {"GPU-2"}}, "cuda", 4), "cuda:2 GPU-2 4-7");
+  EXPECT_EQ(slots_text({}, "auto:4", 4), all);  // hardware: the idle ones
   EXPECT_EQ(slots_text({.devices = {"cuda:1", "cuda:2"}}, "cuda", 4),
             "cuda:1 GPU-1 0-3, cuda:2 GPU-2 4-7");
   EXPECT_EQ(slots_text({.devices = {"cuda:1", "cuda:1"}}, "cuda", 4),

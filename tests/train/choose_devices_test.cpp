@@ -208,6 +208,32 @@ TEST(IdleGpus, FewerDevicesKeepTheTowers) {
   EXPECT_EQ(process.placement.towers, 3);
 }
 
+// Names of the device that updates the weights, of a run on GPUs 0, 4 and 5.
+TEST(ParameterDevice, IsNamedAsDevicesAre) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"GPU-1", "GPU-5", "GPU-6"};
+  Process process{"0,1,3,4"};  // of those that work: 0, 1, 4, 5
+  auto updates = [&](const std::string& word) {
+    config.parameter_device = word;
+    process.choose(config, claims);
+    return process.placement.parameter_device;
+  };
+  EXPECT_EQ(updates("auto"), 0);
+  for (const char* word : {"cuda:2", "GPU-5", "9a:00.0", "0000:9A:00.0"})
+    EXPECT_EQ(updates(word), 1);
+  EXPECT_EQ(updates("cpu"), 0);
+  EXPECT_TRUE(process.placement.updates_on_host);
+  EXPECT_THROW(updates("cuda:1"), Error) << "a GPU, but none of the run's";
+  EXPECT_THROW(updates("GPU-7"), Error) << "hidden";
+  config.on_missing = OnMissing::fewer;
+  EXPECT_EQ(updates("GPU-7"), 0);
+  EXPECT_THAT(process.placement.note,
+              HasSubstr("cuda:0 updates the weights, as parameter_device: GPU-7 is missing"));
+}
+
 TEST(IdleGpus, AClaimedGpuIsBusy) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
   SystemFiles files;

@@ -15,6 +15,7 @@
 
 #include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
+#include "tools/config_source.h"
 
 namespace spire::tool {
 
@@ -74,6 +75,7 @@ std::string to_string(const ExitStatus& status) {
 
 ChildProcess::ChildProcess(ChildSetup setup) {
   setup.words.insert(setup.words.begin(), "trainer");
+  setup.variables.push_back({devices_variable, ""});
   std::vector<std::string> environment = environment_with(setup.variables);
   std::vector<char*> words = pointers(setup.words), entries = pointers(environment);
   pid_t parent = getpid();

@@ -13,6 +13,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/devices.h"
 #include "engine/run/run_directory.h"
+#include "engine/train/rank_hardware.h"
 
 namespace spire::tool {
 
@@ -32,14 +33,10 @@ Gpus without(Gpus gpus, const Gpus& lost) {
 
 // Returns the name of a config's GPU where CUDA shows only `left`; nothing for one that is lost.
 std::optional<std::string> renamed(const std::string& word, const Gpus& left) {
-  DeviceId device = parse_device(word);
-  auto found = std::ranges::find(left, device.index, &CudaDeviceInfo::index);
-  if (found == left.end()) return {};
-  return fmt::format("cuda:{}", found - left.begin());
-}
-
-bool names_gpu(const std::string& word) {
-  return word.starts_with("cuda:");
+  std::vector<DeviceId> found = named_gpus(word, left);
+  if (found.empty()) return {};
+  auto gpu = std::ranges::find(left, found[0].index, &CudaDeviceInfo::index);
+  return fmt::format("cuda:{}", gpu - left.begin());
 }
 
 // Tests GPUs, each in a child process (trainer devices --probe), and returns those that fail: also
@@ -74,24 +71,27 @@ Gpus failing(const Gpus& gpus, BlockedSignals& signals) {
 
 bool may_use_gpus(const RunConfig& config) {
   std::string first = expand_devices(config.devices).front();
-  return first == "auto" || first == "cuda" || names_gpu(first);
+  return first == "auto" || first == "cuda" || idle_count(first) || names_gpu(first);
 }
 
 GpuChoice leave_out(const Gpus& gpus, const Gpus& lost, const RunConfig& config) {
   Gpus left = without(gpus, lost);
   // CUDA numbers the GPUs of CUDA_VISIBLE_DEVICES from 0, so the config's names get new numbers.
   std::vector<std::string> devices, uuids;
-  for (const std::string& word : expand_devices(config.devices)) {
+  std::vector<std::string> words = expand_devices(config.devices);
+  for (const std::string& word : words) {
     if (!names_gpu(word)) continue;
     if (auto name = renamed(word, left)) devices.push_back(*name);
   }
-  bool names = names_gpu(expand_devices(config.devices).front());
+  bool names = names_gpu(words.front());
+  std::optional<int> idle = idle_count(words.front());
   GpuChoice choice;
   choice.left = static_cast<int>(names ? devices.size() : left.size());
   if (left.size() == gpus.size() || choice.left == 0) return choice;
   for (const CudaDeviceInfo& gpu : left) uuids.push_back(gpu.uuid);
   choice.variables = {{"CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(uuids, ","))}};
   if (names) choice.words.push_back(fmt::format("devices=[{}]", fmt::join(devices, ", ")));
+  if (idle) choice.words.push_back(fmt::format("devices=auto:{}", std::min(*idle, choice.left)));
   if (names_gpu(config.parameter_device)) {
     choice.words.push_back(fmt::format("parameter_device={}",
                                        renamed(config.parameter_device, left).value_or("auto")));

@@ -13,10 +13,17 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const CudaDeviceInfo& find_gpu(int index, const RankHardware& hardware) {
-  auto gpu = std::ranges::find(hardware.gpus, index, &CudaDeviceInfo::index);
-  if (gpu != hardware.gpus.end()) return *gpu;
-  fail(Category::device, "--devices: cuda:{} is not there: {}", index,
+const std::string& uuid_of(DeviceId device, const RankHardware& hardware) {
+  return std::ranges::find(hardware.gpus, device.index, &CudaDeviceInfo::index)->uuid;
+}
+
+DeviceId find_gpu(const std::string& word, const RankHardware& hardware) {
+  std::vector<DeviceId> found = named_gpus(word, hardware.gpus);
+  if (found.size() == 1) return found[0];
+  if (found.size() > 1)
+    fail(Category::config, "--devices: {} begins the UUIDs of {} GPUs; write more of it", word,
+         found.size());
+  fail(Category::device, "--devices: {} is not there: {}", word,
        hardware.gpus.empty() ? hardware.why_no_gpu : "there are " + list_gpus(hardware.gpus));
 }
 
@@ -28,13 +35,14 @@ std::vector<DeviceId> all_gpus(const RankHardware& hardware) {
   return devices;
 }
 
-std::vector<DeviceId> parse_devices(const Words& words) {
-  std::vector<DeviceId> devices;
-  for (const std::string& word : words) devices.push_back(parse_device(word));
-  for (DeviceId device : devices)
-    if (device.kind != devices[0].kind)
+std::vector<DeviceId> find_devices(const Words& words, const RankHardware& hardware) {
+  for (const std::string& word : words)
+    if (names_gpu(word) != names_gpu(words[0]))
       fail(Category::config, "--devices: {} and {} are different kinds, whose results differ",
-           to_string(devices[0]), to_string(device));
+           words[0], word);
+  std::vector<DeviceId> devices;
+  for (const std::string& word : words)
+    devices.push_back(names_gpu(word) ? find_gpu(word, hardware) : parse_device(word));
   return devices;
 }
 
@@ -43,12 +51,12 @@ std::vector<DeviceId> asked_devices(const Words& asked, const Words& configured,
                                     const RankHardware& hardware) {
   Words words = expand_devices(asked.empty() ? configured : asked);
   bool automatic = words == Words{"auto"};
-  if (words == Words{"cuda"} || (automatic && !hardware.gpus.empty())) return all_gpus(hardware);
+  bool all = words == Words{"cuda"} || idle_count(words[0]);  // of them, the idle ones are left
+  if (all || (automatic && !hardware.gpus.empty())) return all_gpus(hardware);
   if (automatic) return {DeviceId{}};
-  std::vector<DeviceId> devices = parse_devices(words);
-  if (!asked.empty()) return devices;
+  if (!asked.empty()) return find_devices(words, hardware);
   // The config says of which kind the slots are, and not how many.
-  return devices[0].kind == DeviceKind::cuda ? all_gpus(hardware) : std::vector{DeviceId{}};
+  return names_gpu(words[0]) ? all_gpus(hardware) : std::vector{DeviceId{}};
 }
 
 void keep_jobs(std::vector<DeviceId>& devices, const SlotRequest& request) {
@@ -88,7 +96,7 @@ std::vector<Slot> make_slots(const SlotRequest& request, const RunConfig& config
   for (DeviceId device : devices) {
     Slot slot{.device = device, .cores = computing};
     if (device.kind == DeviceKind::cuda) {
-      slot.uuid = find_gpu(device.index, hardware).uuid;
+      slot.uuid = uuid_of(device, hardware);
       slot.cores = hardware.cores_near(device);
     }
     slots.push_back(std::move(slot));

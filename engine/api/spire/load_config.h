@@ -21,8 +21,9 @@ struct ResolvedConfig {
 std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
-  std::string name;  // shown in messages: the file's name
-  std::string text;  // YAML
+  std::string name;       // shown in messages: the file's name
+  std::string text;       // YAML
+  bool has_lines = true;  // messages also name the line
 };
 
 // Parses the texts in order: a later value of a key replaces an earlier one, a list as a whole.
@@ -31,8 +32,10 @@ struct ConfigText {
 ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
                             const std::vector<std::string>& overrides);
 
-// Reads the files and parses their texts. A file that cannot be read is one of the problems.
+// Reads the files and parses their texts, then `later`. A file that cannot be read is one of the
+// problems.
 ResolvedConfig load_config(const std::vector<std::string>& files,
-                           const std::vector<std::string>& overrides);
+                           const std::vector<std::string>& overrides,
+                           const std::vector<ConfigText>& later = {});
 
 }  // namespace spire

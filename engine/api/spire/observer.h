@@ -46,7 +46,7 @@ struct StartInfo {
   std::string dataset;          // "fashion_mnist"
   std::vector<DeviceInfo> devices;
   std::string cores;          // CPU cores: number, limits and pinning; one or more lines
-  std::string device_note;    // what "devices: auto" chose, and why
+  std::string device_note;    // what was chosen where the config leaves it open, and why
   int64_t batch_size = 0;     // samples per tower per step
   int64_t towers = 0;         // global batch = batch_size * towers
   int64_t tower_threads = 0;  // CPU threads per tower; 0 if unknown
