@@ -30,6 +30,8 @@ std::vector<std::string> output_words(const Arguments& arguments) {
 std::vector<ConfigText> environment_texts() {
   std::string value = process_environment()(devices_variable).value_or("");
   if (value.empty()) return {};
+  bool is_number = value.find_first_not_of("0123456789") == value.npos;  // a GPU's, as in lists
+  if (is_number) value = "cuda:" + value;
   std::string list = value.starts_with('[') ? value : "[" + value + "]";
   return {{.name = devices_variable, .text = "devices: " + list, .has_lines = false}};
 }
@@ -51,6 +53,11 @@ ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const CheckpointLoc
 }
 
 }  // namespace
+
+std::vector<std::string> environment_devices() {
+  std::vector<ConfigText> texts = environment_texts();
+  return texts.empty() ? std::vector<std::string>() : parse_config(texts, {}).config.devices;
+}
 
 std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
   if (arguments.help_config) {

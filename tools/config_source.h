@@ -18,6 +18,9 @@ namespace spire::tool {
 // config whole, and do not read it.
 inline constexpr const char* devices_variable = "SPIRE_DEVICES";
 
+// Returns what that variable says, expanded; empty if it sets nothing. Throws Error(config).
+std::vector<std::string> environment_devices();
+
 // Reads the command line's config. Returns none if it has answered --help-config or --print-config.
 std::optional<ResolvedConfig> read_config(const Arguments& arguments);
 

@@ -58,15 +58,16 @@ SweepRequest recorded_request(const std::filesystem::path& folder) {
   return recorded->request;
 }
 
-// Returns this machine's cores and GPUs; of the GPUs, where auto:N asks for them, N idle ones. They
-// are claimed while they are chosen, then each run claims its own.
+// Returns this machine's cores and GPUs; of the GPUs, where auto:N asks for them, N idle ones.
 RankHardware hardware_for(const std::vector<std::string>& asked, RunConfig config,
-                          BlockedSignals& signals) {
+                          GpuClaims& claims, BlockedSignals& signals) {
   RankHardware hardware = local_hardware();
   if (!asked.empty()) config.devices = asked;
   config.devices = expand_devices(config.devices);
-  if (!idle_count(config.devices[0])) return hardware;
-  GpuClaims claims;
+  auto group = gpu_group(config.devices[0]);
+  if (!group || !group->idle) return hardware;
+  using OnMissing = RunConfig::OnMissing;
+  if (config.on_missing == OnMissing::cpu) config.on_missing = OnMissing::fail;
   auto wait = [&](double seconds) {
     auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
@@ -75,7 +76,21 @@ RankHardware hardware_for(const std::vector<std::string>& asked, RunConfig confi
   };
   auto say = [](std::string_view line) { print_log("{}\n", line); };
   keep_idle_gpus(config, {claims, wait, say}, GpuMonitor(), hardware);
+  if (std::ssize(hardware.gpus) < *group->count)
+    print_log("warning: {} of {} idle (on_missing: fewer)\n", hardware.gpus.size(),
+              counted(*group->count, "GPU"));
   return hardware;
+}
+
+// Keeps other runs with auto:N off the sweep's GPUs as long as it lives; its own are told by
+// claim_holder.
+void claim_slots(const std::vector<Slot>& slots, GpuClaims& claims) {
+  for (const Slot& slot : slots) {
+    if (slot.uuid.empty()) continue;
+    if (auto holder = claims.claim(slot.uuid))
+      print_log("warning: {} is also used by {}; --devices auto:N takes idle GPUs\n",
+                to_string(slot.device), to_string(*holder));
+  }
 }
 
 // Throws if the folder holds other points; else takes towers and threads as they began.
@@ -193,9 +208,12 @@ int run_sweep(const Arguments& arguments) {
                        : read_request(arguments.configs, arguments.overrides, arguments.sweep.grid);
   // The first point's devices stand for those of all, as they are no axis.
   RunConfig first = point_config(report.request, 0).resolved.config;
-  const SweepArguments& asked = arguments.sweep;
+  GpuClaims claims;
+  std::vector<std::string> asked = arguments.sweep.devices;
+  if (asked.empty()) asked = environment_devices();
   std::vector<Slot> slots =
-      make_slots({asked.devices, asked.jobs}, first, hardware_for(asked.devices, first, signals));
+      make_slots({asked, arguments.sweep.jobs}, first, hardware_for(asked, first, claims, signals));
+  claim_slots(slots, claims);
   report.points = make_points(report.request, slots);
   report.results.resize(report.points.size());
   if (arguments.log_level != "error") print_point_warnings(report.points);

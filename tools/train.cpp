@@ -38,7 +38,8 @@ using Clock = std::chrono::steady_clock;
 Clock::time_point process_start() {
   auto given = process_environment()(started_variable);
   if (!given) return Clock::now();
-  return Clock::time_point(std::chrono::nanoseconds(parse_integer(*given)));
+  Clock::time_point then(std::chrono::nanoseconds(parse_integer(*given)));
+  return then > Clock::now() ? Clock::now() : then;  // another boot's or host's clock
 }
 
 RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,

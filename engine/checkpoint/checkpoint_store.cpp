@@ -91,7 +91,7 @@ std::optional<fs::path> CheckpointStore::best() const {
 // In an order in which a run can resume after a kill anywhere: no pointer names a file that is not
 // there yet.
 fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& tensors,
-                               std::span<float> piece) const {
+                               std::span<float> piece, int64_t kept) const {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
@@ -103,19 +103,20 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   write_file_atomically(directory_ / "latest", name, Category::checkpoint);
   if (state.best_step == state.step)
     write_file_atomically(directory_ / "best", name, Category::checkpoint);
-  prune(state.step);
+  prune(state.step, kept);
   return path;
 }
 
 // Counts the newest from the saved step downwards. Later ones are remove_after()'s.
-void CheckpointStore::prune(int64_t saved_step) const {
+void CheckpointStore::prune(int64_t saved_step, int64_t kept) const {
   std::vector<CheckpointEntry> entries = list();
   auto best_path = best();
   int64_t newer = 0;  // checkpoints seen at saved_step or below
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (entry->step > saved_step || ++newer <= retention_.keep_last) continue;
     bool milestone = retention_.keep_every > 0 && entry->step % retention_.keep_every == 0;
-    if (!milestone && entry->path != best_path) discard(entry->path);
+    bool needed = milestone || entry->step == kept || entry->path == best_path;
+    if (!needed) discard(entry->path);
   }
 }
 

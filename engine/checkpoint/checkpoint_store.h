@@ -47,10 +47,11 @@ class CheckpointStore {
   std::optional<std::filesystem::path> best() const;
 
   // Writes the file, then `latest`, then `best` if metadata.best_step is metadata.step, then
-  // deletes what retention does not keep. piece: see write_checkpoint(). Throws Error(checkpoint);
-  // it is a PermanentError if a retry would fail, too.
+  // deletes what retention does not keep, but not that of step `kept`. piece: see
+  // write_checkpoint(). Throws Error(checkpoint); it is a PermanentError if a retry would fail,
+  // too.
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
-                             std::span<float> piece) const;
+                             std::span<float> piece, int64_t kept = -1) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
   // Calls on_damaged for each damaged file that it tries, and for files named after another step.
@@ -66,7 +67,7 @@ class CheckpointStore {
 
  private:
   std::optional<std::filesystem::path> follow(std::string_view pointer) const;
-  void prune(int64_t saved_step) const;
+  void prune(int64_t saved_step, int64_t kept) const;
 
   std::filesystem::path directory_;
   Retention retention_;

@@ -58,9 +58,9 @@ std::string name_in_list(const std::string& word) {
   return number ? fmt::format("cuda:{}", *number) : word;
 }
 
-std::vector<std::string> first_devices(std::string_view kind, int count) {
+std::vector<std::string> cpu_devices(int count) {
   std::vector<std::string> devices;
-  for (int i = 0; i < count; ++i) devices.push_back(fmt::format("{}:{}", kind, i));
+  for (int i = 0; i < count; ++i) devices.push_back(fmt::format("cpu:{}", i));
   return devices;
 }
 
@@ -76,14 +76,12 @@ std::string meant_device(std::string word) {
 // Expands a word that stands alone. The old form cpu:N, which counts, is read for compatibility:
 // cpu:0 and cpu:1 are one device.
 std::vector<std::string> expand_one(const std::string& word) {
-  if (word == "auto" || word == "cuda") return {word};
+  if (word == "auto") return {word};
   if (word == "all") return {"cuda"};
-  if (auto count = idle_count(word); count && *count > 0) return {word};
-  if (word == "cpu") return first_devices("cpu", 1);
-  for (std::string_view kind : {"cpu", "cuda"}) {
-    if (auto count = count_of(word, kind)) return first_devices(kind, *count);
-  }
-  if (auto count = index_of(word, "cpu")) return first_devices("cpu", std::max(1, *count));
+  if (gpu_group(word)) return {word};
+  if (word == "cpu") return cpu_devices(1);
+  if (auto count = count_of(word, "cpu")) return cpu_devices(*count);
+  if (auto count = index_of(word, "cpu")) return cpu_devices(std::max(1, *count));
   if (is_single(word)) return {word};
   if (auto number = small_number(word)) {
     fail(Category::config,
@@ -114,8 +112,15 @@ std::vector<std::string> expand_devices(const std::vector<std::string>& devices)
   return names;
 }
 
-std::optional<int> idle_count(std::string_view word) {
-  return index_of(word, "auto");
+std::optional<GpuGroup> gpu_group(std::string_view word) {
+  if (word == "cuda") return GpuGroup{};
+  if (auto count = count_of(word, "cuda")) return GpuGroup{count};
+  auto idle = index_of(word, "auto");
+  return idle && *idle > 0 ? std::optional(GpuGroup{idle, true}) : std::nullopt;
+}
+
+bool are_gpus(const std::vector<std::string>& devices) {
+  return gpu_group(devices.front()) || names_gpu(devices.front());
 }
 
 bool is_gpu_uuid(std::string_view word) {

@@ -7,9 +7,8 @@
 
 namespace spire::inline config {
 
-// Expands the value of `devices` to {"auto"}, {"auto:N"}, {"cuda"} or a list of single devices:
-// "2xcuda" to {"cuda:0", "cuda:1"}, "cpu" to {"cpu:0"}, {"0", "2"} to {"cuda:0", "cuda:2"}, "all"
-// to
+// Expands the value of `devices` to {"auto"}, a word of gpu_group(), or a list of single devices:
+// "2xcpu" to {"cpu:0", "cpu:1"}, "cpu" to {"cpu:0"}, {"0", "2"} to {"cuda:0", "cuda:2"}, "all" to
 // {"cuda"}. A GPU's UUID or the beginning of one, and a PCI bus id, are names of single devices and
 // stay as they are. Idempotent. Throws Error(config) for unknown words and for a CPU device that is
 // named twice.
@@ -18,8 +17,15 @@ std::vector<std::string> expand_devices(const std::vector<std::string>& devices)
 // Returns advice if `devices` has the old form {"cpu:N"}, which means N CPU devices; else "".
 std::string devices_note(const std::vector<std::string>& devices);
 
-// Returns the N of "auto:N", the number of idle GPUs to choose; none for other words.
-std::optional<int> idle_count(std::string_view word);
+// GPUs that a word asks for without naming any, in each process of the run.
+struct GpuGroup {
+  std::optional<int> count;  // "2xcuda": the first two; "auto:2": two that are idle; "cuda": all
+  bool idle = false;
+};
+std::optional<GpuGroup> gpu_group(std::string_view word);  // none for other words
+
+// Returns whether `devices`, expanded, can only be GPUs.
+bool are_gpus(const std::vector<std::string>& devices);
 
 // Forms of a GPU's name but cuda:N: "GPU-1b2c3d4e-..." or "MIG-..." (a UUID, or its beginning), and
 // "0000:3b:00.0" (PCI domain, bus, device, function; the domain may be left out).

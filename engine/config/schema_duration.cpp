@@ -92,7 +92,7 @@ std::vector<Field> guard_fields() {
        .unit = "steps"},
       {.path = "guard.max_skips",
        .slot = [](C& c) -> Slot { return &c.guard.max_skips; },
-       .help = "bad steps in a row that end the run",
+       .help = "bad steps in a row, rollbacks included, that are left out; one more ends the run",
        .range = at_least(1, max_steps),
        .unit = "steps"},
       {.path = "guard.max_rollbacks",
@@ -162,8 +162,7 @@ std::vector<Field> record_fields() {
        .shapes_result = false},
       {.path = "timeouts.devices",
        .slot = [](C& c) -> Slot { return &c.timeouts.devices; },
-       .help = "devices: auto:N waits so long until N GPUs are idle; with several processes less "
-               "than timeouts.start",
+       .help = "devices: auto:N waits so long until N GPUs are idle; 0: fail at once",
        .range = {.low = 0, .high = 1e9},
        .unit = "seconds",
        .shapes_result = false},

@@ -20,6 +20,7 @@
 #include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/pci_bus_id.h"
+#include "engine/device/visible_gpus.h"
 
 namespace spire::inline device {
 namespace {
@@ -72,9 +73,9 @@ bool has_gpu() {
   return some;
 }
 
-// Formats a UUID as nvidia-smi does: "GPU-1b2c3d4e-...".
-std::string uuid_text(const cudaUUID_t& uuid) {
-  std::string text = "GPU";
+// Formats the digits of a UUID as nvidia-smi does: "-1b2c3d4e-...".
+std::string uuid_digits(const cudaUUID_t& uuid) {
+  std::string text;
   for (int i = 0; i < 16; ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     char digits[3];
@@ -88,7 +89,7 @@ CudaDeviceInfo describe(int ordinal, const cudaDeviceProp& properties) {
   CudaDeviceInfo info;
   info.ordinal = ordinal;
   info.name = properties.name;
-  info.uuid = uuid_text(properties.uuid);
+  info.uuid = "GPU" + uuid_digits(properties.uuid);
   // "0000:3b:00.0": unlike the index, not changed by CUDA_VISIBLE_DEVICES.
   char bus_id[32] = {};
   if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, ordinal) == cudaSuccess)
@@ -143,7 +144,29 @@ void expect_usable_gpu(int index) {
   if (!problems.empty()) fail(Category::device, "{}", fmt::join(problems, "\n"));
 }
 
-CudaStatus discover_cuda() {
+namespace {
+
+// nvidia-smi's number of the GPU. CUDA shows a MIG device, too, as a GPU: it is known by the digits
+// of its UUID or, where CUDA gives those of the GPU around it, as the one that CUDA shows.
+void add_host_facts(CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
+  const HostGpu* host = monitor.find(gpu.pci_bus_id);
+  if (!host) return;
+  gpu.host_number = host->number;
+  if (host->mig_devices.empty()) return;
+  std::string as_mig = "MIG" + gpu.uuid.substr(3);
+  auto same = std::ranges::find(host->mig_devices, as_mig, &MigDevice::uuid);
+  if (same != host->mig_devices.end()) {
+    gpu.uuid = as_mig;
+    return;
+  }
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::vector<std::string> shown =
+      visible_gpus(list ? std::optional<std::string>(list) : std::nullopt, working(monitor.gpus()))
+          .uuids;
+  if (shown.size() == 1 && shown[0].starts_with("MIG-")) gpu.uuid = shown[0];
+}
+
+CudaStatus list_gpus_of_cuda() {
   CudaStatus status;
   status.built = true;
   int count = 0;
@@ -156,12 +179,18 @@ CudaStatus discover_cuda() {
   if (status.devices.empty()) status.why_none = why_none(error);
   cudaGetLastError();  // clears the thread's error, which later calls would else report
   GpuMonitor monitor;
-  for (CudaDeviceInfo& gpu : status.devices) {
-    if (const HostGpu* host = monitor.find(gpu.pci_bus_id)) gpu.host_number = host->number;
-  }
+  for (CudaDeviceInfo& gpu : status.devices) add_host_facts(gpu, monitor);
   in_spire_order(status.devices,
                  std::getenv("CUDA_VISIBLE_DEVICES") || std::getenv("CUDA_DEVICE_ORDER"));
   remember_gpus(status.devices);
+  return status;
+}
+
+}  // namespace
+
+// A process sees the same GPUs as long as it lives. Numbers of chosen ones must not change, either.
+CudaStatus discover_cuda() {
+  static const CudaStatus status = list_gpus_of_cuda();
   return status;
 }
 

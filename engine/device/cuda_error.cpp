@@ -18,8 +18,8 @@ std::string_view file_name(std::string_view path) {
 // Each process sees the same GPUs as long as it lives.
 struct KnownGpus {
   std::mutex mutex;
-  std::map<int, std::string> names;  // by ordinal
-  std::map<int, int> ordinals;       // by index
+  std::map<int, CudaDeviceInfo> gpus;  // by ordinal
+  std::map<int, int> ordinals;         // by index
 };
 KnownGpus& known_gpus() {
   static auto* known = new KnownGpus;  // never freed: threads may fail while the process ends
@@ -35,8 +35,25 @@ std::string full_name(std::optional<int> device) {
   if (!device) return "a GPU";
   KnownGpus& known = known_gpus();
   std::lock_guard lock(known.mutex);
-  auto found = known.names.find(*device);
-  return found == known.names.end() ? fmt::format("the GPU that CUDA numbers {}", *device) : found->second;
+  auto found = known.gpus.find(*device);
+  return found == known.gpus.end() ? fmt::format("the GPU that CUDA numbers {}", *device)
+                                   : describe(found->second);
+}
+
+// Returns " on cuda:1", by the number that the user knows.
+std::string on_device(std::optional<int> device) {
+  if (!device) return "";
+  KnownGpus& known = known_gpus();
+  std::lock_guard lock(known.mutex);
+  auto found = known.gpus.find(*device);
+  return fmt::format(" on cuda:{}", found == known.gpus.end() ? *device : found->second.index);
+}
+
+std::optional<int> known_ordinal(int index) {
+  KnownGpus& known = known_gpus();
+  std::lock_guard lock(known.mutex);
+  auto found = known.ordinals.find(index);
+  return found == known.ordinals.end() ? std::nullopt : std::optional(found->second);
 }
 
 // cudaErrorContained, by number, as older CUDA headers do not have it: an error of hardware or a
@@ -49,17 +66,16 @@ void remember_gpus(std::span<const CudaDeviceInfo> gpus) {
   KnownGpus& known = known_gpus();
   std::lock_guard lock(known.mutex);
   for (const CudaDeviceInfo& gpu : gpus) {
-    known.names[gpu.ordinal] = describe(gpu);
+    known.gpus[gpu.ordinal] = gpu;
     known.ordinals[gpu.index] = gpu.ordinal;
   }
 }
 
-// A number that was never listed is handed on, and CUDA refuses it.
 int cuda_ordinal(int index) {
-  KnownGpus& known = known_gpus();
-  std::lock_guard lock(known.mutex);
-  auto found = known.ordinals.find(index);
-  return found == known.ordinals.end() ? index : found->second;
+  if (auto ordinal = known_ordinal(index)) return *ordinal;
+  discover_cuda();
+  if (auto ordinal = known_ordinal(index)) return *ordinal;
+  fail(Category::device, "cuda:{}: there is no such device; trainer devices lists them", index);
 }
 
 // The codes of failed hardware (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError),
@@ -104,9 +120,8 @@ bool is_sticky(cudaError_t code) {
 void check_cuda(cudaError_t code, const char* call, std::source_location where) {
   if (code == cudaSuccess) return;
   std::optional<int> device = current_device();
-  std::string place =
-      fmt::format("{}{} ({}:{})", call, device ? fmt::format(" on cuda:{}", *device) : "",
-                  file_name(where.file_name()), where.line());
+  std::string place = fmt::format("{}{} ({}:{})", call, on_device(device),
+                                  file_name(where.file_name()), where.line());
   std::string words = fmt::format("{}, {}", cudaGetErrorName(code), cudaGetErrorString(code));
   cudaGetLastError();  // clears a recoverable error, which the next check would else report
   if (is_lost(code)) {

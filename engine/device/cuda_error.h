@@ -19,7 +19,7 @@ void check_device(const char* call, std::source_location where = std::source_loc
 
 // Stores the GPUs' names for messages, since CUDA cannot name a lost GPU, and their ordinals.
 void remember_gpus(std::span<const CudaDeviceInfo> gpus);
-// Returns CUDA's number of cuda:<index>. REQUIRES: discover_cuda() has listed it.
+// Returns CUDA's number of cuda:<index>. Throws Error(device) if discover_cuda() does not list it.
 int cuda_ordinal(int index);
 
 bool is_lost(cudaError_t code);  // a GPU failed or is gone; a restarted run goes on without it

@@ -66,7 +66,7 @@ std::filesystem::path GpuClaims::shared_folder() {
   if (const char* named = std::getenv("SPIRE_LOCKS"); named && *named) return named;
   struct stat status = {};
   bool shared = ::stat("/run/lock", &status) == 0 && S_ISDIR(status.st_mode) &&
-                (status.st_mode & S_IWOTH) != 0;
+                (status.st_mode & S_IWOTH) != 0 && ::access("/run/lock", W_OK) == 0;
   return shared ? "/run/lock" : "/tmp";
 }
 
@@ -78,6 +78,8 @@ std::filesystem::path GpuClaims::file_of(const std::string& uuid) const {
 
 std::optional<ClaimHolder> GpuClaims::claim(const std::string& uuid) {
   if (has(uuid)) return {};
+  // Of a sweep that has claimed the GPU for its runs, see claim_holder.
+  const char* parent = std::getenv(claim_holder);
   std::filesystem::path file = file_of(uuid);
   int descriptor = open_or_make(file);
   if (descriptor < 0) {
@@ -91,7 +93,8 @@ std::optional<ClaimHolder> GpuClaims::claim(const std::string& uuid) {
   }
   ClaimHolder holder = holder_of(descriptor);
   ::close(descriptor);
-  return holder;
+  bool of_parent = parent && holder.pid > 0 && std::to_string(holder.pid) == parent;
+  return of_parent ? std::nullopt : std::optional(holder);
 }
 
 // The file stays: if it were removed, a process that had just opened it and one that made it anew

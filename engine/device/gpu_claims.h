@@ -9,6 +9,10 @@
 
 namespace spire::inline device {
 
+// The environment variable with the PID of a process whose claims are also those of the processes
+// that it starts.
+inline constexpr const char* claim_holder = "SPIRE_CLAIM_HOLDER";
+
 // Another process that has claimed a GPU.
 struct ClaimHolder {
   int pid = 0;       // 0: unknown, in another PID namespace
@@ -20,7 +24,7 @@ std::string to_string(const ClaimHolder& holder);  // "process 4711 (trainer)"
 class GpuClaims {
  public:
   // Returns what the environment variable SPIRE_LOCKS names, as containers may that share a folder;
-  // else /run/lock if all users may write there, or /tmp.
+  // else /run/lock if all users may write there, and this process can, or /tmp.
   static std::filesystem::path shared_folder();
 
   explicit GpuClaims(std::filesystem::path folder = shared_folder()) : folder_(std::move(folder)) {}

@@ -65,6 +65,13 @@ Uuids visible_to_one(Uuids uuids) {
 
 }  // namespace
 
+std::vector<HostGpu> working(std::span<const HostGpu> gpus) {
+  std::vector<HostGpu> some;
+  std::ranges::copy_if(gpus, std::back_inserter(some),
+                       [](const HostGpu& gpu) { return gpu.condition == GpuCondition::works; });
+  return some;
+}
+
 VisibleGpus visible_gpus(const std::optional<std::string>& value, std::span<const HostGpu> gpus) {
   VisibleGpus visible;
   if (!value) {

@@ -15,11 +15,14 @@ struct VisibleGpus {
   std::string warning;             // about the entry at which the list ends early; else empty
 };
 
-// value: of CUDA_VISIBLE_DEVICES; none if it is not set. gpus: the host's, in CUDA_DEVICE_ORDER. An
-// empty value or -1 shows no GPU. Else the value lists indices into `gpus`, UUIDs or unambiguous
-// beginnings of UUIDs, and the list ends before the first entry that names no GPU, several GPUs, or
-// one that was listed before. A GPU in MIG mode stands for its first MIG device. CUDA shows at most
-// one MIG device to a process, and no GPU beside it.
+// Returns the GPUs that work, in the same order: CUDA counts no others.
+std::vector<HostGpu> working(std::span<const HostGpu> gpus);
+
+// value: of CUDA_VISIBLE_DEVICES; none if it is not set. gpus: those that work, in
+// CUDA_DEVICE_ORDER. An empty value or -1 shows no GPU. Else the value lists indices into `gpus`,
+// UUIDs or unambiguous beginnings of UUIDs, and the list ends before the first entry that names no
+// GPU, several GPUs, or one that was listed before. A GPU in MIG mode stands for its first MIG
+// device. CUDA shows at most one MIG device to a process, and no GPU beside it.
 VisibleGpus visible_gpus(const std::optional<std::string>& value, std::span<const HostGpu> gpus);
 
 }  // namespace spire::inline device

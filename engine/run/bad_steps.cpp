@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -73,11 +72,25 @@ void BadSteps::roll_back(const StepResult& result, int64_t target, const std::st
 std::string BadSteps::locate(const StepResult& result, const Batch& batch,
                              const BatchLoader& data) {
   if (!result.rejected)
-    return "; with guard.on_bad_step: skip a resumed run names the first bad tensor and the "
-           "samples";
-  std::string weight = first_bad_weight();
-  std::string found = weight.empty() ? first_bad_tensor(result, batch, data) : weight;
-  return found.empty() ? "" : "; " + found;
+    return fmt::format(
+        "; with guard.on_bad_step: skip {} names the first bad tensor and the samples",
+        checkpoints_.written_step() > 0 ? "a resumed run" : "the run");
+  std::string found = first_of_all(first_bad_weight());
+  if (found.empty()) found = first_of_all(first_bad_tensor(result, batch, data));
+  if (found.empty())
+    found =
+        "its towers, run again, compute finite numbers only: a device or its memory is faulty; "
+        "look at it with check.replicas_every: 1";
+  return "; " + found;
+}
+
+// Returns the first rank's text that has one, on all ranks, which so go on alike; collective.
+std::string BadSteps::first_of_all(const std::string& mine) const {
+  if (!run_.setup.ranks.group()) return mine;
+  // Ranks are in the order of their towers.
+  for (const std::string& text : run_.setup.ranks.all_gather(mine))
+    if (!text.empty()) return text;
+  return "";
 }
 
 std::string BadSteps::first_bad_weight() const {
@@ -87,8 +100,9 @@ std::string BadSteps::first_bad_weight() const {
     const float* end = begin + entry.elements();
     const float* bad = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
     if (bad == end) continue;
-    return fmt::format("first bad tensor: the weights {}, whose element {} is {} before the step",
-                       entry.name, coordinates({entry.shape, DType::f32}, bad - begin),
+    std::string rank = run_.world.size() == 1 ? "" : fmt::format(" of rank {}", run_.world.rank());
+    return fmt::format("first bad tensor: the weights {}{}, whose element {} is {} before the step",
+                       entry.name, rank, coordinates({entry.shape, DType::f32}, bad - begin),
                        unsigned_nan(static_cast<double>(*bad)));
   }
   return "";
@@ -108,12 +122,9 @@ std::string BadSteps::first_bad_tensor(const StepResult& result, const Batch& ba
     mine = fmt::format("tower {}, first bad tensor: {}, whose element {} is {}; {}", tower,
                        found->name.text(), at, unsigned_nan(found->value),
                        samples_of(tower, batch, data));
+    if (found->name.op == "input") mine += "; look at these samples";
   }
-  if (!run_.setup.ranks.group()) return mine;
-  // Ranks are in the order of their towers.
-  for (const std::string& text : run_.setup.ranks.all_gather(mine))
-    if (!text.empty()) return text;
-  return "";
+  return mine;
 }
 
 std::string BadSteps::samples_of(int tower, const Batch& batch, const BatchLoader& data) const {

@@ -25,6 +25,7 @@ class BadSteps {
  private:
   std::string locate(const StepResult& result, const Batch& batch, const BatchLoader& data);
   std::string first_bad_weight() const;
+  std::string first_of_all(const std::string& mine) const;
   std::string first_bad_tensor(const StepResult& result, const Batch& batch,
                                const BatchLoader& data);
   std::string samples_of(int tower, const Batch& batch, const BatchLoader& data) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -21,21 +22,36 @@ Checkpoint checkpoint_of(const RunRecords& run, int64_t step) {
   return found == run.checkpoints.end() ? Checkpoint() : found->second;
 }
 
+// Returns the hash of the weights in a checkpoint; none if it is damaged.
+std::optional<std::string> hash_in(const std::filesystem::path& path) {
+  try {
+    return load_checkpoint(path).state.parameter_hash;
+  } catch (const Error& error) {
+    if (error.category() != Category::checkpoint) throw;
+    return {};
+  }
+}
+
 // Returns the newest step before `limit` of which both runs have a checkpoint with the same hash of
 // the weights; 0 if there is none.
 int64_t common_step(const RunRecords& a, const RunRecords& b, int64_t limit) {
   for (auto entry = a.checkpoints.rbegin(); entry != a.checkpoints.rend(); ++entry) {
     Checkpoint other = checkpoint_of(b, entry->first);
     if (entry->first >= limit || !other) continue;
-    if (load_checkpoint(entry->second).state.parameter_hash ==
-        load_checkpoint(*other).state.parameter_hash)
-      return entry->first;
+    auto ours = hash_in(entry->second), theirs = hash_in(*other);
+    if (ours && ours == theirs) return entry->first;
   }
   return 0;
 }
 
 bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+// A record does not tell infinities and NaNs apart.
+bool confirms(const std::optional<double>& recorded, double computed) {
+  if (!recorded) return true;
+  return std::isfinite(*recorded) ? same_bits(*recorded, computed) : !std::isfinite(computed);
 }
 
 TensorDifference of_state(int64_t step, const ElementDifference& found) {
@@ -48,6 +64,11 @@ TensorDifference of_state(int64_t step, const ElementDifference& found) {
 TensorDifference of_values(int64_t step, int tower, const TensorRecord& record,
                            const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
   auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (at == a.end())
+    fail(Category::unexpected,
+         "step {}, tower {}: {} differed, and is equal when it is computed again: the hardware or "
+         "an op is not reproducible",
+         step, tower, record.name.text());
   auto element = (at - a.begin()) / static_cast<int64_t>(size_of(record.spec.dtype));
   auto value = [&](const std::vector<std::byte>& values) {
     return fmt::format("{:.9g}", unsigned_nan(element_value(record.spec.dtype, values, element)));
@@ -181,8 +202,7 @@ std::string deviation_of(const char* name, const RunRecords& run, Replay& replay
   auto record = run.steps.find(step);
   if (record == run.steps.end()) return "";
   const StepRecord& was = record->second;
-  if ((was.loss && !same_bits(*was.loss, result.loss)) ||
-      (was.grad_norm && !same_bits(*was.grad_norm, result.grad_norm)))
+  if (!confirms(was.loss, result.loss) || !confirms(was.grad_norm, result.grad_norm))
     return fmt::format(
         "run {}: it recorded loss {} and gradient norm {}, and the replay computes "
         "{} and {}",

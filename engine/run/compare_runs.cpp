@@ -53,6 +53,22 @@ std::string line_of(const char* name, const StepRecord& record) {
                      record.parameter_hash);
 }
 
+// The config in the newest checkpoint that can be read; else that in the directory. Checkpoints are
+// better: theirs has what the run has settled.
+ConfigText recorded_config(const RunRecords& records) {
+  for (auto entry = records.checkpoints.rbegin(); entry != records.checkpoints.rend(); ++entry) {
+    try {
+      return {entry->second.string(), load_checkpoint(entry->second).state.config_yaml};
+    } catch (const Error& error) {
+      if (error.category() != Category::checkpoint) throw;
+    }
+  }
+  fs::path file = records.directory / "config.yaml";
+  auto found = read_file_if_there(file, Category::config);
+  if (!found) fail(Category::config, "{}: there is no such file", file.string());
+  return {file.string(), *found};
+}
+
 }  // namespace
 
 RunRecords read_run_records(const fs::path& directory, const std::vector<std::string>& overrides) {
@@ -63,17 +79,7 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
   records.steps = read_step_records(directory / "metrics.jsonl");
   for (const CheckpointEntry& entry : CheckpointStore(directory / "checkpoints", {}).list())
     records.checkpoints[entry.step] = entry.path;
-  fs::path file = directory / "config.yaml";
-  std::string text;
-  if (records.checkpoints.empty()) {
-    auto found = read_file_if_there(file, Category::config);
-    if (!found) fail(Category::config, "{}: there is no such file", file.string());
-    text = *found;
-  } else {
-    file = records.checkpoints.rbegin()->second;
-    text = load_checkpoint(file).state.config_yaml;
-  }
-  records.config = parse_config({{file.string(), text}}, overrides).config;
+  records.config = parse_config({recorded_config(records)}, overrides).config;
   return records;
 }
 
@@ -109,8 +115,12 @@ std::optional<ElementDifference> first_difference(const SavedTensors& a, const S
   for (size_t g = 0; g < std::min(ours.size(), theirs.size()); ++g) {
     for (size_t t = 0; t < std::min(ours[g].tensors.size(), theirs[g].tensors.size()); ++t) {
       const TensorEntry& entry = ours[g].tensors[t];
-      if (entry.name != theirs[g].tensors[t].name || entry.shape != theirs[g].tensors[t].shape)
-        return ElementDifference{tensor_name(ours[g].path, entry.name) + ", which the other lacks"};
+      std::string name = tensor_name(ours[g].path, entry.name);
+      std::string other_name = tensor_name(theirs[g].path, theirs[g].tensors[t].name);
+      if (name != other_name || entry.shape != theirs[g].tensors[t].shape)
+        return ElementDifference{fmt::format("{} {}, in the other run {} {}", name,
+                                             to_string(entry.shape), other_name,
+                                             to_string(theirs[g].tensors[t].shape))};
       for (int64_t begin = 0; begin < entry.shape.elements(); begin += piece) {
         auto count = static_cast<size_t>(std::min(piece, entry.shape.elements() - begin));
         std::span<float> l(left.data(), count), r(right.data(), count);

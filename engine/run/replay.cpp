@@ -2,9 +2,22 @@
 
 #include <algorithm>
 
+#include "engine/config/devices.h"
+#include "engine/run/run_checkpoints.h"
 #include "engine/run/run_data.h"
 
 namespace spire::inline run {
+
+namespace {
+
+// Idle GPUs are not chosen again: two replays in one process would wait for each other's.
+RunConfig on_any_gpus(RunConfig config) {
+  auto group = gpu_group(expand_devices(config.devices).front());
+  if (group && group->idle) config.devices = {fmt::format("{}xcuda", *group->count)};
+  return config;
+}
+
+}  // namespace
 
 Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint)
     : guard_(config.guard) {
@@ -13,7 +26,7 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
     options_.checkpoint = &*from_;
     options_.resume = checkpoint->string();
   }
-  setup_ = std::make_unique<RunSetup>(config, options_, silent_);
+  setup_ = std::make_unique<RunSetup>(on_any_gpus(config), options_, silent_);
   TrainerOptions trainer_options = setup_->trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
   trainer_options.sample_rows = 0;
@@ -53,9 +66,10 @@ StepResult Replay::next() {
     guard_.accept(result);
     return result;
   }
-  if (setup_->config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
-    fail(Category::config,
-         "step {}: the run rolled back here, and a replay cannot go past that; begin after it",
+  bool rolls_back = setup_->config.guard.on_bad_step == GuardConfig::OnBadStep::rollback;
+  if (rolls_back &&
+      regular_checkpoint_before(setup_->config.checkpoint, setup_->steps_per_epoch(), step_) > 0)
+    fail(Category::config, "step {}: the run rolled back here, and a replay cannot go past that",
          step_);
   guard_.skip();
   trainer_->set_rejected_steps(guard_.bad_steps());

@@ -21,11 +21,13 @@
 namespace spire {
 namespace {
 
-// A run of one process has no other rank to wait for, so its start has no limit.
+// A run of one process has no other rank to wait for, so its start has no limit. Others may also
+// wait for idle GPUs.
 WatchdogLimits limits_of(const RunConfig& config, const World& world) {
   bool alone = world.size() == 1;
-  return {alone ? std::numeric_limits<double>::infinity() : config.timeouts.start,
-          config.timeouts.step, config.timeouts.checkpoint, config.timeouts.silence};
+  double start = config.timeouts.start + config.timeouts.devices;
+  return {alone ? std::numeric_limits<double>::infinity() : start, config.timeouts.step,
+          config.timeouts.checkpoint, config.timeouts.silence};
 }
 
 // The watched status of the thread that called train(), until the trainer's lanes take over.
@@ -274,10 +276,10 @@ class TrainingLoop {
     return {exit_code, summary};
   }
 
-  // A checkpoint has the parameters and at most two slots of as many floats.
+  // A checkpoint has the parameters and at most three slots of as many floats.
   std::optional<TimeLimit> time_limit(TimeLimit::Clock::time_point started) const {
     if (run_.world.rank() != 0 || !run_.writes()) return {};
-    return TimeLimit(setup_.config.max_time, started, 12 * trainer_.layout().total_floats());
+    return TimeLimit(setup_.config.max_time, started, 16 * trainer_.layout().total_floats());
   }
 
   RunSetup& setup_;

@@ -10,6 +10,14 @@
 
 namespace spire::inline run {
 
+int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_per_epoch,
+                                  int64_t step) {
+  int64_t newest = 0;
+  for (int64_t every : {config.every_steps, config.every_epochs * steps_per_epoch})
+    if (every > 0) newest = std::max(newest, (step - 1) / every * every);
+  return newest;
+}
+
 RunCheckpoints::RunCheckpoints(RunContext& run, RunOutput& output)
     : run_(run), output_(output), store_(run.setup.store()) {}
 
@@ -27,7 +35,9 @@ void RunCheckpoints::open() {
   auto save = [this](const StateMetadata& state) {
     if (!output_.is_writable())
       throw PermanentError(Category::checkpoint, "the output directory is gone");
-    return store_.save(state, run_.trainer.state(), run_.trainer.piece());
+    bool rolls_back = run_.setup.config.guard.on_bad_step == GuardConfig::OnBadStep::rollback;
+    int64_t kept = rolls_back ? regular_before(state.step + 1) : -1;
+    return store_.save(state, run_.trainer.state(), run_.trainer.piece(), kept);
   };
   writer_.emplace(save, CheckpointWriter::default_retry_delays(),
                   run_.setup.placement.helper_cores);
@@ -45,11 +55,8 @@ bool RunCheckpoints::is_regular(int64_t step) const {
 }
 
 int64_t RunCheckpoints::regular_before(int64_t step) const {
-  const CheckpointConfig& config = run_.setup.config.checkpoint;
-  int64_t newest = 0;
-  for (int64_t every : {config.every_steps, config.every_epochs * run_.steps_per_epoch()})
-    if (every > 0) newest = std::max(newest, (step - 1) / every * every);
-  return newest;
+  if (!run_.writes()) return 0;
+  return regular_checkpoint_before(run_.setup.config.checkpoint, run_.steps_per_epoch(), step);
 }
 
 LoadedCheckpoint RunCheckpoints::load(int64_t step) {
@@ -57,7 +64,14 @@ LoadedCheckpoint RunCheckpoints::load(int64_t step) {
   LoadedCheckpoint loaded;
   if (run_.world.rank() == 0) {
     if (writer_) await_writer();
-    loaded = load_checkpoint(store_.path_of(step));
+    std::filesystem::path path = store_.path_of(step);
+    if (!is_there(path))
+      fail(Category::checkpoint,
+           "guard.on_bad_step: rollback goes back to step {}, and {} is not there: it was removed "
+           "or not written, or the run began elsewhere or with other checkpoint.every_steps; "
+           "resume with guard.on_bad_step: skip",
+           step, path.string());
+    loaded = load_checkpoint(path);
   }
   if (run_.setup.ranks.group()) {
     std::string guard = run_.setup.ranks.broadcast(loaded.state.guard);

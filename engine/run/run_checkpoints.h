@@ -12,6 +12,11 @@
 
 namespace spire::inline run {
 
+// The newest step before `step` with which an interval of the config ended; 0: there is none. It
+// does not depend on when the run was stopped and resumed.
+int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_per_epoch,
+                                  int64_t step);
+
 class RunCheckpoints {
  public:
   RunCheckpoints(RunContext& run, RunOutput& output);  // both outlive this
@@ -30,8 +35,7 @@ class RunCheckpoints {
   void save(bool last = false);
   // If an earlier write failed and waits for a retry, submits the captured state in its place.
   void replace_failed();
-  // The newest step before `step` with which an interval of the config ended; 0: there is none. It
-  // does not depend on when the run was stopped and resumed.
+  // regular_checkpoint_before() of this run; 0 in a dry run.
   int64_t regular_before(int64_t step) const;
   // Reads the checkpoint of that step, after the writer has ended its work; collective. Only rank 0
   // gets tensors. Throws Error(checkpoint).

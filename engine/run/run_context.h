@@ -78,7 +78,7 @@ struct RunContext {
   bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);
-  std::optional<TimeLimit> limit = {};  // on rank 0, whose stop request all ranks follow
+  mutable std::optional<TimeLimit> limit = {};  // on rank 0, whose stop request all ranks follow
 
   bool writes() const { return options.dry_run == 0; }
   bool signalled() const { return options.stop && options.stop->load(std::memory_order_relaxed); }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <spire/error.h>
 
 #include "engine/config/devices.h"
 #include "engine/device/gpu_monitor.h"
@@ -32,21 +34,50 @@ std::vector<RankHardware> gather_places(const RankGroup& ranks, const RankHardwa
   return places;
 }
 
-// Other runs then choose other GPUs. A named GPU may be shared, but not silently.
+// All ranks' votes on whether to wait for idle GPUs: the last of them counts.
+QueueVote count_votes(const RankGroup& ranks, QueueVote own) {
+  if (!ranks.group()) return own;
+  int most = 0;
+  for (const std::string& vote : ranks.all_gather(std::to_string(static_cast<int>(own))))
+    most = std::max(most, std::stoi(vote));
+  return static_cast<QueueVote>(most);
+}
+
+// Other runs then choose other GPUs. A named GPU may be shared, but not silently; one that is not
+// used after all is free again.
 void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& claims,
                 std::vector<std::string>& warnings) {
   for (const CudaDeviceInfo& gpu : own.gpus) {
     DeviceId id{DeviceKind::cuda, gpu.index};
     bool used = std::ranges::any_of(placement.lanes,
                                     [&](const LaneSpec& lane) { return lane.device == id; });
+    if (!used) claims.release(gpu.uuid);
     if (!used || gpu.uuid.empty()) continue;
-    if (auto holder = claims.claim(gpu.uuid)) {
-      warnings.push_back(fmt::format(
-          "{} is also used by {}; both get slower, and share its memory; devices: auto:N chooses "
-          "idle GPUs",
-          to_string(id), to_string(*holder)));
+    try {
+      if (auto holder = claims.claim(gpu.uuid)) {
+        warnings.push_back(fmt::format(
+            "{} is also used by {}; both get slower, and share its memory; devices: auto:N "
+            "chooses idle GPUs",
+            to_string(id), to_string(*holder)));
+      }
+    } catch (const Error& error) {  // the run itself needs no claim
+      warnings.push_back(
+          fmt::format("{}; runs with devices: auto:N may take {}", error.what(), to_string(id)));
     }
   }
+}
+
+// Rank 0 reports what all ranks warn of; one that says the same as rank 0 is not repeated.
+std::vector<std::string> gather_warnings(const RankGroup& ranks,
+                                         const std::vector<std::string>& own) {
+  if (!ranks.group()) return own;
+  std::vector<std::string> all = ranks.all_gather(fmt::format("{}", fmt::join(own, "\n")));
+  std::vector<std::string> warnings;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty() || (rank > 0 && all[rank] == all[0])) continue;
+    warnings.push_back(rank == 0 ? all[0] : fmt::format("rank {}: {}", rank, all[rank]));
+  }
+  return warnings;
 }
 
 }  // namespace
@@ -74,8 +105,10 @@ std::string RankGroup::broadcast(const std::string& text) const {
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads, const GpuQueue& queue) {
   RankHardware own = local_hardware();
-  if (idle_count(expand_devices(config.devices)[0]))
-    keep_idle_gpus(config, queue, GpuMonitor(), own);
+  GpuQueue voting = queue;
+  voting.agree = [&](QueueVote vote) { return count_votes(ranks, vote); };
+  auto group = gpu_group(expand_devices(config.devices)[0]);
+  if (group && group->idle) keep_idle_gpus(config, voting, GpuMonitor(), own);
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
   // Ranks on one host divide its cores and GPUs among themselves.
@@ -86,6 +119,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.cores = describe_use(placed.placement, placed.own);
   placed.warnings = std::move(own.warnings);
   claim_gpus(placed.placement, placed.own, queue.claims, placed.warnings);
+  placed.warnings = gather_warnings(ranks, placed.warnings);
   // Nothing runs silently in another precision.
   for (const LaneSpec& lane : placed.placement.lanes)
     expect_precision(lane.device, compute_dtype(config));

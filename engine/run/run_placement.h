@@ -42,7 +42,7 @@ struct RunPlacement {
   Placement placement;
   RankHardware own;                   // this process's cores and GPUs
   std::string cores;                  // the use of cores in words, for the start report
-  std::vector<std::string> warnings;  // of this rank, about its GPUs
+  std::vector<std::string> warnings;  // of all ranks, about their GPUs
 };
 
 // Chooses idle GPUs if `devices` is auto:N, places the towers on all ranks' devices, and claims

@@ -106,7 +106,12 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
   if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
   auto wait = [&](double seconds) { return wait_unless(options.stop, seconds); };
   auto say = [&](std::string_view line) { observer.on_note(line); };
-  RunPlacement placed = place_run(config, ranks, threads, {gpu_claims_, wait, say});
+  GpuQueue queue{gpu_claims_, wait, say};
+  if (config.max_time > 0 && options.started) {
+    std::chrono::duration<double> passed = std::chrono::steady_clock::now() - *options.started;
+    queue.longest = std::max(0.0, config.max_time - passed.count());
+  }
+  RunPlacement placed = place_run(config, ranks, threads, queue);
   for (const std::string& warning : placed.warnings) observer.on_warning(warning);
   placement = std::move(placed.placement);
   own_place_ = std::move(placed.own);

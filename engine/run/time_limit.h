@@ -24,10 +24,12 @@ class TimeLimit {
   void took_checkpoint(double seconds) { checkpoint_seconds_ = seconds; }
 
   // Returns whether the run has to stop now: less than reserve() is left. False before the first
-  // step, so that every attempt gets on.
-  bool reached(Clock::time_point now = Clock::now()) const {
+  // step, so that every attempt gets on. Once true, it stays so: other ranks may know it by then.
+  bool reached(Clock::time_point now = Clock::now()) {
     if (seconds_ <= 0 || !stepped_) return false;
-    return std::chrono::duration<double>(now - started_).count() + reserve() >= seconds_;
+    double passed = std::chrono::duration<double>(now - started_).count();
+    reached_ = reached_ || passed + reserve() >= seconds_;
+    return reached_;
   }
 
   // Seconds for the present step and, with several processes, the next one, with which the others
@@ -40,7 +42,7 @@ class TimeLimit {
   static constexpr double closing = 1.0;     // seconds
 
   double seconds_;
-  bool stepped_ = false;
+  bool stepped_ = false, reached_ = false;
   Clock::time_point started_;
   double checkpoint_seconds_, step_seconds_ = 0;
 };

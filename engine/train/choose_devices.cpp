@@ -20,6 +20,7 @@ std::string name_of(const std::vector<RankHardware>& ranks, size_t rank) {
   return ranks.size() == 1 ? "" : fmt::format("rank {} (host {}): ", rank, ranks[rank].host);
 }
 
+// word: a name, or a gpu_group() that asks for more than there are.
 [[noreturn]] void refuse_missing(const std::string& word, const std::vector<RankHardware>& ranks,
                                  size_t rank) {
   const auto& gpus = ranks[rank].gpus;
@@ -29,6 +30,9 @@ std::string name_of(const std::vector<RankHardware>& ranks, size_t rank) {
          "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, where,
          ranks[rank].why_no_gpu);
   }
+  if (gpu_group(word))
+    fail(Category::device, "{}: {}there are fewer: {}; with on_missing: fewer the run takes those",
+         word, where, list_gpus(gpus));
   if (ranks.size() == 1)
     fail(Category::device,
          "{}: there is no such device; this machine has {}; with on_missing: fewer the run goes on "
@@ -46,10 +50,11 @@ std::vector<DeviceId> all_gpus(const RankHardware& hardware) {
   return devices;
 }
 
-ChosenDevices cpu_of_each(size_t ranks, std::string note) {
+// wanted: number of devices of all ranks for which the CPUs stand in.
+ChosenDevices cpu_of_each(size_t ranks, int wanted, std::string note) {
   ChosenDevices chosen;
   chosen.devices.assign(ranks, {{DeviceKind::cpu, 0}});
-  chosen.wanted = static_cast<int>(ranks);
+  chosen.wanted = std::max(wanted, static_cast<int>(ranks));
   chosen.note = std::move(note);
   return chosen;
 }
@@ -59,8 +64,9 @@ ChosenDevices choose_by_hardware(const std::vector<RankHardware>& ranks) {
   ChosenDevices chosen;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].gpus.empty()) {
-      return cpu_of_each(ranks.size(), fmt::format("the CPU, because {}{}", name_of(ranks, rank),
-                                                   ranks[rank].why_no_gpu));
+      return cpu_of_each(
+          ranks.size(), 0,
+          fmt::format("the CPU, because {}{}", name_of(ranks, rank), ranks[rank].why_no_gpu));
     }
     chosen.devices.push_back(all_gpus(ranks[rank]));
     chosen.wanted += static_cast<int>(ranks[rank].gpus.size());
@@ -111,41 +117,57 @@ std::string note_of_missing(const std::string& what, size_t found, int wanted) {
       found, counted(wanted, "device"), what);
 }
 
-// The devices that the config names, of every rank; `cuda`: all GPUs of each.
+// The GPUs of a rank that a group means, of those that are left where idle ones were chosen before.
+NamedDevices find_group(const std::string& word, const GpuGroup& group,
+                        const RankHardware& hardware) {
+  NamedDevices named{all_gpus(hardware), {}};
+  if (!group.count) return named;
+  auto count = static_cast<size_t>(*group.count);
+  named.missing.assign(count - std::min(count, named.found.size()), word);
+  if (named.found.size() > count) named.found.resize(count);
+  return named;
+}
+
+std::string why_fewer(const NamedDevices& named, const std::optional<GpuGroup>& group) {
+  if (group && group->idle) return "no more GPUs are idle";
+  if (group) return "there are no more";
+  return fmt::format("{} {} missing", fmt::join(named.missing, ", "),
+                     named.missing.size() == 1 ? "is" : "are");
+}
+
+std::string why_cpu(const RankHardware& hardware) {
+  return hardware.gpus.empty() ? hardware.why_no_gpu : "none of the named GPUs is there";
+}
+
+// The devices that the config names, of every rank.
 ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHardware>& ranks) {
   using OnMissing = RunConfig::OnMissing;
   auto words = expand_devices(config.devices);
   if (words[0] == "auto") return choose_by_hardware(ranks);
   expect_one_kind(words);
-  std::optional<int> idle = idle_count(words[0]);
-  bool all = words[0] == "cuda" || idle;  // of a rank's GPUs, those chosen before are left
+  std::optional<GpuGroup> group = gpu_group(words[0]);
   ChosenDevices chosen;
+  std::string why_none;  // a rank has no device
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     NamedDevices named =
-        all ? NamedDevices{all_gpus(ranks[rank]), {}} : find_named(words, ranks[rank]);
-    if (named.found.empty() && config.on_missing == OnMissing::cpu) {
-      return cpu_of_each(ranks.size(),
-                         fmt::format("the CPU (on_missing: cpu), because {}{}; its bits are not "
-                                     "those of a GPU",
-                                     name_of(ranks, rank),
-                                     ranks[rank].gpus.empty() ? ranks[rank].why_no_gpu
-                                                              : "none of the named GPUs is there"));
-    }
-    bool too_few = !named.missing.empty() || named.found.empty();
-    if (too_few && (named.found.empty() || config.on_missing == OnMissing::fail))
-      refuse_missing(all ? words[0] : named.missing[0], ranks, rank);
-    auto wanted = idle.value_or(static_cast<int>(named.found.size() + named.missing.size()));
-    if (static_cast<int>(named.found.size()) < wanted) {
-      std::string what = idle ? "no more GPUs are idle"
-                              : fmt::format("{} {} missing", fmt::join(named.missing, ", "),
-                                            named.missing.size() == 1 ? "is" : "are");
-      chosen.note += (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) +
-                     note_of_missing(what, named.found.size(), wanted);
-    }
+        group ? find_group(words[0], *group, ranks[rank]) : find_named(words, ranks[rank]);
+    auto wanted = static_cast<int>(named.found.size() + named.missing.size());
     chosen.wanted += wanted;
+    bool fails = config.on_missing == OnMissing::fail && !named.missing.empty();
+    bool none = named.found.empty();
+    if (fails || (none && config.on_missing != OnMissing::cpu))
+      refuse_missing(named.missing.empty() ? words[0] : named.missing[0], ranks, rank);
+    if (none && why_none.empty()) why_none = name_of(ranks, rank) + why_cpu(ranks[rank]);
+    if (!none && !named.missing.empty())
+      chosen.note += (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) +
+                     note_of_missing(why_fewer(named, group), named.found.size(), wanted);
     chosen.devices.push_back(std::move(named.found));
   }
-  return chosen;
+  if (why_none.empty()) return chosen;
+  return cpu_of_each(ranks.size(), chosen.wanted,
+                     fmt::format("the CPU (on_missing: cpu), because {}; its bits are not those of "
+                                 "a GPU",
+                                 why_none));
 }
 
 bool reach_each_other(const PeerPairs& peers, DeviceId a, DeviceId b) {

@@ -1,6 +1,7 @@
 #include "engine/train/idle_gpus.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 
@@ -28,10 +29,6 @@ struct Candidate {
   int percent = 0;        // sum of the samples of utilisation
   std::string busy = {};  // why it is not idle
 };
-
-[[noreturn]] void give_up() {
-  fail(Category::interrupted, "stopped while it waited for idle GPUs");
-}
 
 std::string name_of(const Candidate& candidate) {
   return fmt::format("cuda:{} ({})", candidate.gpu->index, candidate.busy);
@@ -119,9 +116,27 @@ void claim(std::vector<Candidate*>& idle, GpuClaims& claims, size_t count) {
   idle = std::move(claimed);
 }
 
+// While it lives, no other run claims several GPUs: of two runs that want the same two, one gets
+// both. It waits a second at most, and goes on without.
+class ClaimTurn {
+ public:
+  explicit ClaimTurn(const GpuQueue& queue) : claims_(queue.claims) {
+    for (int tries = 0; claims_.claim(name) && tries < 50; ++tries)
+      if (!queue.wait(0.02)) return;
+  }
+  ~ClaimTurn() { claims_.release(name); }
+  ClaimTurn(const ClaimTurn&) = delete;
+  ClaimTurn& operator=(const ClaimTurn&) = delete;
+
+ private:
+  static constexpr const char* name = "choosing";
+  GpuClaims& claims_;
+};
+
 struct IdleGpus {
   std::vector<CudaDeviceInfo> chosen;  // claimed, by number
   std::vector<std::string> busy;       // the others: "cuda:0 (process 4711 (python) computes)"
+  bool stopped = false;                // the process was asked to stop
 };
 
 // Looks at all GPUs once and claims up to `count` idle ones.
@@ -129,14 +144,18 @@ IdleGpus look(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor
               const GpuQueue& queue, int count) {
   std::vector<Candidate> candidates;
   for (const CudaDeviceInfo& gpu : gpus) candidates.push_back(look_at(gpu, monitor));
-  if (!watch(candidates, monitor, queue)) give_up();
+  IdleGpus found;
+  found.stopped = !watch(candidates, monitor, queue);
+  if (found.stopped) return found;
   std::vector<Candidate*> idle;
   for (Candidate& candidate : candidates)
     if (candidate.busy.empty()) idle.push_back(&candidate);
   std::ranges::stable_sort(idle, std::greater{}, &Candidate::free);
-  claim(idle, queue.claims, static_cast<size_t>(count));
+  {
+    ClaimTurn turn(queue);
+    claim(idle, queue.claims, static_cast<size_t>(count));
+  }
   std::ranges::sort(idle, {}, [](const Candidate* candidate) { return candidate->gpu->index; });
-  IdleGpus found;
   for (const Candidate* candidate : idle) found.chosen.push_back(*candidate->gpu);
   for (const Candidate& candidate : candidates)
     if (!candidate.busy.empty()) found.busy.push_back(name_of(candidate));
@@ -148,33 +167,51 @@ std::string list_of(const std::vector<std::string>& busy) {
 }
 
 // Two runs that each hold some of what both need would wait for each other, so a run that waits
-// holds nothing.
+// holds nothing, in none of its processes.
 IdleGpus wait_for_idle(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
                        const GpuQueue& queue, int count, double patience) {
-  double waited = 0, said = -line_seconds;
+  double begin = queue.now(), end = begin + std::min(patience, queue.longest);
+  double said = begin - line_seconds;
   for (;;) {
     IdleGpus found = look(gpus, monitor, queue, count);
-    waited += samples * sample_seconds;
-    bool enough = std::ssize(found.chosen) == count;
-    if (enough || waited + retry_seconds > patience) return found;
+    QueueVote own = found.stopped                        ? QueueVote::stopped
+                    : std::ssize(found.chosen) == count  ? QueueVote::enough
+                    : queue.now() + sample_seconds > end ? QueueVote::gives_up
+                                                         : QueueVote::waits;
+    QueueVote vote = queue.agree(own);
+    if (vote == QueueVote::enough) return found;
+    if (vote == QueueVote::gives_up) {
+      if (queue.longest >= patience) return found;
+      fail(Category::interrupted, "max_time is up while the run waited for idle GPUs");
+    }
     queue.claims.release();
-    if (waited - said >= line_seconds) {
-      said = waited;
+    if (vote == QueueVote::stopped)
+      fail(Category::interrupted, "stopped while it waited for idle GPUs");
+    if (queue.now() - said >= line_seconds) {
+      said = queue.now();
       queue.say(fmt::format("waits for {} (timeouts.devices: {:.0f} s); {} idle, {}",
                             counted(count, "idle GPU"), patience, found.chosen.size(),
                             list_of(found.busy)));
     }
-    if (!queue.wait(retry_seconds)) give_up();
-    waited += retry_seconds;
+    queue.wait(std::clamp(end - queue.now(), 0.0, retry_seconds));  // the next look sees a stop
   }
 }
 
 }  // namespace
 
+double GpuQueue::steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware) {
-  auto count = idle_count(expand_devices(config.devices)[0]);
-  if (!count || hardware.gpus.empty()) return;
+  auto group = gpu_group(expand_devices(config.devices)[0]);
+  if (!group || !group->idle) return;
+  std::optional<int> count = group->count;
+  if (hardware.gpus.empty()) {  // the other ranks take what they have
+    queue.agree(QueueVote::gives_up);
+    return;
+  }
   if (!monitor.why_none().empty()) {
     fail(Category::device, "devices: auto:{}: cannot see which GPUs are idle: {}", *count,
          monitor.why_none());

@@ -1,6 +1,8 @@
 // Choice of idle GPUs on a host that others use, too (devices: auto:N).
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string_view>
 
 #include <spire/run_config.h>
@@ -11,11 +13,21 @@
 
 namespace spire::inline training {
 
+// What a process of a run says after it has looked for idle GPUs. Of several the last one counts.
+enum class QueueVote : uint8_t { enough, waits, gives_up, stopped };
+
 // How a process gets its GPUs.
 struct GpuQueue {
   GpuClaims& claims;                               // keeps other runs off the chosen GPUs
   std::function<bool(double seconds)> wait;        // sleeps; returns false to give up
   std::function<void(std::string_view line)> say;  // what the process waits for, once a minute
+  std::function<double()> now = steady_seconds;    // the clock by which it waits
+  double longest = std::numeric_limits<double>::infinity();  // max_time's rest, in seconds
+  // Returns the vote that counts; collective. With several ranks none of them holds GPUs while
+  // another one waits.
+  std::function<QueueVote(QueueVote own)> agree = [](QueueVote own) { return own; };
+
+  static double steady_seconds();
 };
 
 // If config.devices is auto:N, leaves the N idle GPUs in hardware.gpus, claimed, and else changes
@@ -24,7 +36,7 @@ struct GpuQueue {
 // ones those with most free memory are chosen; of equals the first. As long as there are too few,
 // none is claimed, and config.timeouts.devices says how long to wait. Then fewer are left if
 // config.on_missing allows it. Throws Error(device) if too few are idle or NVML, which tells all
-// this, cannot be used; Error(interrupted) if the wait was given up.
+// this, cannot be used; Error(interrupted) if the wait was stopped, or `longest` was shorter.
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware);
 

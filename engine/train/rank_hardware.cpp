@@ -54,7 +54,7 @@ void take_turn(RankHardware& hardware, Turn turn) {
 void check_visible_gpus(RankHardware& hardware) {
   const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!list) return;
-  std::string warning = visible_gpus(std::string(list), GpuMonitor().gpus()).warning;
+  std::string warning = visible_gpus(std::string(list), working(GpuMonitor().gpus())).warning;
   if (!warning.empty()) hardware.warnings.push_back(std::move(warning));
 }
 

@@ -22,8 +22,7 @@ TEST(Devices, ANumberBeforeAnXCountsDevices) {
   EXPECT_EQ(expand_devices({"cpu"}), Names{"cpu:0"});
   EXPECT_EQ(expand_devices({"1xcpu"}), Names{"cpu:0"});
   EXPECT_EQ(expand_devices({"3xcpu"}), (Names{"cpu:0", "cpu:1", "cpu:2"}));
-  EXPECT_EQ(expand_devices({"1xcuda"}), Names{"cuda:0"});
-  EXPECT_EQ(expand_devices({"3xcuda"}), (Names{"cuda:0", "cuda:1", "cuda:2"}));
+  EXPECT_EQ(expand_devices({"3xcuda"}), Names{"3xcuda"});  // which they are, the machine decides
 }
 
 TEST(Devices, ANumberAfterAColonNamesADevice) {
@@ -35,8 +34,12 @@ TEST(Devices, ANumberAfterAColonNamesADevice) {
 
 TEST(Devices, IdleGpusAreCounted) {
   EXPECT_EQ(expand_devices({"auto:2"}), Names{"auto:2"});
-  EXPECT_EQ(idle_count("auto:2"), 2);
-  EXPECT_EQ(idle_count("auto"), std::nullopt);
+  EXPECT_EQ(gpu_group("auto:2")->count, 2);
+  EXPECT_TRUE(gpu_group("auto:2")->idle);
+  EXPECT_FALSE(gpu_group("2xcuda")->idle);
+  EXPECT_EQ(gpu_group("cuda")->count, std::nullopt);
+  for (const char* word : {"auto", "cuda:1", "2xcpu", "auto:0", "GPU-1"})
+    EXPECT_FALSE(gpu_group(word)) << word;
   EXPECT_EQ(expand_devices({"all"}), Names{"cuda"});
 }
 

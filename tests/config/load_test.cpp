@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/config/schema.h"

@@ -1,4 +1,8 @@
 // Discovery of the emulated devices, instead of the machine's.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
 #include "devices.h"
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
@@ -8,8 +12,11 @@ namespace spire::inline device {
 CudaStatus discover_cuda() {
   CudaStatus status;
   status.built = true;
-  for (int i = 0; i < emulation::device_count(); ++i) {
-    status.devices.push_back({.index = i,
+  const char* order = std::getenv("EMULATED_ORDER");
+  bool reversed = order && std::string(order) == "reversed";
+  int count = emulation::device_count();
+  for (int i = 0; i < count; ++i) {
+    status.devices.push_back({.index = reversed ? count - 1 - i : i,
                               .ordinal = i,
                               .name = "emulation",
                               .uuid = emulation::uuid_of(i),
@@ -17,6 +24,7 @@ CudaStatus discover_cuda() {
                               .compute_major = 9,
                               .total_bytes = emulation::memory_limit(i)});
   }
+  std::ranges::sort(status.devices, {}, &CudaDeviceInfo::index);
   remember_gpus(status.devices);
   return status;
 }

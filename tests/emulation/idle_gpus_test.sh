@@ -6,7 +6,7 @@ set -euo pipefail
 trainer=$1 trials=$3
 work=$(mktemp -d)
 trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$work"' EXIT
-export EMULATED_GPUS=4 EMULATED_PCI=yes SPIRE_NVML=$2 SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work
+export EMULATED_GPUS=4 EMULATED_ORDER=reversed EMULATED_PCI=yes SPIRE_NVML=$2 SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work
 words=(model.name=mlp "model.hidden=[4]" data.name=synthetic "data.synthetic.shape=[4, 4, 1]" data.synthetic.samples=64
   batch_size=4 steps=1000000 eval.every_epochs=0 checkpoint.every_epochs=0 log.every_seconds=1000)
 

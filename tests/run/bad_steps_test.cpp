@@ -69,6 +69,17 @@ TEST_P(Guarded, AResumedRunDoesTheSame) {
   }
 }
 
+// Each stop saves a checkpoint, and retention keeps one.
+TEST_P(Guarded, ManyStopsLeaveTheCheckpointToWhichItGoesBack) {
+  MadeRuns runs;
+  Words sparse = {"checkpoint.every_steps=6", "checkpoint.keep_last=1"};
+  std::string hash = runs.train("straight", words(sparse)).summary.parameter_hash;
+  runs.train("parts", words(sparse + Words{"steps=1"}));
+  for (int64_t at = 2; at < 24; ++at)
+    runs.resume("parts", words(sparse + Words{fmt::format("steps={}", at)}));
+  EXPECT_EQ(runs.resume("parts", words(sparse)).summary.parameter_hash, hash);
+}
+
 TEST_P(Guarded, AdamCountsOnlyTheStepsThatItTook) {
   MadeRuns runs;
   Words adam = {"optimizer.name=adam"};
@@ -92,6 +103,20 @@ TEST(BadSteps, ARollbackRestoresTheWeightsOfTheLastRegularCheckpoint) {
   EXPECT_EQ(step(bad).bad_steps, bad - back);
   EXPECT_THAT(reports.warnings.at(0),
               HasSubstr(fmt::format("goes back to the weights of step {}", back)));
+}
+
+TEST(BadSteps, ARollbackWithoutItsCheckpointSaysSo) {
+  MadeRuns runs;
+  Words words = spikes + Words{"guard.on_bad_step=rollback", "checkpoint.every_steps=2"};
+  Reports reports;
+  runs.train("whole", words, reports);
+  int64_t bad = bad_steps(reports).at(0), back = (bad - 1) / 2 * 2;
+  ASSERT_GT(back, 0);
+  runs.train("run", words + Words{fmt::format("steps={}", back + 1)});
+  runs.train("run", words + Words{fmt::format("steps={}", bad - 1)});
+  std::filesystem::remove(runs / "run" / "checkpoints" / fmt::format("step_{:08}.h5", back));
+  std::string text = message_of(Category::checkpoint, [&] { runs.resume("run", words); });
+  EXPECT_THAT(text, HasSubstr(fmt::format("rollback goes back to step {}, and ", back)));
 }
 
 TEST(BadSteps, LimitsEndTheRun) {
@@ -126,7 +151,8 @@ TEST(BadSteps, ElseTheReportSaysHowToLearnIt) {
   MadeRuns runs;
   std::string text =
       message_of(Category::diverged, [&] { runs.train("run", {"optimizer.lr=1e30"}); });
-  EXPECT_THAT(text, HasSubstr("with guard.on_bad_step: skip a resumed run names the first bad"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("with guard.on_bad_step: skip .*run names the first bad"));
 }
 
 }  // namespace

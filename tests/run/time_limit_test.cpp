@@ -31,11 +31,20 @@ TEST(TimeLimit, LeavesRoomForAStepAndTheLastCheckpoint) {
   limit.took_step(4);
   EXPECT_EQ(limit.reserve(), 19);
   EXPECT_FALSE(limit.reached(after(80.5)));
-  EXPECT_TRUE(limit.reached(after(81.5)));
+  TimeLimit copy = limit;
+  EXPECT_TRUE(copy.reached(after(81.5)));
   limit.took_checkpoint(2);
   EXPECT_EQ(limit.reserve(), 11);
   EXPECT_FALSE(limit.reached(after(88.5)));
   EXPECT_TRUE(limit.reached(after(89.5)));
+}
+
+TEST(TimeLimit, AQuickCheckpointTakesNoStopBack) {
+  TimeLimit limit(100, after(0), 500'000'000);
+  limit.took_step(4);
+  EXPECT_TRUE(limit.reached(after(81.5)));
+  limit.took_checkpoint(0.1);
+  EXPECT_TRUE(limit.reached(after(81.5)));
 }
 
 TEST(TimeLimit, ALongStepIsForgottenSlowly) {

@@ -40,7 +40,7 @@ TEST(PrintConfig, TheEnvironmentSetsDevicesBehindFilesAndBeforeTheCommandLine) {
     Output output = trainer({"--config", file, "--print-config"});
     EXPECT_THAT(output.out, ContainsRegex("\ndevices: .cuda:0, GPU-1b2c. +# SPIRE_DEVICES\n"));
     output = trainer({"--config", file, "--print-config", "devices=cpu"});
-    EXPECT_THAT(output.out, ContainsRegex("\ndevices: .cpu:0. +# command line\n"));
+    EXPECT_THAT(output.out, ContainsRegex("\ndevices: .?cpu:0.? +# command line\n"));
   }
   {
     DevicesVariable variable("[cpu:0, cpu:1]");

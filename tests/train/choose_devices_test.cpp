@@ -22,12 +22,10 @@ using OnMissing = RunConfig::OnMissing;
 // The GPUs that CUDA lists: those that work and that CUDA_VISIBLE_DEVICES shows.
 std::vector<CudaDeviceInfo> cuda_devices(const GpuMonitor& monitor,
                                          const std::optional<std::string>& visible) {
-  std::vector<HostGpu> working;
-  for (const HostGpu& gpu : monitor.gpus())
-    if (gpu.condition == GpuCondition::works) working.push_back(gpu);
+  std::vector<HostGpu> host = working(monitor.gpus());
   std::vector<CudaDeviceInfo> devices;
-  for (const std::string& uuid : visible_gpus(visible, working).uuids) {
-    for (const HostGpu& gpu : working) {
+  for (const std::string& uuid : visible_gpus(visible, host).uuids) {
+    for (const HostGpu& gpu : host) {
       bool mig =
           std::ranges::find(gpu.mig_devices, uuid, &MigDevice::uuid) != gpu.mig_devices.end();
       if (gpu.uuid != uuid && !mig) continue;
@@ -46,14 +44,15 @@ std::vector<CudaDeviceInfo> cuda_devices(const GpuMonitor& monitor,
 // A process on the scripted machine.
 struct Process {
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES
-  std::vector<std::string> said;
+  std::vector<std::string> said = {};
 
   // Returns the placement's GPUs by nvidia-smi's numbers, MIG devices by their UUIDs.
   std::vector<std::string> choose(const RunConfig& given, GpuClaims& claims) {
     RunConfig config = given;
     config.devices = expand_devices(config.devices);
     GpuMonitor monitor;
-    RankHardware own{.host = "a", .cores = {0, 1}, .gpus = cuda_devices(monitor, visible)};
+    RankHardware own{
+        .host = "a", .cores = {0, 1}, .gpus = cuda_devices(monitor, visible), .why_no_gpu = ""};
     if (own.gpus.empty()) own.why_no_gpu = "CUDA shows none";
     keep_idle_gpus(config,
                    {claims, [](double) { return true; },
@@ -141,6 +140,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{unset, {"cpu"}, OnMissing::fail, {"cpu:0"}},
         Row{unset, {"2xcpu"}, OnMissing::fail, {"cpu:0", "cpu:1"}},
         Row{unset, {"2xcuda"}, OnMissing::fail, {"0", "1"}},
+        Row{unset, {"4xcuda"}, OnMissing::fail, {"0", "1", "2", "4"}},
+        Row{unset, {"8xcuda"}, OnMissing::fail, {}, "8xcuda: there are fewer: cuda:0"},
+        Row{unset, {"8xcuda"}, OnMissing::fewer, {"0", "1", "2", "4", "5", "6", "7"}, "7 of 8"},
         Row{unset, {"cuda:2"}, OnMissing::fail, {"2"}},
         Row{unset, {"0", "4"}, OnMissing::fail, {"0", "4"}},
         Row{unset, {"cuda:3"}, OnMissing::fail, {}, "there is no such device"},
@@ -175,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
             OnMissing::fewer,
             {"0", "2", "4", "6", "7"},
             "5 of 6 devices, as no more GPUs are idle"},
-        Row{"7,0", {"cuda:0"}, OnMissing::fail, {}, "there is no such device"},
+        Row{"7,0", {"cuda:0"}, OnMissing::fail, {}, "no CUDA device is available"},
         Row{"6,0", {"cuda:0"}, OnMissing::fail, {"7"}},  // CUDA counts those that work
         Row{"5,0", {"auto"}, OnMissing::fail, {"6", "0"}},
         Row{"GPU-7,GPU-1", {"cuda:1"}, OnMissing::fail, {"0"}},
@@ -257,7 +259,8 @@ TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
   config.devices = {"auto:2"};
   config.timeouts.devices = 600;
   GpuMonitor monitor;
-  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1")};
+  RankHardware own{
+      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1"), .why_no_gpu = ""};
   std::vector<std::string> said;
   double slept = 0;
   auto wait = [&](double seconds) {
@@ -271,7 +274,8 @@ TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
     EXPECT_TRUE(slept > 100 || !claims.has(own.gpus[0].uuid)) << "holds a GPU while it waits";
     return true;
   };
-  keep_idle_gpus(config, {claims, wait, [&](auto line) { said.emplace_back(line); }}, monitor, own);
+  auto say = [&](auto line) { said.emplace_back(line); };
+  keep_idle_gpus(config, {claims, wait, say, [&] { return slept; }}, monitor, own);
   EXPECT_EQ(own.gpus.size(), 2u);
   ASSERT_EQ(said.size(), 2u);  // at once and after a minute
   EXPECT_EQ(
@@ -288,7 +292,8 @@ TEST(IdleGpus, AStopEndsTheWait) {
   config.devices = {"auto:2"};
   config.timeouts.devices = 600;
   GpuMonitor monitor;
-  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1")};
+  RankHardware own{
+      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1"), .why_no_gpu = ""};
   try {
     keep_idle_gpus(config, {claims, [](double) { return false; }, [](auto) {}}, monitor, own);
     FAIL();
@@ -302,7 +307,10 @@ TEST(IdleGpus, WithoutNvmlNobodyKnows) {
   GpuClaims claims(files.root());
   RunConfig config;
   config.devices = {"auto:1"};
-  RankHardware own{.host = "a", .cores = {0}, .gpus = {{.name = "GPU"}}};
+  RankHardware own{.host = "a",
+                   .cores = {0},
+                   .gpus = {{.name = "GPU", .uuid = "", .pci_bus_id = ""}},
+                   .why_no_gpu = ""};
   GpuMonitor monitor("/nonexistent/nvml.so");
   try {
     keep_idle_gpus(config, {claims, [](double) { return true; }, [](auto) {}}, monitor, own);

@@ -179,7 +179,7 @@ TEST(Placement, HostsMayDifferInGpus) {
 }
 
 Placement place_four(const PeerPairs& peers, RunConfig config) {
-  RankHardware host{"a", {0, 1}, {}, "", peers};
+  RankHardware host{.host = "a", .cores = {0, 1}, .gpus = {}, .why_no_gpu = "", .peers = peers};
   for (int i = 0; i < 4; ++i) host.gpus.push_back(test_gpu(i));
   return place_towers(config, share_out({host}), 0);
 }
@@ -256,7 +256,11 @@ TEST(Members, AreProcessesWhereGpusReachEachOther) {
 }
 
 TEST(RankHardwareText, CarriesTheGpusToOtherRanks) {
-  RankHardware some{"a", {0}, {test_gpu(3, "GPU-12"), test_gpu(4)}, "", {{3, 4}}},
+  RankHardware some{.host = "a",
+                    .cores = {0},
+                    .gpus = {test_gpu(3, "GPU-12"), test_gpu(4)},
+                    .why_no_gpu = "",
+                    .peers = {{3, 4}}},
       none{"a", {0}, {}, "no driver"};
   RankHardware read;
   read_gpus(gpus_to_text(some), read);

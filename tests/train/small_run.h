@@ -58,11 +58,11 @@ struct SmallRun {
     config.reduction = *find_word<RunConfig::Reduction>(reduction);
     config.cuda = cuda;
     CudaStatus gpus = discover_cuda();
-    RankHardware host{"here",
-                      {0, 1},
-                      gpus.devices,
-                      gpus.why_none,
-                      find_peers(gpus.devices)};
+    RankHardware host{.host = "here",
+                      .cores = {0, 1},
+                      .gpus = gpus.devices,
+                      .why_no_gpu = gpus.why_none,
+                      .peers = find_peers(gpus.devices)};
     auto places = share_out(std::vector<RankHardware>(static_cast<size_t>(ranks), host));
     for (RankHardware& place : places) {  // GPUs are shared out, cores are not
       place.cores = host.cores;

@@ -70,8 +70,8 @@ Gpus failing(const Gpus& gpus, BlockedSignals& signals) {
 }  // namespace
 
 bool may_use_gpus(const RunConfig& config) {
-  std::string first = expand_devices(config.devices).front();
-  return first == "auto" || first == "cuda" || idle_count(first) || names_gpu(first);
+  std::vector<std::string> words = expand_devices(config.devices);
+  return words.front() == "auto" || are_gpus(words);
 }
 
 GpuChoice leave_out(const Gpus& gpus, const Gpus& lost, const RunConfig& config) {
@@ -84,14 +84,16 @@ GpuChoice leave_out(const Gpus& gpus, const Gpus& lost, const RunConfig& config)
     if (auto name = renamed(word, left)) devices.push_back(*name);
   }
   bool names = names_gpu(words.front());
-  std::optional<int> idle = idle_count(words.front());
+  std::optional<GpuGroup> group = gpu_group(words.front());
   GpuChoice choice;
   choice.left = static_cast<int>(names ? devices.size() : left.size());
   if (left.size() == gpus.size() || choice.left == 0) return choice;
   for (const CudaDeviceInfo& gpu : left) uuids.push_back(gpu.uuid);
   choice.variables = {{"CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(uuids, ","))}};
   if (names) choice.words.push_back(fmt::format("devices=[{}]", fmt::join(devices, ", ")));
-  if (idle) choice.words.push_back(fmt::format("devices=auto:{}", std::min(*idle, choice.left)));
+  if (group && group->count && *group->count > choice.left)
+    choice.words.push_back(group->idle ? fmt::format("devices=auto:{}", choice.left)
+                                       : fmt::format("devices={}xcuda", choice.left));
   if (names_gpu(config.parameter_device)) {
     choice.words.push_back(fmt::format("parameter_device={}",
                                        renamed(config.parameter_device, left).value_or("auto")));

@@ -9,6 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/devices.h"
 #include "engine/device/device.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
@@ -28,6 +29,7 @@ using Seconds = std::chrono::duration<double>;
 // Time for the ranks to learn of a failure, agree on its cause and end; the watchdog takes 5 s.
 constexpr double grace_seconds = 12;
 constexpr Seconds first_pause{1}, longest_pause{30};
+constexpr int idle_patience = 60;  // seconds that a restart waits at least for idle GPUs
 constexpr Seconds short_life{10};  // an attempt that fails sooner doubles the pause
 
 // Returns the variable that shows the launcher: "OMPI_COMM_WORLD_SIZE=4".
@@ -100,13 +102,16 @@ class Supervisor {
   void shrink(const Outcome& outcome) {
     if (ranks_ == 0) return;
     if (config_.elastic) ranks_ = std::max(1, ranks_ - outcome.died);
-    int most = gpus_.any_lost() ? gpus_.choice().left : ranks_;
+    auto group = gpu_group(expand_devices(config_.devices).front());
+    int left = gpus_.choice().left, each = group ? group->count.value_or(1) : 1;
+    int most = gpus_.any_lost() ? std::max(1, left / each) : ranks_;
     if (ranks_ <= most) return;
     if (!config_.elastic) {
       fail(Category::collective,
-           "{} GPU{} left for {}, and each needs one of its own; elastic: true goes on with fewer; "
+           "{} GPU{} left for {}, and each needs {} of its own; elastic: true goes on with fewer; "
            "{}",
-           most, most == 1 ? " is" : "s are", counted(ranks_, "process"), advice());
+           left, left == 1 ? " is" : "s are", counted(ranks_, "process"),
+           each == 1 ? std::string("one") : std::to_string(each), advice());
     }
     ranks_ = most;
   }
@@ -136,6 +141,11 @@ class Supervisor {
       words.insert(words.end(), {"--dry-run", std::to_string(arguments_.dry_run)});
     const auto& of_gpus = gpus_.choice().words;
     words.insert(words.end(), of_gpus.begin(), of_gpus.end());
+    // The GPUs of the attempt before seem busy for a while yet.
+    auto group = gpu_group(expand_devices(config_.devices).front());
+    bool chooses = restarts_ > 0 && group && group->idle;
+    if (chooses && config_.timeouts.devices < idle_patience)
+      words.push_back(fmt::format("timeouts.devices={}", idle_patience));
     if (!resumes(options)) fix_towers(words);
     return words;
   }

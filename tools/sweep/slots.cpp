@@ -35,6 +35,15 @@ std::vector<DeviceId> all_gpus(const RankHardware& hardware) {
   return devices;
 }
 
+std::vector<DeviceId> first_gpus(int count, const RankHardware& hardware) {
+  std::vector<DeviceId> devices = all_gpus(hardware);
+  if (std::ssize(devices) < count)
+    fail(Category::device, "--devices: {} asked for, but there are {}", counted(count, "GPU"),
+         list_gpus(hardware.gpus));
+  devices.resize(static_cast<size_t>(count));
+  return devices;
+}
+
 std::vector<DeviceId> find_devices(const Words& words, const RankHardware& hardware) {
   for (const std::string& word : words)
     if (names_gpu(word) != names_gpu(words[0]))
@@ -51,8 +60,9 @@ std::vector<DeviceId> asked_devices(const Words& asked, const Words& configured,
                                     const RankHardware& hardware) {
   Words words = expand_devices(asked.empty() ? configured : asked);
   bool automatic = words == Words{"auto"};
-  bool all = words == Words{"cuda"} || idle_count(words[0]);  // of them, the idle ones are left
-  if (all || (automatic && !hardware.gpus.empty())) return all_gpus(hardware);
+  auto group = gpu_group(words[0]);  // of an idle one, hardware has no others
+  if (group && group->count && !asked.empty()) return first_gpus(*group->count, hardware);
+  if (group || (automatic && !hardware.gpus.empty())) return all_gpus(hardware);
   if (automatic) return {DeviceId{}};
   if (!asked.empty()) return find_devices(words, hardware);
   // The config says of which kind the slots are, and not how many.

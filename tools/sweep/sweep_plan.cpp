@@ -50,8 +50,9 @@ std::string point_name(const std::vector<GridAxis>& axes, const Words& values, s
 // As many as the config's devices: one of `cuda` or `auto`, as a run of the sweep has one device.
 int64_t settled_towers(RunConfig config) {
   Words words = expand_devices(config.devices);
-  bool counted = words != Words{"auto"} && words != Words{"cuda"};
-  settle_batch(config, counted ? std::ssize(words) : 1);
+  auto group = gpu_group(words[0]);
+  int64_t named = words == Words{"auto"} ? 1 : std::ssize(words);
+  settle_batch(config, group ? group->count.value_or(1) : named);
   return *config.towers;
 }
 

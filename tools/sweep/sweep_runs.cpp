@@ -12,6 +12,7 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
+#include "engine/device/gpu_claims.h"
 #include "engine/observe/formatting.h"
 #include "engine/train/placement.h"
 #include "tools/config_source.h"
@@ -81,10 +82,12 @@ ResolvedConfig config_on(const Slot& slot, const SweepPoint& point, const std::s
   RunConfig& config = resolved.config;
   config.output = output;
   config.devices = {slot.word()};
+  config.on_missing = RunConfig::OnMissing::fail;  // it trains on its slot, or not at all
   if (config.parameter_device != "cpu") config.parameter_device = "auto";
   config.towers = point.towers;
   config.tower_threads = point.tower_threads;
-  for (const char* key : {"output", "devices", "parameter_device", "towers", "tower_threads"})
+  for (const char* key :
+       {"output", "devices", "on_missing", "parameter_device", "towers", "tower_threads"})
     resolved.source[key] = "sweep";
   return resolved;
 }
@@ -139,7 +142,9 @@ void SweepRuns::start(size_t index, size_t slot_index) {
     setup.cores = slot.cores;
     if (options_.max_restarts)
       setup.words.push_back(fmt::format("--max-restarts={}", *options_.max_restarts));
-    if (!slot.uuid.empty()) setup.variables = {{"CUDA_VISIBLE_DEVICES", slot.uuid}};
+    if (!slot.uuid.empty())
+      setup.variables = {{"CUDA_VISIBLE_DEVICES", slot.uuid},
+                         {claim_holder, std::to_string(::getpid())}};
     bool goes_on = RunDirState(output).has_checkpoint();
     jobs_.push_back({index, slot_index, ChildProcess(std::move(setup))});
     report_.results[index].state = State::interrupted;

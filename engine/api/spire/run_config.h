@@ -266,7 +266,7 @@ struct GuardConfig {
   OnBadStep on_bad_step = OnBadStep::stop;
   double loss_zscore = 0.0, grad_zscore = 0.0;  // bad beyond so many standard deviations; 0: off
   int64_t window = 100;                         // good steps from which mean and deviation follow
-  int64_t max_skips = 10;                       // bad steps in a row after which the run fails
+  int64_t max_skips = 10;                       // bad steps in a row; one more fails
   int64_t max_rollbacks = 3;                    // of the whole run; one more fails
 };
 
@@ -301,8 +301,8 @@ struct RunConfig {
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
   OnMissing on_missing = OnMissing::fail;  // what to do without some of these devices
-  Pin pin = Pin::automatic;               // of computing threads to cores
-  std::string parameter_device = "auto";  // has the master weights and the optimizer state
+  Pin pin = Pin::automatic;                // of computing threads to cores
+  std::string parameter_device = "auto";   // has the master weights and the optimizer state
   // Who updates the weights: one device, every device its whole replica, or each device its share.
   Strategy strategy = Strategy::parameter_device;
   // Order of summing gradients: the same bits on any devices, or the transport's own order.

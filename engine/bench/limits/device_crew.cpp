@@ -19,17 +19,19 @@ double since(Clock::time_point begin) {
 
 std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices, int64_t threads) {
   require(devices > 0 && threads > 0, "a crew of {} devices of {} threads", devices, threads);
-  int64_t count = kind == Kind::cuda ? devices : devices * threads;
+  std::vector<LaneSpec> lanes;
   if (kind == Kind::cuda) {
     CudaStatus cuda = discover_cuda();
     auto gpus = static_cast<int64_t>(cuda.devices.size());
     if (gpus < devices)
       fail(Category::device, "{} needed, but the machine has {}{}; ask for fewer devices",
            counted(devices, "GPU"), gpus, gpus == 0 ? " (" + cuda.why_none + ")" : "");
+    for (size_t d = 0; d < static_cast<size_t>(devices); ++d)
+      lanes.push_back({{DeviceKind::cuda, cuda.devices[d].index}, {}, 1});
+    return lanes;
   }
-  std::vector<LaneSpec> lanes;
-  for (int d = 0; d < static_cast<int>(count); ++d)
-    lanes.push_back({{kind == Kind::cuda ? DeviceKind::cuda : DeviceKind::cpu, d}, {}, 1});
+  for (int d = 0; d < static_cast<int>(devices * threads); ++d)
+    lanes.push_back({{DeviceKind::cpu, d}, {}, 1});
   return lanes;
 }
 

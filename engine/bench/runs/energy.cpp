@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/devices.h"
 
 namespace spire::inline bench {
 namespace {
@@ -28,9 +29,7 @@ std::string line_in(const fs::path& file) {
 }  // namespace
 
 std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config) {
-  bool uses_gpus = std::ranges::any_of(
-      config.devices, [](const std::string& device) { return device.find("cuda") != device.npos; });
-  return uses_gpus ? discover_cuda().devices : std::vector<CudaDeviceInfo>();
+  return are_gpus(expand_devices(config.devices)) ? discover_cuda().devices : std::vector<CudaDeviceInfo>();
 }
 
 EnergyMeter::EnergyMeter(const std::vector<CudaDeviceInfo>& gpus, const fs::path& root,
