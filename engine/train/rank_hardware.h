@@ -54,7 +54,7 @@ std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<Cuda
 struct ChosenDevices {
   std::vector<std::vector<DeviceId>> devices;  // per rank; the devices of a member are adjacent
   std::vector<std::vector<std::vector<DeviceId>>> members;  // members[rank][member]: its devices
-  int wanted = 0;    // number of devices that the config asks for, of all ranks; some may be missing
+  int wanted = 0;  // number of devices that the config asks for, of all ranks; some may be missing
   std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };
 

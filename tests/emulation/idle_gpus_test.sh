@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# GPU 1 is busy, the others are idle.
+# GPU 1 is busy, the others are idle. To the trainer it is cuda:2, as its order is another.
 {
   echo '{"driver": "550.54.15", "gpus": ['
   for i in 0 1 2 3; do
@@ -44,16 +44,16 @@ stop() {
 for ((trial = 1; trial <= trials; ++trial)); do
   runs=()
   for name in a b; do
-    "$trainer" "${words[@]}" devices=auto:1 "output=$work/$trial$name" >"$work/$name.out" 2>"$work/$name.err" &
+    "$trainer" "${words[@]}" devices=auto:1 "output=$work/$trial$name" >"$work/$trial$name.out" 2>"$work/$trial$name.err" &
     runs+=($!)
   done
-  a=$(gpu_of "$work/a.err" "${runs[0]}")
-  b=$(gpu_of "$work/b.err" "${runs[1]}")
+  a=$(gpu_of "$work/${trial}a.err" "${runs[0]}")
+  b=$(gpu_of "$work/${trial}b.err" "${runs[1]}")
   [ "$(wc -w <<<"$a$b")" = 1 ] || fail "a run has not one GPU: '$a', '$b'"
   [ "$a" != "$b" ] || fail "trial $trial: both have $a"
   [[ "$a $b" != *1* ]] || fail "trial $trial: the busy GPU was chosen: $a $b"
   stop "${runs[@]}"
-  rm -rf "$work/$trial"[ab]
+  rm -rf "$work/$trial"[ab]*
 done
 
 # A run that names a GPU of another run is told; one that finds none idle waits, and goes on when there is one.
@@ -61,14 +61,14 @@ done
 all=$!
 gpu_of "$work/all.err" $all >"$work/gpus"
 [ "$(wc -l <"$work/gpus")" = 3 ] || fail "auto:3: $(cat "$work/all.err")"
-"$trainer" "${words[@]}" devices=cuda:2 --dry-run 1 2>"$work/named.err" || fail "cuda:2: $(cat "$work/named.err")"
-grep -q "^warning: cuda:2 is also used by process $all (emulated_traine); both get slower" "$work/named.err" ||
+"$trainer" "${words[@]}" devices=cuda:1 --dry-run 1 >"$work/out" 2>"$work/named.err" || fail "cuda:1: $(cat "$work/named.err")"
+grep -q "warning: cuda:1 is also used by process $all (emulated_traine); both get slower" "$work/named.err" ||
   fail "no warning of a shared GPU: $(cat "$work/named.err")"
 code=0
-"$trainer" "${words[@]}" devices=auto:1 --dry-run 1 2>"$work/none.err" || code=$?
-[ $code = 3 ] && grep -q 'error\[3\]: .*auto:1: 0 of 1 GPUs idle, busy: cuda:0 (process '"$all"'.*cuda:1 (process 4000000 computes)' "$work/none.err" ||
+"$trainer" "${words[@]}" devices=auto:1 --dry-run 1 >"$work/out" 2>"$work/none.err" || code=$?
+[ $code = 3 ] && grep -q 'error\[3\]: .*auto:1: 0 of 1 GPU idle, busy: cuda:0 (process '"$all"'.*cuda:2 (process 4000000 computes)' "$work/none.err" ||
   fail "none is idle: exit $code: $(cat "$work/none.err")"
-"$trainer" "${words[@]}" devices=auto:1 timeouts.devices=10m --dry-run 1 2>"$work/wait.err" &
+"$trainer" "${words[@]}" devices=auto:1 timeouts.devices=10m --dry-run 1 >"$work/out" 2>"$work/wait.err" &
 waits=$!
 until grep -qs 'waits for 1 idle GPU (timeouts.devices: 600 s)' "$work/wait.err"; do
   kill -0 $waits 2>/dev/null || fail "it does not wait: $(cat "$work/wait.err")"

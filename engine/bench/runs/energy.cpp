@@ -29,7 +29,8 @@ std::string line_in(const fs::path& file) {
 }  // namespace
 
 std::vector<CudaDeviceInfo> counted_gpus(const RunConfig& config) {
-  return are_gpus(expand_devices(config.devices)) ? discover_cuda().devices : std::vector<CudaDeviceInfo>();
+  return are_gpus(expand_devices(config.devices)) ? discover_cuda().devices
+                                                  : std::vector<CudaDeviceInfo>();
 }
 
 EnergyMeter::EnergyMeter(const std::vector<CudaDeviceInfo>& gpus, const fs::path& root,
