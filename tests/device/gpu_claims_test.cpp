@@ -57,6 +57,18 @@ TEST(GpuClaims, AFileThatMayOnlyBeReadSuffices) {
   EXPECT_EQ(claims.claim("MIG-GPU-1/0/0"), std::nullopt);
 }
 
+TEST(GpuClaims, AProcessHasTheClaimsOfTheOneThatStartedIt) {
+  SystemFiles files;
+  GpuClaims sweep(files.root()), run(files.root());
+  ASSERT_EQ(sweep.claim("GPU-1"), std::nullopt);
+  EXPECT_TRUE(run.claim("GPU-1"));
+  ::setenv(claim_holder, std::to_string(::getpid()).c_str(), 1);
+  EXPECT_FALSE(run.claim("GPU-1"));
+  ::setenv(claim_holder, "1", 1);
+  EXPECT_TRUE(run.claim("GPU-1"));
+  ::unsetenv(claim_holder);
+}
+
 TEST(GpuClaims, AFolderThatIsNotThereIsNamed) {
   GpuClaims claims("/nonexistent");
   try {

@@ -284,6 +284,62 @@ TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
       "computes)");
 }
 
+// Of a run with two ranks, whose other one finds its GPU later.
+TEST(IdleGpus, ARankHoldsNothingWhileAnotherWaits) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root()), theirs(files.root());
+  RunConfig config;
+  config.devices = {"auto:1"};
+  config.timeouts.devices = 600;
+  GpuMonitor monitor;
+  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0"), .why_no_gpu = ""};
+  const std::string uuid = own.gpus[0].uuid;
+  int votes = 0;
+  bool free_meanwhile = false;
+  auto wait = [&](double seconds) {
+    if (seconds > 1) {  // between two looks
+      free_meanwhile = !theirs.claim(uuid);
+      theirs.release();
+    }
+    return true;
+  };
+  auto agree = [&](QueueVote vote) {
+    EXPECT_EQ(vote, QueueVote::enough);
+    return ++votes == 1 ? QueueVote::waits : QueueVote::enough;
+  };
+  keep_idle_gpus(config, {.claims = claims, .wait = wait, .say = [](auto) {}, .agree = agree},
+                 monitor, own);
+  EXPECT_EQ(votes, 2);
+  EXPECT_TRUE(free_meanwhile);
+  EXPECT_TRUE(claims.has(uuid));
+}
+
+TEST(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  SystemFiles files;
+  GpuClaims claims(files.root());
+  RunConfig config;
+  config.devices = {"auto:1"};
+  config.timeouts.devices = 600;
+  GpuMonitor monitor;
+  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "1"), .why_no_gpu = ""};
+  double slept = 0;
+  GpuQueue queue{.claims = claims,
+                 .wait = [&](double seconds) { return slept += seconds, true; },
+                 .say = [](auto) {},
+                 .now = [&] { return slept; },
+                 .longest = 30};
+  try {
+    keep_idle_gpus(config, queue, monitor, own);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::interrupted);
+    EXPECT_THAT(error.what(), HasSubstr("max_time"));
+    EXPECT_NEAR(slept, 30, 3);
+  }
+}
+
 TEST(IdleGpus, AStopEndsTheWait) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
   SystemFiles files;
