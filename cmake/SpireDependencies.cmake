@@ -20,6 +20,14 @@ spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "
 spire_dependency(fmt FIND fmt TARGET fmt::fmt PACKAGE libfmt-dev FOR "messages")
 spire_dependency(nlohmann_json FIND nlohmann_json TARGET nlohmann_json::nlohmann_json PACKAGE nlohmann-json3-dev
   FOR "metrics, summaries")
+if(NOT SPIRE_FUZZ)
+  spire_dependency(libmicrohttpd FIND Microhttpd 0.9.75 TARGET Microhttpd::microhttpd PACKAGE libmicrohttpd-dev
+    FOR "the live page, answers to Prometheus")
+  spire_dependency(prometheus-cpp FIND PrometheusCpp TARGET PrometheusCpp::core PACKAGE prometheus-cpp-dev
+    FOR "metrics for Prometheus")
+  spire_dependency(protozero FIND Protozero 1.7 TARGET Protozero::protozero PACKAGE libprotozero-dev
+    FOR "TensorBoard's files")
+endif()
 if(SPIRE_BUILD_TESTS)
   spire_dependency(GoogleTest FIND GTest TARGET GTest::gmock PACKAGE libgmock-dev BUILD_ONLY FOR "tests")
 endif()

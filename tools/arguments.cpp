@@ -83,7 +83,7 @@ void move_inputs(Arguments& a) {
   std::erase_if(a.overrides, is_input);
 }
 
-// Moves --set, --output and --seed to the overrides, where the last word wins.
+// Moves --set, --output, --serve and --seed to the overrides, where the last word wins.
 Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   Arguments a = std::move(parsed.arguments);
   a.command = app.get_name();
@@ -93,6 +93,7 @@ Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   if (parsed.output) {
     a.overrides.push_back("output=" + yaml_word(*parsed.output));
   }
+  if (parsed.serve) a.overrides.push_back("monitor.serve=" + yaml_word(*parsed.serve));
   if (app.get_option_no_throw("--seed") != nullptr && app.count("--seed") > 0) {
     a.overrides.push_back("seed=" + parsed.seed);
   }

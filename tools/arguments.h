@@ -100,6 +100,7 @@ struct ParsedWords {
   Arguments arguments;
   std::vector<std::string> set;            // --set
   std::optional<std::string> output = {};  // where the option stands for output=DIR
+  std::optional<std::string> serve = {};
   std::string seed;
 };
 

@@ -96,6 +96,10 @@ void add_train_options(CLI::App& app, ParsedWords& words) {
                  "train N steps, evaluate N batches at most and write nothing")
       ->check(positive_integer)
       ->type_name("N");
+  app.add_option("--serve", words.serve,
+                 "show the run to browsers at this port of the machine (0: any), or at HOST:PORT; "
+                 "the same as monitor.serve=PORT")
+      ->type_name("PORT|HOST:PORT");
   app.add_option("--processes", a.processes, "start N processes here that train as one run")
       ->check(integer_between(1, 4096))
       ->type_name("N");

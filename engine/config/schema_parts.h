@@ -43,5 +43,6 @@ std::vector<Field> schedule_fields();
 std::vector<Field> course_fields();
 std::vector<Field> guard_fields();
 std::vector<Field> record_fields();
+std::vector<Field> monitor_fields();
 
 }  // namespace spire::inline config::schema_parts

@@ -19,6 +19,7 @@
 #include "engine/inference/evaluation_samples.h"
 #include "engine/observe/formatting.h"
 #include "engine/process/socket.h"
+#include "engine/publish/tensorboard/event_file.h"
 
 // The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
 // run deletes only files that runs have written. The run locks it by flock, which the system
@@ -197,6 +198,7 @@ void RunDirectory::delete_files_of_runs() {
   }
   CheckpointStore(path_ / "checkpoints", {}).clear();
   EvaluationSamples::clear(path_ / "samples");
+  clear_event_files(path_ / "tensorboard");
   std::erase_if(made_, [&](const std::string& name) {  // where nothing else lies in it
     return ::rmdir((path_ / name).c_str()) == 0 || errno == ENOENT;
   });

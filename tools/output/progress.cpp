@@ -9,9 +9,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/config/listen_address.h"
+#include "engine/config/text.h"
 #include "engine/observe/console.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/json_files.h"
+#include "engine/publish/page/live_page.h"
+#include "engine/publish/prometheus/prometheus_endpoint.h"
+#include "engine/publish/tensorboard/tensorboard_files.h"
 
 namespace spire::tool {
 
@@ -32,6 +37,15 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 // Progress is of level info.
 bool hides_progress(const Arguments& arguments) {
   return arguments.quiet || arguments.log_level != "info";
+}
+
+void add_files(const RunConfig& config, const std::function<void(std::string_view)>& warn,
+               ObserverList& all) {
+  std::filesystem::path folder = config.output;
+  all.add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", warn));
+  all.add(std::make_unique<SummaryFile>(folder / "summary.json", warn));
+  if (config.log.tensorboard)
+    all.add(std::make_unique<TensorBoardFiles>(folder / "tensorboard", to_yaml(config), warn));
 }
 
 // The console of --log-level error.
@@ -55,15 +69,17 @@ std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConf
 }
 
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config) {
-  auto console = make_console(arguments, config);
-  if (arguments.dry_run > 0) return console;
-  auto warn = [shown = console.get()](std::string_view text) { shown->on_warning(text); };
-  std::filesystem::path folder = config.output;
   auto all = std::make_unique<ObserverList>();
+  auto warn = [shown = all.get()](std::string_view text) { shown->on_warning(text); };
+  auto note = [shown = all.get()](std::string_view text) { shown->on_note(text); };
   // Files before the console: when it prints the result, that is on disk.
-  all->add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", warn));
-  all->add(std::make_unique<SummaryFile>(folder / "summary.json", warn));
-  all->add(std::move(console));
+  if (arguments.dry_run == 0) add_files(config, warn, *all);
+  all->add(make_console(arguments, config));
+  // Addresses last: they are printed behind the start block.
+  if (auto address = parse_listen_address(config.monitor.prometheus))
+    all->add(std::make_unique<PrometheusEndpoint>(*address, note, warn));
+  if (auto address = parse_listen_address(config.monitor.serve))
+    all->add(std::make_unique<LivePage>(*address, note, warn));
   return all;
 }
 

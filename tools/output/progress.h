@@ -19,7 +19,8 @@ namespace spire::tool {
 // Prints progress and warnings on stderr, if --quiet and --log-level allow, and results on stdout.
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
 
-// Adds the writers of metrics.jsonl and summary.json to the console, unless it is a dry run.
+// Adds the writers of the run's files to the console, unless it is a dry run, and what answers
+// Prometheus and browsers. Throws Error(config) where an address cannot be used.
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config);
 
 // Returns "12 800/60 000 rows  21%  4 312 rows/s  eta 0:11"; bytes are shown as MiB and the like.

@@ -283,6 +283,13 @@ struct LogConfig {
   int64_t every_steps = 50;      // steps between two lines of metrics.jsonl
   int64_t hash_every_steps = 0;  // steps between two hashes of the weights there; 0: none
   double every_seconds = 10.0;   // between progress lines if stderr is no terminal
+  bool tensorboard = false;      // event files in the run directory, with what metrics.jsonl has
+};
+
+// How programs beside the run see it. Addresses are "HOST:PORT", "PORT" on this machine, or "none".
+struct MonitorConfig {
+  std::string prometheus = "none";  // where Prometheus may read the run's metrics
+  std::string serve = "none";       // where browsers find the live page
 };
 
 struct RunConfig {
@@ -325,6 +332,7 @@ struct RunConfig {
   CheckConfig check;
   GuardConfig guard;
   LogConfig log;
+  MonitorConfig monitor;
   TimeoutConfig timeouts;
   bool elastic = false;  // after a failure, restart with the processes that are left
   uint64_t seed = 7;

@@ -1,0 +1,128 @@
+#include "engine/publish/http/http_server.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <exception>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <microhttpd.h>
+#include <poll.h>
+
+#include <spire/error.h>
+
+#include "engine/base/system_limits.h"
+#include "engine/base/thread.h"
+
+namespace spire::inline publish {
+namespace {
+
+constexpr unsigned max_connections = 64, idle_seconds = 30;
+
+std::string ipv4_of(const ListenAddress& address, std::string_view key) {
+  auto found = resolve_address(address.host);
+  if (!found)
+    fail(Category::config, "{}: the host name '{}' is not known; write an address of this machine",
+         key, address.host);
+  return *found;
+}
+
+Listener listen_at(const std::string& address, int port, std::string_view key) {
+  try {
+    return Listener(port, address);
+  } catch (const Error& error) {
+    fail(Category::config, "{}: {}; name another address, port 0 for any free one, or none", key,
+         error.what());
+  }
+}
+
+MHD_Result send(MHD_Connection* connection, const HttpReply& reply) {
+  MHD_Response* response = MHD_create_response_from_buffer(
+      reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.type.c_str());
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  MHD_Result queued =
+      MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+HttpReply plain(int status, std::string text) {
+  return {status, "text/plain; charset=utf-8", std::move(text)};
+}
+
+HttpReply reply_to(const HttpServer::Handler& handler, std::string_view method,
+                   std::string_view path) {
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
+    return plain(MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+  try {
+    return handler(path);
+  } catch (const std::exception& error) {
+    return plain(MHD_HTTP_INTERNAL_SERVER_ERROR, fmt::format("{}\n", error.what()));
+  }
+}
+
+// Called by the library when the head of a request is there: a body, if any, is not waited for.
+MHD_Result answer(void* handler, MHD_Connection* connection, const char* path, const char* method,
+                  const char*, const char*, size_t*, void**) {
+  return send(connection,
+              reply_to(*static_cast<const HttpServer::Handler*>(handler), method, path));
+}
+
+// What clients do wrong is no news of the run.
+void ignore_log(void*, const char*, va_list) {}
+
+}  // namespace
+
+void HttpServer::StopDaemon::operator()(MHD_Daemon* daemon) const {
+  MHD_stop_daemon(daemon);
+}
+
+HttpServer::HttpServer(const ListenAddress& address, std::string_view key, Handler handler)
+    : address_(ipv4_of(address, key)),
+      listener_(listen_at(address_, address.port, key)),
+      handler_(std::move(handler)) {
+  start_daemon(key);
+  thread_ = start_thread({"http", allowed_cores()}, [this] { serve(); });
+}
+
+HttpServer::~HttpServer() {
+  notify(stop_);
+}
+
+// The library closes the descriptor that it is given.
+void HttpServer::start_daemon(std::string_view key) {
+  int listening = fcntl(listener_.descriptor(), F_DUPFD_CLOEXEC, 0);
+  daemon_.reset(MHD_start_daemon(
+      MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, &handler_, MHD_OPTION_LISTEN_SOCKET, listening,
+      MHD_OPTION_CONNECTION_LIMIT, max_connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+      MHD_OPTION_EXTERNAL_LOGGER, &ignore_log, nullptr, MHD_OPTION_END));
+  if (!daemon_)
+    fail(Category::device, "{}: the HTTP server does not start: {}", key, system_reason(errno));
+}
+
+std::string HttpServer::url() const {
+  std::string host = address_ == "0.0.0.0" ? host_name() : address_;
+  return fmt::format("http://{}:{}", host, port());
+}
+
+void HttpServer::serve() {
+  const MHD_DaemonInfo* info = MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD);
+  std::array<pollfd, 2> waits = {{{stop_.descriptor(), POLLIN, 0}, {info->epoll_fd, POLLIN, 0}}};
+  while (waits[0].revents == 0) {
+    MHD_UNSIGNED_LONG_LONG left = 1000;  // ms until a connection has been idle for too long
+    bool limited = MHD_get_timeout(daemon_.get(), &left) == MHD_YES;
+    int wait = limited ? static_cast<int>(std::min<MHD_UNSIGNED_LONG_LONG>(left, 1000)) : -1;
+    poll(waits.data(), waits.size(), wait);
+    MHD_run(daemon_.get());
+  }
+}
+
+}  // namespace spire::inline publish

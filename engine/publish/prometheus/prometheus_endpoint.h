@@ -1,0 +1,33 @@
+// Lets Prometheus read the metrics of a run: GET /metrics.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "engine/publish/http/http_server.h"
+#include "engine/publish/latest_state.h"
+
+namespace spire::inline publish {
+
+class PrometheusEndpoint : public LatestState {
+ public:
+  using Say = std::function<void(std::string_view)>;
+
+  // Serves from now on until on_end(); before on_start() the page is empty. Throws Error(config) as
+  // HttpServer does. note, warn: called in on_start(), with the address, and where other machines
+  // reach it.
+  PrometheusEndpoint(const ListenAddress& address, Say note, Say warn);
+  ~PrometheusEndpoint() override;
+
+  void on_start(const StartInfo& start) override;
+  void on_end(const RunSummary& summary) override;
+  int port() const { return server_->port(); }  // REQUIRES: the run has not ended
+
+ private:
+  HttpReply answer(std::string_view path) const;
+
+  const Say note_, warn_;
+  std::optional<HttpServer> server_;
+};
+
+}  // namespace spire::inline publish

@@ -1,0 +1,71 @@
+#include "engine/publish/tensorboard/event_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
+#include "engine/base/system_limits.h"
+#include "engine/process/socket.h"
+
+namespace spire::inline publish {
+namespace {
+
+constexpr std::string_view prefix = "events.out.tfevents.";
+
+// Returns the Unix time in the name of an event file; 0 for other files.
+int64_t time_in(std::string_view name) {
+  int64_t seconds = 0;
+  if (name.starts_with(prefix))
+    std::from_chars(name.data() + prefix.size(), name.data() + name.size(), seconds);
+  return seconds;
+}
+
+std::string new_name(const std::filesystem::path& folder, EventFile::Time now) {
+  int64_t seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+  for (const auto& name : list_folder(folder, Category::config))
+    seconds = std::max(seconds, time_in(name.string()) + 1);
+  return fmt::format("{}{:010}.{}.{}", prefix, seconds, host_name(), ::getpid());
+}
+
+}  // namespace
+
+EventFile::EventFile(const std::filesystem::path& folder, Time now)
+    : path_(folder / new_name(folder, now)),
+      descriptor_(
+          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0)
+    fail(Category::config, "cannot create {}: {}", path_.string(), system_reason(errno));
+}
+
+EventFile::~EventFile() {
+  ::close(descriptor_);
+}
+
+std::string EventFile::append(std::string_view frames) {
+  if (!is_named(descriptor_, path_)) return "it was removed or replaced";
+  ssize_t written = ::write(descriptor_, frames.data(), frames.size());
+  if (written == std::ssize(frames)) {
+    bytes_ += written;
+    return "";
+  }
+  std::string reason = written < 0 ? std::strerror(errno) : "the disk is full";
+  if (::ftruncate(descriptor_, bytes_) != 0) reason += "; its last frame is torn";
+  return reason;
+}
+
+void clear_event_files(const std::filesystem::path& folder) {
+  std::error_code left;  // a file that cannot be removed is one that TensorBoard still shows
+  for (const auto& name : list_folder(folder, Category::config))
+    if (time_in(name.string()) > 0) std::filesystem::remove(folder / name, left);
+}
+
+}  // namespace spire::inline publish

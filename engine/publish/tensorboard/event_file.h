@@ -1,0 +1,36 @@
+// A file of frames, events.out.tfevents.*, that grows by whole frames.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace spire::inline publish {
+
+// One thread at a time.
+class EventFile {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+
+  // Makes a new file, whose name sorts behind all event files in the folder: readers take them in
+  // the order of their names. Throws Error(config).
+  EventFile(const std::filesystem::path& folder, Time now);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  // Appends frames. Returns why it could not, or "": then none of them is in the file.
+  std::string append(std::string_view frames);
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+  int64_t bytes_ = 0;  // of whole frames
+};
+
+// Removes the event files of a folder. Throws Error(config) if it cannot be listed.
+void clear_event_files(const std::filesystem::path& folder);
+
+}  // namespace spire::inline publish

@@ -1,0 +1,28 @@
+// Events as TensorBoard reads them: messages of protocol buffers, each in a frame of a TFRecord
+// file. All functions return such frames. (tensorflow/core/util/event.proto,
+// tensorflow/core/framework/summary.proto, https://www.tensorflow.org/tutorials/load_data/tfrecord)
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spire::inline publish {
+
+// Length and data, each with its masked CRC-32C; numbers are little-endian.
+std::string tfrecord(std::string_view data);
+
+// seconds: Unix time.
+std::string first_event(double seconds);  // the first of each file: version 2 of the format
+
+// A reader drops what it has read of this step and later ones: begins a file of a resumed run.
+std::string restart_event(double seconds, int64_t step);
+
+using Scalars = std::vector<std::pair<std::string, double>>;  // tag, value; kept as floats
+std::string scalar_event(double seconds, int64_t step, const Scalars& scalars);
+
+// A text in Markdown.
+std::string text_event(double seconds, int64_t step, std::string_view tag, std::string_view text);
+
+}  // namespace spire::inline publish

@@ -1,0 +1,13 @@
+# Finds protozero, headers without a config file for CMake: target Protozero::protozero, Protozero_VERSION.
+find_path(Protozero_INCLUDE_DIR protozero/pbf_builder.hpp)
+if(EXISTS ${Protozero_INCLUDE_DIR}/protozero/version.hpp)
+  file(STRINGS ${Protozero_INCLUDE_DIR}/protozero/version.hpp _line REGEX "#define PROTOZERO_VERSION_STRING ")
+  string(REGEX REPLACE ".*\"([0-9.]+)\".*" "\\1" Protozero_VERSION "${_line}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Protozero REQUIRED_VARS Protozero_INCLUDE_DIR VERSION_VAR Protozero_VERSION)
+if(Protozero_FOUND AND NOT TARGET Protozero::protozero)
+  add_library(Protozero::protozero INTERFACE IMPORTED)
+  set_target_properties(Protozero::protozero PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${Protozero_INCLUDE_DIR})
+endif()
+mark_as_advanced(Protozero_INCLUDE_DIR)
