@@ -8,8 +8,9 @@ std::vector<Field> monitor_fields() {
   return {
       {.path = "monitor.prometheus",
        .slot = [](C& c) -> Slot { return &c.monitor.prometheus; },
-       .help = "address at which rank 0 answers Prometheus: HOST:PORT, a PORT of this machine alone "
-               "(9400), 0 for any free one, or none",
+       .help =
+           "address at which rank 0 answers Prometheus: HOST:PORT, a PORT of this machine alone "
+           "(9400), 0 for any free one, or none",
        .settle = [](C& c) { parse_listen_address(c.monitor.prometheus); },
        .shapes_result = false},
       {.path = "monitor.serve",

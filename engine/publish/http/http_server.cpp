@@ -48,8 +48,7 @@ MHD_Result send(MHD_Connection* connection, const HttpReply& reply) {
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED)
     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-  MHD_Result queued =
-      MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
+  MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
   MHD_destroy_response(response);
   return queued;
 }
@@ -100,10 +99,10 @@ HttpServer::~HttpServer() {
 // The library closes the descriptor that it is given.
 void HttpServer::start_daemon(std::string_view key) {
   int listening = fcntl(listener_.descriptor(), F_DUPFD_CLOEXEC, 0);
-  daemon_.reset(MHD_start_daemon(
-      MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, &handler_, MHD_OPTION_LISTEN_SOCKET, listening,
-      MHD_OPTION_CONNECTION_LIMIT, max_connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
-      MHD_OPTION_EXTERNAL_LOGGER, &ignore_log, nullptr, MHD_OPTION_END));
+  daemon_.reset(MHD_start_daemon(MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, &handler_,
+                                 MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
+                                 max_connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+                                 MHD_OPTION_EXTERNAL_LOGGER, &ignore_log, nullptr, MHD_OPTION_END));
   if (!daemon_)
     fail(Category::device, "{}: the HTTP server does not start: {}", key, system_reason(errno));
 }

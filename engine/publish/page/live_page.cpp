@@ -8,8 +8,7 @@ namespace spire::inline publish {
 
 LivePage::LivePage(const ListenAddress& address, Say note, Say warn, WallClock now)
     : LatestState(now), note_(std::move(note)), warn_(std::move(warn)), now_(std::move(now)) {
-  server_.emplace(address, "monitor.serve",
-                  [this](std::string_view path) { return answer(path); });
+  server_.emplace(address, "monitor.serve", [this](std::string_view path) { return answer(path); });
 }
 
 LivePage::~LivePage() {

@@ -24,8 +24,8 @@ struct PageHistory {
     std::string text;
   };
 
-  Curve<6> steps{max_points};  // step, loss, metric, samples per second, lr, epoch
-  Curve<3> evals{max_points};  // step, loss, metric
+  Curve<6> steps{max_points};    // step, loss, metric, samples per second, lr, epoch
+  Curve<3> evals{max_points};    // step, loss, metric
   std::deque<Message> messages;  // notes and warnings, the oldest first
 };
 

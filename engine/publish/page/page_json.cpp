@@ -127,8 +127,8 @@ std::string page_json(const PublishedState& state, const PageHistory& history, T
     json["checkpoint"] = {{"step", state.checkpoint->step},
                           {"bytes", state.checkpoint->bytes},
                           {"path", state.checkpoint->path}};
-  json["curve"] = columns<6>(history.steps,
-                             {"step", "loss", "metric", "samples_per_s", "lr", "epoch"});
+  json["curve"] =
+      columns<6>(history.steps, {"step", "loss", "metric", "samples_per_s", "lr", "epoch"});
   json["evals"] = columns<3>(history.evals, {"step", "loss", "metric"});
   json["messages"] = messages_json(history.messages);
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.

@@ -129,7 +129,8 @@ std::span<const DeviceMetric> gpu_metrics() {
          auto free = known ? *d.memory_total - *d.memory_used : 0;
          return known ? Value(static_cast<double>(free) / mib) : std::nullopt;
        }},
-      {"DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C).", gauge, [](Device d) { return d.celsius; }},
+      {"DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C).", gauge,
+       [](Device d) { return d.celsius; }},
       {"DCGM_FI_DEV_POWER_USAGE", "Power draw (in W).", gauge, [](Device d) { return d.watts; }},
       {"DCGM_FI_DEV_POWER_MGMT_LIMIT", "Power limit (in W).", gauge,
        [](Device d) { return d.limit_watts; }},
@@ -139,8 +140,9 @@ std::span<const DeviceMetric> gpu_metrics() {
        [](Device d) { return number(d.max_clock_mhz); }},
       {"DCGM_FI_DEV_XID_ERRORS", "Value of the last XID error encountered; 0: none in this run.",
        gauge, [](Device d) { return Value(d.last_xid.value_or(0)); }},
+      // A counter, but promtool wants "_total" in lower case behind a counter's name.
       {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "Uncorrected ECC errors since the driver was loaded.",
-       counter, [](Device d) { return number(d.ecc_errors); }},
+       gauge, [](Device d) { return number(d.ecc_errors); }},
   });
   return table;
 }

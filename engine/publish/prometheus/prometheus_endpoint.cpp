@@ -33,8 +33,7 @@ void PrometheusEndpoint::on_start(const StartInfo& start) {
   LatestState::on_start(start);
   note_(fmt::format("Prometheus reads the run's metrics at {}/metrics", server_->url()));
   if (server_->seen_by_others())
-    warn_(
-        "monitor.prometheus: other machines can read the run's metrics; it asks for no password");
+    warn_("monitor.prometheus: other machines can read the run's metrics; it asks for no password");
 }
 
 void PrometheusEndpoint::on_end(const RunSummary&) {

@@ -71,8 +71,7 @@ void add_metric_values(const PublishedState& state, MetricFamilies& families) {
     families.add(name, help, MetricKind::Gauge, value.value,
                  {{"metric", std::string(spire::name(value.metric))}});
   };
-  if (state.step)
-    add("spire_train_metric", "Metric of the last step's batch.", state.step->metric);
+  if (state.step) add("spire_train_metric", "Metric of the last step's batch.", state.step->metric);
   if (state.eval) add("spire_eval_metric", "Metric of the last evaluation.", state.eval->metric);
   if (state.best)
     add("spire_eval_best_metric", "Best metric of this process's evaluations.", state.best->metric);

@@ -21,8 +21,7 @@ constexpr std::array<uint32_t, 256> remainders = [] {
 
 uint32_t crc32c(std::string_view bytes) {
   uint32_t crc = ~0u;
-  for (char c : bytes)
-    crc = (crc >> 8) ^ remainders[(crc ^ static_cast<unsigned char>(c)) & 0xff];
+  for (char c : bytes) crc = (crc >> 8) ^ remainders[(crc ^ static_cast<unsigned char>(c)) & 0xff];
   return ~crc;
 }
 

@@ -40,8 +40,7 @@ std::string new_name(const std::filesystem::path& folder, EventFile::Time now) {
 
 EventFile::EventFile(const std::filesystem::path& folder, Time now)
     : path_(folder / new_name(folder, now)),
-      descriptor_(
-          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
+      descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0)
     fail(Category::config, "cannot create {}: {}", path_.string(), system_reason(errno));
 }

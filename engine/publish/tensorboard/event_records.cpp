@@ -84,7 +84,7 @@ std::string first_event(double seconds) {
   return tfrecord(bytes);
 }
 
-std::string restart_event(double seconds, int64_t step) {
+std::string session_event(double seconds, int64_t step) {
   std::string bytes;
   auto event = begin_event(bytes, seconds, step);
   Message<SessionLogField>(event, EventField::session_log)

@@ -16,8 +16,9 @@ std::string tfrecord(std::string_view data);
 // seconds: Unix time.
 std::string first_event(double seconds);  // the first of each file: version 2 of the format
 
-// A reader drops what it has read of this step and later ones: begins a file of a resumed run.
-std::string restart_event(double seconds, int64_t step);
+// The start of a process whose first step is `step`. From the second one on, a reader drops what it
+// has read of this step and later ones.
+std::string session_event(double seconds, int64_t step);
 
 using Scalars = std::vector<std::pair<std::string, double>>;  // tag, value; kept as floats
 std::string scalar_event(double seconds, int64_t step, const Scalars& scalars);

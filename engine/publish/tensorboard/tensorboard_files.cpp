@@ -28,11 +28,10 @@ Scalars scalars_of(const StepReport& step) {
                      {"perf/samples_per_s", step.samples_per_s},
                      {"perf/step_ms", step.step_ms}};
   using Part = std::pair<const char*, double>;
-  for (auto [part, seconds] :
-       {Part("data_wait", times.data), Part("copy", times.copy), Part("forward", times.forward),
-        Part("backward", times.backward), Part("comm_wait", times.reduce),
-        Part("update", times.update), Part("replicate", times.replicate),
-        Part("other", times.other)})
+  for (auto [part, seconds] : {Part("data_wait", times.data), Part("copy", times.copy),
+                               Part("forward", times.forward), Part("backward", times.backward),
+                               Part("comm_wait", times.reduce), Part("update", times.update),
+                               Part("replicate", times.replicate), Part("other", times.other)})
     scalars.emplace_back(fmt::format("time/{}_ms", part), 1e3 * seconds);
   if (step.loss_scale > 0) {
     scalars.emplace_back("train/loss_scale", step.loss_scale);
@@ -89,9 +88,8 @@ void TensorBoardFiles::on_start(const StartInfo& start) {
   file_.emplace(folder_, now_());
   device_prefixes_ = prefixes_of_devices(start);
   int64_t first = start.resumed_step;
-  std::string begin = first_event(now());
-  if (!start.resumed_from.empty()) begin += restart_event(now(), first + 1);
-  begin += text_event(now(), first, "config", fmt::format("```\n{}```\n", config_));
+  std::string begin = first_event(now()) + session_event(now(), first + 1) +
+                      text_event(now(), first, "config", fmt::format("```\n{}```\n", config_));
   if (std::string reason = file_->append(begin); !reason.empty())
     fail(Category::config, "cannot write {}: {}", file_->path().string(), reason);
   thread_ = start_thread({"tensorboard", cores_}, [this] { write_frames(); });

@@ -19,8 +19,8 @@
 
 namespace spire::inline publish {
 
-// Each process of a run writes a new file. That of a resumed run first takes back the steps behind
-// its checkpoint, so that none is shown twice.
+// Each process of a run writes a new file. That of a resumed run takes back the steps behind its
+// checkpoint, so that none is shown twice.
 //
 // A thread of its own writes, so that a slow disk delays no step. TensorBoard's view is no result
 // of the run: if points cannot be written, a warning says so once, the run goes on, and its exit

@@ -1,0 +1,98 @@
+#include "engine/publish/http/http_server.h"
+
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "tests/base/message_of.h"
+#include "tests/publish/client.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+HttpReply echo(std::string_view path) {
+  if (path == "/fails") throw std::runtime_error("out of paper");
+  if (path == "/long") return {200, "text/plain", std::string(8 << 20, 'x')};
+  return {200, "text/plain", "you asked for " + std::string(path)};
+}
+
+TEST(HttpServer, AnswersGetAndHead) {
+  HttpServer server({.port = 0}, "monitor.serve", echo);
+  std::string answer = ask(server.port(), "/news?x=1");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain\r\n"));
+  EXPECT_EQ(body_of(answer), "you asked for /news");
+  std::string head = ask(server.port(), "/news", "HEAD");
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(head, HasSubstr("Content-Length: 19\r\n"));
+  EXPECT_EQ(body_of(head), "");
+}
+
+TEST(HttpServer, RefusesOtherMethodsAndSurvivesAHandlerThatThrows) {
+  HttpServer server({.port = 0}, "monitor.serve", echo);
+  EXPECT_THAT(ask(server.port(), "/", "DELETE"), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(ask(server.port(), "/", "POST"), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(ask(server.port(), "/fails"), StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(ask(server.port(), "/"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, ClientsThatHangDelayNeitherOthersNorTheEnd) {
+  std::vector<Socket> hanging;
+  auto begin = [&](int port, const std::string& text) {
+    hanging.push_back(connect_to(loopback_address, port, in_a_minute()));
+    hanging.back().send_all(text.data(), text.size(), in_a_minute());
+  };
+  {
+    HttpServer server({.port = 0}, "monitor.serve", echo);
+    for (int i = 0; i < 8; ++i) {
+      begin(server.port(), "");                                       // says nothing
+      begin(server.port(), "GET / HTTP/1.1\r\nHo");                   // stops within its request
+      begin(server.port(), "GET /long HTTP/1.1\r\nHost: x\r\n\r\n");  // does not read the answer
+    }
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(body_of(ask(server.port(), "/")), "you asked for /");
+  }
+  // The server is gone, although none of them has ended its connection.
+  for (Socket& socket : hanging) EXPECT_LT(read_all(socket).size(), size_t{8} << 20);
+}
+
+TEST(HttpServer, ClientsThatDisappearDisturbNobody) {
+  HttpServer server({.port = 0}, "monitor.serve", echo);
+  for (int i = 0; i < 8; ++i) {
+    Socket socket = connect_to(loopback_address, server.port(), in_a_minute());
+    std::string request = "GET /long HTTP/1.1\r\nHost: x\r\n\r\n";
+    socket.send_all(request.data(), request.size(), in_a_minute());
+  }
+  EXPECT_EQ(body_of(ask(server.port(), "/")), "you asked for /");
+}
+
+TEST(HttpServer, TheAddressIsSaidAndJudged) {
+  HttpServer here({.port = 0}, "monitor.serve", echo);
+  EXPECT_EQ(here.url(), "http://127.0.0.1:" + std::to_string(here.port()));
+  EXPECT_FALSE(here.seen_by_others());
+  HttpServer all({.host = "0.0.0.0", .port = 0}, "monitor.serve", echo);
+  EXPECT_EQ(all.url(), "http://" + host_name() + ":" + std::to_string(all.port()));
+  EXPECT_TRUE(all.seen_by_others());
+}
+
+TEST(HttpServer, AnAddressThatCannotBeUsedIsRefusedWithItsKey) {
+  HttpServer first({.port = 0}, "monitor.serve", echo);
+  auto refusal = [](const ListenAddress& address) {
+    return message_of(Category::config, [&] { HttpServer(address, "monitor.prometheus", echo); });
+  };
+  std::string taken = refusal({.port = first.port()});
+  EXPECT_THAT(taken, StartsWith("monitor.prometheus: cannot listen on port " +
+                                std::to_string(first.port()) + " of 127.0.0.1: "));
+  EXPECT_THAT(taken, HasSubstr("port 0 for any free one"));
+  EXPECT_THAT(refusal({.host = "no.such.host.invalid"}), HasSubstr("is not known"));
+  EXPECT_THAT(refusal({.host = "192.0.2.1"}), HasSubstr("cannot listen on port 0 of 192.0.2.1"));
+}
+
+}  // namespace
+}  // namespace spire

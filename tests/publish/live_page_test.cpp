@@ -1,0 +1,152 @@
+#include "engine/publish/page/live_page.h"
+
+#include <cmath>
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/publish/client.h"
+#include "tests/publish/published_run.h"
+
+namespace spire {
+namespace {
+
+using Json = nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(Curve, HoldsEveryPointUntilItIsFull) {
+  Curve<2> curve(8);
+  for (int i = 1; i <= 7; ++i) curve.add({1.0 * i, 10.0 * i});
+  EXPECT_EQ(curve.points().size(), 7u);
+  EXPECT_EQ(curve.points()[6], (Curve<2>::Point{7, 70}));
+  EXPECT_EQ(curve.steps_per_point(), 1);
+}
+
+// Points are means of equally many steps, whatever their number.
+TEST(Curve, ThenEachPointIsTheMeanOfMoreSteps) {
+  for (int count : {8, 16, 100, 1000, 12345}) {
+    Curve<2> curve(8);
+    for (int i = 0; i < count; ++i) curve.add({1.0 * i, 2.0 * i + 1});
+    double width = static_cast<double>(curve.steps_per_point());
+    EXPECT_LT(curve.points().size(), 8u) << count;
+    EXPECT_GE(curve.points().size(), 4u - 1) << count;
+    for (size_t p = 0; p < curve.points().size(); ++p) {
+      double middle = width * static_cast<double>(p) + (width - 1) / 2;
+      EXPECT_EQ(curve.points()[p][0], middle);
+      EXPECT_EQ(curve.points()[p][1], 2 * middle + 1);
+    }
+  }
+}
+
+TEST(Curve, ALossThatIsNotFiniteShows) {
+  Curve<2> curve(4);
+  for (int i = 0; i < 8; ++i) curve.add({1.0 * i, i == 5 ? std::nan("") : 1.0});
+  ASSERT_EQ(curve.points().size(), 2u);
+  EXPECT_EQ(curve.points()[0][1], 1);
+  EXPECT_TRUE(std::isnan(curve.points()[1][1]));
+}
+
+struct ServedPage {
+  std::vector<std::string> notes, warnings;
+  ManualClock clock;
+  LivePage page{{.port = 0},
+                [this](std::string_view text) { notes.emplace_back(text); },
+                [this](std::string_view text) { warnings.emplace_back(text); },
+                clock.function()};
+
+  Json state() { return Json::parse(body_of(ask(page.port(), "/state.json"))); }
+};
+
+TEST(LivePage, ServesOneFileWithoutAnythingFromElsewhere) {
+  ServedPage served;
+  std::string answer = ask(served.page.port(), "/");
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
+  std::string html = body_of(answer);
+  EXPECT_THAT(html, StartsWith("<!doctype html>"));
+  EXPECT_THAT(html, testing::EndsWith("</html>\n"));
+  std::string named = std::regex_replace(html, std::regex("http://www.w3.org/2000/svg"), "");
+  for (const char* remote : {"http://", "https://", "src=", "@import", "url("})
+    EXPECT_THAT(named, Not(HasSubstr(remote)));
+  EXPECT_THAT(ask(served.page.port(), "/else"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST(LivePage, StateHasTheRunFromBeforeItsStartOn) {
+  ServedPage served;
+  EXPECT_FALSE(served.state().contains("run"));
+  report_run(served.page, gpu_reports());
+  Json state = served.state();
+  EXPECT_EQ(state["run"]["job"], "cnn");
+  EXPECT_EQ(state["step"]["loss"], 0.12345);
+  EXPECT_EQ(state["step"]["metric"]["text"], "91.20%");
+  EXPECT_EQ(state["step"]["parts_ms"]["forward"], 16.5);
+  EXPECT_EQ(state["eval"]["metric"]["value"], 0.9132);
+  EXPECT_EQ(state["best"]["step"], 1200);
+  EXPECT_EQ(state["checkpoint"]["bytes"], 5000);
+  EXPECT_EQ(state["curve"]["loss"], Json({0.12345}));
+  EXPECT_EQ(state["evals"]["step"], Json({1200.0}));
+  Json& device = state["devices"][1];
+  EXPECT_EQ(device["name"], "cuda:1");
+  EXPECT_EQ(device["arrival_ms"], 25);
+  EXPECT_EQ(device["memory_used_bytes"], 3221225472);
+  EXPECT_EQ(device["throttled"], Json({"heat", "power cap"}));
+  EXPECT_EQ(state["messages"][0]["text"], "the disk is nearly full");
+  EXPECT_EQ(state["messages"][0]["warning"], true);
+}
+
+TEST(LivePage, NumbersThatAreNotFiniteAreNull) {
+  ServedPage served;
+  served.page.on_start(gpu_start());
+  StepReport step = sample_step();
+  step.loss = std::nan("");
+  served.page.on_step(step);
+  EXPECT_TRUE(served.state()["step"]["loss"].is_null());
+  EXPECT_TRUE(served.state()["curve"]["loss"][0].is_null());
+}
+
+// Every name that the page's script reads is one that the state has.
+TEST(LivePage, TheScriptReadsWhatTheStateHas) {
+  ServedPage served;
+  report_run(served.page, gpu_reports());
+  Json state = served.state();
+  std::string html = std::regex_replace(std::string(page_html), std::regex("\"state.json\""), "");
+  auto expect_all = [&](const std::string& object, const Json& fields) {
+    std::regex use("\\b" + object + "\\.([a-z_]+)\\b(?!\\()");
+    int uses = 0;
+    for (std::sregex_iterator it(html.begin(), html.end(), use), end; it != end; ++it, ++uses)
+      EXPECT_TRUE(fields.contains((*it)[1].str())) << object << "." << (*it)[1];
+    EXPECT_GT(uses, 3) << object;
+  };
+  expect_all("state", state);
+  expect_all("r", state["run"]);
+  expect_all("d", state["devices"][1]);
+  expect_all("c", state["curve"]);
+}
+
+TEST(LivePage, KeepsTheLastMessages) {
+  ServedPage served;
+  for (int i = 0; i < 60; ++i) served.page.on_note("note " + std::to_string(i));
+  Json messages = served.state()["messages"];
+  ASSERT_EQ(messages.size(), PageHistory::max_messages);
+  EXPECT_EQ(messages.front()["text"], "note 10");
+  EXPECT_EQ(messages.back()["text"], "note 59");
+}
+
+TEST(LivePage, SaysItsAddressAndFreesItAtTheEnd) {
+  ServedPage served;
+  int port = served.page.port();
+  served.page.on_start(gpu_start());
+  EXPECT_THAT(served.notes,
+              ElementsAre("live page: http://127.0.0.1:" + std::to_string(port) + "/"));
+  EXPECT_TRUE(served.warnings.empty());
+  Socket hanging = connect_to(loopback_address, port, in_a_minute());
+  served.page.on_end(sample_summary());
+  Listener free_again(port);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,79 @@
+// A run that shows itself: its page, its metrics, TensorBoard's files.
+#include <csignal>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/publish/client.h"
+#include "tests/tools/small_data.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
+    names.push_back(entry.path().filename());
+  return names;
+}
+
+// Nothing that observes a run changes it.
+TEST(Monitor, ARunThatIsWatchedTrainsTheSameBits) {
+  SmallData data;
+  Output alone = trainer(data.run("alone"));
+  Output watched = trainer(
+      data.run("watched", {"--serve", "0", "monitor.prometheus=0", "log.tensorboard=true"}));
+  EXPECT_EQ(watched.code, 0) << watched.err;
+  EXPECT_NE(parameter_hash(alone), "");
+  EXPECT_EQ(parameter_hash(watched), parameter_hash(alone));
+  EXPECT_THAT(watched.err, HasSubstr("live page: http://127.0.0.1:"));
+  EXPECT_THAT(watched.err, HasSubstr("Prometheus reads the run's metrics at http://127.0.0.1:"));
+  EXPECT_THAT(files_in(data.output("watched") + "/tensorboard"), testing::SizeIs(1));
+  EXPECT_THAT(files_in(data.output("alone")), Not(testing::Contains("tensorboard")));
+}
+
+TEST(Monitor, ATakenPortIsRefusedBeforeAnythingIsWritten) {
+  SmallData data;
+  Listener taken(0);
+  std::string port = std::to_string(taken.port());
+  Output refused = trainer(data.run("run", {"--serve", port}));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.last_error_line(), HasSubstr("monitor.serve: cannot listen on port " + port));
+  EXPECT_THAT(files_in(data.output("run")), testing::IsEmpty());
+}
+
+TEST(Monitor, AClientThatHangsDoesNotDelayTheEnd) {
+  SmallData data;
+  ReservedPort port;
+  Program run(data.run("run", {"--serve", std::to_string(port.number()), "steps=1000000000",
+                               "checkpoint.every_epochs=0", "eval.every_epochs=0"}));
+  ASSERT_TRUE(run.wait_for("live page: http://127.0.0.1:"));
+  Socket hanging = connect_to(loopback_address, port.number(), in_a_minute());
+  EXPECT_THAT(ask(port.number(), "/state.json"), HasSubstr("\"job\":\"run\""));
+  run.signal(SIGINT);
+  Output output = run.finish();
+  EXPECT_EQ(output.code, 75) << output.err;
+  EXPECT_EQ(read_all(hanging), "");
+}
+
+TEST(Monitor, AResumedRunAddsAFileAndANewOneRemovesThem) {
+  SmallData data;
+  std::string folder = data.output("run") + "/tensorboard";
+  std::vector<std::string> words = data.run("run", {"log.tensorboard=true"});
+  EXPECT_EQ(trainer(words).code, 0);
+  words.insert(words.end(), {"steps=14", "--resume", "auto"});
+  EXPECT_EQ(trainer(words).code, 0);
+  EXPECT_THAT(files_in(folder), testing::SizeIs(2));
+  EXPECT_EQ(trainer(data.run("run", {"log.tensorboard=true", "--overwrite"})).code, 0);
+  EXPECT_THAT(files_in(folder), testing::SizeIs(1));
+  EXPECT_EQ(trainer(data.run("run", {"--overwrite"})).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+}  // namespace
+}  // namespace spire
