@@ -14,7 +14,7 @@ install(DIRECTORY engine/api/spire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 if(TARGET trainer)
   install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/spire FILES_MATCHING PATTERN "*.yaml")
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/spire FILES_MATCHING PATTERN "*.yaml" PATTERN "*.yml" PATTERN "*.json")
 
 # A consumer links static libraries, so it needs what they are made of: the package looks for the same again.
 get_property(SPIRE_FIND_DEPENDENCIES GLOBAL PROPERTY SPIRE_FIND_DEPENDENCIES)
