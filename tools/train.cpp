@@ -80,8 +80,9 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
   Launch launch = read_launch(process_environment());
   bool leads = launch.rank == 0;
   StopSignals signals(leads ? StopSignals::saving : "");
-  std::unique_ptr<World> world = join_ranks(launch, config);
+  // Before the ranks meet: an address that is taken ends rank 0 with code 2, not all with code 8.
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
+  std::unique_ptr<World> world = join_ranks(launch, config);
   // Warnings with a place in a snapshot were printed by the supervisor.
   for (const std::string& warning : resolved.warnings)
     if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
