@@ -49,7 +49,7 @@ int consume(const uint8_t* data, size_t size) {
 std::vector<Bytes> seeds() {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER))
-    files.push_back(entry.path());
+    if (entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<Bytes> seeds = {bytes_of(""), bytes_of(to_yaml(RunConfig())),
                               bytes_of("devices: [cpu:2]\n# nothing\ntowers: ~\n"),
