@@ -160,6 +160,13 @@ std::vector<Field> record_fields() {
        .range = above(0),
        .unit = "seconds",
        .shapes_result = false},
+      {.path = "monitor.every_seconds",
+       .slot = [](C& c) -> Slot { return &c.monitor.every_seconds; },
+       .help = "time between two readings of the devices' use, memory, heat and clocks for "
+               "metrics.jsonl; 0: none",
+       .range = at_least(0, 1e6),
+       .unit = "seconds",
+       .shapes_result = false},
       {.path = "timeouts.devices",
        .slot = [](C& c) -> Slot { return &c.timeouts.devices; },
        .help = "devices: auto:N waits so long until N GPUs are idle; 0: fail at once",

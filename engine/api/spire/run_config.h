@@ -285,6 +285,11 @@ struct LogConfig {
   double every_seconds = 10.0;   // between progress lines if stderr is no terminal
 };
 
+// Watching the devices while they train. It changes no result.
+struct MonitorConfig {
+  double every_seconds = 1.0;  // between two readings of the devices' state; 0: none
+};
+
 struct RunConfig {
   enum class Pin { automatic, yes, no };
   enum class OnMissing { fail, fewer, cpu };
@@ -325,6 +330,7 @@ struct RunConfig {
   CheckConfig check;
   GuardConfig guard;
   LogConfig log;
+  MonitorConfig monitor;
   TimeoutConfig timeouts;
   bool elastic = false;  // after a failure, restart with the processes that are left
   uint64_t seed = 7;
