@@ -1,4 +1,5 @@
-// Keys by which other programs see a run. None of them changes a weight.
+// Keys by which a run watches its devices, and by which other programs see it. None changes a
+// weight.
 #include "engine/config/listen_address.h"
 #include "engine/config/schema_parts.h"
 
@@ -6,6 +7,13 @@ namespace spire::inline config::schema_parts {
 
 std::vector<Field> monitor_fields() {
   return {
+      {.path = "monitor.every_seconds",
+       .slot = [](C& c) -> Slot { return &c.monitor.every_seconds; },
+       .help = "time between two readings of the devices' use, memory, heat and clocks for "
+               "metrics.jsonl; 0: none",
+       .range = at_least(0, 1e6),
+       .unit = "seconds",
+       .shapes_result = false},
       {.path = "monitor.prometheus",
        .slot = [](C& c) -> Slot { return &c.monitor.prometheus; },
        .help =

@@ -1,5 +1,6 @@
 #include "engine/observe/json_files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -65,6 +66,7 @@ MetricsFile::~MetricsFile() {
 }
 
 void MetricsFile::on_start(const StartInfo& start) {
+  devices_ = start.devices;
   std::string kept;
   if (!start.resumed_from.empty()) {
     auto before = read_file_if_there(path_, Category::config, max_bytes);
@@ -166,6 +168,29 @@ void MetricsFile::on_step(const StepReport& step) {
   }
   if (!step.parameter_hash.empty()) record["train/parameter_hash"] = step.parameter_hash;
   append(line_of(record));
+  append_devices(step);
+}
+
+void MetricsFile::append_devices(const StepReport& step) {
+  for (size_t d = 0; d < std::min(step.devices.size(), devices_.size()); ++d) {
+    const DeviceReport& device = step.devices[d];
+    Json record = {{"time", utc_text(now_())},
+                   {"step", step.step},
+                   {"device", devices_[d].name},
+                   {"rank", devices_[d].rank},
+                   {"device/arrival_ms", device.arrival_ms}};
+    auto put = [&](const char* tag, const auto& value) {
+      if (value) record[tag] = *value;
+    };
+    put("device/busy", device.busy);
+    put("device/memory_used_bytes", device.memory_used);
+    put("device/memory_total_bytes", device.memory_total);
+    put("device/celsius", device.celsius);
+    put("device/watts", device.watts);
+    put("device/clock_mhz", device.clock_mhz);
+    if (!device.throttle_reasons.empty()) record["device/throttled"] = device.throttle_reasons;
+    append(line_of(record));
+  }
 }
 
 void MetricsFile::on_eval(const EvalReport& eval) {
@@ -222,6 +247,7 @@ std::string summary_json(const RunSummary& summary) {
                {"seconds", summary.seconds},
                {"peak_memory_bytes", by_kind(summary.peak_memory_bytes)},
                {"planned_memory_bytes", by_kind(summary.planned_memory_bytes)},
+               {"verdict", summary.verdict},
                {"exit", summary.exit},
                {"stopped_by", summary.stopped_by},
                {"output", summary.output},

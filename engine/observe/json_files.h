@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <spire/observer.h>
 
@@ -14,7 +15,8 @@
 
 namespace spire::inline observe {
 
-// Writes metrics.jsonl: steps (those with `record` set), evaluations and checkpoints. A resumed run
+// Writes metrics.jsonl: steps (those with `record` set), each followed by the devices' lines,
+// evaluations and checkpoints. A resumed run
 // first cuts off a torn last line and all steps after its checkpoint, so that no step has two
 // lines.
 //
@@ -38,12 +40,14 @@ class MetricsFile : public Observer {
  private:
   void open(std::string_view kept, Existing existing);  // writes `kept` and opens the file
   void append(const std::string& line);
+  void append_devices(const StepReport& step);
   bool put_back();
   void failed(std::string_view what);
 
   const std::filesystem::path path_;
   const Warn warn_;
   const WallClock now_;
+  std::vector<DeviceInfo> devices_;
   int descriptor_ = -1;
   int64_t bytes_ = 0;    // of the whole lines in the file
   int64_t missing_ = 0;  // lines lost since the last good write

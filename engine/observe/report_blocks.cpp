@@ -188,6 +188,12 @@ std::string memory_text(const RunSummary& summary) {
   return text;
 }
 
+TextTable verdict_lines(const RunSummary& summary) {
+  TextTable lines;
+  for (const std::string& line : summary.verdict) lines.push_back({line});
+  return lines;
+}
+
 }  // namespace
 
 std::string end_block(const RunSummary& summary) {
@@ -204,6 +210,7 @@ std::string end_block(const RunSummary& summary) {
   if (summary.samples_per_s > 0)
     block.add("speed",
               fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
+  block.add("verdict", verdict_lines(summary));
   block.add("peak memory", memory_text(summary));
   block.add("checkpoint", summary.checkpoint);
   block.add("metrics", summary.metrics);

@@ -14,6 +14,7 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 #include "engine/run/run_data.h"
+#include "engine/run/run_devices.h"
 #include "engine/run/run_directory.h"
 #include "engine/run/run_report.h"
 #include "engine/train/failure.h"
@@ -63,7 +64,8 @@ class TrainingLoop {
         run_{setup, options, world, observer, trainer_, clock_, total_steps_},
         output_(directory, setup, options, observer),
         checkpoints_(run_, output_),
-        bad_steps_(run_, checkpoints_) {
+        bad_steps_(run_, checkpoints_),
+        devices_(run_) {
     run_.limit = time_limit(started);
     train_data_ = train_loader(setup.config, setup.data, setup.placement, trainer_.max_ahead() + 1);
     test_data_ = test_loader(setup.config, setup.data, setup.placement);
@@ -198,6 +200,7 @@ class TrainingLoop {
       if (first && !result.skipped && !bad) evaluation_->set_first_loss(result.loss);
       if (hash_due(result.step) && run_.world.rank() == 0)
         report.parameter_hash = hex(trainer_.parameter_hash());
+      devices_.take(result, report);
       if (report.record) checkpoints_.restore_output();
       run_.observer.on_step(report);
     }
@@ -273,6 +276,7 @@ class TrainingLoop {
 
   RunResult close(int exit_code, const std::string& stopped_by) {
     RunSummary summary = summarize(run_, output_, checkpoints_, exit_code, stopped_by, ema_hash_);
+    summary.verdict = devices_.verdict(summary.times);
     run_.observer.on_end(summary);
     return {exit_code, summary};
   }
@@ -293,6 +297,7 @@ class TrainingLoop {
   RunOutput output_;
   RunCheckpoints checkpoints_;
   BadSteps bad_steps_;
+  RunDevices devices_;
   std::optional<Evaluation> evaluation_;
   const Batch* batch_ = nullptr;  // of the newest step
   std::string ema_hash_;

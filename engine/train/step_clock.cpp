@@ -7,8 +7,15 @@ namespace spire::inline training {
 // A tower enters copy, forward and backward once each; after them come reduce, update, replicate
 // and the end.
 LaneClock::LaneClock(Stream& stream, int towers)
-    : stream_(stream), marks_(3 * static_cast<size_t>(towers) + 4) {
+    : stream_(stream),
+      begun_(stream.make_event(Timing::on)),
+      marks_(3 * static_cast<size_t>(towers) + 4) {
   for (Mark& mark : marks_) mark.event = stream.make_event(Timing::on);
+}
+
+void LaneClock::begin() {
+  marks_used_ = 0;
+  stream_.record(*begun_);
 }
 
 void LaneClock::enter(Part part) {

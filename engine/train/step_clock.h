@@ -11,7 +11,8 @@
 
 namespace spire::inline training {
 
-// The lane calls begin(), enter() and end(), which allocate nothing and wait for nothing.
+// The leading thread calls begin(), before the lane calls enter() and end(). None of them allocates
+// or waits.
 class LaneClock {
  public:
   using Part = double StepTimes::*;  // &StepTimes::forward
@@ -19,13 +20,16 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  void begin() { marks_used_ = 0; }  // a new step
+  void begin();  // a new step: it begins here
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part
 
   // Returns the seconds of each part in the last step. REQUIRES: the stream has reached end().
   StepTimes times() const;
+  // Returns the seconds from begin() to an event of the lane's stream that has Timing::on.
+  // REQUIRES: the stream has reached it.
+  double seconds_until(const Event& event) const { return stream_.seconds_between(*begun_, event); }
 
  private:
   struct Mark {
@@ -34,6 +38,7 @@ class LaneClock {
   };
 
   Stream& stream_;
+  std::unique_ptr<Event> begun_;
   std::vector<Mark> marks_;
   size_t marks_used_ = 0;
 };

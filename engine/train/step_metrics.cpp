@@ -4,23 +4,27 @@
 #include <cmath>
 
 #include "engine/observe/step_times.h"
+#include "engine/train/monitor/device_numbers.h"
 
 namespace spire::inline training {
 
-void StepMetrics::allocate(DeviceSet& devices, std::span<double> device_squares) {
-  const Placement& placement = devices.placement();
-  auto towers = static_cast<size_t>(placement.towers), ranks = static_cast<size_t>(devices.ranks());
-  size_t entries = 2 * towers + ranks, chunks = device_squares.size();
+void StepMetrics::allocate(DeviceSet& set, std::span<double> device_squares) {
+  const Placement& placement = set.placement();
+  auto towers = static_cast<size_t>(placement.towers), ranks = static_cast<size_t>(set.ranks());
+  size_t numbers = placement.devices.size() * device_numbers;
+  size_t entries = 2 * towers + ranks + numbers, chunks = device_squares.size();
   memory = allocate_staging(placement.lanes[0].device, (entries + chunks) * sizeof(double));
   auto* at = memory->as<double>();
   shared = {at, entries};
   sums = {shared.first(towers), shared.subspan(towers, towers)};
-  stops = shared.subspan(2 * towers);
+  stops = shared.subspan(2 * towers, ranks);
+  devices = shared.last(numbers);
+  std::ranges::fill(devices, unknown_number);
   // One allocation, so that all entries of `shared` are neighbours.
-  squares = devices.on_gpus() ? std::span<double>(at + entries, chunks) : device_squares;
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
-    Stream& stream = devices.stream(lane);
-    towers_done.push_back(stream.make_event());
+  squares = set.on_gpus() ? std::span<double>(at + entries, chunks) : device_squares;
+  for (int lane = 0; lane < set.lanes(); ++lane) {
+    Stream& stream = set.stream(lane);
+    towers_done.push_back(stream.make_event(Timing::on));
     step_done.push_back(stream.make_event());
     clocks.emplace_back(stream, placement.lane_towers[static_cast<size_t>(lane)].size());
   }
@@ -43,6 +47,15 @@ StepTimes StepMetrics::times() const {
   return sum * (1.0 / static_cast<double>(clocks.size()));
 }
 
+double StepMetrics::arrival_ms(const PlacedDevice& device) const {
+  double last = 0;
+  for (int l = device.first_lane; l < device.first_lane + device.lanes; ++l) {
+    auto lane = static_cast<size_t>(l);
+    last = std::max(last, clocks[lane].seconds_until(*towers_done[lane]));
+  }
+  return 1e3 * last;
+}
+
 std::vector<int> StepMetrics::owners(const Placement& placement) {
   std::vector<int> towers(static_cast<size_t>(placement.towers));
   for (const auto& device : placement.devices) {
@@ -52,6 +65,7 @@ std::vector<int> StepMetrics::owners(const Placement& placement) {
   std::vector<int> all = towers;  // of losses, then of scores
   all.insert(all.end(), towers.begin(), towers.end());
   for (int rank = 0; rank < placement.ranks; ++rank) all.push_back(rank);
+  for (const auto& device : placement.devices) all.insert(all.end(), device_numbers, device.rank);
   return all;
 }
 

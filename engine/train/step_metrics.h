@@ -1,5 +1,5 @@
-// The numbers of one step that the host reads: losses, scores, stop requests and squares of
-// gradients. The lanes' streams write them and record events behind them.
+// The numbers of one step that the host reads: losses, scores, stop requests, squares of gradients,
+// and what the devices did. The lanes' streams write the first and record events behind them.
 #pragma once
 #include <memory>
 #include <span>
@@ -15,27 +15,32 @@
 namespace spire::inline training {
 
 struct StepMetrics {
-  // fp64: per tower a loss and a score, per rank a stop and, on GPUs (pinned), squares per chunk.
+  // fp64: per tower a loss and a score, per rank a stop, DeviceNumbers per device of the run and,
+  // on GPUs (pinned), squares per chunk.
   std::unique_ptr<DeviceMemory> memory;
   TowerSums sums;                 // one entry per tower of the run
   std::span<double> stops;        // one per rank; not 0: that rank asks all to stop
-  std::span<double> shared;       // sums and stops, which processes exchange
+  std::span<double> devices;      // DeviceNumbers one after another
+  std::span<double> shared;       // sums, stops and devices, which processes exchange
   std::span<double> squares;      // one per chunk (TreeSum::chunk floats) of the summed gradient
   int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
   bool judged = false;    // the ranks have shared the numbers, and StepJudge has seen them
   bool rejected = false;  // the step has changed no weight
-  // One per lane: events after its towers and after the whole step, and the clock of the step.
+  // One per lane: events after its towers (timed) and after the whole step, and its clock.
   std::vector<std::unique_ptr<Event>> towers_done, step_done;
   std::vector<LaneClock> clocks;
 
   // device_squares: GradientStage::squares() of the first member. On CPUs `squares` is the same
   // memory; on GPUs it is a host copy, which lane 0 makes.
-  void allocate(DeviceSet& devices, std::span<double> device_squares);
+  void allocate(DeviceSet& set, std::span<double> device_squares);
 
   double gradient_norm() const;  // norm of the averaged gradient, times the loss scale
   bool any_stop() const;
   StepTimes times() const;  // means over lanes. REQUIRES: all streams have reached step_done
+  // Returns the milliseconds until the towers of a device of this process were done, the slowest
+  // lane's. REQUIRES: its streams have reached towers_done.
+  double arrival_ms(const PlacedDevice& device) const;
 
   // Returns for each entry of `shared` the rank that knows it, for HostAllGather.
   static std::vector<int> owners(const Placement& placement);

@@ -65,6 +65,7 @@ StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done
   metrics.step = done + 1;
   metrics.samples = batch.valid;
   metrics.judged = metrics.rejected = false;
+  for (LaneClock& clock : metrics.clocks) clock.begin();
   StepJob job{batch, metrics, context_, {}};
   job.context.step = done;
   job.context.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
@@ -106,7 +107,6 @@ void Trainer::run_step(int lane, const StepJob& job) {
 void Trainer::run_towers(int lane, const StepJob& given) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
-  job.metrics.clocks[static_cast<size_t>(lane)].begin();
   gradients_->train(lane, job);
 }
 
@@ -160,6 +160,7 @@ void Trainer::judge_step(StepMetrics& metrics) {
     devices_->stream(lane).record(*metrics.step_done[static_cast<size_t>(lane)]);
     await_step(lane, metrics);
   });
+  note_devices(metrics);
   share_metrics(metrics);
   StepResult result = result_of(metrics);
   metrics.judged = true;
@@ -190,7 +191,8 @@ StepResult Trainer::result_of(StepMetrics& metrics) const {
           // The device skips the update by the same rule (GradientScale::factor).
           .skipped = loss_scale.on() && !std::isfinite(norm),
           .stop = metrics.any_stop(),
-          .rejected = metrics.rejected};
+          .rejected = metrics.rejected,
+          .devices = metrics.devices};
 }
 
 StepResult Trainer::finish_step() {
@@ -198,7 +200,10 @@ StepResult Trainer::finish_step() {
   StepMetrics& metrics = metrics_of(finished_);
   if (devices_->on_gpus()) on_lanes([&](int lane) { await_step(lane, metrics); });
   ++finished_;
-  if (!metrics.judged) share_metrics(metrics);
+  if (!metrics.judged) {
+    note_devices(metrics);
+    share_metrics(metrics);
+  }
   StepResult result = result_of(metrics);
   result.times = metrics.times();
   update_->loss_scale().record(result.skipped);
@@ -216,7 +221,19 @@ void Trainer::await_step(int lane, const StepMetrics& metrics) {
   devices_->status().enter(lane, Phase::idle);
 }
 
-// Every process gets all losses, scores and stop requests.
+// What this rank's devices did, and how they were when they were last read.
+void Trainer::note_devices(StepMetrics& metrics) {
+  Share own = devices_->local();
+  auto first = static_cast<size_t>(own.begin), end = static_cast<size_t>(own.end);
+  std::span<double> numbers =
+      metrics.devices.subspan(first * device_numbers, (end - first) * device_numbers);
+  if (monitor_) monitor_->copy_to(numbers);
+  for (size_t d = first; d < end; ++d)
+    number_of(DeviceNumber::arrival_ms, numbers.subspan((d - first) * device_numbers)) =
+        metrics.arrival_ms(devices_->device(static_cast<int>(d)));
+}
+
+// Every process gets all losses, scores, stop requests and numbers of devices.
 void Trainer::share_metrics(StepMetrics& metrics) {
   if (devices_->ranks() == 1) return;
   devices_->status().wait(0, [&] { all_gather_->share(metrics.shared); });

@@ -15,6 +15,7 @@
 #include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/gradient_stage.h"
+#include "engine/train/monitor/device_monitor.h"
 #include "engine/train/placement.h"
 #include "engine/train/state_transfer.h"
 #include "engine/train/step_metrics.h"
@@ -63,6 +64,9 @@ struct StepResult {
   // The step has changed nothing: the judge did not accept it, or, on CPUs where the sums precede
   // the update, its gradients were not finite. The weights are those before it.
   bool rejected = false;
+  // DeviceNumbers of all devices of the run, in the order of Placement::devices. Valid until the
+  // next step begins.
+  std::span<const double> devices = {};
 };
 
 // Tells whether a step, whose gradients are complete, may change the weights. All ranks call it
@@ -104,6 +108,8 @@ class Trainer {
   int max_ahead() const;  // 0 with a judge
 
   void set_judge(StepJudge judge);  // before the first step. REQUIRES: TrainerOptions::judged
+  // Steps then pass on its newest readings. monitor: of this process's devices; outlives the steps.
+  void set_monitor(const DeviceMonitor* monitor) { monitor_ = monitor; }
   // Number of steps before the next that a judge has rejected, or that a caller has undone: the
   // optimizer does not count them.
   void set_rejected_steps(int64_t count) { rejected_steps_ = count; }
@@ -180,6 +186,7 @@ class Trainer {
   bool rejects(int lane, const StepJob& job);
   void copy_squares(int lane, StepMetrics& metrics);
   void await_step(int lane, const StepMetrics& metrics);
+  void note_devices(StepMetrics& metrics);
   void share_metrics(StepMetrics& metrics);
   template <typename Body>
   void on_lanes(const Body& body);
@@ -203,6 +210,7 @@ class Trainer {
   std::array<StepMetrics, 2> metrics_;         // steps take turns; evaluations use the first
   std::unique_ptr<HostAllGather> all_gather_;  // gathers StepMetrics::shared
   StepJudge judge_;
+  const DeviceMonitor* monitor_ = nullptr;
   int64_t rejected_steps_ = 0;
   StepContext context_;               // has the seed; each step fills in a copy
   int64_t begun_ = 0, finished_ = 0;  // numbers of steps

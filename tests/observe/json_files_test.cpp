@@ -93,6 +93,38 @@ TEST_F(Metrics, StepsOfFp16HaveTheLossScale) {
   EXPECT_EQ(record["train/skipped_steps"], 3);
 }
 
+TEST_F(Metrics, DevicesHaveALineEachWithoutEmptyValues) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  metrics.on_start(sample_start_of_two());
+  std::vector<DeviceReport> devices(2);
+  DeviceReport& first = devices[0];
+  first.arrival_ms = 12.5;
+  first.busy = 0.75;
+  first.memory_used = 5u << 20;
+  first.memory_total = uint64_t{8} << 30;
+  first.celsius = 61;
+  first.watts = 250.5;
+  first.clock_mhz = 1410;
+  first.throttle_reasons = {"power cap", "heat"};
+  devices[1].arrival_ms = 13;
+  StepReport step = sample_step(7);
+  step.devices = devices;
+  metrics.on_step(step);
+  step.record = false;
+  metrics.on_step(step);
+  std::string text = file_text(path);
+  EXPECT_EQ(text.substr(text.find('\n') + 1),
+            R"({"time":"2026-01-31T12:00:00Z","step":7,"device":"cpu:0","rank":0,)"
+            R"("device/arrival_ms":12.5,"device/busy":0.75,"device/memory_used_bytes":5242880,)"
+            R"("device/memory_total_bytes":8589934592,"device/celsius":61.0,"device/watts":250.5,)"
+            R"("device/clock_mhz":1410,"device/throttled":["power cap","heat"]})"
+            "\n"
+            R"({"time":"2026-01-31T12:00:00Z","step":7,"device":"cpu:0","rank":1,)"
+            R"("device/arrival_ms":13.0})"
+            "\n");
+  EXPECT_EQ(metrics_through(text, 6), "");
+}
+
 TEST_F(Metrics, ALineIsWrittenAtOnce) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start());
@@ -202,7 +234,9 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
 }
 
 TEST(Summary, HoldsWhatScriptsRead) {
-  json summary = json::parse(summary_json(sample_summary()));
+  RunSummary run = sample_summary();
+  run.verdict = {"cuda:1 idle 40 %: it costs the same"};
+  json summary = json::parse(summary_json(run));
   EXPECT_EQ(summary, json::parse(R"({
     "steps": 2350, "epochs": 10.0, "train_loss": 0.1234,
     "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271},
@@ -212,6 +246,7 @@ TEST(Summary, HoldsWhatScriptsRead) {
     "devices": ["cpu:0", "cpu:1"], "towers": 2, "processes": 2, "strategy": "sharded", "seconds": 151.3,
     "peak_memory_bytes": {"arena": 46137344, "host_rss": 209715200},
     "planned_memory_bytes": {"arena": 46137344},
+    "verdict": ["cuda:1 idle 40 %: it costs the same"],
     "exit": 0, "stopped_by": "", "output": "runs/cnn",
     "checkpoint": "runs/cnn/checkpoints/step_00002350.h5", "metrics": "runs/cnn/metrics.jsonl"})"));
 }

@@ -136,6 +136,16 @@ TEST(EndBlock, Golden) {
             "parameter hash  0123456789abcdef\n");
 }
 
+TEST(EndBlock, HasTheVerdictLineByLine) {
+  RunSummary summary = sample_summary();
+  summary.verdict = {"input-bound 37 %: raise data.workers (now 1)",
+                     "cuda:1 idle 40 %: it costs the same"};
+  EXPECT_THAT(end_block(summary),
+              HasSubstr("\nverdict         input-bound 37 %: raise data.workers (now 1)\n"
+                        "                cuda:1 idle 40 %: it costs the same\n"
+                        "peak memory "));
+}
+
 TEST(EndBlock, SaysWhyItStoppedAndLeavesOutMissingFacts) {
   RunSummary summary = sample_summary();
   summary.stopped_by = "SIGTERM";

@@ -125,8 +125,10 @@ class RunThreads : public testing::Test {
 TEST_F(RunThreads, AllHaveNamesAndOnlyLanesArePinned) {
   Census census;
   train_once(config("true", 1, 1), census);
-  std::map<std::string, std::set<Cores>> expected = {
-      {"lane 0", {{all_.front()}}}, {"ckpt writer", {all_}}, {"watchdog", {all_}}};
+  std::map<std::string, std::set<Cores>> expected = {{"lane 0", {{all_.front()}}},
+                                                     {"ckpt writer", {all_}},
+                                                     {"watchdog", {all_}},
+                                                     {"monitor", {all_}}};
   for (int reader = 0; reader < 4; ++reader) {
     expected["reader " + std::to_string(reader)] = {all_};
     expected["test reader " + std::to_string(reader)] = {all_};
@@ -161,8 +163,9 @@ TEST_F(RunThreads, ExchangesOfRanksRunOnAllCores) {
   std::set<Cores> lanes = {{all_.front()}, {all_[all_.size() > 1 ? (all_.size() + 1) / 2 : 0]}};
   EXPECT_EQ(census.cores().at("lane 0"), lanes);
   for (const auto& [name, cores] : census.cores())
-    EXPECT_THAT(name, testing::MatchesRegex(
-                          "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watchdog"));
+    EXPECT_THAT(name,
+                testing::MatchesRegex(
+                    "rank|lane|lane 0|(test )?reader [0-3]|ckpt writer|exchange|watchdog|monitor"));
 }
 
 TEST_F(RunThreads, BitsDoNotDependOnPinning) {

@@ -134,6 +134,7 @@ void expect_ascending(const std::vector<Json>& metrics) {
     std::string kind;
     for (const char* tag : {"train/loss", "val/loss", "checkpoint/bytes"})
       if (line.contains(tag)) kind = tag;
+    if (line.contains("device")) kind = line["device"].dump() + " " + line.at("rank").dump();
     ASSERT_NE(kind, "") << line;
     auto step = line.at("step").get<int64_t>();
     if (last.contains(kind)) {

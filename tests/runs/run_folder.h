@@ -59,7 +59,7 @@ std::string printed_hash(const Output& output);
 // and each evaluation's loss and accuracy. Equal curves are equal to the last bit.
 std::vector<Json> curve(const std::vector<Json>& metrics);
 
-// Steps ascend strictly within each of the three kinds of line.
+// Steps ascend strictly within each kind of line, and within the lines of each device.
 void expect_ascending(const std::vector<Json>& metrics);
 
 }  // namespace spire

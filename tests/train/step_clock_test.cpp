@@ -46,6 +46,7 @@ TEST(LaneClock, APartLastsUntilTheNextOne) {
     clock.enter(part);
   };
   for (double begin : {100.0, 200.0}) {  // two steps
+    stream.now = begin - 0.5;            // the lane starts later
     clock.begin();
     enter(&StepTimes::copy, begin);
     enter(&StepTimes::forward, begin + 1);
@@ -63,15 +64,18 @@ TEST(LaneClock, APartLastsUntilTheNextOne) {
     EXPECT_EQ(times.reduce, 0);
     EXPECT_EQ(times.update, 32);
     EXPECT_EQ(total_of(times), 64);
+    auto now = stream.make_event(Timing::on);
+    stream.record(*now);
+    EXPECT_EQ(clock.seconds_until(*now), 64.5);
   }
 }
 
 class LaneTimes : public OnEachKind {
  protected:
-  // Calls check(times, seconds of the host's clock) after each of ten steps: from the third on CUDA
+  // Calls check(step, seconds of the host's clock) after each of ten steps: from the third on CUDA
   // graphs are replayed, and the seventh is a ragged batch with which an epoch ends.
   static void after_steps(const SmallRun& run,
-                          const std::function<void(const StepTimes&, double)>& check) {
+                          const std::function<void(const StepResult&, double)>& check) {
     using Clock = std::chrono::steady_clock;
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading());
@@ -81,13 +85,14 @@ class LaneTimes : public OnEachKind {
       for (int64_t step = 0; step < 10; ++step) {
         const Batch& batch = loader.next();
         auto begin = Clock::now();
-        StepTimes times = trainer.step(batch, step, run.optimizer.lr).times;
-        check(times, std::chrono::duration<double>(Clock::now() - begin).count());
+        StepResult result = trainer.step(batch, step, run.optimizer.lr);
+        check(result, std::chrono::duration<double>(Clock::now() - begin).count());
       }
       loader.stop();
     });
   }
-  static void expect_parts(const StepTimes& times, double seconds, bool reduces) {
+  static void expect_parts(const StepResult& step, double seconds, bool reduces) {
+    const StepTimes& times = step.times;
     EXPECT_EQ(times.copy > 0, on_gpu());
     EXPECT_EQ(times.reduce > 0, reduces);
     for (double part : {times.forward, times.backward, times.update, times.replicate})
@@ -104,7 +109,7 @@ TEST_P(LaneTimes, OneLaneReducesNothing) {
   run.devices = devices(1);
   run.tower_threads = 2;  // all cores of a CPU in one lane
   after_steps(run,
-              [](const StepTimes& times, double seconds) { expect_parts(times, seconds, false); });
+              [](const StepResult& step, double seconds) { expect_parts(step, seconds, false); });
 }
 
 TEST_P(LaneTimes, SeveralLanesWaitForEachOther) {
@@ -113,7 +118,7 @@ TEST_P(LaneTimes, SeveralLanesWaitForEachOther) {
     run.devices = devices(2);
     run.strategy = strategy;
     after_steps(run,
-                [](const StepTimes& times, double seconds) { expect_parts(times, seconds, true); });
+                [](const StepResult& step, double seconds) { expect_parts(step, seconds, true); });
   }
 }
 
@@ -124,7 +129,25 @@ TEST_P(LaneTimes, TowersInLockstep) {
   run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.model.batch_norm = ModelConfig::BatchNorm::sync;
   after_steps(run,
-              [](const StepTimes& times, double seconds) { expect_parts(times, seconds, true); });
+              [](const StepResult& step, double seconds) { expect_parts(step, seconds, true); });
+}
+
+// A device arrives when the parts of its towers are over, and before the step is.
+TEST_P(LaneTimes, ADeviceArrivesAfterItsTowers) {
+  for (int64_t count : {1, 2}) {
+    SmallRun run;
+    run.devices = devices(count);
+    after_steps(run, [&](const StepResult& step, double seconds) {
+      double sum = 0, towers = step.times.copy + step.times.forward + step.times.backward;
+      DeviceReports reports(static_cast<size_t>(count));
+      for (const DeviceReport& device : reports.read(step.devices)) {
+        EXPECT_LE(device.arrival_ms, 1e3 * seconds * (1 + 1e-5));
+        sum += device.arrival_ms;
+      }
+      // The parts are means over lanes, and a device arrives with its last lane.
+      EXPECT_GE(sum, 1e3 * towers * static_cast<double>(count) * (1 - 1e-5));
+    });
+  }
 }
 
 SPIRE_TEST_ON_EACH_KIND(LaneTimes);

@@ -97,8 +97,9 @@ struct DeviceReport {
   // on when the slowest device of the run has arrived.
   double arrival_ms = 0;
   // The rest is the newest reading, of which there is one every monitor.every_seconds.
-  std::optional<double> busy;  // 0..1: share of time in which a GPU, or the CPU's cores, worked
-  std::optional<uint64_t> memory_used, memory_total;  // bytes; used by all processes of the host
+  std::optional<double> busy;  // 0..1: share of time in which a GPU, or the device's threads, ran
+  // Bytes: of a GPU, used by all processes; of a CPU, what this process has in RAM, and its limit.
+  std::optional<uint64_t> memory_used, memory_total;
   std::optional<double> celsius, watts, limit_watts;
   std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
   std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
@@ -178,7 +179,8 @@ struct RunSummary {
   double seconds = 0;
   std::map<std::string, int64_t> peak_memory_bytes;     // kind -> bytes: host_rss, weights, ...
   std::map<std::string, int64_t> planned_memory_bytes;  // kind -> bytes, without host_rss
-  int exit = 0;                                         // the trainer's exit code
+  std::vector<std::string> verdict;  // what the run's time went into, and what to do; a line each
+  int exit = 0;                      // the trainer's exit code
   // "signal", "max_time", "early_stop", text of an error; empty: it reached its end
   std::string stopped_by;
   std::string output;      // run directory

@@ -286,8 +286,10 @@ struct LogConfig {
   bool tensorboard = false;      // event files in the run directory, with what metrics.jsonl has
 };
 
-// How programs beside the run see it. Addresses are "HOST:PORT", "PORT" on this machine, or "none".
+// How a run watches its devices, and how other programs see it. Addresses are "HOST:PORT", "PORT"
+// on this machine, or "none".
 struct MonitorConfig {
+  double every_seconds = 1.0;       // between two readings of the devices' state; 0: none
   std::string prometheus = "none";  // where Prometheus may read the run's metrics
   std::string serve = "none";       // where browsers find the live page
 };

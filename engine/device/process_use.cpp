@@ -1,0 +1,88 @@
+#include "engine/device/process_use.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace spire::inline device {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<uint64_t> read_number(const fs::path& path) {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  return file >> number ? std::optional(number) : std::nullopt;
+}
+
+// A line of proc(5): "17 (lane 0) S ...", where the name may hold blanks and brackets. The 12th and
+// 13th words behind it are the time in user and in system mode, in ticks.
+bool read_task(const fs::path& path, std::string& name, double& ticks) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return false;  // the thread has ended
+  size_t begin = line.find('('), end = line.rfind(')');
+  if (begin == line.npos || end == line.npos || end < begin) return false;
+  name = line.substr(begin + 1, end - begin - 1);
+  std::istringstream words(line.substr(end + 1));
+  std::string skipped;
+  for (int word = 0; word < 11; ++word) words >> skipped;
+  double user = 0, system = 0;
+  if (!(words >> user >> system)) return false;
+  ticks = user + system;
+  return true;
+}
+
+// The mean of a file's numbers over the cores; empty if a core lacks it.
+std::optional<double> mean_of(std::span<const int> cores, const fs::path& root, const char* file) {
+  double sum = 0;
+  for (int core : cores) {
+    auto number = read_number(root / fmt::format("sys/devices/system/cpu/cpu{}/{}", core, file));
+    if (!number) return std::nullopt;
+    sum += static_cast<double>(*number);
+  }
+  return cores.empty() ? std::nullopt : std::optional(sum / static_cast<double>(cores.size()));
+}
+
+std::optional<int> mhz_of(std::optional<double> khz) {
+  return khz ? std::optional(static_cast<int>(std::lround(*khz / 1000))) : std::nullopt;
+}
+
+}  // namespace
+
+std::map<std::string, double> thread_seconds(const fs::path& root) {
+  std::map<std::string, double> seconds;
+  std::error_code error;
+  auto per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  fs::directory_iterator tasks(root / "proc/self/task", error), end;
+  for (; !error && tasks != end; tasks.increment(error)) {
+    std::string name;
+    double ticks = 0;
+    if (read_task(tasks->path() / "stat", name, ticks)) seconds[name] += ticks / per_second;
+  }
+  return seconds;
+}
+
+std::optional<uint64_t> resident_bytes(const fs::path& root) {
+  std::ifstream file(root / "proc/self/statm");
+  uint64_t size = 0, resident = 0;  // pages
+  if (!(file >> size >> resident)) return std::nullopt;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+CoreState core_state(std::span<const int> cores, const fs::path& root) {
+  cores = cores.first(std::min<size_t>(cores.size(), 4));
+  auto heat = mean_of(cores, root, "thermal_throttle/core_throttle_count");
+  auto count = static_cast<double>(cores.size());
+  return {mhz_of(mean_of(cores, root, "cpufreq/scaling_cur_freq")),
+          mhz_of(mean_of(cores, root, "cpufreq/cpuinfo_max_freq")),
+          heat ? std::optional(static_cast<uint64_t>(std::llround(*heat * count))) : std::nullopt};
+}
+
+}  // namespace spire::inline device

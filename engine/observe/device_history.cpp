@@ -1,0 +1,100 @@
+#include "engine/observe/device_history.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spire::inline observe {
+namespace {
+
+constexpr size_t usual_reasons = 4;  // that a device has in a run, at most
+
+void add_state(DeviceTotals& totals, const DeviceReport& report, double seconds) {
+  if (report.busy) totals.busy.add(*report.busy, seconds);
+  if (report.clock_mhz) totals.clock_mhz.add(*report.clock_mhz, seconds);
+  if (report.max_clock_mhz) totals.max_clock_mhz = *report.max_clock_mhz;
+  for (const std::string& reason : report.throttle_reasons) {
+    auto known =
+        std::ranges::find(totals.throttled, reason, &std::pair<std::string, double>::first);
+    if (known == totals.throttled.end()) known = totals.throttled.insert(known, {reason, 0.0});
+    known->second += seconds;
+  }
+}
+
+}  // namespace
+
+DeviceHistory::DeviceHistory(size_t devices) : devices_(devices), order_(devices) {
+  clear();
+}
+
+void DeviceHistory::clear() {
+  for (DeviceTotals& totals : devices_) {
+    totals = {};
+    totals.throttled.reserve(usual_reasons);
+  }
+  steps_ = 0;
+  seconds_ = first_ = median_ = last_ = 0;
+}
+
+void DeviceHistory::add(const StepReport& step) {
+  if (step.devices.empty() || step.devices.size() != devices_.size()) return;
+  double seconds = step.step_ms / 1e3;
+  ++steps_;
+  seconds_ += seconds;
+  add_arrivals(step.devices);
+  for (size_t d = 0; d < devices_.size(); ++d) add_state(devices_[d], step.devices[d], seconds);
+}
+
+void DeviceHistory::add_arrivals(std::span<const DeviceReport> reports) {
+  size_t slowest = 0;
+  for (size_t d = 0; d < reports.size(); ++d) {
+    order_[d] = reports[d].arrival_ms;
+    if (order_[d] > order_[slowest]) slowest = d;
+  }
+  double last = order_[slowest];
+  for (size_t d = 0; d < reports.size(); ++d) devices_[d].waiting_ms += last - order_[d];
+  std::ranges::sort(order_);
+  double median = order_[(order_.size() - 1) / 2];
+  first_ += order_.front();
+  median_ += median;
+  last_ += last;
+  if (last <= median) return;
+  DeviceTotals& totals = devices_[slowest];
+  ++totals.last;
+  totals.late_ms += last - median;
+  totals.median_ms += median;
+}
+
+std::optional<Straggler> DeviceHistory::straggler() const {
+  auto most = std::ranges::max_element(devices_, {}, &DeviceTotals::last);
+  if (most == devices_.end() || most->last == 0 || most->median_ms <= 0) return std::nullopt;
+  return Straggler{.device = static_cast<size_t>(most - devices_.begin()),
+                   .share = static_cast<double>(most->last) / static_cast<double>(steps_),
+                   .lag = most->late_ms / most->median_ms};
+}
+
+std::optional<std::pair<std::string, double>> DeviceHistory::throttled(size_t device) const {
+  std::optional<std::pair<std::string, double>> longest;
+  for (const auto& [reason, seconds] : devices_[device].throttled) {
+    if (throttle_words(reason) && (!longest || seconds > longest->second))
+      longest.emplace(reason, seconds);
+  }
+  return longest;
+}
+
+// Left out are a GPU without work ("idle"), clocks that somebody has set, and limits of the board's
+// kind: they say nothing about a fault.
+const ThrottleWords* throttle_words(std::string_view reason) {
+  constexpr std::string_view cooling = "improve its cooling";
+  static constexpr std::array words = {
+      ThrottleWords{"heat", "throttled by heat", cooling},
+      ThrottleWords{"heat (hardware)", "throttled by heat", cooling},
+      ThrottleWords{"hardware slowdown", "slowed by its board",
+                    "check its cooling and power supply"},
+      ThrottleWords{"power brake", "slowed by the power brake", "check the power supply"},
+      ThrottleWords{"power cap", "held at its power limit",
+                    "nvidia-smi -pl raises it as far as the board allows"}};
+  auto found = std::ranges::find(words, reason, &ThrottleWords::reason);
+  return found == words.end() ? nullptr : &*found;
+}
+
+}  // namespace spire::inline observe

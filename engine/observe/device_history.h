@@ -1,0 +1,89 @@
+// Sums over the steps of a run, or of a part of it, of what its devices did and how they were.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <spire/observer.h>
+
+namespace spire::inline observe {
+
+// A device as messages name it, and its share of the work.
+struct DeviceLabel {
+  std::string name;    // "cuda:1"; with several processes "rank 0 cuda:1"
+  int64_t towers = 0;  // see StartInfo
+};
+
+// A quantity that is known for a part of the time: its mean over that part.
+struct TimedMean {
+  double sum = 0, seconds = 0;  // of value * seconds, and the time in which it was known
+
+  void add(double value, double duration) {
+    sum += value * duration;
+    seconds += duration;
+  }
+  double mean() const { return seconds > 0 ? sum / seconds : 0; }
+};
+
+struct DeviceTotals {
+  int64_t last = 0;       // steps in which the device arrived last
+  double late_ms = 0;     // by so much after the median, in these steps together
+  double median_ms = 0;   // the median arrivals of these steps together
+  double waiting_ms = 0;  // in all steps: from its arrival to that of the last device
+  TimedMean busy, clock_mhz;
+  int max_clock_mhz = 0;                                  // 0: unknown
+  std::vector<std::pair<std::string, double>> throttled;  // reason -> seconds
+};
+
+// The device that arrived last in most steps.
+struct Straggler {
+  size_t device = 0;  // index in StartInfo::devices
+  double share = 0;   // of all steps, in which it was last
+  double lag = 0;     // how much later than the median it then was, as a share of the median
+};
+
+class DeviceHistory {
+ public:
+  explicit DeviceHistory(size_t devices);
+
+  // Counts a step. Of an even number of devices the median is the lower middle one. A step whose
+  // last device came with the median has no last one. Allocates only for new throttle reasons.
+  void add(const StepReport& step);
+  void clear();
+
+  int64_t steps() const { return steps_; }
+  double seconds() const { return seconds_; }
+  // Means over the steps of the first, the median and the last arrival.
+  double first_ms() const { return mean(first_); }
+  double median_ms() const { return mean(median_); }
+  double last_ms() const { return mean(last_); }
+  const std::vector<DeviceTotals>& devices() const { return devices_; }
+
+  std::optional<Straggler> straggler() const;  // none if no device was ever last
+  // The reason that lowered the device's clock for the longest time, of those that are not normal
+  // (throttle_words()), and that time in seconds.
+  std::optional<std::pair<std::string, double>> throttled(size_t device) const;
+
+ private:
+  double mean(double sum) const { return steps_ > 0 ? sum / static_cast<double>(steps_) : 0; }
+  void add_arrivals(std::span<const DeviceReport> reports);
+
+  std::vector<DeviceTotals> devices_;
+  std::vector<double> order_;  // the arrivals of a step, sorted
+  int64_t steps_ = 0;
+  double seconds_ = 0, first_ = 0, median_ = 0, last_ = 0;
+};
+
+// What lowers a clock though it should not: "heat" -> how a sentence says it, and what to do.
+struct ThrottleWords {
+  std::string_view reason;  // in DeviceReport::throttle_reasons
+  std::string_view text;    // "throttled by heat"
+  std::string_view remedy;
+};
+const ThrottleWords* throttle_words(std::string_view reason);  // null: nothing to mention
+
+}  // namespace spire::inline observe

@@ -1,0 +1,88 @@
+#include "engine/observe/straggler_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/message_words.h"
+
+namespace spire::inline observe {
+namespace {
+
+constexpr double lasting_share = 0.5;  // of the steps in which a cause must hold
+
+// The reason that lowered the clock in most of the time; null: none did.
+const ThrottleWords* lasting_throttle(const DeviceHistory& of, size_t device) {
+  auto throttled = of.throttled(device);
+  bool lasting = throttled && throttled->second >= lasting_share * of.seconds();
+  return lasting ? throttle_words(throttled->first) : nullptr;
+}
+
+// "" or " at 1200 of 1980 MHz"
+std::string clock_text(const DeviceTotals& totals) {
+  if (totals.clock_mhz.seconds <= 0 || totals.max_clock_mhz <= 0) return "";
+  return fmt::format(" at {:.0f} of {} MHz", totals.clock_mhz.mean(), totals.max_clock_mhz);
+}
+
+int64_t least_towers(const std::vector<DeviceLabel>& labels) {
+  return std::ranges::min_element(labels, {}, &DeviceLabel::towers)->towers;
+}
+
+}  // namespace
+
+bool has_more_towers(const std::vector<DeviceLabel>& labels, size_t device) {
+  return labels[device].towers > least_towers(labels);
+}
+
+std::string straggler_cause(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
+                            size_t device) {
+  std::string clock = clock_text(of.devices()[device]);
+  if (const ThrottleWords* words = lasting_throttle(of, device))
+    return fmt::format("{}{}; {}", words->text, clock, words->remedy);
+  if (has_more_towers(labels, device)) {
+    return fmt::format("it computes {}, others {}; towers that the devices divide evenly end that",
+                       counted(labels[device].towers, "tower"), least_towers(labels));
+  }
+  return fmt::format("it runs{}; look for other work on it, or for weaker hardware",
+                     clock.empty() ? " slower" : clock);
+}
+
+std::string straggler_text(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
+                           const Straggler& straggler) {
+  return fmt::format("{} arrives last in {:.0f} % of steps, {:.0f} % after the median: {}",
+                     labels[straggler.device].name, 100 * straggler.share, 100 * straggler.lag,
+                     straggler_cause(labels, of, straggler.device));
+}
+
+StragglerWatch::StragglerWatch(std::vector<DeviceLabel> labels)
+    : labels_(std::move(labels)), window_(labels_.size()) {}
+
+std::string StragglerWatch::add(const StepReport& step) {
+  window_.add(step);
+  if (window_.steps() < window_steps || window_.seconds() < window_seconds) return "";
+  std::string warning = judge();
+  window_.clear();
+  return warning;
+}
+
+std::string StragglerWatch::judge() {
+  auto found = window_.straggler();
+  // What is slow by its share of the towers was known before the first step.
+  bool late = found && found->share >= straggler_share && !has_more_towers(labels_, found->device);
+  double lag = late ? found->lag : 0;
+  if (lag < straggler_lag || found->device != suspect_) windows_ = 0;
+  if (lag < 2 * straggler_lag) {  // too little to begin with, but not the end of a slow device
+    if (windows_ < windows_in_row) windows_ = 0;
+    return "";
+  }
+  suspect_ = found->device;
+  windows_ = std::min(windows_ + 1, windows_in_row);
+  if (windows_ < windows_in_row) return "";
+  const ThrottleWords* words = lasting_throttle(window_, suspect_);
+  std::string cause(words ? words->reason : "");
+  if (!warned_.insert({suspect_, cause}).second) return "";
+  return straggler_text(labels_, window_, *found);
+}
+
+}  // namespace spire::inline observe

@@ -1,0 +1,51 @@
+// Warns during a run when one device is clearly and lastingly slower than the others.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <spire/observer.h>
+
+#include "engine/observe/device_history.h"
+
+namespace spire::inline observe {
+
+// From here on a device is a straggler: it is last in this share of the steps, and then later than
+// the median by this share of it. docs/metrics.md names these numbers.
+inline constexpr double straggler_share = 0.75, straggler_lag = 0.05;
+
+// Looks at the steps in windows. A device is slow once it was a straggler by twice the lag in
+// three windows in a row, and until it was none in a window. It gets one warning for each cause.
+class StragglerWatch {
+ public:
+  static constexpr int64_t window_steps = 50;   // a window has at least so many steps,
+  static constexpr double window_seconds = 20;  // and lasts at least so long
+  static constexpr int windows_in_row = 3;
+
+  explicit StragglerWatch(std::vector<DeviceLabel> labels);
+
+  std::string add(const StepReport& step);  // returns a warning, or ""
+
+ private:
+  std::string judge();  // the window is complete
+
+  const std::vector<DeviceLabel> labels_;
+  DeviceHistory window_;
+  size_t suspect_ = 0;
+  int windows_ = 0;  // in a row that speak against the suspect; it is slow from windows_in_row on
+  std::set<std::pair<size_t, std::string>> warned_;  // device and cause
+};
+
+// Says why a straggler is late: with its clock, where that is known, and what to do about it. `of`:
+// what is known about the same steps.
+std::string straggler_cause(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
+                            size_t device);
+// Returns "cuda:2 arrives last in 91 % of steps, 14 % after the median: <cause>".
+std::string straggler_text(const std::vector<DeviceLabel>& labels, const DeviceHistory& of,
+                           const Straggler& straggler);
+// Whether its towers explain it: other devices have fewer.
+bool has_more_towers(const std::vector<DeviceLabel>& labels, size_t device);
+
+}  // namespace spire::inline observe

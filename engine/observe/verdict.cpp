@@ -1,0 +1,132 @@
+#include "engine/observe/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include "engine/observe/step_times.h"
+#include "engine/observe/straggler_watch.h"
+
+namespace spire::inline observe {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// "12 min", "45 s", "1.5 h"
+std::string rough_duration(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 120 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+// "cuda:0, cuda:1 and 6 more"
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 4;
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + most - 1, ", "),
+                     names.size() - most + 1);
+}
+
+// Seconds of a step in which this process's lanes waited for devices that came later.
+double waiting_for_devices(const RunNumbers& run, const DeviceHistory& history) {
+  if (history.steps() == 0 || run.end <= run.first) return 0;
+  double sum = 0;
+  for (size_t d = run.first; d < run.end; ++d) sum += history.devices()[d].waiting_ms;
+  return 1e-3 * sum / static_cast<double>(history.steps()) /
+         static_cast<double>(run.end - run.first);
+}
+
+void add_input(const RunNumbers& run, Lines& lines) {
+  double share = run.times.data / total_of(run.times);
+  if (share < input_bound_share) return;
+  lines.push_back(fmt::format("input-bound {:.0f} %: raise data.workers (now {})", 100 * share,
+                              run.data_workers));
+}
+
+// What is left of the wait for gradients when all devices have arrived.
+void add_communication(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  double wait = run.times.reduce - waiting_for_devices(run, history);
+  double share = wait / total_of(run.times);
+  if (run.labels.size() < 2 || share < communication_share) return;
+  lines.push_back(
+      fmt::format("communication-bound {:.0f} %: a larger batch_size sends as much for more "
+                  "samples",
+                  100 * share));
+}
+
+void add_straggler(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  auto found = history.straggler();
+  if (!found || found->share < straggler_share || found->lag < straggler_lag) return;
+  lines.push_back(straggler_text(run.labels, history, *found));
+}
+
+// Devices with the same trouble share a line.
+void add_throttled(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  struct Group {
+    std::vector<std::string> names;
+    double seconds = 0;  // the longest of all
+  };
+  std::map<std::string_view, Group> groups;
+  std::map<std::string_view, const ThrottleWords*> words_of;
+  for (size_t d = 0; d < run.labels.size(); ++d) {
+    auto throttled = history.throttled(d);
+    if (!throttled || throttled->second < verdict_seconds ||
+        throttled->second < throttled_share * history.seconds())
+      continue;
+    const ThrottleWords* words = throttle_words(throttled->first);
+    Group& group = groups[words->text];
+    group.names.push_back(run.labels[d].name);
+    group.seconds = std::max(group.seconds, throttled->second);
+    words_of[words->text] = words;
+  }
+  for (const auto& [text, group] : groups)
+    lines.push_back(fmt::format("{} {} for {}{}: {}", list_of(group.names), text,
+                                group.names.size() > 1 ? "up to " : "",
+                                rough_duration(group.seconds), words_of[text]->remedy));
+}
+
+void add_idle(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  std::vector<std::string> names;
+  double least = 1, most = 0;
+  for (size_t d = 0; d < run.labels.size(); ++d) {
+    const TimedMean& busy = history.devices()[d].busy;
+    double idle = 1 - busy.mean();
+    if (busy.seconds < verdict_seconds || idle < idle_share) continue;
+    names.push_back(run.labels[d].name);
+    least = std::min(least, idle);
+    most = std::max(most, idle);
+  }
+  if (names.empty()) return;
+  bool one = names.size() == 1;
+  std::string share = fmt::format("{:.0f}", 100 * least);
+  if (std::string other = fmt::format("{:.0f}", 100 * most); other != share)
+    share += " to " + other;
+  lines.push_back(fmt::format("{} idle {} %: {}", list_of(names), share,
+                              one ? "it costs the same" : "they cost the same"));
+}
+
+void add_compute(const RunNumbers& run, Lines& lines) {
+  double share = (run.times.forward + run.times.backward) / total_of(run.times);
+  if (share < 0.5) return;
+  lines.push_back(
+      fmt::format("compute-bound {:.0f} %: forward and backward fill the steps", 100 * share));
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history) {
+  Lines lines;
+  if (history.steps() < verdict_steps || total_of(run.times) <= 0) return lines;
+  add_input(run, lines);
+  add_communication(run, history, lines);
+  add_straggler(run, history, lines);
+  add_throttled(run, history, lines);
+  add_idle(run, history, lines);
+  if (lines.empty()) add_compute(run, lines);
+  return lines;
+}
+
+}  // namespace spire::inline observe

@@ -1,0 +1,34 @@
+// The verdict on a finished run: what its time went into, and what to do about it, in plain words.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <spire/observer.h>
+
+#include "engine/observe/device_history.h"
+
+namespace spire::inline observe {
+
+// A line begins from these numbers on; docs/metrics.md names them, too. (Stragglers' are in
+// straggler_watch.h.) A run of fewer steps or less time has no lines of that kind.
+inline constexpr int64_t verdict_steps = 50;
+inline constexpr double verdict_seconds = 10;        // of readings of a device's state
+inline constexpr double input_bound_share = 0.10;    // of a step that waits for data
+inline constexpr double communication_share = 0.10;  // of a step that waits for messages
+inline constexpr double idle_share = 0.30;           // of the time without work on a device
+inline constexpr double throttled_share = 0.05;      // of the time at a lowered clock
+
+struct RunNumbers {
+  StepTimes times;                  // RunSummary::times
+  int64_t data_workers = 0;         // data.workers
+  std::vector<DeviceLabel> labels;  // of the run's devices
+  size_t first = 0, end = 0;        // those of this process, whose lanes measured `times`
+};
+
+// history: of the same steps as `times`. Returns no lines for a run that is too short, and where
+// nothing else stands out the share of computing: "compute-bound 93 %: ...".
+std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history);
+
+}  // namespace spire::inline observe

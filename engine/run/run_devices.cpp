@@ -1,0 +1,62 @@
+#include "engine/run/run_devices.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/observe/verdict.h"
+
+namespace spire::inline run {
+namespace {
+
+std::vector<DeviceLabel> labels_of(const Placement& placement) {
+  std::vector<DeviceLabel> labels;
+  for (const PlacedDevice& device : placement.devices) {
+    std::string name = to_string(device.id);
+    if (placement.ranks > 1) name = fmt::format("rank {} {}", device.rank, name);
+    labels.push_back({.name = name, .towers = device.towers.size()});
+  }
+  return labels;
+}
+
+}  // namespace
+
+RunDevices::RunDevices(const RunContext& run)
+    : run_(run),
+      labels_(labels_of(run.setup.placement)),
+      reports_(labels_.size()),
+      history_(labels_.size()),
+      stragglers_(labels_) {
+  double every = run.setup.config.monitor.every_seconds;
+  if (every == 0 || run.options.only_steps) return;
+  monitor_ = watch_devices(run.setup.placement, run.setup.hardware(), every);
+  run.trainer.set_monitor(monitor_.get());
+}
+
+RunDevices::~RunDevices() {
+  run_.trainer.set_monitor(nullptr);
+}
+
+void RunDevices::take(const StepResult& result, StepReport& report) {
+  report.devices = reports_.read(result.devices);
+  if (std::exchange(warm_, true)) {
+    history_.add(report);
+    if (std::string warning = stragglers_.add(report); !warning.empty())
+      run_.observer.on_warning(warning);
+  }
+  if (!monitor_) return;
+  for (const std::string& problem : monitor_->take_problems()) run_.observer.on_warning(problem);
+}
+
+std::vector<std::string> RunDevices::verdict(const StepTimes& times) const {
+  const Placement& placement = run_.setup.placement;
+  Share own = placement.devices_of(placement.rank);
+  return observe::verdict({.times = times,
+                           .data_workers = run_.setup.config.data.workers,
+                           .labels = labels_,
+                           .first = static_cast<size_t>(own.begin),
+                           .end = static_cast<size_t>(own.end)},
+                          history_);
+}
+
+}  // namespace spire::inline run

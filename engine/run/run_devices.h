@@ -1,0 +1,43 @@
+// The devices of a run as its step loop sees them: their reports in each step, the warning about
+// one that is slow, and the verdict at the end.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <spire/observer.h>
+
+#include "engine/observe/device_history.h"
+#include "engine/observe/straggler_watch.h"
+#include "engine/run/run_context.h"
+#include "engine/train/monitor/device_monitor.h"
+
+namespace spire::inline run {
+
+// Used on the leading lane's thread only.
+class RunDevices {
+ public:
+  // Starts the monitor of this process's devices, unless monitor.every_seconds is 0 or the run is
+  // one for timing; run.trainer then passes its readings on. Throws what start_thread() throws.
+  explicit RunDevices(const RunContext& run);
+  ~RunDevices();
+  RunDevices(const RunDevices&) = delete;
+  RunDevices& operator=(const RunDevices&) = delete;
+
+  // Fills in report.devices, valid until the next call, and warns. Call it after each step.
+  void take(const StepResult& result, StepReport& report);
+
+  // times: RunSummary::times.
+  std::vector<std::string> verdict(const StepTimes& times) const;
+
+ private:
+  const RunContext& run_;
+  const std::vector<DeviceLabel> labels_;
+  DeviceReports reports_;
+  DeviceHistory history_;  // without the first step, which warms up
+  StragglerWatch stragglers_;
+  bool warm_ = false;
+  std::unique_ptr<DeviceMonitor> monitor_;  // null: none
+};
+
+}  // namespace spire::inline run

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/device/process_use.h"
+#include "engine/device/topology.h"
+#include "engine/train/monitor/device_reader.h"
+
+namespace spire::inline training {
+namespace {
+
+class CpuReader final : public DeviceReader {
+ public:
+  CpuReader(std::vector<WatchedDevice> devices, std::filesystem::path root)
+      : devices_(std::move(devices)), root_(std::move(root)), before_(devices_.size()) {}
+
+  void read(std::span<DeviceNumbers> numbers, std::vector<std::string>&) override {
+    std::map<std::string, double> seconds = thread_seconds(root_);
+    auto now = Clock::now();
+    std::optional<uint64_t> resident = resident_bytes(root_);
+    auto limit = static_cast<double>(host_space(root_).total);
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      numbers[d] = unknown_numbers;
+      auto set = [&](DeviceNumber which, double value) { number_of(which, numbers[d]) = value; };
+      if (resident) set(DeviceNumber::memory_used, static_cast<double>(*resident));
+      if (limit > 0) set(DeviceNumber::memory_total, limit);
+      read_busy(d, seconds, now, numbers[d]);
+      read_cores(d, numbers[d]);
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Before {
+    Clock::time_point time = {};
+    double seconds = 0;
+    std::optional<uint64_t> heat_events = {};
+  };
+
+  // CPU time since the reading before, over the time that the device's threads could have had.
+  void read_busy(size_t d, const std::map<std::string, double>& seconds, Clock::time_point now,
+                 DeviceNumbers& numbers) {
+    double used = 0;
+    for (const std::string& name : devices_[d].thread_names)
+      if (auto found = seconds.find(name); found != seconds.end()) used += found->second;
+    Before& before = before_[d];
+    double passed = std::chrono::duration<double>(now - before.time).count();
+    double most = passed * devices_[d].threads;
+    // Threads that have ended since took their time with them.
+    if (before.time != Clock::time_point() && most > 0)
+      number_of(DeviceNumber::busy, numbers) = std::clamp((used - before.seconds) / most, 0.0, 1.0);
+    before.time = now;
+    before.seconds = used;
+  }
+
+  void read_cores(size_t d, DeviceNumbers& numbers) {
+    CoreState state = core_state(devices_[d].cores, root_);
+    if (state.mhz) number_of(DeviceNumber::clock_mhz, numbers) = *state.mhz;
+    if (state.max_mhz) number_of(DeviceNumber::max_clock_mhz, numbers) = *state.max_mhz;
+    auto before = std::exchange(before_[d].heat_events, state.heat_events);
+    if (!before || !state.heat_events) return;
+    constexpr std::array heat = {ThrottleReason::heat};
+    bool hot = *state.heat_events > *before;
+    number_of(DeviceNumber::throttle_reasons, numbers) = hot ? throttle_number(heat) : 0;
+  }
+
+  const std::vector<WatchedDevice> devices_;
+  const std::filesystem::path root_;
+  std::vector<Before> before_;  // of each device
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices,
+                                              std::filesystem::path root) {
+  return std::make_unique<CpuReader>(std::move(devices), std::move(root));
+}
+
+std::vector<WatchedDevice> watched_devices(const Placement& placement,
+                                           const RankHardware& hardware) {
+  std::vector<WatchedDevice> watched;
+  Share own = placement.devices_of(placement.rank);
+  for (int d = own.begin; d < own.end; ++d) {
+    const PlacedDevice& device = placement.devices[static_cast<size_t>(d)];
+    WatchedDevice& entry = watched.emplace_back(WatchedDevice{.id = device.id});
+    for (const CudaDeviceInfo& gpu : hardware.gpus) {
+      if (device.id != DeviceId{DeviceKind::cuda, gpu.index}) continue;
+      entry.pci_bus_id = gpu.pci_bus_id;
+      entry.uuid = gpu.uuid;
+    }
+    if (device.id.kind == DeviceKind::cuda) continue;
+    for (int l = device.first_lane; l < device.first_lane + device.lanes; ++l) {
+      const LaneSpec& lane = placement.lanes[static_cast<size_t>(l)];
+      entry.thread_names.push_back(fmt::format("lane {}", l));
+      entry.threads += lane.threads;
+      entry.cores.insert(entry.cores.end(), lane.cores.begin(), lane.cores.end());
+    }
+    std::ranges::sort(entry.cores);
+    auto repeated = std::ranges::unique(entry.cores);
+    entry.cores.erase(repeated.begin(), repeated.end());
+  }
+  return watched;
+}
+
+}  // namespace spire::inline training
