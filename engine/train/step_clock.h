@@ -7,6 +7,7 @@
 
 #include <spire/observer.h>
 
+#include "engine/device/spans.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline training {
@@ -19,7 +20,10 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  void begin() { marks_used_ = 0; }  // a new step
+  // Between steps: from now on the sink is shown each step and its parts; null: nobody.
+  void show_spans(SpanSink* sink) { spans_ = sink; }
+
+  void begin(int64_t step = 0);  // a new step; step: its number, for spans
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part
@@ -36,6 +40,7 @@ class LaneClock {
   Stream& stream_;
   std::vector<Mark> marks_;
   size_t marks_used_ = 0;
+  SpanSink* spans_ = nullptr;
 };
 
 }  // namespace spire::inline training
