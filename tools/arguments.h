@@ -64,6 +64,14 @@ struct CompareArguments {
   bool bisect = false;
 };
 
+// Options of `trainer report`.
+struct ReportArguments {
+  std::vector<std::string> runs = {};  // directories
+  std::string to = {};                 // file; empty: report.html in the first run
+  bool evaluate = false;
+  std::string device = "auto";
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string typed = {};    // the whole command line
@@ -81,6 +89,8 @@ struct Arguments {
   int64_t dry_run = 0;                       // number of steps; 0: a real run
   std::optional<int64_t> processes = {};     // number of ranks to start
   std::optional<int64_t> max_restarts = {};  // largest number of restarts
+  std::string timeline = {};                 // file; empty: none
+  std::string timeline_steps = {};           // "10:12"
   bool quiet = false;
   std::string log_level = "info";  // info | warning | error
 
@@ -93,6 +103,7 @@ struct Arguments {
   BenchArguments bench = {};
   SweepArguments sweep = {};
   CompareArguments compare = {};
+  ReportArguments report = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

@@ -107,6 +107,7 @@ void add_train_options(CLI::App& app, ParsedWords& words) {
                  "when a process dies or hangs, restart from the newest checkpoint, up to M times")
       ->check(integer_between(0, 1'000'000))
       ->type_name("M");
+  add_timeline_options(app, a);
   add_log_options(app, a);
 }
 
@@ -470,6 +471,8 @@ const std::vector<Command>& commands() {
        add_sweep_options, run_sweep},
       {"compare", "say where two runs differ; --bisect: by step and tensor", add_compare_options,
        run_compare},
+      {"report", "make a page of a run, or of several over each other", add_report_options,
+       run_report},
       {"devices", "list the devices that this machine has; --probe: try its GPUs",
        add_devices_options, run_devices},
       {"version", "print the version; --verbose: also of the libraries it uses",

@@ -1,9 +1,11 @@
 // The subcommands of `trainer`: functions, in a table, that return the exit code or throw.
 #pragma once
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <spire/run_config.h>
+#include <spire/train.h>
 
 #include "engine/process/watchdog/thread_status.h"
 #include "tools/arguments.h"
@@ -25,8 +27,15 @@ int run_bench(const Arguments& arguments);
 int run_bench_worker(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
+int run_report(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_version(const Arguments& arguments);
+
+// Options that have a file of their own.
+void add_report_options(CLI::App& app, ParsedWords& words);
+void add_timeline_options(CLI::App& app, Arguments& arguments);
+
+std::optional<TimelineOptions> timeline_options(const Arguments& arguments);
 
 struct Command {
   std::string_view name;     // one word or two: "dataset convert"

@@ -53,6 +53,7 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
   options.config_yaml = to_yaml(resolved.config);
   options.on_begin = [&signals] { signals.begin_work(); };
   options.on_phase = phase_hook();
+  options.timeline = timeline_options(arguments);
   return options;
 }
 

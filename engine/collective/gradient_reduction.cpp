@@ -166,6 +166,7 @@ void GradientReduction::finish(int lane) {
   if (options_.sum_in_update) return await_towers(lane);
   sum_shares(lane, buckets().size(), true);
   status_.enter(lane, Phase::waiting);
+  Span span(lane_at(lane).spans, {SpanKind::wait, "wait for all sums"});
   if (exchange_) {
     wait_until(exchanged_, 1);
     // exchanged_ may hold `released` alone; error_ is written only when the thread added its 1.
@@ -182,6 +183,7 @@ void GradientReduction::finish(int lane) {
 // With the last bucket a lane has completed all.
 void GradientReduction::await_towers(int lane) {
   if (buckets().empty()) return;
+  Span span(lane_at(lane).spans, {SpanKind::wait, "wait for all towers"});
   status_.enter(lane, Phase::waiting);
   wait_until(arrived_[buckets().size() - 1], static_cast<uint32_t>(lanes_.size()));
   if (broken_.load()) throw BarrierBroken{};
@@ -216,6 +218,7 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
   for (; state.summed < until; ++state.summed) {
     size_t b = state.summed;
     if (wait) {
+      Span span(state.spans, {SpanKind::wait, "wait for bucket", static_cast<int64_t>(b)});
       status_.enter(lane, Phase::waiting, static_cast<int64_t>(b));
       wait_until(arrived_[b], all);
       status_.enter(lane, Phase::bucket, static_cast<int64_t>(b));
@@ -224,6 +227,7 @@ void GradientReduction::sum_shares(int lane, size_t until, bool wait) {
     if (arrived < all) return;
     if (arrived >= released) throw BarrierBroken{};
     wait_for_others(lane, [b](const Lane& other) -> Event& { return *other.arrival[b]; });
+    Span span(state.spans, {SpanKind::bucket, "add up bucket", static_cast<int64_t>(b)});
     sum_share(lane, b);
     if (exchange_) state.stream->record(*state.share[b]);
     if (b + 1 == buckets().size()) state.stream->record(*state.end);
@@ -296,11 +300,13 @@ void GradientReduction::exchange_step() {
     if (broken_.load()) throw BarrierBroken{};
     // summed_ says that the lanes have enqueued their shares; the events, that these are done.
     for (const Lane& lane : lanes_) exchange_stream_->wait_for(*lane.share[b]);
+    Span span(exchange_spans_, {SpanKind::bucket, "exchange bucket", static_cast<int64_t>(b)});
     exchange_->reduce(b);
     square(*exchange_arithmetic_, exchange_->shard(b));
   }
   status_.enter(thread_row(), Phase::waiting);
   // Each member has squared its own shards; all need all chunks for the global norm.
+  Span span(exchange_spans_, {SpanKind::bucket, "exchange squares"});
   squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
   status_.enter(thread_row(), Phase::idle);
   exchange_stream_->record(*exchange_end_);

@@ -23,6 +23,7 @@
 #include "engine/collective/bucket_reducer.h"
 #include "engine/collective/exchange.h"
 #include "engine/collective/lane_arithmetic.h"
+#include "engine/device/spans.h"
 
 namespace spire::inline collective {
 
@@ -61,6 +62,12 @@ class GradientReduction {
   // Returns the bytes that member `rank`'s exchange allocates. Does not read NodeBuffer::data.
   static size_t exchange_bytes(const BucketReducer::Options& options, int rank,
                                const std::vector<NodeBuffer>& buffers, DeviceId device);
+
+  // Between steps: from now on the sinks are shown what a lane, or the exchange thread, does with
+  // buckets; null: nobody. exchange_stream() is null if there is one member.
+  void show_spans(int lane, SpanSink* sink) { lane_at(lane).spans = sink; }
+  void show_exchange_spans(SpanSink* sink) { exchange_spans_ = sink; }
+  Stream* exchange_stream() const { return exchange_stream_.get(); }
 
   void begin_step();
   // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
@@ -109,6 +116,7 @@ class GradientReduction {
   std::vector<MemberNode> nodes_;
   struct alignas(64) Lane {
     Stream* stream = nullptr;
+    SpanSink* spans = nullptr;
     std::unique_ptr<LaneArithmetic> arithmetic;
     std::vector<std::unique_ptr<Event>> arrival;  // one per bucket
     std::vector<std::unique_ptr<Event>> share;    // one per bucket, with several members
@@ -123,6 +131,7 @@ class GradientReduction {
   std::atomic<bool> released_{false};  // break_up() was called
 
   std::unique_ptr<Stream> exchange_stream_;
+  SpanSink* exchange_spans_ = nullptr;
   std::unique_ptr<LaneArithmetic> exchange_arithmetic_;
   std::optional<BucketReducer> exchange_;
   std::optional<ShardExchange> squares_exchange_;

@@ -75,6 +75,7 @@ class PlanBuilder {
     step.input_pointers.resize(step.inputs.size());
     step.output_pointers.resize(step.outputs.size());
     step.written = written_by(node, outputs);
+    step.name = step.written.empty() ? std::string(node.op->name()) : step.written[0].name.kernel();
     return step;
   }
 
@@ -241,11 +242,18 @@ void Plan::show_outputs(const Step& step, PlanObserver& observer) {
       observer.on_tensor({step.written[i].name, step.written[i].spec, step.output_pointers[i]});
 }
 
+void Plan::run_step(Step& step, const Bindings& bindings, PlanObserver* observer) {
+  if (!observer) return run_step(step, bindings);
+  observer->before_kernel(step.name.c_str());
+  run_step(step, bindings);
+  observer->after_kernel();
+  show_outputs(step, *observer);
+}
+
 void Plan::run(const Bindings& bindings, PlanListener* listener, PlanObserver* observer) {
   if (observer) show_inputs(bindings, *observer);
   for (size_t s = 0; s < steps_.size(); ++s) {
-    run_step(steps_[s], bindings);
-    if (observer) show_outputs(steps_[s], *observer);
+    run_step(steps_[s], bindings, observer);
     if (listener) notify(s, *listener);
   }
 }
@@ -256,8 +264,7 @@ size_t Plan::run_segment(const Bindings& bindings, size_t from, PlanListener* li
   if (observer && from == 0) show_inputs(bindings, *observer);
   for (size_t s = from; s < steps_.size(); ++s) {
     if (steps_[s].tower_sum > 0) return s;
-    run_step(steps_[s], bindings);
-    if (observer) show_outputs(steps_[s], *observer);
+    run_step(steps_[s], bindings, observer);
     if (listener) notify(s, *listener);
   }
   return steps_.size();

@@ -108,10 +108,12 @@ class Plan {
     int64_t gradients_ready = 0;  // floats to notify as final after this kernel; 0: no notification
     int64_t tower_sum = 0;        // count of a sum over towers; 0 for any other kernel
     std::vector<Written> written;  // one per output
+    std::string name;              // what an observer is told: TensorName::kernel()
   };
   friend class PlanBuilder;
 
   void run_step(Step& step, const Bindings& bindings);
+  void run_step(Step& step, const Bindings& bindings, PlanObserver* observer);
   void show_inputs(const Bindings& bindings, PlanObserver& observer) const;
   static void show_outputs(const Step& step, PlanObserver& observer);
   static std::byte* resolve(Place place, const Bindings& bindings);  // a tensor that kernels write

@@ -12,4 +12,8 @@ std::string TensorName::text() const {
   return parameter.empty() && backward ? text + ", backward" : text;
 }
 
+std::string TensorName::kernel() const {
+  return layer.empty() ? op : op + " of " + layer;
+}
+
 }  // namespace spire::inline graph

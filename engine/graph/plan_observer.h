@@ -1,5 +1,6 @@
-// Shows every tensor of a run of a plan to an observer, after the kernel that wrote it: for the
-// search for non-finite values, and for comparisons of two runs.
+// Shows a run of a plan to an observer, kernel by kernel: every tensor, after the kernel that wrote
+// it, for the search for non-finite values and for comparisons of two runs; and where each kernel
+// begins and ends, for timelines.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -16,7 +17,8 @@ struct TensorName {
   bool backward = false;
   int output = 0;  // index into the op's outputs
 
-  std::string text() const;  // "conv2d of conv1", "gradient of conv1.weight", "input images"
+  std::string text() const;    // "conv2d of conv1", "gradient of conv1.weight", "input images"
+  std::string kernel() const;  // of the kernel that wrote it: "conv2d of conv1"
 };
 
 struct PlanTensor {
@@ -29,7 +31,11 @@ struct PlanTensor {
 class PlanObserver {
  public:
   virtual ~PlanObserver() = default;
-  virtual void on_tensor(const PlanTensor& tensor) = 0;
+  virtual void on_tensor(const PlanTensor&) {}
+  // On a GPU the kernel is enqueued between the two. name: TensorName::kernel(), lives as long as
+  // the plan.
+  virtual void before_kernel(const char* /*name*/) {}
+  virtual void after_kernel() {}
 };
 
 }  // namespace spire::inline graph

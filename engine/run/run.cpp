@@ -17,6 +17,7 @@
 #include "engine/run/run_devices.h"
 #include "engine/run/run_directory.h"
 #include "engine/run/run_report.h"
+#include "engine/run/run_timeline.h"
 #include "engine/train/failure.h"
 
 namespace spire {
@@ -65,7 +66,8 @@ class TrainingLoop {
         output_(directory, setup, options, observer),
         checkpoints_(run_, output_),
         bad_steps_(run_, checkpoints_),
-        devices_(run_) {
+        devices_(run_),
+        timeline_(run_) {
     run_.limit = time_limit(started);
     train_data_ = train_loader(setup.config, setup.data, setup.placement, trainer_.max_ahead() + 1);
     test_data_ = test_loader(setup.config, setup.data, setup.placement);
@@ -93,7 +95,11 @@ class TrainingLoop {
     try {
       begin_data();
       repeat_evaluation();
-      while (goes_on()) one_step();
+      while (goes_on()) {
+        timeline_.before_step(step() + 1);
+        one_step();
+        timeline_.after_step(step());
+      }
       result = finish();
     } catch (const std::exception& error) {
       end_failed(error);
@@ -109,6 +115,7 @@ class TrainingLoop {
     run_.enter(Phase::start);
     if (setup_.resumed) resume();
     bad_steps_.start();
+    timeline_.start();
     if (run_.options.on_begin) run_.options.on_begin();
     if (output_.is_writable()) open_output();
     setup_.keep_tuning(run_.observer);
@@ -140,6 +147,7 @@ class TrainingLoop {
                       "step {}; set more epochs or steps to train on",
                       step(), total_steps_));
     }
+    timeline_.warn_at_start();
     warn_of_small_batches(setup_, trainer_.layout(), run_.observer);
     run_.skipped_samples.warn(setup_.data, run_.observer);
     int64_t evaluated = evaluation_->samples(), all = setup_.data.test->count();
@@ -170,20 +178,32 @@ class TrainingLoop {
   // is due after it. GPUs may still read the batches of max_ahead() steps when next() is called; it
   // leaves these alone.
   void one_step() {
+    Span span(timeline_.loop(), {SpanKind::step, "step", step() + 1});
     trainer_.status().begin_step(step() + 1);
     run_.enter(Phase::data);
-    const Batch& batch = train_data_->next();
-    batch_ = &batch;
+    const Batch& batch = next_batch();
     double lr = schedule_.lr(step());
     checkpoints_.begin_step();
-    trainer_.begin_step(batch, step(), lr, run_.stop_here());
+    begin_step(batch, lr);
     ++run_.progress.step;
     report_steps(needs_weights() ? 0 : trainer_.max_ahead());
     after_step();
   }
 
+  const Batch& next_batch() {
+    Span span(timeline_.loop(), {SpanKind::wait, "wait for data"});
+    batch_ = &train_data_->next();
+    return *batch_;
+  }
+
+  void begin_step(const Batch& batch, double lr) {
+    Span span(timeline_.loop(), {SpanKind::host, "begin step"});
+    trainer_.begin_step(batch, step(), lr, run_.stop_here());
+  }
+
   // Takes the results of the steps under way, but for the last `ahead`.
   void report_steps(int ahead) {
+    Span span(timeline_.loop(), {SpanKind::host, "finish and report"});
     while (trainer_.under_way() > ahead) {
       StepResult result = trainer_.finish_step();
       bool bad = bad_steps_.take(result, *batch_, *train_data_);
@@ -215,10 +235,11 @@ class TrainingLoop {
   // Whether anything reads the weights as they are after this step.
   bool needs_weights() const {
     return step() >= total_steps_ || evaluation_->due() || checkpoints_.due() || check_due() ||
-           hash_due(step());
+           hash_due(step()) || timeline_.is_edge(step());
   }
 
   void after_step() {
+    Span span(timeline_.loop(), {SpanKind::host, "evaluate and save, if due"});
     bool best = evaluation_->run_if_due();
     if (check_due()) trainer_.check_replicas();
     bool save = checkpoints_.due() || (best && setup_.config.checkpoint.every_epochs > 0);
@@ -230,6 +251,7 @@ class TrainingLoop {
   // Saves the last checkpoint and closes the run.
   RunResult finish() {
     report_steps(0);
+    timeline_.finish();
     bool interrupted = !stopped_early() && (step() < total_steps_ || evaluation_->due());
     bool out_of_time = !run_.signalled() && run_.time_is_up();
     if (stopped_early()) report_early_stop();
@@ -239,6 +261,7 @@ class TrainingLoop {
     checkpoints_.restore_output();
     if (checkpoints_.is_urgent()) checkpoints_.save_last();  // the directory was lost meanwhile
     std::string lost = output_.lost().empty() ? run_.observer.lost() : output_.lost();
+    if (lost.empty()) lost = timeline_.lost();
     if (!lost.empty()) fail(Category::checkpoint, "{}", lost);
     if (interrupted)
       return close(static_cast<int>(Category::interrupted), out_of_time ? "max_time" : "signal");
@@ -260,6 +283,8 @@ class TrainingLoop {
   // state is saved is only a warning.
   [[noreturn]] void end_failed(const std::exception& error) {
     PhaseRow at = trainer_.status().read(0);
+    if (timeline_.is_open())
+      run_.observer.on_warning("there is no timeline: the run failed in its steps");
     try {
       checkpoints_.save_after_failure();
     } catch (const std::exception& second) {
@@ -298,6 +323,7 @@ class TrainingLoop {
   RunCheckpoints checkpoints_;
   BadSteps bad_steps_;
   RunDevices devices_;
+  RunTimeline timeline_;
   std::optional<Evaluation> evaluation_;
   const Batch* batch_ = nullptr;  // of the newest step
   std::string ema_hash_;

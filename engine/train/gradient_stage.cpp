@@ -134,6 +134,11 @@ void GradientStage::observe(TensorObserver* observer) {
   for (LaneContext& context : contexts_) context.observer = observer;
 }
 
+void GradientStage::show_spans(int lane, SpanSink* sink) {
+  contexts_[static_cast<size_t>(lane)].spans = sink;
+  reduction_of_lane(lane).reduction->show_spans(lane, sink);
+}
+
 void GradientStage::begin_step() {
   for (MemberReduction& member : members_) member.reduction->begin_step();
 }

@@ -39,7 +39,15 @@ class GradientStage {
   void allocate();  // runs on each lane's thread; throws Error(out_of_memory)
   void connect();   // makes the reductions of the allocated buffers; call it before train()
 
-  void observe(TensorObserver* observer);  // of later calls of train(); null: none
+  void observe(TensorObserver* observer);     // of later calls of train(); null: none
+  void show_spans(int lane, SpanSink* sink);  // the same; between steps
+  // member: local.
+  void show_exchange_spans(const LocalMember& member, SpanSink* sink) {
+    reduction_of(member).show_exchange_spans(sink);
+  }
+  Stream* exchange_stream(const LocalMember& member) {  // null if there is one member
+    return reduction_of(member).exchange_stream();
+  }
   void begin_step();  // the leading thread calls it before the lanes call train()
   // Runs the lane's towers and reduces their buckets. Later work on the lane's stream sees all sums
   // that its member receives; with `sum_in_update` nothing is summed yet, but all towers are done.
@@ -69,6 +77,9 @@ class GradientStage {
     std::unique_ptr<CrossTowerSums> tower_sums;  // null if plans have no sums over towers
     std::unique_ptr<GradientReduction> reduction;
   };
+  GradientReduction& reduction_of(const LocalMember& member) {
+    return *members_[static_cast<size_t>(member.position)].reduction;
+  }
   MemberReduction& reduction_of_lane(int lane) {
     return members_[static_cast<size_t>(devices_.member_of_lane(lane).position)];
   }

@@ -2,7 +2,19 @@
 
 #include <spire/error.h>
 
+#include "engine/observe/step_times.h"
+
 namespace spire::inline training {
+namespace {
+
+// A part's name, which is a literal.
+const char* name_of(LaneClock::Part part) {
+  for (const StepPart& known : step_parts)
+    if (known.seconds == part) return known.name.data();
+  return "part";
+}
+
+}  // namespace
 
 // A tower enters copy, forward and backward once each; after them come reduce, update, replicate
 // and the end.
@@ -18,16 +30,24 @@ void LaneClock::begin() {
   stream_.record(*begun_);
 }
 
+void LaneClock::show_step(int64_t step) {
+  if (spans_) spans_->begin({SpanKind::step, "step", step});
+}
+
 void LaneClock::enter(Part part) {
   if (marks_used_ > 0 && marks_[marks_used_ - 1].part == part) return;
   require(marks_used_ < marks_.size(), "a step has more than {} parts", marks_.size());
+  bool within = spans_ && marks_used_ > 0 && marks_[marks_used_ - 1].part;
+  if (within) spans_->end();
   Mark& mark = marks_[marks_used_++];
   mark.part = part;
   stream_.record(*mark.event);
+  if (spans_ && part) spans_->begin({SpanKind::part, name_of(part)});
 }
 
 void LaneClock::end() {
   enter(nullptr);
+  if (spans_) spans_->end();
 }
 
 StepTimes LaneClock::times() const {

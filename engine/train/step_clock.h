@@ -7,6 +7,7 @@
 
 #include <spire/observer.h>
 
+#include "engine/device/spans.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline training {
@@ -20,7 +21,11 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  void begin();  // a new step: it begins here
+  // Between steps: from now on the sink is shown each step and its parts; null: nobody.
+  void show_spans(SpanSink* sink) { spans_ = sink; }
+
+  void begin();                  // a new step begins here
+  void show_step(int64_t step);  // to the sink, as what follows until end(); on the lane's thread
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part
@@ -41,6 +46,7 @@ class LaneClock {
   std::unique_ptr<Event> begun_;
   std::vector<Mark> marks_;
   size_t marks_used_ = 0;
+  SpanSink* spans_ = nullptr;
 };
 
 }  // namespace spire::inline training

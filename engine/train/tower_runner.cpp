@@ -5,6 +5,37 @@
 
 namespace spire::inline training {
 
+// Watches one tower's run kernel by kernel, where somebody wants to see its tensors or kernels.
+class TowerRunner::Watch : public PlanObserver {
+ public:
+  // tower: of the lane.
+  Watch(TowerRunner& lane, const LaneContext& shared, size_t tower)
+      : spans_(shared.spans), tower_(lane.options_.range.begin + static_cast<int>(tower)) {
+    if (shared.observer) tap_.emplace(*shared.observer, tower_, lane.stream());
+  }
+
+  // Returns null where nobody looks. Graphs run without stops: a watched run goes kernel by kernel.
+  PlanObserver* observer(const Tower& tower) {
+    bool replayed = tower.graphs && !(spans_ && spans_->wants_kernels());
+    return tap_ || (spans_ && !replayed) ? this : nullptr;
+  }
+
+  void on_tensor(const PlanTensor& tensor) override {
+    if (tap_) tap_->on_tensor(tensor);
+  }
+  void before_kernel(const char* name) override {
+    if (spans_) spans_->begin({SpanKind::op, name, tower_});
+  }
+  void after_kernel() override {
+    if (spans_) spans_->end();
+  }
+
+ private:
+  SpanSink* spans_;
+  int tower_;
+  std::optional<TowerTap> tap_;
+};
+
 // Listens to one tower's run for the lane's clock alone.
 class TowerRunner::BackwardMark : public PlanListener {
  public:
@@ -31,14 +62,19 @@ class TowerRunner::Progress : public BackwardMark {
   }
 
   void gradients_ready(int64_t floats) override {
-    for (TreeAdd add : step_.adds) {
-      lane_.arithmetic_->add(lane_.gradients(add.into), lane_.gradients(add.from), {done_, floats});
-    }
+    add_towers({done_, floats});
     done_ = floats;
     if (last_) shared_.reduction->arrive(shared_.lane, floats);
   }
 
  private:
+  void add_towers(FloatRange ready) {
+    bool adds = !step_.adds.empty() && ready.size() > 0;
+    Span span(adds ? shared_.spans : nullptr, {SpanKind::bucket, "add up towers"});
+    for (TreeAdd add : step_.adds)
+      lane_.arithmetic_->add(lane_.gradients(add.into), lane_.gradients(add.from), ready);
+  }
+
   TowerRunner& lane_;
   const TreeStep& step_;
   const bool last_;
@@ -179,8 +215,8 @@ void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& contex
     shared.status->enter(shared.lane, Phase::forward);
     Progress progress(*this, step, i + 1 == options_.range.size(), clock, shared);
     if (tower.plan) {
-      auto watched = tap(shared, static_cast<size_t>(i));
-      run(tower, &progress, watched ? &*watched : nullptr);
+      Watch watch(*this, shared, static_cast<size_t>(i));
+      run(tower, &progress, watch.observer(tower));
     } else {  // a tower without samples joins the sums with zeros
       progress.backward_begins();
       stream().fill_zero(gradients(step.target), buffer_bytes());
@@ -212,9 +248,9 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
       if (forward) clock.enter(&StepTimes::forward);
       size_t from = sum == 0 ? 0 : tower.position + 1;
       PlanListener& listener = &tower == &towers_.back() ? progress : others;
-      auto watched = tap(shared, static_cast<size_t>(&tower - towers_.data()));
+      Watch watch(*this, shared, static_cast<size_t>(&tower - towers_.data()));
       tower.position =
-          tower.plan->run_segment(tower.bindings, from, &listener, watched ? &*watched : nullptr);
+          tower.plan->run_segment(tower.bindings, from, &listener, watch.observer(tower));
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }
@@ -225,6 +261,7 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
 // Hands in each tower's vector, waits for all towers of the run, adds the rows in tree order and
 // gives every tower the sum.
 void TowerRunner::sum_over_towers(size_t index, const LaneContext& shared) {
+  Span span(shared.spans, {SpanKind::wait, "sum over all towers"});
   int64_t count = tower_sums()[index];
   auto bytes = static_cast<size_t>(count) * sizeof(double);
   double* rows = shared.tower_sums->rows(index);
@@ -261,14 +298,6 @@ void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContex
   shared.status->enter(shared.lane, Phase::waiting);
 }
 
-// Empty where nobody looks. tower: index in the lane.
-std::optional<TowerTap> TowerRunner::tap(const LaneContext& shared, size_t tower) {
-  if (!shared.observer) return {};
-  return std::optional<TowerTap>(std::in_place, *shared.observer,
-                                 options_.range.begin + static_cast<int>(tower), stream());
-}
-
-// Graphs run without stops, so an observed run goes kernel by kernel.
 void TowerRunner::run(const Tower& tower, PlanListener* listener, PlanObserver* observer) {
   if (observer) {
     tower.plan->run(tower.bindings, listener, observer);

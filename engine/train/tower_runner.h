@@ -15,6 +15,7 @@
 #include "engine/collective/lane_arithmetic.h"
 #include "engine/data/loader.h"
 #include "engine/device/lane_team.h"
+#include "engine/device/spans.h"
 #include "engine/graph/plan.h"
 #include "engine/train/batch_uploader.h"
 #include "engine/train/model_graph.h"
@@ -53,6 +54,7 @@ struct LaneContext {  // what a lane shares with other lanes
   GradientReduction* reduction = nullptr;  // is told how far gradients are final
   CrossTowerSums* tower_sums = nullptr;    // null if plans have no sums over towers
   TensorObserver* observer = nullptr;      // sees the tensors of train(); null: nobody does
+  SpanSink* spans = nullptr;               // is shown what train() does; null: nobody is
 };
 
 class TowerRunner {
@@ -88,6 +90,7 @@ class TowerRunner {
     std::vector<size_t> row_bytes;           // bytes per sample of each input
   };
   using Plans = std::map<int64_t, Compiled>;  // number of samples -> plan
+  class Watch;
   class BackwardMark;
   class Progress;
   struct Tower {           // a tower in the present batch
@@ -103,7 +106,6 @@ class TowerRunner {
   void measure_inputs();
   static void run(const Tower& tower, PlanListener* listener = nullptr,
                   PlanObserver* observer = nullptr);
-  std::optional<TowerTap> tap(const LaneContext& shared, size_t tower);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
   void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
                         LaneClock& clock, const LaneContext& shared);

@@ -83,6 +83,7 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop)
                 .number = done + 1 - rejected_steps_,
                 .skipped = loss_scale().skipped};
   devices_->status().begin_step(done + 1);
+  record_step(done + 1);
   gradients_->begin_step();
   if (judge_) {
     on_lanes([&](int lane) { run_towers(lane, job); });
@@ -107,6 +108,7 @@ void Trainer::run_step(int lane, const StepJob& job) {
 void Trainer::run_towers(int lane, const StepJob& given) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
+  job.metrics.clocks[static_cast<size_t>(lane)].show_step(job.metrics.step);
   gradients_->train(lane, job);
 }
 
@@ -172,7 +174,10 @@ void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer
   StepJob job = make_job(batch, metrics_[0], done);
   gradients_->observe(&observer);
   gradients_->begin_step();
-  on_lanes_until_done([&](int lane) { run_towers(lane, job); });
+  on_lanes_until_done([&](int lane) {
+    run_towers(lane, job);
+    job.metrics.clocks[static_cast<size_t>(lane)].end();
+  });
   gradients_->observe(nullptr);
 }
 
@@ -206,6 +211,7 @@ StepResult Trainer::finish_step() {
   }
   StepResult result = result_of(metrics);
   result.times = metrics.times();
+  take_trace(metrics.step);
   update_->loss_scale().record(result.skipped);
   result.skipped_steps = loss_scale().skipped;
   return result;

@@ -19,6 +19,7 @@
 #include "engine/train/placement.h"
 #include "engine/train/state_transfer.h"
 #include "engine/train/step_metrics.h"
+#include "engine/train/trace/span_recorder.h"
 #include "engine/train/update_stage.h"
 #include "engine/update/strategy.h"
 #include "models/model.h"
@@ -117,6 +118,12 @@ class Trainer {
   // Runs the towers of step `done` + 1 again, without an update, and shows their tensors. All ranks
   // call it, each for its own towers. The batch is the step's; no step is under way.
   void inspect(const Batch& batch, int64_t done, TensorObserver& observer);
+
+  // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
+  // Both are called while no step is under way. end_trace() returns the threads: the lanes, then,
+  // with several members, those that exchange buckets.
+  void begin_trace();
+  std::vector<TracedThread> end_trace();
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
@@ -194,6 +201,11 @@ class Trainer {
   void on_lanes_until_done(const Body& body);
   [[noreturn]] void fail_lane(int lane);
   bool abort_peers();
+  void make_profiler_spans();
+  template <typename Sink>
+  void show_spans(const std::vector<std::unique_ptr<Sink>>& sinks);
+  void record_step(int64_t step);
+  void take_trace(int64_t step);
   void renew_replicas();
   void swap_average();
 
@@ -209,6 +221,11 @@ class Trainer {
   std::unique_ptr<ForwardPass> sampler_;       // on lane 0
   std::array<StepMetrics, 2> metrics_;         // steps take turns; evaluations use the first
   std::unique_ptr<HostAllGather> all_gather_;  // gathers StepMetrics::shared
+  // One per lane, then one per member of this process; null: nobody looks. Profilers see all steps,
+  // recorders those of a trace.
+  std::vector<std::unique_ptr<SpanSink>> profilers_;
+  std::vector<std::unique_ptr<SpanRecorder>> recorders_;
+  std::vector<TracedThread> traced_;
   StepJudge judge_;
   const DeviceMonitor* monitor_ = nullptr;
   int64_t rejected_steps_ = 0;

@@ -81,6 +81,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   update_->connect(*gradients_);
   for (StepMetrics& metrics : metrics_)
     metrics.allocate(*devices_, gradients_->squares(devices_->members().front()));
+  make_profiler_spans();
   all_gather_ = std::make_unique<HostAllGather>(StepMetrics::owners(placement_), group_);
   initialize(options);
 }

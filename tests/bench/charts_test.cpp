@@ -7,7 +7,7 @@
 #include <spire/error.h>
 
 #include "engine/bench/page/bench_charts.h"
-#include "engine/bench/page/svg_axis.h"
+#include "engine/page/svg_axis.h"
 #include "tests/bench/sample_report.h"
 
 namespace spire {

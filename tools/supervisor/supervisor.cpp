@@ -139,6 +139,10 @@ class Supervisor {
     words.insert(words.end(), {"--log-level", arguments_.log_level});
     if (arguments_.dry_run > 0)
       words.insert(words.end(), {"--dry-run", std::to_string(arguments_.dry_run)});
+    if (!arguments_.timeline.empty())
+      words.insert(words.end(), {"--timeline", arguments_.timeline});
+    if (!arguments_.timeline_steps.empty())
+      words.insert(words.end(), {"--timeline-steps", arguments_.timeline_steps});
     const auto& of_gpus = gpus_.choice().words;
     words.insert(words.end(), of_gpus.begin(), of_gpus.end());
     // The GPUs of the attempt before seem busy for a while yet.

@@ -23,6 +23,12 @@ inline namespace checkpoint {
 struct LoadedCheckpoint;
 }  // namespace checkpoint
 
+// A file with what every device did in some steps, in the Trace Event Format (ui.perfetto.dev).
+struct TimelineOptions {
+  std::string path;
+  int64_t first = 0, last = 0;  // steps, counted from 1; 0: three, after the first ten
+};
+
 struct RunOptions {
   bool overwrite = false;  // delete what an earlier run left in the output directory
   // The checkpoint to resume from: "auto" (the newest intact one, or a new run if there is none),
@@ -53,7 +59,8 @@ struct RunOptions {
   // Used only if `world` is null (else JoinOptions has it): called on another thread if train()
   // cannot return after a failure, because a thread hangs. `trainer` then ends the process.
   std::function<void(const Failure&)> on_exit_timeout;
-  PhaseHook on_phase;  // called by every thread of the run at each new phase
+  std::optional<TimelineOptions> timeline;  // equal on all ranks, of which rank 0 writes the file
+  PhaseHook on_phase;                       // called by every thread of the run at each new phase
 };
 
 struct RunResult {

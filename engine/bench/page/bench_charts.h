@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/bench/page/svg_bars.h"
-#include "engine/bench/page/svg_lines.h"
 #include "engine/bench/report/bench_report.h"
+#include "engine/page/svg_bars.h"
+#include "engine/page/svg_lines.h"
 
 namespace spire::inline bench {
 

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "engine/base/message_words.h"
-#include "engine/bench/page/bench_style.h"
-#include "engine/bench/page/html_text.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/bench_table.h"
 #include "engine/config/words.h"
+#include "engine/page/html_text.h"
+#include "engine/page/page_parts.h"
 
 namespace spire::inline bench {
 namespace {
@@ -38,16 +38,8 @@ std::string with_ticks(const std::string& text) {
   return html;
 }
 
-std::string figure(const std::string& title, const std::string& note, const std::string& legend,
-                   const std::string& chart) {
-  return fmt::format(
-      "<figure><figcaption>{} <span>{}</span></figcaption>\n<ul class=\"legend\">{}</ul>\n"
-      "<div class=\"wide\">{}</div></figure>\n",
-      html_text(title), html_text(note), legend, chart);
-}
-
 // The ideal lines of all series share one item of the legend.
-std::string figure(const LineChart& chart, const std::string& note) {
+std::string line_figure(const LineChart& chart, const std::string& note) {
   std::string measured, ideal, modelled;
   for (const LineSeries& series : chart.series) {
     if (series.style == LineStyle::ideal) {
@@ -82,9 +74,10 @@ std::string charts_of(const BenchReport& report, Scaling scaling,
                    ? "The towers of the run stay: every number of devices must give the same bits."
                    : "The towers of the run stay."
              : "Towers grow with the devices: the global batch does, too.");
-  html += figure(speed_chart(report, scaling, modelled), "median and range of the rounds");
+  html += line_figure(speed_chart(report, scaling, modelled), "median and range of the rounds");
   LineChart efficiency = efficiency_chart(report, scaling);
-  if (efficiency.series.size() > 1) html += figure(efficiency, "of a device, against one alone");
+  if (efficiency.series.size() > 1)
+    html += line_figure(efficiency, "of a device, against one alone");
   html += step_figure(report, scaling) + memory_figure(report, scaling);
   return html + "</div></section>\n";
 }
@@ -155,19 +148,12 @@ std::string header_html(const BenchReport& report, const BenchTables& tables) {
 
 std::string bench_html(const BenchReport& report, const std::vector<ModelledPoint>& modelled) {
   BenchTables tables = tables_of(report);
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<title>{} on Spire</title>\n<style>{}</style>\n</head>\n<body>\n",
-      html_text(report.model), bench_style);
-  html += header_html(report, tables) + "<main>\n";
+  std::string html = header_html(report, tables) + "<main>\n";
   for (Scaling scaling : {Scaling::strong, Scaling::weak})
     if (ran(report, scaling)) html += charts_of(report, scaling, modelled);
   html += tables_html(tables);
-  if (!report.config.empty())
-    html += fmt::format("<details><summary>Config</summary><pre>{}</pre></details>\n",
-                        html_text(report.config));
-  return html + "</main>\n</body>\n</html>\n";
+  if (!report.config.empty()) html += folded_text("Config", report.config);
+  return whole_page(report.model + " on Spire", html + "</main>\n");
 }
 
 }  // namespace spire::inline bench

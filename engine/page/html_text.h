@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline bench {
+namespace spire::inline page {
 
 // Replaces & < > " ' by entities, and control characters except newlines and tabs by U+FFFD.
 std::string html_text(std::string_view text);
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

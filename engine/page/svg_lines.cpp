@@ -1,4 +1,4 @@
-#include "engine/bench/page/svg_lines.h"
+#include "engine/page/svg_lines.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/bench/page/html_text.h"
-#include "engine/bench/page/svg_axis.h"
+#include "engine/page/html_text.h"
+#include "engine/page/svg_axis.h"
 
-namespace spire::inline bench {
+namespace spire::inline page {
 namespace {
 
 constexpr double width = 560, height = 320;
@@ -91,34 +91,6 @@ std::string drawn(const LineSeries& series, const Axes& axes) {
   return svg + "</g>";
 }
 
-// The value beside the last point of a series.
-struct EndLabel {
-  double x, y;
-  std::string text;
-};
-
-// Tells whether labels of one height would overlap.
-bool are_near(const EndLabel& a, const EndLabel& b) {
-  constexpr double widest = 54;  // "14 011" in the margin on the right
-  return std::abs(a.x - b.x) < widest;
-}
-
-// Moves labels that are near apart: upwards from the lowest, then down from the upper edge.
-void move_apart(std::vector<EndLabel>& labels) {
-  constexpr double line_height = 13;
-  std::ranges::sort(labels, std::ranges::greater{}, &EndLabel::y);
-  for (size_t i = 0; i < labels.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (are_near(labels[i], labels[j]))
-        labels[i].y = std::min(labels[i].y, labels[j].y - line_height);
-  for (size_t i = labels.size(); i-- > 0;) {
-    labels[i].y = std::max(labels[i].y, top);
-    for (size_t j = i + 1; j < labels.size(); ++j)
-      if (are_near(labels[i], labels[j]))
-        labels[i].y = std::max(labels[i].y, labels[j].y + line_height);
-  }
-}
-
 std::string end_labels(const LineChart& chart, const Axes& axes) {
   std::vector<EndLabel> labels;
   for (const LineSeries& series : chart.series) {
@@ -131,11 +103,7 @@ std::string end_labels(const LineChart& chart, const Axes& axes) {
     });
     if (!repeated) labels.push_back(std::move(label));
   }
-  move_apart(labels);
-  std::string svg = "<g class=\"value\">";
-  for (const EndLabel& label : labels)
-    svg += svg_label(label.x + 9, label.y + 4, "start", label.text);
-  return svg + "</g>";
+  return end_labels_svg(labels, top);
 }
 
 }  // namespace
@@ -151,4 +119,4 @@ std::string line_chart(const LineChart& chart) {
   return svg + end_labels(chart, axes) + "</svg>\n";
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

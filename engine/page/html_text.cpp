@@ -1,6 +1,6 @@
-#include "engine/bench/page/html_text.h"
+#include "engine/page/html_text.h"
 
-namespace spire::inline bench {
+namespace spire::inline page {
 
 std::string html_text(std::string_view text) {
   std::string safe;
@@ -25,4 +25,4 @@ std::string html_text(std::string_view text) {
   return safe;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

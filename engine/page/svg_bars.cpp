@@ -1,4 +1,4 @@
-#include "engine/bench/page/svg_bars.h"
+#include "engine/page/svg_bars.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "engine/bench/page/html_text.h"
-#include "engine/bench/page/svg_axis.h"
-#include "engine/bench/page/svg_marks.h"
+#include "engine/page/html_text.h"
+#include "engine/page/svg_axis.h"
+#include "engine/page/svg_marks.h"
 
-namespace spire::inline bench {
+namespace spire::inline page {
 namespace {
 
 constexpr double width = 560, right = width - 108, top = 4;
@@ -125,4 +125,4 @@ std::string diamond_mark_legend(const std::string& label) {
   return mark_legend(1, label);
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

@@ -1,4 +1,4 @@
-#include "engine/bench/page/svg_axis.h"
+#include "engine/page/svg_axis.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline bench {
+namespace spire::inline page {
 namespace {
 
 constexpr std::array round_factors = {1.0, 2.0, 5.0};
@@ -44,6 +44,23 @@ ChartAxis linear_axis(double largest, double from, double to) {
   return axis;
 }
 
+ChartAxis range_axis(double smallest, double largest, double from, double to) {
+  constexpr double most_steps = 7;
+  if (!std::isfinite(smallest) || !std::isfinite(largest) || smallest > largest)
+    return linear_axis(1, from, to);
+  if (smallest >= 0 && smallest <= 0.25 * largest) return linear_axis(largest, from, to);
+  double spread = largest - smallest;
+  if (spread <= rounding * std::max(std::abs(smallest), std::abs(largest)))
+    spread = std::max(std::abs(largest) / 10, 1e-9);
+  double step = round_value(tick_below(spread / most_steps) + 1);
+  double first = std::floor(smallest / step * (1 + (smallest < 0 ? -rounding : rounding)));
+  double last =
+      std::max(std::ceil(largest / step * (1 - (largest < 0 ? -rounding : rounding))), first + 1);
+  ChartAxis axis{.low = first * step, .high = last * step, .from = from, .to = to, .ticks = {}};
+  for (double i = first; i <= last; ++i) axis.ticks.push_back(i * step);
+  return axis;
+}
+
 ChartAxis log_axis(double smallest, double largest, double from, double to) {
   constexpr int most_ticks = 8;
   require(smallest > 0 && smallest <= largest && std::isfinite(largest), "log_axis: from {} to {}",
@@ -77,4 +94,4 @@ ChartAxis count_axis(const std::vector<int64_t>& counts, double from, double to)
           .ticks = std::move(ticks)};
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

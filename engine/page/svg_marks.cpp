@@ -1,10 +1,14 @@
-#include "engine/bench/page/svg_marks.h"
+#include "engine/page/svg_marks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 
 #include <fmt/format.h>
 
-#include "engine/bench/page/html_text.h"
+#include "engine/page/html_text.h"
 
-namespace spire::inline bench {
+namespace spire::inline page {
 namespace {
 
 // Path of one of five shapes: circle, square, triangle, diamond, cross.
@@ -28,6 +32,28 @@ std::string legend_item(int width, const std::string& content, const std::string
       "<li><svg viewBox=\"0 0 {0} 14\" width=\"{0}\" height=\"14\" aria-hidden=\"true\">{1}</svg>"
       "{2}</li>",
       width, content, html_text(label));
+}
+
+// Tells whether labels of one height would overlap.
+bool are_near(const EndLabel& a, const EndLabel& b) {
+  constexpr double widest = 54;  // "14 011" in the margin on the right
+  return std::abs(a.x - b.x) < widest;
+}
+
+// Moves labels that are near apart: upwards from the lowest, then down from the upper edge.
+void move_apart(std::vector<EndLabel>& labels, double top) {
+  constexpr double line_height = 13;
+  std::ranges::sort(labels, std::ranges::greater{}, &EndLabel::y);
+  for (size_t i = 0; i < labels.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (are_near(labels[i], labels[j]))
+        labels[i].y = std::min(labels[i].y, labels[j].y - line_height);
+  for (size_t i = labels.size(); i-- > 0;) {
+    labels[i].y = std::max(labels[i].y, top);
+    for (size_t j = i + 1; j < labels.size(); ++j)
+      if (are_near(labels[i], labels[j]))
+        labels[i].y = std::max(labels[i].y, labels[j].y + line_height);
+  }
 }
 
 }  // namespace
@@ -60,9 +86,25 @@ std::string box_legend(int colour, const std::string& label) {
                      label);
 }
 
+std::string curve_legend(int colour, bool with_marker, const std::string& label) {
+  return legend_item(
+      30,
+      fmt::format("<g class=\"{}\"><path class=\"curve\" d=\"M1 7H29\"/>{}</g>",
+                  colour_class(colour), with_marker ? marker(colour, 15, 7, false) : ""),
+      label);
+}
+
+std::string end_labels_svg(std::vector<EndLabel> labels, double top) {
+  move_apart(labels, top);
+  std::string svg = "<g class=\"value\">";
+  for (const EndLabel& label : labels)
+    svg += svg_label(label.x + 9, label.y + 4, "start", label.text);
+  return svg + "</g>";
+}
+
 std::string svg_label(double x, double y, const char* anchor, const std::string& text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
                      html_text(text));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

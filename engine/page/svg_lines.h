@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/bench/page/svg_marks.h"
+#include "engine/page/svg_marks.h"
 
-namespace spire::inline bench {
+namespace spire::inline page {
 
 struct LinePoint {
   int64_t count = 1;  // of devices
@@ -34,4 +34,4 @@ struct LineChart {
 // Plain texts are escaped. A chart without points has axes alone.
 std::string line_chart(const LineChart& chart);
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace spire::inline bench {
+namespace spire::inline page {
 
 struct StackedBar {
   std::string group;               // its heading stands above the first of neighbours that share it
@@ -31,4 +31,4 @@ std::string parts_legend(const BarChart& chart);
 std::string line_mark_legend(const std::string& label);
 std::string diamond_mark_legend(const std::string& label);
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

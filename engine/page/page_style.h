@@ -1,11 +1,11 @@
-// Style sheet of a report's page, light and dark. The colours of series and parts are told apart
+// Style sheet of a page with charts, light and dark. The colours of series and parts are told apart
 // also by people with colour blindness: Okabe and Ito, "Color Universal Design", 2008.
 #pragma once
 #include <string_view>
 
-namespace spire::inline bench {
+namespace spire::inline page {
 
-inline constexpr std::string_view bench_style = R"css(
+inline constexpr std::string_view page_style = R"css(
 :root { color-scheme: light dark;
   --ground: #fff; --panel: #f6f8fa; --text: #1b1f24; --soft: #57606a; --line: #d8dee4;
   --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b4548f; --c4: #e69f00; --c5: #56b4e9;
@@ -26,7 +26,7 @@ p { margin: 0 0 12px; } .soft { color: var(--soft); }
 .result p { margin: 0; } .good { color: var(--good); } .bad { color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 18px; margin: 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr));
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr));
   gap: 16px; align-items: start; }
 figure { margin: 0; padding: 14px 16px 10px; border: 1px solid var(--line); border-radius: 8px;
   background: var(--panel); }
@@ -53,6 +53,9 @@ svg text { fill: var(--soft); } .value text { fill: var(--text); stroke: var(--p
 .measured { stroke-width: 2; } .ideal { stroke-width: 1.2; stroke-dasharray: 6 4; opacity: .75; }
 .modelled { stroke-width: 2.2; stroke-dasharray: .1 5; stroke-linecap: round; }
 .spread { stroke-width: 1.4; }
+.curve { fill: none; stroke: var(--c); stroke-width: 1.8; stroke-linejoin: round; }
+.band { fill: var(--c); opacity: .22; stroke: var(--c); stroke-width: .6; stroke-linejoin: round; }
+.area { fill: var(--c); stroke: var(--panel); stroke-width: .4; }
 .marker { fill: var(--c); stroke: var(--panel); stroke-width: 1; }
 .hollow { fill: var(--panel); stroke: var(--c); stroke-width: 1.6; }
 .part { fill: var(--c); stroke: var(--panel); stroke-width: .8; }
@@ -63,10 +66,14 @@ caption { padding: 12px 0 4px; text-align: left; font-size: 15px; font-weight: 6
 th, td { padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line); text-align: left; }
 thead th { color: var(--soft); font-weight: 600; } .n { text-align: right; }
 tbody tr:hover { background: var(--panel); }
+.state { font-weight: 600; } .sample { max-width: 100%; image-rendering: pixelated; }
+section > p { margin-top: 8px; } section + p { margin-top: 14px; } details { margin: 16px 0; }
+.confusion td, .confusion th { padding: 3px 8px; }
+.cell { background: color-mix(in srgb, var(--c) var(--share), transparent); }
 code, pre { font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 pre { padding: 12px 16px; overflow-x: auto; background: var(--panel); border-radius: 8px; }
 summary { cursor: pointer; font-weight: 600; }
 @media print { figure { break-inside: avoid; } .wide { overflow: visible; } }
 )css";
 
-}  // namespace spire::inline bench
+}  // namespace spire::inline page

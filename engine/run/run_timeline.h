@@ -1,0 +1,52 @@
+// Timeline of a window of a run's steps (trainer --timeline): opens the trace of every rank's
+// trainer, and lets rank 0 write one file of them all.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run/run_context.h"
+#include "engine/train/trace/span_recorder.h"
+
+namespace spire::inline run {
+
+// Used on the leading lane's thread, by all ranks alike. Without RunOptions::timeline, and outside
+// the window, it does nothing.
+class RunTimeline {
+ public:
+  explicit RunTimeline(RunContext& run) : run_(run) {}
+
+  // Chooses the steps, once run_.progress is that of a resumed run, and tries whether the file can
+  // be written. Throws Error(config).
+  void start();
+  void warn_at_start();  // if the window is already over
+
+  // Whether the window begins or ends when `done` steps are done: none may be under way then.
+  bool is_edge(int64_t done) const;
+  void before_step(int64_t step);  // opens the window
+  void after_step(int64_t done);   // closes it
+  void finish();                   // the run ends, perhaps within the window
+  bool is_open() const { return loop_ != nullptr; }
+
+  SpanSink* loop() { return loop_.get(); }  // of the thread that runs the loop; null: nobody looks
+  const std::string& lost() const { return lost_; }  // a sentence about a file not written
+
+ private:
+  bool is_over() const { return closed_ || !first_ || *first_ > last_; }
+  void align();
+  void close();
+  void write(const std::string& mine);
+
+  RunContext& run_;
+  std::optional<int64_t> first_;  // step; none: no window
+  int64_t last_ = 0;
+  bool closed_ = false;
+  int64_t origin_ = 0;  // steady clock, ns
+  std::unique_ptr<Stream> host_;
+  std::unique_ptr<SpanRecorder> loop_;
+  std::string lost_;
+};
+
+}  // namespace spire::inline run

@@ -1,0 +1,197 @@
+#include "engine/run_page/run_files.h"
+
+#include <algorithm>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+
+namespace spire::inline run_page {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t largest_sample = size_t{4} << 20;  // bytes that a page takes in
+
+template <typename T>
+T value(const Json& json, const char* key, T otherwise) {
+  auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return otherwise;
+  try {
+    return found->get<T>();
+  } catch (const Json::exception&) {
+    return otherwise;
+  }
+}
+
+std::optional<double> finite(const Json& json, const std::string& key) {
+  auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return {};
+  return found->get<double>();
+}
+
+std::optional<SummaryRecord> summary_of(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return {};
+  SummaryRecord summary{.exit = value(json, "exit", 0),
+                        .steps = value<int64_t>(json, "steps", 0),
+                        .epochs = value(json, "epochs", 0.0),
+                        .seconds = value(json, "seconds", 0.0),
+                        .samples_per_s = value(json, "samples_per_s", 0.0),
+                        .train_loss = finite(json, "train_loss"),
+                        .val_loss = {},
+                        .val_metric = {},
+                        .best = {},
+                        .stopped_by = value<std::string>(json, "stopped_by", ""),
+                        .parameter_hash = value<std::string>(json, "parameter_hash", ""),
+                        .ema_hash = value<std::string>(json, "ema_hash", ""),
+                        .checkpoint = value<std::string>(json, "checkpoint", ""),
+                        .devices = value<std::vector<std::string>>(json, "devices", {}),
+                        .towers = value<int64_t>(json, "towers", 0),
+                        .processes = value<int64_t>(json, "processes", 1),
+                        .peak_memory = {},
+                        .planned_memory = {}};
+  using Bytes = std::map<std::string, int64_t>;
+  summary.peak_memory = value<Bytes>(json, "peak_memory_bytes", {});
+  summary.planned_memory = value<Bytes>(json, "planned_memory_bytes", {});
+  Json val = value(json, "val", Json::object());
+  if (!val.is_object()) return summary;
+  summary.val_loss = finite(val, "loss");
+  for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse}) {
+    std::string metric_name(name(metric));
+    if (!val.contains(metric_name)) continue;
+    summary.val_metric = finite(val, metric_name);
+    summary.best = finite(val, "best_" + metric_name);
+  }
+  return summary;
+}
+
+// The system's list of locks names files by device and inode: looking at it disturbs no run that
+// wants the lock.
+bool is_locked(const fs::path& file) {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) return false;
+  std::string locks;
+  try {
+    locks = read_stream("/proc/locks", Category::config);
+  } catch (const Error&) {
+    return false;
+  }
+  std::string name =
+      fmt::format(" {:02x}:{:02x}:{} ", major(status.st_dev), minor(status.st_dev), status.st_ino);
+  return locks.find(name) != locks.npos;
+}
+
+std::string first_line(const fs::path& file) {
+  std::string text = read_file_if_there(file, Category::config).value_or("");
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+void read_checkpoints(RunFiles& run) {
+  fs::path folder = run.directory / "checkpoints";
+  for (const fs::path& name : list_folder(folder, Category::config)) {
+    std::error_code error;
+    uintmax_t bytes = fs::file_size(folder / name, error);
+    if (name.extension() == ".h5" && !error)
+      run.checkpoints.emplace_back(name.string(), static_cast<int64_t>(bytes));
+  }
+  std::ranges::sort(run.checkpoints);
+  run.best = first_line(folder / "best");
+  run.latest = first_line(folder / "latest");
+}
+
+void read_sample(RunFiles& run) {
+  fs::path folder = run.directory / "samples", newest;
+  for (const fs::path& name : list_folder(folder, Category::config)) {
+    bool shown = name.extension() == ".txt" || name.extension() == ".png";
+    if (shown && name.string() > newest.string()) newest = name;
+  }
+  if (newest.empty()) return;
+  auto bytes = read_file_if_there(folder / newest, Category::config, largest_sample);
+  if (bytes) run.sample = {newest.string(), newest.extension() == ".png", std::move(*bytes)};
+}
+
+// What cannot be read becomes a note, since the rest is worth a page.
+template <typename Read>
+void noting(RunFiles& run, Read read) {
+  try {
+    read(run);
+  } catch (const Error& error) {
+    run.notes.emplace_back(error.what());
+  }
+}
+
+void read_config(RunFiles& run) {
+  auto text = read_file_if_there(run.directory / "config.yaml", Category::config);
+  if (!text) return;
+  run.config_text = std::move(*text);
+  run.config = parse_config({{"config.yaml", run.config_text}}, {}).config;
+}
+
+void read_summary(RunFiles& run) {
+  auto text = read_file_if_there(run.directory / "summary.json", Category::config);
+  if (!text) return;
+  run.summary = summary_of(*text);
+  if (!run.summary) run.notes.emplace_back("summary.json is no JSON object: it is left out");
+}
+
+void note_metrics(RunFiles& run) {
+  if (run.metrics.unreadable > 0)
+    run.notes.push_back(fmt::format("{} of metrics.jsonl cannot be read: left out",
+                                    counted(run.metrics.unreadable, "line")));
+}
+
+std::string label_of(const fs::path& directory) {
+  fs::path clean = fs::absolute(directory).lexically_normal();
+  if (clean.filename().empty()) clean = clean.parent_path();
+  return clean.filename().empty() ? clean.string() : clean.filename().string();
+}
+
+}  // namespace
+
+RunFiles read_run_files(const fs::path& directory) {
+  bool is_run = false;
+  for (const char* file : {"config.yaml", "metrics.jsonl", "summary.json"})
+    is_run = is_run || is_there(directory / file);
+  if (!is_run)
+    fail(Category::config,
+         "{}: there is no run here: it has no config.yaml, metrics.jsonl or summary.json; name the "
+         "directory of a run (its output)",
+         directory.string());
+  RunFiles run;
+  run.directory = directory;
+  run.label = label_of(directory);
+  run.metrics = read_run_metrics(directory / "metrics.jsonl");
+  note_metrics(run);
+  noting(run, read_config);
+  noting(run, read_summary);
+  noting(run, read_checkpoints);
+  noting(run, read_sample);
+  noting(run, [](RunFiles& r) { r.process = first_line(r.directory / ".spire_run"); });
+  bool running = is_locked(directory / ".spire_run");
+  run.state = running ? RunState::running : run.summary ? RunState::ended : RunState::unclear;
+  // A resumed run has the summary of what was before.
+  if (running) run.summary.reset();
+  return run;
+}
+
+void tell_apart(std::vector<RunFiles>& runs) {
+  for (RunFiles& run : runs) {
+    auto same = std::ranges::count(runs, label_of(run.directory),
+                                   [](const RunFiles& other) { return label_of(other.directory); });
+    if (same > 1) run.label = run.directory.string();
+  }
+}
+
+}  // namespace spire::inline run_page
