@@ -466,7 +466,7 @@ const std::vector<Command>& commands() {
        add_sweep_options, run_sweep},
       {"compare", "say where two runs differ; --bisect: by step and tensor", add_compare_options,
        run_compare},
-      {"devices", "list the devices that this machine has; --probe: try its GPUs",
+      {"devices", "list the devices of this machine and their memory; --probe: try its GPUs",
        add_devices_options, run_devices},
       {"version", "print the version; --verbose: also of the libraries it uses",
        add_version_options, run_version},
