@@ -473,7 +473,7 @@ const std::vector<Command>& commands() {
        run_compare},
       {"report", "make a page of a run, or of several over each other", add_report_options,
        run_report},
-      {"devices", "list the devices that this machine has; --probe: try its GPUs",
+      {"devices", "list the devices of this machine and their memory; --probe: try its GPUs",
        add_devices_options, run_devices},
       {"version", "print the version; --verbose: also of the libraries it uses",
        add_version_options, run_version},

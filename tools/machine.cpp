@@ -11,6 +11,7 @@
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
 #include "tools/commands.h"
+#include "tools/output/gpu_memory.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {
@@ -128,7 +129,9 @@ int run_devices(const Arguments& arguments) {
   print_cpu(discover_topology());
   CudaStatus cuda = discover_cuda();
   print_cuda(cuda);
-  return arguments.probe ? probe(cuda) : 0;
+  if (arguments.probe) return probe(cuda);
+  for (const std::string& line : gpu_memory_lines(GpuMonitor())) print_result("{}\n", line);
+  return 0;
 }
 
 int run_version(const Arguments& arguments) {

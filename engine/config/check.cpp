@@ -18,7 +18,7 @@ std::string batch_conflict(const RunConfig& config, int64_t towers) {
     return fmt::format("{} samples cannot be divided evenly among {} towers; use a multiple of {}",
                        global, towers, towers);
   }
-  if (global == config.batch_size * towers) return "";
+  if (config.batch_size == 0 || global == config.batch_size * towers) return "";
   return fmt::format(
       "{} is not batch_size {} x towers {}; make them agree, or leave out global_batch or "
       "batch_size",
@@ -164,7 +164,11 @@ void check_config(RunConfig& config) {
 
 // Towers default to the number of devices; batch_size follows where only global_batch was given.
 void settle_batch(RunConfig& config, int64_t default_towers) {
-  bool derive = config.global_batch && !config.towers;
+  if (config.batch_size == 0 && !(config.global_batch && config.towers))
+    fail(Category::config,
+         "batch_size: auto is chosen when a run starts, from the memory that is free then; write a "
+         "number here (trainer plan shows the choice)");
+  bool derive = config.global_batch && (!config.towers || config.batch_size == 0);
   if (!config.towers) config.towers = default_towers;
   if (derive) config.batch_size = std::max<int64_t>(1, *config.global_batch / *config.towers);
   if (!config.global_batch) config.global_batch = config.batch_size * *config.towers;

@@ -21,7 +21,7 @@ void check_config(RunConfig& config);
 
 // Sets those of towers, global_batch and batch_size that are not given, so that global_batch =
 // batch_size * towers. Throws Error(config) if no whole batch_size fulfils that, or if all three
-// are given and disagree. Idempotent.
+// are given and disagree, and for a batch_size that is still auto. Idempotent.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
 }  // namespace spire::inline config

@@ -8,6 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/device_limit.h"
 #include "engine/config/scalar.h"
 
 namespace spire::inline config {
@@ -76,6 +77,8 @@ std::string meant_device(std::string word) {
 // Expands a word that stands alone. The old form cpu:N, which counts, is read for compatibility:
 // cpu:0 and cpu:1 are one device.
 std::vector<std::string> expand_one(const std::string& word) {
+  if (LimitedDevice device = split_limit(word); !device.limit.empty())
+    return {to_word({name_in_list(device.name), device.limit})};
   if (word == "auto") return {word};
   if (word == "all") return {"cuda"};
   if (gpu_group(word)) return {word};
@@ -98,16 +101,17 @@ std::vector<std::string> expand_devices(const std::vector<std::string>& devices)
   if (devices.size() == 1) return expand_one(devices.front());
   std::vector<std::string> names;
   for (const std::string& word : devices) {
-    std::string name = name_in_list(word);
+    LimitedDevice device = split_limit(word);
+    std::string name = name_in_list(device.name);
     if (!is_single(name)) {
       fail(Category::config,
            "'{}' cannot be in a list; a list names single devices, such as [cuda:0, cuda:1]",
            excerpt(word));
     }
     // A GPU may carry several devices of a run: that is how one GPU tries what several do.
-    if (index_of(name, "cpu") && std::ranges::find(names, name) != names.end())
+    if (index_of(name, "cpu") && std::ranges::count(without_limits(names), name) > 0)
       fail(Category::config, "{} is in the list twice; name each CPU device once", name);
-    names.push_back(std::move(name));
+    names.push_back(to_word({name, device.limit}));
   }
   return names;
 }
@@ -120,7 +124,7 @@ std::optional<GpuGroup> gpu_group(std::string_view word) {
 }
 
 bool are_gpus(const std::vector<std::string>& devices) {
-  return gpu_group(devices.front()) || names_gpu(devices.front());
+  return gpu_group(devices.front()) || names_gpu(split_limit(devices.front()).name);
 }
 
 bool is_gpu_uuid(std::string_view word) {

@@ -10,8 +10,8 @@ namespace spire::inline config {
 // Expands the value of `devices` to {"auto"}, a word of gpu_group(), or a list of single devices:
 // "2xcpu" to {"cpu:0", "cpu:1"}, "cpu" to {"cpu:0"}, {"0", "2"} to {"cuda:0", "cuda:2"}, "all" to
 // {"cuda"}. A GPU's UUID or the beginning of one, and a PCI bus id, are names of single devices and
-// stay as they are. Idempotent. Throws Error(config) for unknown words and for a CPU device that is
-// named twice.
+// stay as they are, and so do limits behind single devices (device_limit.h). Idempotent. Throws
+// Error(config) for unknown words and for a CPU device that is named twice.
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices);
 
 // Returns advice if `devices` has the old form {"cpu:N"}, which means N CPU devices; else "".

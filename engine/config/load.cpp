@@ -260,10 +260,11 @@ void Loader::place_layers(const Field& field, const YAML::Node& value, const Ori
 void Loader::derive_batch() {
   RunConfig& config = result_.config;
   if (!config.global_batch) return;
-  if (config.towers && !given("batch_size") && *config.global_batch % *config.towers == 0) {
+  bool open = !given("batch_size") || config.batch_size == 0;
+  if (config.towers && open && *config.global_batch % *config.towers == 0) {
     config.batch_size = *config.global_batch / *config.towers;
     result_.source["batch_size"] = "global_batch / towers";
-  } else if (!config.towers && given("batch_size")) {
+  } else if (!config.towers && !open) {
     if (*config.global_batch % config.batch_size != 0) {
       return report(result_.source["global_batch"], "global_batch",
                     fmt::format("{} samples is not a multiple of batch_size {}; change one of them",

@@ -72,9 +72,11 @@ struct Field {
   Range range = {};                       // allowed numbers
   std::vector<std::string> choices = {};  // allowed words; empty: any; schema() adds an enum's
   std::string unit = {};                  // "samples", "steps"; empty if there is none
+  std::string zero = {};                  // word for an integer 0, which `range` need not have
   std::string unset = {};                 // meaning of null; empty: null is an error
   // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
+  bool pairs = false;  // in a list of words, {cuda:0: 8GiB} is read as cuda:0:8GiB
   Use used_by = {};
   bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
   // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".

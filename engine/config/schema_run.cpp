@@ -18,9 +18,11 @@ std::vector<Field> run_fields() {
       // Any two of these three give the third (settle_batch).
       {.path = "batch_size",
        .slot = [](C& c) -> Slot { return &c.batch_size; },
-       .help = "samples that one tower computes in one step",
+       .help = "samples that one tower computes in one step; auto: the most that fit the smallest "
+               "device, chosen once and kept by resumed runs; global_batch then decides towers",
        .range = at_least(1, max_size),
        .unit = "samples",
+       .zero = "auto",
        .unset = "global_batch / towers",
        .shapes_result = false},
       {.path = "global_batch",
@@ -68,8 +70,10 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.devices; },
        .help = "auto (GPUs if there are any), auto:N (N idle GPUs), cpu, cuda (all GPUs), a number "
                "of them: 2xcpu, 4xcuda, or names: cuda:1, GPU-1b2c (UUID), 3b:00.0 (PCI), [cuda:0, "
-               "cuda:2], [cpu:0, cpu:1]",
+               "cuda:2], [cpu:0, cpu:1]; [{cuda:0: 8GiB}, {cuda:0: 4GiB}] share a GPU, each with a "
+               "memory limit of its own",
        .settle = [](C& c) { c.devices = expand_devices(c.devices); },
+       .pairs = true,
        .shapes_result = false,
        .note = [](const C& c) { return devices_note(c.devices); }},
       {.path = "on_missing",

@@ -139,9 +139,13 @@ std::string yaml_word(const std::string& word) {
 
 std::string value_text(const Field& field, const RunConfig& config) {
   // Without towers batch_size will be derived from global_batch later; it was not given.
-  if (field.path == "batch_size" && config.global_batch && !config.towers) return "null";
+  bool derived = config.batch_size != 0 && config.global_batch && !config.towers;
+  if (field.path == "batch_size" && derived) return "null";
   RunConfig copy = config;
-  return std::visit([](auto value) { return yaml(*value); }, field.slot(copy));
+  Slot slot = field.slot(copy);
+  auto integer = std::get_if<int64_t*>(&slot);
+  if (integer != nullptr && **integer == 0 && !field.zero.empty()) return field.zero;
+  return std::visit([](auto value) { return yaml(*value); }, slot);
 }
 
 std::string to_yaml(const RunConfig& config, const std::set<std::string>& but) {
@@ -200,6 +204,7 @@ std::string allowed(const Field& field) {
   std::string text(std::visit([](auto value) { return type_name(value); }, field.slot(config)));
   if (!field.range.text().empty()) text += fmt::format(" {}", field.range.text());
   if (!field.unit.empty()) text += fmt::format(", {}", field.unit);
+  if (!field.zero.empty()) text += ", or " + field.zero;
   return field.unset.empty() ? text : fmt::format("{}; null: {}", text, field.unset);
 }
 

@@ -18,13 +18,17 @@ constexpr size_t max_list = 1024;  // entries; max_layers limits layers
   fail(Category::config, "the value is missing; expected {}", expected);
 }
 
+void check_length(const YAML::Node& list) {
+  if (list.size() > max_list)
+    fail(Category::config, "the list has {} entries; at most {} are allowed", list.size(),
+         max_list);
+}
+
 template <typename T>
 std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
   if (node.IsNull()) fail_missing(expected);
   if (!node.IsSequence()) fail(Category::config, "expected {}, got {}", expected, describe(node));
-  if (node.size() > max_list)
-    fail(Category::config, "the list has {} entries; at most {} are allowed", node.size(),
-         max_list);
+  check_length(node);
   std::vector<T> values;
   for (const auto& entry : node) values.push_back(read(entry, T{}));
   return values;
@@ -82,6 +86,32 @@ std::vector<std::string> read(const YAML::Node& node, const std::vector<std::str
   return {read(node, std::string())};
 }
 
+namespace {
+
+// Reads {cuda:0: 8GiB} as cuda:0:8GiB.
+std::string read_pair(const YAML::Node& node) {
+  if (node.size() != 1)
+    fail(Category::config,
+         "expected a word or one device and its limit, such as {{cuda:0: 8GiB}}, got a map of {} "
+         "keys; write a list of such maps",
+         node.size());
+  auto entry = node.begin();
+  return read(entry->first, std::string()) + ":" + read(entry->second, std::string());
+}
+
+// Reads a list of words and pairs, or one of either.
+std::vector<std::string> read_pairs(const YAML::Node& node) {
+  if (node.IsMap()) return {read_pair(node)};
+  if (!node.IsSequence()) return {read(node, std::string())};
+  check_length(node);
+  std::vector<std::string> words;
+  for (const auto& entry : node)
+    words.push_back(entry.IsMap() ? read_pair(entry) : read(entry, std::string()));
+  return words;
+}
+
+}  // namespace
+
 std::string describe(const YAML::Node& node) {
   if (node.IsMap()) return "a map";
   if (node.IsSequence()) return "a list";
@@ -101,16 +131,24 @@ double read_number(const Field& field, const YAML::Node& node) {
   return parse_duration(scalar(node, "a finite number", false));
 }
 
-// One check for each type of field: words by their choices, numbers by their range.
-void check(const Field& field, const std::string& word) {
-  if (field.choices.empty() || std::ranges::count(field.choices, word) > 0) return;
-  fail(Category::config, "{}", unknown_word(word, field.choices));
-}
-
 template <typename Number>
 void check_range(const Field& field, Number value) {
   if (field.range.contains(static_cast<double>(value))) return;
   fail(Category::config, "{} is out of range; it must be {}", value, field.range.text());
+}
+
+// A field with a word for 0 takes 0 only as that word.
+int64_t read_integer(const Field& field, const YAML::Node& node) {
+  if (!field.zero.empty() && node.IsScalar() && node.Scalar() == field.zero) return 0;
+  int64_t value = spire::read(node, int64_t{});
+  check_range(field, value);
+  return value;
+}
+
+// One check for each type of field: words by their choices, numbers by their range.
+void check(const Field& field, const std::string& word) {
+  if (field.choices.empty() || std::ranges::count(field.choices, word) > 0) return;
+  fail(Category::config, "{}", unknown_word(word, field.choices));
 }
 
 // A host program may cast any number to the enum.
@@ -121,7 +159,7 @@ void check(const Field& field, const EnumSlot& value) {
 
 void check(const Field&, bool) {}
 void check(const Field& field, int64_t value) {
-  check_range(field, value);
+  if (value != 0 || field.zero.empty()) check_range(field, value);
 }
 void check(const Field& field, uint64_t value) {
   check_range(field, value);
@@ -159,6 +197,12 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
       set_word(field, node, value);
     else if constexpr (std::is_same_v<Pointer, double*>)
       *value = read_number(field, node);
+    else if constexpr (std::is_same_v<Pointer, std::vector<std::string>*>)
+      *value = unset         ? *std::get<Pointer>(field.slot(defaults))
+               : field.pairs ? read_pairs(node)
+                             : spire::read(node, *value);
+    else if constexpr (std::is_same_v<Pointer, int64_t*>)
+      *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read_integer(field, node);
     else
       *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read(node, *value);
   };

@@ -83,9 +83,18 @@ std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
   std::lock_guard lock(ledger.mutex);
   auto refuse = [&] {
     DeviceSpace space = space_of(device_);
-    MemoryShortage shortage{
-        device_,        1,          use,         ledger.in_use,   ledger.planned,
-        options_.limit, space.free, space.total, space.limited_by};
+    MemoryShortage shortage{device_,
+                            1,
+                            use,
+                            ledger.in_use,
+                            ledger.planned,
+                            options_.limit,
+                            space.free,
+                            space.total,
+                            space.limited_by,
+                            options_.sharers,
+                            options_.beside,
+                            options_.own_limit};
     throw Error(Category::out_of_memory, explain(shortage));
   };
   if (options_.limit && ledger.in_use.total() + use.total() > *options_.limit) refuse();
@@ -126,13 +135,30 @@ std::string MemoryPool::explain(const MemoryShortage& shortage) const {
   return options_.explain ? options_.explain(shortage) : plain_text(shortage);
 }
 
+bool same_memory(DeviceId a, DeviceId b) {
+  return a == b || (a.kind == DeviceKind::cpu && b.kind == DeviceKind::cpu);
+}
+
 namespace {
 
-// Returns the rest of the pool's plan as one request.
-MemoryShortage ahead_of(const MemoryPool& pool) {
+// Returns the rest of the pool's plan as one request. free_share: of the device's free bytes.
+MemoryShortage ahead_of(const MemoryPool& pool, double free_share) {
   DeviceSpace space = space_of(pool.device());
-  MemoryShortage ahead{pool.device(), 1,          {},          pool.in_use(),   pool.planned(),
-                       pool.limit(),  space.free, space.total, space.limited_by};
+  if (space.free && free_share < 1)
+    space.free = static_cast<size_t>(free_share * static_cast<double>(*space.free));
+  const MemoryPool::Options& options = pool.options();
+  MemoryShortage ahead{pool.device(),
+                       1,
+                       {},
+                       pool.in_use(),
+                       pool.planned(),
+                       options.limit,
+                       space.free,
+                       space.total,
+                       space.limited_by,
+                       options.sharers,
+                       options.beside,
+                       options.own_limit};
   for (MemoryKind kind : all_memory_kinds)
     ahead.asked[kind] = ahead.planned[kind] - std::min(ahead.planned[kind], ahead.in_use[kind]);
   return ahead;
@@ -141,10 +167,6 @@ MemoryShortage ahead_of(const MemoryPool& pool) {
 bool lacks(const MemoryShortage& ahead) {
   auto left = ahead.left();
   return left && ahead.asked.total() > *left;
-}
-
-bool same_memory(DeviceId a, DeviceId b) {
-  return a == b || (a.kind == DeviceKind::cpu && b.kind == DeviceKind::cpu);
 }
 
 // Adds a pool's request to the others on the same memory.
@@ -162,10 +184,10 @@ void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
 
 }  // namespace
 
-std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools) {
+std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double free_share) {
   std::vector<MemoryShortage> devices;  // one per memory: requests of all its pools
   for (const auto& pool : pools) {
-    MemoryShortage ahead = ahead_of(*pool), of_limit = ahead;
+    MemoryShortage ahead = ahead_of(*pool, free_share), of_limit = ahead;
     // First each pool against its own limit, whatever the device has free ...
     of_limit.free.reset();
     if (lacks(of_limit)) return ahead;

@@ -54,21 +54,31 @@ struct MemoryShortage {  // a request that does not fit, and why it does not
   int pools = 1;  // number of pools whose numbers are summed up here
   MemoryUse asked, in_use;
   MemoryUse planned;            // all zero if not known
-  std::optional<size_t> limit;  // MemoryPool::Options::limit
+  std::optional<size_t> limit;  // MemoryPoolOptions::limit
   std::optional<size_t> free;   // free bytes of the device, if known
   size_t total = 0;             // all bytes of the device
   std::string limited_by = {};  // DeviceSpace::limited_by
+  int sharers = 1;              // this and the next two: MemoryPoolOptions
+  size_t beside = 0;
+  std::string own_limit = {};
 
   std::optional<size_t> left() const;  // bytes that can still be allocated, if known
 };
 
+struct MemoryPoolOptions {
+  std::optional<size_t> limit;  // most bytes in use; nullopt: all that the device has
+  // The rest is for messages. sharers: number of pools whose limits are equal parts of one.
+  // own_limit: the word in a config that gives this pool a limit of its own, "cuda:0:8GiB".
+  int sharers = 1;
+  size_t beside = 0;  // bytes of that one limit which pools with limits of their own have
+  std::string own_limit = {};
+  // Returns the message for a shortage. Must not call the pool. Empty: plain_text() is used.
+  std::function<std::string(const MemoryShortage&)> explain = {};
+};
+
 class MemoryPool {
  public:
-  struct Options {
-    std::optional<size_t> limit;  // most bytes in use; nullopt: all that the device has
-    // Returns the message for a shortage. Must not call the pool. Empty: plain_text() is used.
-    std::function<std::string(const MemoryShortage&)> explain;
-  };
+  using Options = MemoryPoolOptions;
   explicit MemoryPool(DeviceId device, const Options& options = {});
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -84,7 +94,7 @@ class MemoryPool {
   void plan(const MemoryUse& planned);
 
   DeviceId device() const { return device_; }
-  std::optional<size_t> limit() const { return options_.limit; }
+  const Options& options() const { return options_; }
   MemoryUse planned() const;
   MemoryUse in_use() const;
   MemoryUse peak() const;  // the largest use of each kind, at whatever time that was
@@ -98,12 +108,14 @@ class MemoryPool {
   std::shared_ptr<Ledger> ledger_;
 };
 
+bool same_memory(DeviceId a, DeviceId b);  // all CPU devices have the host's
+
 using MemoryPools = std::vector<std::unique_ptr<MemoryPool>>;
 
 // Returns the first shortage if the rest of all plans is carried out: of a pool against its limit,
 // or of all pools of a device against its free memory (CPU devices share one memory). nullopt: it
-// should fit.
-std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools);
+// should fit. free_share: the part of the free memory that may be used, in (0, 1].
+std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double free_share = 1);
 
 // Returns "cuda:0: cannot allocate 7.0 MiB for activations; 3.0 MiB are left".
 std::string plain_text(const MemoryShortage& shortage);

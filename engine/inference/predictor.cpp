@@ -97,7 +97,8 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   auto explain = [](const MemoryShortage& shortage) {
     return plain_text(shortage) + "; lower --batch, or use another --device";
   };
-  memory_ = std::make_unique<MemoryPool>(device, MemoryPool::Options{{}, explain});
+  memory_ =
+      std::make_unique<MemoryPool>(device, MemoryPool::Options{.limit = {}, .explain = explain});
   replica_ = std::make_unique<Replica>(layout_);
   Observer silent;
   bool gpu = device.kind == DeviceKind::cuda;

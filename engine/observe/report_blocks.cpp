@@ -50,8 +50,13 @@ bool is_limited(const DeviceInfo& device) {
   return device.memory_limit > 0;
 }
 
+bool has_room(const DeviceInfo& device) {
+  return device.fits_now.has_value();
+}
+
 // Makes a row for each device and a column for each kind; the columns "total" and, where any device
-// has one, "limit" follow. The first cells of the heading stand above the names and are empty.
+// has one, "limit" follow, and in a plan "free now" and "fits". The first cells of the heading
+// stand above the names and are empty.
 TextTable memory_table(const StartInfo& start) {
   std::vector<std::string> kinds = memory_kinds(start);
   if (kinds.empty()) return {};
@@ -60,6 +65,8 @@ TextTable memory_table(const StartInfo& start) {
   table[0].push_back("total");
   bool limited = std::any_of(start.devices.begin(), start.devices.end(), is_limited);
   if (limited) table[0].push_back("limit");
+  bool room = std::any_of(start.devices.begin(), start.devices.end(), has_room);
+  if (room) table[0].insert(table[0].end(), {"free now", "fits"});
   for (const auto& device : start.devices) {
     std::vector<std::string> row = name_cells(start, device);
     int64_t total = 0;
@@ -72,6 +79,10 @@ TextTable memory_table(const StartInfo& start) {
     }
     row.push_back(bytes_text(total));
     if (limited) row.push_back(is_limited(device) ? bytes_text(device.memory_limit) : "");
+    if (has_room(device)) {
+      row.push_back(device.memory_free ? bytes_text(*device.memory_free) : "unknown");
+      row.push_back(*device.fits_now ? "yes" : "no");
+    }
     table.push_back(std::move(row));
   }
   return table;
@@ -153,6 +164,7 @@ std::string start_block(const StartInfo& start) {
   if (!start.device_note.empty()) block.add("chosen", start.device_note);
   block.add("exchange", start.exchange);
   block.add("global batch", batch_text(start));
+  block.add("batch_size", lines_of(start.batch_note));
   block.add("lr", lr_text(start));
   block.add("strategy", strategy_text(start));
   block.add("length", length_text(start));

@@ -41,6 +41,15 @@ std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size)
                                            count_text(2 * total.multiply_adds / batch_size));
 }
 
+// A plan has one process, whose devices are all.
+void add_room(StartInfo& start, const Trainer& trainer) {
+  std::vector<Trainer::Room> rooms = trainer.memory_room();
+  for (size_t d = 0; d < rooms.size(); ++d) {
+    if (rooms[d].free) start.devices[d].memory_free = static_cast<int64_t>(*rooms[d].free);
+    start.devices[d].fits_now = rooms[d].fits;
+  }
+}
+
 // Collects the warnings of a setup for the report.
 class Warnings : public Observer {
  public:
@@ -57,9 +66,10 @@ PlanReport plan(const RunConfig& config) {
   options.plan_only = true;
   Trainer trainer(options, setup.placement);
   setup.keep_tuning(listener);
-  return {start_info(setup, trainer, setup.total_steps()),
-          layers_of(options, setup.placement.batch_size), trainer.memory_shortage(),
-          std::move(listener.warnings)};
+  StartInfo start = start_info(setup, trainer, setup.total_steps());
+  add_room(start, trainer);
+  return {std::move(start), layers_of(options, setup.placement.batch_size),
+          trainer.memory_shortage(), std::move(listener.warnings)};
 }
 
 std::string to_text(const PlanReport& report) {

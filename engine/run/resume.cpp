@@ -90,6 +90,7 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
   // Another seed, batch size or number of towers would be another run.
   take("seed", config.seed, state.seed);
   take("batch_size", config.batch_size, state.batch_size);
+  if (config.batch_size == 0) config.batch_size = state.batch_size;  // auto was chosen at its start
   compare("seed", config.seed, state.seed);
   if (!config.towers) config.towers = state.towers;
   compare("towers", *config.towers, state.towers);

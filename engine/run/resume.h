@@ -21,8 +21,9 @@ struct ResumePoint {
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
-// Sets seed and batch_size (if in RunOptions::left_out) and towers (if not set) as the checkpoint
-// has them. Throws Error(config) if the config gives other values, except for an evaluation.
+// Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto) and towers
+// (if not set) as the checkpoint has them. Throws Error(config) if the config gives other values,
+// except for an evaluation.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
                    RunConfig& config);
 

@@ -346,6 +346,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
     RunSetup setup(config, options, rank_observer, &start.status());
     warn_of_changes(setup, rank_observer);
+    if (options.dry_run == 0) setup.try_batch(rank_observer);
     setup.take_cores();
     // The loop is gone, and its last checkpoint written, before this rank leaves the others.
     RunDirectory* written = directory ? &*directory : nullptr;

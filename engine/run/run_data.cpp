@@ -88,13 +88,16 @@ DatasetPair open_run_data(RunConfig& config, const Placement& placement,
          "use unit",
          word_of(config.data.normalize));
   }
-  if (epoch_steps(config, data, placement.global_batch()) == 0) {
-    fail(Category::config,
-         "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
-         "batch of {}; lower batch_size, or use weighted",
-         data.train->count(), placement.global_batch());
-  }
+  require_batches(config, data, placement);
   return data;
+}
+
+void require_batches(const RunConfig& config, const DatasetPair& data, const Placement& placement) {
+  if (epoch_steps(config, data, placement.global_batch()) > 0) return;
+  fail(Category::config,
+       "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
+       "batch of {}; lower batch_size, or use weighted",
+       data.train->count(), placement.global_batch());
 }
 
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data) {

@@ -26,6 +26,9 @@ Task run_task(const RunConfig& config, const DatasetPair& data);
 // Returns the number of steps per epoch; 0 if data.last_batch: drop leaves none.
 int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch);
 
+// Throws Error(config) if there are no steps in an epoch.
+void require_batches(const RunConfig& config, const DatasetPair& data, const Placement& placement);
+
 // Returns the columns of a training batch: those of the data and those that mixup and cutmix add.
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data);
 

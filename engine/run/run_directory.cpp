@@ -274,10 +274,18 @@ void RunOutput::write_config() {
   write_config_file(Category::config);
 }
 
+// With the batch that `auto` chose: other machines then train the same bits from it.
+std::string RunOutput::config_text() const {
+  if (options_.config_yaml.empty()) return to_yaml(setup_.config);
+  if (!setup_.auto_batch) return options_.config_yaml;
+  RunConfig config = parse_config({{"config", options_.config_yaml}}, {}).config;
+  config.batch_size = setup_.config.batch_size;
+  config.towers = setup_.config.towers;
+  return to_yaml(config);
+}
+
 void RunOutput::write_config_file(Category category) const {
-  write_file_atomically(
-      directory_->path() / "config.yaml",
-      options_.config_yaml.empty() ? to_yaml(setup_.config) : options_.config_yaml, category);
+  write_file_atomically(directory_->path() / "config.yaml", config_text(), category);
 }
 
 bool RunOutput::restore(int64_t step) {

@@ -88,6 +88,7 @@ class RunOutput {
   const std::string& lost() const { return lost_; }  // a sentence about the first loss, or empty
 
  private:
+  std::string config_text() const;
   void write_config_file(Category category) const;
 
   RunDirectory* directory_;

@@ -118,6 +118,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.own = places[static_cast<size_t>(ranks.rank())];
   placed.cores = describe_use(placed.placement, placed.own);
   placed.warnings = std::move(own.warnings);
+  placed.places = std::move(places);
   claim_gpus(placed.placement, placed.own, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
   // Nothing runs silently in another precision.

@@ -40,7 +40,8 @@ class RankGroup {
 
 struct RunPlacement {
   Placement placement;
-  RankHardware own;                   // this process's cores and GPUs
+  std::vector<RankHardware> places;   // all ranks' cores and GPUs, shared out
+  RankHardware own;                   // this process's of these
   std::string cores;                  // the use of cores in words, for the start report
   std::vector<std::string> warnings;  // of all ranks, about their GPUs
 };

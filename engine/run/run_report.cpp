@@ -164,6 +164,7 @@ StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t tota
   info.strategy = word_of(config.strategy);
   info.reduction = word_of(config.reduction);
   info.batch_size = placement.batch_size;
+  info.batch_note = setup.batch_note;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;
   info.lr_scaling = word_of(config.lr.scaling);

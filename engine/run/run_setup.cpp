@@ -74,7 +74,10 @@ bool wait_unless(const std::atomic<bool>* stop, double seconds) {
 
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
                    ThreadStatus* status)
-    : config(given), ranks(options.world, status), saves(options.dry_run == 0) {
+    : config(given),
+      ranks(options.world, status),
+      auto_batch(given.batch_size == 0),
+      saves(options.dry_run == 0) {
   check_config(config);
   compare_configs(config, ranks);
 
@@ -86,7 +89,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 
   place(options, observer);
   warn_of_cuda_versions(placement, observer);
-  check_placed();
+  bool chooses = config.batch_size == 0;
+  if (!chooses) check_placed();
 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, placement, resumed ? &*resumed : nullptr, observer);
@@ -99,6 +103,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
                         .first = ranks.is_first()},
                        observer);
   versions = library_versions(kind);
+  if (chooses) choose_batch();
 }
 
 void RunSetup::place(const RunOptions& options, Observer& observer) {
@@ -111,12 +116,19 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
     std::chrono::duration<double> passed = std::chrono::steady_clock::now() - *options.started;
     queue.longest = std::max(0.0, config.max_time - passed.count());
   }
-  RunPlacement placed = place_run(config, ranks, threads, queue);
+  bool chooses = config.batch_size == 0 && !(config.global_batch && config.towers);
+  RunPlacement placed = place_run(chooses ? with_any_batch() : config, ranks, threads, queue);
   for (const std::string& warning : placed.warnings) observer.on_warning(warning);
   placement = std::move(placed.placement);
   own_place_ = std::move(placed.own);
+  places_ = std::move(placed.places);
   cores = std::move(placed.cores);
-  // The config then holds what the placement has settled, as checkpoints record it.
+  asked_threads_ = config.tower_threads;
+  if (!chooses) settle_placed();
+}
+
+// The config then holds what the placement has settled, as checkpoints record it.
+void RunSetup::settle_placed() {
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;

@@ -10,6 +10,7 @@
 #include "engine/data/dataset.h"
 #include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
+#include "engine/run/batch_choice.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/trainer.h"
@@ -28,12 +29,19 @@ class RunSetup {
   std::optional<LoadedCheckpoint> resumed;  // only rank 0 has its tensors
   bool resumed_here = false;                // whether that is in the run's own output directory
   Placement placement;
-  std::string cores;  // text about the use of cores
+  std::string cores;       // text about the use of cores
+  bool auto_batch;         // whether the given config leaves batch_size to the run
+  std::string batch_note;  // what was chosen then, and why; empty where a checkpoint decided
   DatasetPair data;
   bool model_chosen = false;       // model.name was auto, so the data decided
   bool saves;                      // whether the run writes checkpoints: false in a dry run
   std::unique_ptr<Tuning> tuning;  // null: no tuning (cuda.autotune: false)
   LibraryVersions versions;        // versions of GPU libraries, for checkpoints
+
+  // If it chose the batch of a run of one process: runs a step and an evaluation with it, whose
+  // results nobody sees, and halves it as long as these run out of memory. With several processes
+  // the plan alone decides.
+  void try_batch(Observer& observer);
 
   // Pins the lanes if config.pin says so, while this lives; collective, before the trainer is made.
   void take_cores();
@@ -52,7 +60,17 @@ class RunSetup {
  private:
   void place(const RunOptions& options, Observer& observer);
   void check_placed() const;
+  void settle_placed();
+  RunConfig with_any_batch() const;
+  void choose_batch();
+  std::string shortage_of(const BatchShape& shape);
+  void take_shape(const BatchShape& shape);
+  void settle_shape();
 
+  std::vector<RankHardware> places_;  // of all ranks
+  std::optional<int64_t> asked_threads_;
+  std::vector<BatchShape> shapes_;  // from which the batch was chosen; empty: it was not
+  size_t shape_ = 0;                // the chosen one
   RankHardware own_place_;
   CoreLocks core_locks_;
   GpuClaims gpu_claims_;

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/train/rank_hardware.h"
@@ -142,7 +143,7 @@ std::string why_cpu(const RankHardware& hardware) {
 // The devices that the config names, of every rank.
 ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHardware>& ranks) {
   using OnMissing = RunConfig::OnMissing;
-  auto words = expand_devices(config.devices);
+  auto words = without_limits(expand_devices(config.devices));
   if (words[0] == "auto") return choose_by_hardware(ranks);
   expect_one_kind(words);
   std::optional<GpuGroup> group = gpu_group(words[0]);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "engine/base/thread.h"
+#include "engine/config/device_limit.h"
+#include "engine/train/memory/device_limits.h"
 
 namespace spire::inline training {
 namespace {
@@ -56,19 +58,19 @@ void DeviceSet::find_members() {
   }
 }
 
-// Pools of one memory share its limit equally.
-void DeviceSet::make_pools(const std::vector<DeviceId>& ids, const Options& options) {
-  for (DeviceId id : ids) {
-    // All CPU devices have the host's one memory; logical devices on one GPU share that GPU's.
-    auto sharers = std::count_if(ids.begin(), ids.end(), [&](DeviceId other) {
-      return id.kind == DeviceKind::cpu || other == id;
-    });
-    MemoryPool::Options pool;
-    pool.limit = options.memory_limit.share(space_of(id).total, static_cast<size_t>(sharers));
-    pool.explain = [explain = options.explain, sharers](const MemoryShortage& shortage) {
-      return explain(shortage, static_cast<int>(sharers));
-    };
-    pools_.push_back(std::make_unique<MemoryPool>(id, pool));
+void DeviceSet::make_pools(const Options& options) {
+  std::span<const PlacedDevice> devices(&device(local_.begin), static_cast<size_t>(local_.size()));
+  std::vector<size_t> totals;
+  for (const PlacedDevice& device : devices) totals.push_back(space_of(device.id).total);
+  std::vector<DeviceLimit> limits = limits_of(devices, totals, options.memory_limit);
+  for (size_t d = 0; d < devices.size(); ++d) {
+    std::string word = to_word({to_string(devices[d].id), devices[d].memory_limit});
+    pools_.push_back(std::make_unique<MemoryPool>(
+        devices[d].id, MemoryPool::Options{.limit = limits[d].bytes,
+                                           .sharers = limits[d].sharers,
+                                           .beside = limits[d].beside,
+                                           .own_limit = devices[d].memory_limit.empty() ? "" : word,
+                                           .explain = options.explain}));
   }
 }
 
@@ -80,7 +82,7 @@ void DeviceSet::make_devices(const ParameterLayout& layout, const Options& optio
     connect_devices(
         std::span(ids).subspan(position(share.begin), static_cast<size_t>(share.size())));
   }
-  make_pools(ids, options);
+  make_pools(options);
   for (DeviceId id : ids) {
     replicas_.push_back(std::make_unique<Replica>(layout));
     // Logical devices on one GPU share the plans of the first.

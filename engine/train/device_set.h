@@ -44,8 +44,7 @@ class DeviceSet {
     CudaConfig cuda;
     Tuning* tuning = nullptr;  // outlives this; null: each library's first choice of engine
     bool connects = true;      // false: the run is only planned, no communicators are made
-    // Returns the error message for a shortage of memory that `sharers` pools share.
-    std::function<std::string(const MemoryShortage&, int sharers)> explain;
+    std::function<std::string(const MemoryShortage&)> explain;  // as MemoryPool::Options has it
   };
   // group: connects the processes of the run; null if there is one. All arguments but the options
   // outlive this. Blocks until all members have connected. Throws Error(device), PeerLost.
@@ -109,7 +108,7 @@ class DeviceSet {
     return static_cast<size_t>(device(index).member - device(local_.begin).member);
   }
   void find_members();
-  void make_pools(const std::vector<DeviceId>& ids, const Options& options);
+  void make_pools(const Options& options);
   void make_devices(const ParameterLayout& layout, const Options& options);
   void connect_members();
 

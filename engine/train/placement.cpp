@@ -10,6 +10,7 @@
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
 #include "engine/config/words.h"
+#include "engine/train/memory/device_limits.h"
 
 namespace spire::inline training {
 namespace {
@@ -248,6 +249,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
                                    towers_of_lane(placement.towers, index, count)});
     }
   }
+  place_limits(config, ranks, placement);
   placement.tower_threads = settle_threads(config, kept_tower_threads, placement, cores);
   // Lanes are numbered within a rank.
   for (size_t i = 0; i < placement.devices.size(); ++i) {

@@ -170,8 +170,16 @@ class Trainer {
   std::vector<MemoryByKind> planned_memory() const;
   std::vector<MemoryByKind> peak_memory() const;
   std::vector<std::optional<size_t>> memory_limits() const;
+  // Returns for each whether its plan, and those of others in the same memory, would fit now.
+  // REQUIRES: plan_only.
+  struct Room {
+    std::optional<size_t> free;  // bytes that are free on the device; none: unknown
+    bool fits = true;
+  };
+  std::vector<Room> memory_room() const;
   // Returns the text of the error if the planned memory does not fit; empty if it seems to fit.
-  std::string memory_shortage() const;
+  // free_share: the part of the devices' free memory that it may use; limits count in full.
+  std::string memory_shortage(double free_share = 1) const;
 
  private:
   void make_devices(const TrainerOptions& options);

@@ -3,7 +3,7 @@
 
 #include <spire/error.h>
 
-#include "engine/train/out_of_memory.h"
+#include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/trainer.h"
 
@@ -101,10 +101,8 @@ void Trainer::make_devices(const TrainerOptions& options) {
   remedies.devices = static_cast<int>(placement_.devices.size());
   remedies.sharded = strategy_->shards_state();
   remedies.can_skip_snapshot = !strategy_->shards_state() || placement_.ranks == 1;
-  auto explain = [this, remedies, recompute = options.recompute](const MemoryShortage& shortage,
-                                                                 int sharers) {
+  auto explain = [this, remedies, recompute = options.recompute](const MemoryShortage& shortage) {
     MemoryRemedies now = remedies;
-    now.sharers = sharers;
     now.can_recompute = !recompute && gradients_ && gradients_->has_blocks();
     return out_of_memory_text(shortage, now);
   };
@@ -186,8 +184,8 @@ void Trainer::initialize(const TrainerOptions& options) {
 }
 
 // Pools that share a memory may fit one by one and not together.
-std::string Trainer::memory_shortage() const {
-  auto shortage = foresee_shortage(devices_->pools());
+std::string Trainer::memory_shortage(double free_share) const {
+  auto shortage = foresee_shortage(devices_->pools(), free_share);
   return shortage ? devices_->pools().front()->explain(*shortage) : "";
 }
 
@@ -215,8 +213,23 @@ std::vector<MemoryByKind> Trainer::peak_memory() const {
 
 std::vector<std::optional<size_t>> Trainer::memory_limits() const {
   std::vector<std::optional<size_t>> limits;
-  for (const auto& pool : devices_->pools()) limits.push_back(pool->limit());
+  for (const auto& pool : devices_->pools()) limits.push_back(pool->options().limit);
   return limits;
+}
+
+std::vector<Trainer::Room> Trainer::memory_room() const {
+  std::vector<Room> rooms;
+  for (const auto& pool : devices_->pools()) {
+    size_t planned = 0;
+    for (const auto& other : devices_->pools())
+      if (same_memory(pool->device(), other->device())) planned += other->planned().total();
+    Room room{space_of(pool->device()).free};
+    auto limit = pool->options().limit;
+    room.fits =
+        (!room.free || planned <= *room.free) && (!limit || pool->planned().total() <= *limit);
+    rooms.push_back(room);
+  }
+  return rooms;
 }
 
 }  // namespace spire::inline training

@@ -121,7 +121,8 @@ TEST(Variants, RunOnTheirDevicesAlone) {
 }
 
 TEST(Variants, RefuseWhatCannotRun) {
-  RunConfig two_towers, global;
+  RunConfig two_towers, global, open;
+  open.batch_size = 0;
   two_towers.towers = 2;
   global.global_batch = 64;
   struct {
@@ -138,6 +139,7 @@ TEST(Variants, RefuseWhatCannotRun) {
       {{.counts = {1, 2, 4}, .processes = {3}}, {}, eight_cores, "--counts 1, 2, 4"},
       {{.precisions = {Precision::fp16}}, {}, eight_cores, "fp16 needs GPUs"},
       {{}, global, eight_cores, "set batch_size or towers"},
+      {{}, open, eight_cores, "batch_size: auto: a benchmark compares runs of one size"},
   };
   for (const auto& [request, config, devices, message] : cases)
     EXPECT_THAT(refusal(request, config, devices), HasSubstr(message));

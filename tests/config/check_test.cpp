@@ -8,6 +8,9 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/config/text.h"
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -42,6 +45,31 @@ TEST(SettleBatch, BatchSizeFollowsFromGlobalBatch) {
   settle_batch(config, 3);
   EXPECT_EQ(config.batch_size, 32);
   EXPECT_EQ(config.towers, 3);
+}
+
+TEST(SettleBatch, AnOpenBatchSizeFollowsFromTheOthersOrIsRefused) {
+  RunConfig config = batches(96, 4, 0);
+  settle_batch(config, 1);
+  EXPECT_EQ(config.batch_size, 24);
+  for (RunConfig open : {batches({}, {}, 0), batches(96, {}, 0), batches({}, 4, 0)})
+    EXPECT_THAT(message_of(Category::config, [&] { settle_batch(open, 2); }),
+                HasSubstr("batch_size: auto is chosen when a run starts"));
+}
+
+TEST(BatchSize, AutoIsAWordThatIsKept) {
+  auto batch = [](const std::string& word) {
+    return parse_config({}, {"batch_size=" + word}).config.batch_size;
+  };
+  EXPECT_EQ(batch("auto"), 0);
+  EXPECT_THAT(message_of(Category::config, [&] { batch("0"); }), HasSubstr("0 is out of range"));
+  EXPECT_THAT(message_of(Category::config, [&] { batch("most"); }),
+              HasSubstr("expected an integer"));
+  RunConfig config = parse_config({}, {"batch_size=auto", "global_batch=256"}).config;
+  EXPECT_FALSE(config.towers);
+  EXPECT_THAT(to_yaml(config), HasSubstr("batch_size: auto\n"));
+  EXPECT_EQ(parse_config({{"config", to_yaml(config)}}, {}).config.batch_size, 0);
+  config = parse_config({}, {"batch_size=auto", "global_batch=256", "towers=4"}).config;
+  EXPECT_EQ(config.batch_size, 64);
 }
 
 TEST(SettleBatch, TwiceChangesNothing) {

@@ -1,15 +1,19 @@
 #include "engine/config/devices.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/config/device_limit.h"
 #include "engine/config/text.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
 
+using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
 TEST(Devices, AutoAndCudaAreNotExpanded) {
@@ -94,9 +98,51 @@ TEST(Devices, PrintedDevicesReadBackTheSame) {
   }
 }
 
+TEST(Devices, MayHaveMemoryLimitsOfTheirOwn) {
+  EXPECT_EQ(expand_devices({"cuda:0:8GiB", "cuda:0:4GiB"}), (Names{"cuda:0:8GiB", "cuda:0:4GiB"}));
+  EXPECT_EQ(expand_devices({"0:8GiB", "1"}), (Names{"cuda:0:8GiB", "cuda:1"}));
+  EXPECT_EQ(expand_devices({"0:8GiB"}), Names{"cuda:0:8GiB"});
+  EXPECT_EQ(expand_devices({"cpu:0:2GiB", "cpu:1:0.25"}), (Names{"cpu:0:2GiB", "cpu:1:0.25"}));
+  EXPECT_EQ(expand_devices({"3b:00.0:8GiB"}), Names{"3b:00.0:8GiB"});
+  EXPECT_EQ(expand_devices({"GPU-1b2c:512MiB"}), Names{"GPU-1b2c:512MiB"});
+  LimitedDevice pci = split_limit("0000:3b:00.0:8GiB");
+  EXPECT_EQ(pci.name, "0000:3b:00.0");
+  EXPECT_EQ(pci.limit, "8GiB");
+  for (const char* whole : {"cuda:0", "cpu:2", "auto:4", "0000:3b:00.0", "3b:00.0", "2xcuda"}) {
+    EXPECT_EQ(split_limit(whole).name, whole);
+    EXPECT_EQ(split_limit(whole).limit, "");
+  }
+  EXPECT_EQ(without_limits({"cuda:0:8GiB", "cuda:1"}), (Names{"cuda:0", "cuda:1"}));
+}
+
+TEST(Devices, LimitsMayBeMapsAndAreReadBack) {
+  Names asked = {"cuda:0:8GiB", "cuda:0:4GiB", "cuda:1"};
+  for (const char* text : {"devices: [{cuda:0: 8GiB}, {cuda:0: 4GiB}, cuda:1]\n",
+                           "devices:\n  - cuda:0: 8GiB\n  - {0: 4GiB}\n  - 1\n"}) {
+    RunConfig config = parse_config({{"run.yaml", text}}, {}).config;
+    EXPECT_EQ(config.devices, asked) << text;
+    EXPECT_EQ(parse_config({{"config.yaml", to_yaml(config)}}, {}).config.devices, asked);
+  }
+  EXPECT_EQ(parse_config({}, {"devices=[cuda:0:8GiB,cuda:0:4GiB,cuda:1]"}).config.devices, asked);
+  EXPECT_EQ(parse_config({}, {"devices={cpu:0: 2GiB}"}).config.devices, Names{"cpu:0:2GiB"});
+}
+
+TEST(Devices, WrongLimitsAreRefused) {
+  auto message = [](const Names& names) {
+    return message_of(Category::config, [&] { expand_devices(names); });
+  };
+  EXPECT_THAT(message({"cuda:0:8"}), HasSubstr("8 has no unit of bytes"));
+  EXPECT_THAT(message({"cuda:0:8Gib", "cuda:1"}), HasSubstr("does not end in a unit of bytes"));
+  EXPECT_THAT(message({"cuda:0:"}), HasSubstr("no limit behind its last colon; write cuda:0, or"));
+  EXPECT_THAT(message({"cuda:0:auto"}), HasSubstr("no limit behind its last colon"));
+  EXPECT_THAT(message({"2xcuda:8GiB"}), HasSubstr("a memory limit belongs to a single device"));
+  EXPECT_THAT(message({"cuda:8GiB"}), HasSubstr("a memory limit belongs to a single device"));
+  EXPECT_THAT(message({"cpu:0:1GiB", "cpu:0:2GiB"}), HasSubstr("cpu:0 is in the list twice"));
+}
+
 TEST(Devices, ExpandingTwiceChangesNothing) {
   for (const std::string word : {"auto", "auto:3", "all", "cpu", "cpu:0", "cpu:1", "cpu:2", "5xcpu",
-                                 "cuda", "cuda:2", "2xcuda", "GPU-1b"}) {
+                                 "cuda", "cuda:2", "2xcuda", "GPU-1b", "cuda:0:8GiB"}) {
     Names once = expand_devices({word});
     EXPECT_EQ(expand_devices(once), once) << word;
   }

@@ -103,7 +103,7 @@ MemoryPools two_pools(std::optional<size_t> limit) {
   MemoryPools pools;
   for (int index = 0; index < 2; ++index)
     pools.push_back(std::make_unique<MemoryPool>(DeviceId{DeviceKind::cpu, index},
-                                                 MemoryPool::Options{limit, {}}));
+                                                 MemoryPool::Options{.limit = limit}));
   return pools;
 }
 

@@ -154,6 +154,16 @@ void set_pinned_limit(size_t bytes) {
   machine().memory.set_pinned_limit(bytes);
 }
 
+Books books() {
+  Turn turn;
+  const Machine& all = machine();
+  return {.blocks = all.memory.blocks(),
+          .bytes = all.memory.bytes(),
+          .streams = all.streams(),
+          .events = all.events,
+          .graphs = all.graphs};
+}
+
 size_t staged_copies() {
   Turn turn;
   return machine().staged_copies;

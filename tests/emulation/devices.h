@@ -37,6 +37,15 @@ void set_memory_limit(int device, size_t bytes);
 size_t pinned_memory();
 void set_pinned_limit(size_t bytes);
 
+// What the program has and has not given back yet, on all devices.
+struct Books {
+  size_t blocks = 0, bytes = 0;  // of memory on devices and pinned memory, also of registered one
+  size_t streams = 0, events = 0, graphs = 0;  // graphs: also those ready to be launched
+
+  bool operator==(const Books&) const = default;
+};
+Books books();
+
 // Number of asynchronous copies from pageable memory so far: CUDA may let the host wait for each.
 size_t staged_copies();
 

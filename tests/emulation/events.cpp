@@ -21,17 +21,19 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return call([&](Machine&) {
+  return call([&](Machine& machine) {
     refuse_if(flags > (cudaEventBlockingSync | cudaEventDisableTiming), cudaErrorInvalidValue);
     bool timed = !(flags & cudaEventDisableTiming);
     *event = new EmulatedEvent{.device = current_device(), .timed = timed};
+    ++machine.events;
   });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return call([&](Machine&) {
+  return call([&](Machine& machine) {
     refuse_if(!event, cudaErrorInvalidResourceHandle);
     delete event;
+    --machine.events;
   });
 }
 

@@ -114,6 +114,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     refuse_if(!capture.valid, cudaErrorStreamCaptureInvalidated);
     refuse_if(!all_lead_to(capture.nodes, branch.tails), cudaErrorStreamCaptureUnjoined);
     *graph = new EmulatedGraph{std::move(capture.nodes)};
+    ++machine.graphs;
   });
 }
 
@@ -127,9 +128,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  return call([&](Machine&) {
+  return call([&](Machine& machine) {
     refuse_if(!graph, cudaErrorInvalidValue);
     *exec = new EmulatedGraphExec{graph->nodes, {}};
+    ++machine.graphs;
   });
 }
 
@@ -143,15 +145,17 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return call([&](Machine&) {
+  return call([&](Machine& machine) {
     refuse_if(!exec, cudaErrorInvalidValue);
     delete exec;
+    --machine.graphs;
   });
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return call([&](Machine&) {
+  return call([&](Machine& machine) {
     refuse_if(!graph, cudaErrorInvalidValue);
     delete graph;
+    --machine.graphs;
   });
 }

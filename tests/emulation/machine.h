@@ -103,6 +103,8 @@ class Machine {
   int group[max_devices] = {};       // devices of one group reach each other; -1: in no group
   bool enabled[max_devices][max_devices] = {};
   size_t staged_copies = 0;
+  size_t events = 0, graphs = 0;  // that exist
+  size_t streams() const { return streams_.size(); }
   bool lost[max_devices] = {};  // such devices drop all work
 
  private:

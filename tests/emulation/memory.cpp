@@ -27,6 +27,12 @@ size_t Memory::left(int device) const {
   return limit_[device] - std::min(used_[device], limit_[device]);
 }
 
+size_t Memory::bytes() const {
+  size_t bytes = 0;
+  for (const auto& [start, region] : regions_) bytes += region.bytes;
+  return bytes;
+}
+
 void Memory::release(void* start, Side side) {
   auto found = regions_.find(hidden(start));
   refuse_if(found == regions_.end() || found->second.side != side, cudaErrorInvalidValue);

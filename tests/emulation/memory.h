@@ -32,6 +32,8 @@ class Memory {
   size_t limit(int device) const { return limit_[device]; }
   void set_limit(int device, size_t bytes) { limit_[device] = bytes; }
   size_t pinned() const { return pinned_; }
+  size_t blocks() const { return regions_.size(); }
+  size_t bytes() const;  // of all blocks
   void set_pinned_limit(size_t bytes) { pinned_limit_ = bytes; }
 
  private:

@@ -56,6 +56,13 @@ code=0
 "$trainer" --config "$work/run.yaml" --processes 3 devices=cuda "output=$work/three" 2>"$work/three.err" || code=$?
 [ $code = 3 ] && grep -q 'start at most 2 there' "$work/three.err" || fail "three processes on two GPUs: exit $code"
 
+# Unequal parts of one GPU: each device's plan is held against its own limit.
+same "unequal devices on one GPU" "$one" "$(run unequal 'devices=[{cuda:0: 1GiB}, {cuda:0: 64MiB}]')"
+code=0
+"$trainer" --config "$work/run.yaml" 'devices=[cuda:0:1GiB, cuda:0:10KiB]' "output=$work/small" 2>"$work/small.err" || code=$?
+[ $code = 6 ] && grep -q '^error\[6\]: cuda:0: .*; its own limit, cuda:0:10KiB in devices, allows 10.0 KiB, ' "$work/small.err" ||
+  fail "a device with too low a limit: exit $code: $(tail -n 3 "$work/small.err")"
+
 # GPUs that do not reach each other's memory: NCCL joins them inside a process, too.
 same "no peer access" "$one" "$(EMULATED_GPUS=3 EMULATED_PEERS=none run apart devices=cuda strategy=sharded)"
 grep -q '^exchange  *NCCL, as cuda:0 and cuda:1 have no peer access$' "$work/apart.err" || fail "the start block does not say how GPUs meet: $(cat "$work/apart.err")"

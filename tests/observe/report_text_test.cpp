@@ -50,6 +50,24 @@ TEST(StartBlock, ShowsCoresOnOneLineOrOneLineARank) {
                                             "              rank 1 1 of 4\nglobal batch"));
 }
 
+TEST(StartBlock, OfAPlanSaysWhatIsFreeAndWhetherItFits) {
+  StartInfo start = sample_start();
+  start.devices[0].memory_free = 3 << 20;
+  start.devices[0].fits_now = true;
+  start.devices[1].fits_now = false;
+  EXPECT_THAT(start_block(start), HasSubstr("  comm     total    free now  fits\n"));
+  EXPECT_THAT(start_block(start), HasSubstr("  0 B      4.5 KiB  3.0 MiB   yes\n"));
+  EXPECT_THAT(start_block(start), HasSubstr("  1.0 MiB  1.0 MiB  unknown   no\n"));
+}
+
+TEST(StartBlock, SaysWhichBatchWasChosenAndWhy) {
+  StartInfo start = sample_start();
+  start.batch_note = "auto chose 128: no more fits\na tenth stays free";
+  EXPECT_THAT(start_block(start), HasSubstr("thread per tower\n"
+                                            "batch_size    auto chose 128: no more fits\n"
+                                            "              a tenth stays free\n"));
+}
+
 TEST(StartBlock, DevicesOfSeveralProcessesHaveRankAndHost) {
   std::string block = start_block(sample_start_of_two());
   EXPECT_THAT(block, HasSubstr("\nprocesses     2 over MPI (Open MPI v4.1.4)\n"

@@ -31,6 +31,18 @@ TEST_P(Devices, OneHashOnAnyNumberOfThem) {
   EXPECT_NE(run("another_seed", {"seed=8"}), one);  // the hash tells runs apart
 }
 
+TEST(AutoBatch, IsTheSameInAllProcesses) {
+  RunFolder folder;
+  auto run = [&](const std::string& name, const Words& more) {
+    Output output = trainer(folder.run(name, test_mlp + Words{"steps=3"} + more));
+    EXPECT_EQ(output.code, 0) << output.err;
+    return printed_hash(output);
+  };
+  std::string named = run("named", {"batch_size=8"});
+  EXPECT_EQ(run("chosen", {"batch_size=auto", "--processes", "2"}), named);
+  EXPECT_NE(run("smaller", {"batch_size=4"}), named);
+}
+
 INSTANTIATE_TEST_SUITE_P(Trainer, Devices,
                          testing::Values(Named{"mlp", test_mlp}, Named{"cnn", test_cnn},
                                          Named{"resnet", test_resnet}),

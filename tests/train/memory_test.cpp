@@ -3,6 +3,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -124,6 +125,43 @@ TEST_P(TrainerMemory, LogicalDevicesShareTheLimit) {
   EXPECT_THAT(
       refusal(run, bytes(2 * more - 2)),
       testing::ContainsRegex(" for each of 2 devices, of which .* is in use; set memory.limit: "));
+}
+
+// The limits are unequal: each device has its own plan within its own limit, whatever the other's.
+TEST_P(TrainerMemory, LogicalDevicesMayHaveLimitsOfTheirOwn) {
+  SmallRun run = run_on_one_twice(), one = run_on(1);
+  std::vector<std::string> names = run.devices;
+  int64_t first = total(planned(run, 0)), second = total(planned(run, 1));
+  auto limit = [&](int64_t of_first, int64_t of_second) {
+    run.devices = {names[0] + ":" + bytes(of_first), names[1] + ":" + bytes(of_second)};
+  };
+  limit(first + 1000, second);
+  {
+    Trainer tight(run.options(), run.place()), free(one.options(), one.place());
+    run_steps(tight, run, 0, 2);
+    run_steps(free, one, 0, 2);
+    EXPECT_EQ(tight.parameter_hash(), free.parameter_hash());
+    auto limits = tight.memory_limits();
+    EXPECT_EQ(limits[0], static_cast<size_t>(first + 1000));
+    EXPECT_EQ(limits[1], static_cast<size_t>(second));
+  }
+  limit(first, second - 1);
+  std::string text = refusal(run, "auto");
+  EXPECT_THAT(text, testing::StartsWith(names[1] + ": cannot allocate "));
+  EXPECT_THAT(text, HasSubstr("; its own limit, " + run.devices[1] + " in devices, allows "));
+  EXPECT_THAT(text, HasSubstr("; write " + names[1] + ":"));
+}
+
+TEST_P(TrainerMemory, DevicesWithoutALimitShareWhatTheOthersLeave) {
+  SmallRun run = run_on_one_twice();
+  run.towers = 4;
+  int64_t first = total(planned(run, 0)), second = total(planned(run, 1));
+  run.devices[0] += ":" + bytes(first);
+  EXPECT_EQ(refusal(run, bytes(first + second)), "");
+  EXPECT_THAT(refusal(run, bytes(first + second - 1)), HasSubstr("; memory.limit allows "));
+  EXPECT_THAT(
+      message_of(Category::config, [&] { Trainer(limited(run, bytes(first)), run.place()); }),
+      HasSubstr("which leave nothing"));
 }
 
 SPIRE_TEST_ON_EACH_KIND(TrainerMemory);

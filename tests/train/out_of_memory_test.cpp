@@ -1,5 +1,5 @@
 // Tests the message for a shortage of memory, from numbers alone.
-#include "engine/train/out_of_memory.h"
+#include "engine/train/memory/out_of_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,8 +48,13 @@ TEST(OutOfMemory, NamesTheRestOfTheLimitAndTheDevicesThatShareIt) {
   EXPECT_THAT(out_of_memory_text(shortage, {}),
               StartsWith("cuda:1: cannot allocate 100.0 GiB, most of it for weights; memory.limit "
                          "allows 30.0 GiB, of which 10.0 GiB is in use; "));
-  EXPECT_THAT(out_of_memory_text(shortage, {.sharers = 2}),
+  shortage.sharers = 2;
+  EXPECT_THAT(out_of_memory_text(shortage, {}),
               HasSubstr("allows 30.0 GiB for each of 2 devices, of which 10.0 GiB is in use; "));
+  shortage.sharers = 1;
+  shortage.own_limit = "cuda:1:30GiB";
+  EXPECT_THAT(out_of_memory_text(shortage, {}),
+              HasSubstr("; its own limit, cuda:1:30GiB in devices, allows 30.0 GiB, of which "));
   shortage.free = 10 * gib;  // other processes use the rest
   EXPECT_THAT(out_of_memory_text(shortage, {}), HasSubstr("; 10.0 GiB of its 80.0 GiB are free; "));
   shortage.limit.reset();
@@ -76,9 +81,16 @@ TEST(Remedy, IsTheLimitWhereThatAloneIsTooLow) {
   shortage.limit = 30 * gib;
   EXPECT_EQ(remedy(shortage, {.batch_size = 8, .can_recompute = true}),
             "set memory.limit: 40.0GiB; the device has that much");
-  EXPECT_EQ(remedy(shortage, {.batch_size = 8, .sharers = 2}),
+  shortage.own_limit = "cuda:1:30GiB";
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
+            "write cuda:1:40.0GiB there; the device has that much");
+  shortage.own_limit.clear();
+  shortage.sharers = 2;
+  EXPECT_EQ(remedy(shortage, {.batch_size = 8}),
             "set memory.limit: 80.0GiB; the device has that much");
-  EXPECT_THAT(remedy(shortage, {.batch_size = 8, .sharers = 3}), StartsWith("lower batch_size"));
+  shortage.sharers = 3;
+  EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size"));
+  shortage.sharers = 1;
   shortage.free = 39 * gib;
   EXPECT_THAT(remedy(shortage, {.batch_size = 8}), StartsWith("lower batch_size"));
 }

@@ -11,6 +11,7 @@
 #include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/run/run_directory.h"
 #include "engine/train/rank_hardware.h"
@@ -33,10 +34,11 @@ Gpus without(Gpus gpus, const Gpus& lost) {
 
 // Returns the name of a config's GPU where CUDA shows only `left`; nothing for one that is lost.
 std::optional<std::string> renamed(const std::string& word, const Gpus& left) {
-  std::vector<DeviceId> found = named_gpus(word, left);
+  LimitedDevice named = split_limit(word);
+  std::vector<DeviceId> found = named_gpus(named.name, left);
   if (found.empty()) return {};
   auto gpu = std::ranges::find(left, found[0].index, &CudaDeviceInfo::index);
-  return fmt::format("cuda:{}", gpu - left.begin());
+  return to_word({fmt::format("cuda:{}", gpu - left.begin()), named.limit});
 }
 
 // Tests GPUs, each in a child process (trainer devices --probe), and returns those that fail: also
@@ -80,10 +82,10 @@ GpuChoice leave_out(const Gpus& gpus, const Gpus& lost, const RunConfig& config)
   std::vector<std::string> devices, uuids;
   std::vector<std::string> words = expand_devices(config.devices);
   for (const std::string& word : words) {
-    if (!names_gpu(word)) continue;
+    if (!names_gpu(split_limit(word).name)) continue;
     if (auto name = renamed(word, left)) devices.push_back(*name);
   }
-  bool names = names_gpu(words.front());
+  bool names = names_gpu(split_limit(words.front()).name);
   std::optional<GpuGroup> group = gpu_group(words.front());
   GpuChoice choice;
   choice.left = static_cast<int>(names ? devices.size() : left.size());

@@ -5,6 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 
 namespace spire::tool {
@@ -58,7 +59,7 @@ std::vector<DeviceId> find_devices(const Words& words, const RankHardware& hardw
 // The devices of the slots before --jobs is looked at.
 std::vector<DeviceId> asked_devices(const Words& asked, const Words& configured,
                                     const RankHardware& hardware) {
-  Words words = expand_devices(asked.empty() ? configured : asked);
+  Words words = without_limits(expand_devices(asked.empty() ? configured : asked));
   bool automatic = words == Words{"auto"};
   auto group = gpu_group(words[0]);  // of an idle one, hardware has no others
   if (group && group->count && !asked.empty()) return first_gpus(*group->count, hardware);

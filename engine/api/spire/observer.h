@@ -28,6 +28,10 @@ struct DeviceInfo {
   int rank = 0;                // rank of the process that uses it
   std::string host = {};       // where that process runs
   int64_t memory_limit = 0;    // bytes of all kinds together; 0: no limit
+  // Set by plan() alone: bytes that are free now (CPUs: of the host), if known, and whether the
+  // plans of all devices with this memory fit in it, and this one in its limit.
+  std::optional<int64_t> memory_free = {};
+  std::optional<bool> fits_now = {};
 };
 
 // Effect of memory.recompute on the activations of one tower.
@@ -45,16 +49,17 @@ struct StartInfo {
   std::string task = {};        // "classify images into 10 classes"
   std::string dataset;          // "fashion_mnist"
   std::vector<DeviceInfo> devices;
-  std::string cores;          // CPU cores: number, limits and pinning; one or more lines
-  std::string device_note;    // what was chosen where the config leaves it open, and why
-  int64_t batch_size = 0;     // samples per tower per step
-  int64_t towers = 0;         // global batch = batch_size * towers
-  int64_t tower_threads = 0;  // CPU threads per tower; 0 if unknown
-  std::string lr_scaling;     // growth of lr with the global batch: "none", "linear", "sqrt"
-  double lr = 0;              // after that scaling, before warm-up and schedule
-  double base_lr = 0;         // optimizer.lr, for a global batch of base_batch
-  int64_t base_batch = 0;     // samples
-  int64_t parameters = 0;     // trainable numbers of the model
+  std::string cores;            // CPU cores: number, limits and pinning; one or more lines
+  std::string device_note;      // what was chosen where the config leaves it open, and why
+  int64_t batch_size = 0;       // samples per tower per step
+  int64_t towers = 0;           // global batch = batch_size * towers
+  std::string batch_note = {};  // what "batch_size: auto" chose, and why; one or more lines
+  int64_t tower_threads = 0;    // CPU threads per tower; 0 if unknown
+  std::string lr_scaling;       // growth of lr with the global batch: "none", "linear", "sqrt"
+  double lr = 0;                // after that scaling, before warm-up and schedule
+  double base_lr = 0;           // optimizer.lr, for a global batch of base_batch
+  int64_t base_batch = 0;       // samples
+  int64_t parameters = 0;       // trainable numbers of the model
   int64_t train_samples = 0;
   int64_t test_samples = 0;
   int64_t steps_per_epoch = 0;

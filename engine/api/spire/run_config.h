@@ -304,7 +304,7 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   LossConfig loss;
-  int64_t batch_size = 128;              // samples per tower per step
+  int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
   std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place
   std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers

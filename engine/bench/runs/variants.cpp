@@ -80,6 +80,10 @@ void refuse_fp16_on_cpu(const std::vector<RunConfig::Precision>& precisions, Kin
 
 // The samples of a tower must not differ from variant to variant.
 void check_batch(const RunConfig& config) {
+  if (config.batch_size == 0)
+    fail(Category::config,
+         "batch_size: auto: a benchmark compares runs of one size; write a number (trainer plan "
+         "shows the most that fit)");
   if (config.global_batch && !config.towers)
     fail(Category::config,
          "global_batch: a benchmark has several numbers of towers, and {} samples do not say how "

@@ -10,7 +10,6 @@ namespace spire::inline training {
 struct MemoryRemedies {
   int64_t batch_size = 1;         // samples per tower
   int devices = 1;                // devices of the run
-  int sharers = 1;                // logical devices on the device whose memory is short
   bool sharded = false;           // strategy: sharded
   bool can_skip_snapshot = true;  // checkpoints can be written without a copy of the state
   bool can_recompute = false;     // memory.recompute: blocks is not set, and the model has blocks

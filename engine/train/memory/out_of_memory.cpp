@@ -1,4 +1,4 @@
-#include "engine/train/out_of_memory.h"
+#include "engine/train/memory/out_of_memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,11 +37,16 @@ std::optional<size_t> obtainable_bytes(const MemoryShortage& shortage) {
   return left ? std::optional(*left + shortage.in_use.total()) : std::nullopt;
 }
 
+// Returns the limit that would suffice where only that stands against the run.
+size_t enough_for(const MemoryShortage& shortage) {
+  return wanted(shortage).total() * static_cast<size_t>(shortage.sharers) + shortage.beside;
+}
+
 // True where the device has room for everything, and only memory.limit stands against it.
-bool limit_is_all(const MemoryShortage& shortage, int sharers) {
+bool limit_is_all(const MemoryShortage& shortage) {
   if (!shortage.limit) return false;
   size_t device = shortage.free ? *shortage.free + shortage.in_use.total() : shortage.total;
-  return wanted(shortage).total() * static_cast<size_t>(sharers) <= device;
+  return enough_for(shortage) <= device;
 }
 
 // Returns the samples a tower that fit, by the activations of a sample; 0: not even one.
@@ -69,14 +74,22 @@ std::string asked_text(const MemoryUse& asked) {
                      alone ? "" : ", most of it", name(most));
 }
 
-std::string left_text(const MemoryShortage& shortage, int sharers) {
+// "memory.limit allows 30.0 GiB", "its own limit, cuda:0:8GiB in devices, allows 8.0 GiB".
+std::string limit_text(const MemoryShortage& shortage) {
+  std::string name = shortage.own_limit.empty()
+                         ? "memory.limit"
+                         : fmt::format("its own limit, {} in devices,", shortage.own_limit);
+  std::string share =
+      shortage.sharers > 1 ? fmt::format(" for each of {} devices", shortage.sharers) : "";
+  return fmt::format("{} allows {}{}", name, text_of(*shortage.limit), share);
+}
+
+std::string left_text(const MemoryShortage& shortage) {
   if (shortage.limit) {
     size_t used = shortage.in_use.total();
     size_t within = *shortage.limit - std::min(*shortage.limit, used);
-    std::string share = sharers > 1 ? fmt::format(" for each of {} devices", sharers) : "";
     if (!shortage.free || within <= *shortage.free)
-      return fmt::format("memory.limit allows {}{}, of which {} is in use",
-                         text_of(*shortage.limit), share, text_of(used));
+      return fmt::format("{}, of which {} is in use", limit_text(shortage), text_of(used));
   }
   if (!shortage.free)
     return fmt::format("the host does not provide more of its {}", text_of(shortage.total));
@@ -114,9 +127,12 @@ bool snapshot_is_all(const MemoryShortage& shortage) {
 // In order: remedies that cost nothing, then one for the kind that takes most.
 std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
   MemoryUse all = wanted(shortage);
-  if (limit_is_all(shortage, remedies.sharers)) {
-    size_t enough = all.total() * static_cast<size_t>(remedies.sharers);
-    return fmt::format("set memory.limit: {}; the device has that much", limit_word(enough));
+  if (limit_is_all(shortage)) {
+    std::string enough = limit_word(enough_for(shortage));
+    std::string change = shortage.own_limit.empty()
+                             ? "set memory.limit: " + enough
+                             : fmt::format("write {}:{} there", to_string(shortage.device), enough);
+    return change + "; the device has that much";
   }
   if (remedies.can_skip_snapshot && snapshot_is_all(shortage))
     return "set checkpoint.snapshot: auto, checkpoints are then written without a copy";
@@ -142,7 +158,7 @@ std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemed
   std::string device = to_string(shortage.device);
   if (shortage.pools > 1) device += fmt::format(" ({} logical devices)", shortage.pools);
   std::string text = fmt::format("{}: {}; {}; {}", device, asked_text(shortage.asked),
-                                 left_text(shortage, remedies.sharers), remedy(shortage, remedies));
+                                 left_text(shortage), remedy(shortage, remedies));
   for (const std::string& line : aligned(table_of(shortage))) text += "\n" + line;
   return text;
 }
