@@ -26,6 +26,8 @@ int run_bench_worker(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_doctor_peers(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 struct Command {
