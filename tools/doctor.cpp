@@ -2,9 +2,10 @@
 #include <chrono>
 #include <functional>
 
+#include <unistd.h>
+
 #include <spire/error.h>
 #include <spire/plan_report.h>
-#include <unistd.h>
 
 #include "build_info.h"
 #include "engine/doctor/cores.h"
@@ -58,8 +59,8 @@ class Examination {
  private:
   bool configured() const { return !arguments_.configs.empty(); }
 
-  // progress: what is said before a check that takes time. A check that cannot be made is a finding,
-  // so that the others go on.
+  // progress: what is said before a check that takes time. A check that cannot be made is a
+  // finding, so that the others go on.
   void check(const char* topic, const std::string& progress,
              const std::function<Findings()>& examine) {
     if (!progress.empty() && !arguments_.quiet) print_log("checking {}\n", progress);
@@ -103,7 +104,8 @@ class Examination {
 
   Findings examine_config() {
     if (!configured())
-      return {{"config", Level::ok, "none given; trainer doctor --config FILE checks its run, too"}};
+      return {
+          {"config", Level::ok, "none given; trainer doctor --config FILE checks its run, too"}};
     PlanReport report = naming_places(resolved_, [&] { return plan(resolved_.config); });
     const RunConfig& config = resolved_.config;
     // Weights, at most two slots of the optimizer, and averages.
@@ -115,7 +117,8 @@ class Examination {
     if (!report.shortage.empty())
       return {{"config", Level::fail, run + ": " + report.shortage,
                "trainer plan shows what takes the memory"}};
-    Findings findings = {{"config", Level::ok, run + ": data and devices are good, memory suffices"}};
+    Findings findings = {
+        {"config", Level::ok, run + ": data and devices are good, memory suffices"}};
     for (const std::string& warning : report.warnings)
       findings.push_back({"config", Level::warn, warning, "see trainer --check"});
     return findings;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include <fmt/ranges.h>
@@ -94,6 +95,17 @@ std::vector<PeerCopy> copies_between(const std::vector<CudaDeviceInfo>& gpus) {
     }
   }
   return copies;
+}
+
+void start_gpus(const std::vector<PeerCopy>& copies) {
+  std::set<int> gpus;
+  for (const PeerCopy& copy : copies) gpus.insert({copy.from, copy.to});
+  for (int gpu : gpus) {
+    try {
+      make_stream({DeviceKind::cuda, gpu});
+    } catch (const Error&) {  // of the copies
+    }
+  }
 }
 
 PeerCopy try_copy(PeerCopy copy) {

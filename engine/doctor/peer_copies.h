@@ -24,6 +24,9 @@ struct PeerCopy {
 // Returns the copies to try: each GPU to each other one, with peer access where the driver has it.
 std::vector<PeerCopy> copies_between(const std::vector<CudaDeviceInfo>& gpus);
 
+// Starts CUDA on all GPUs of the copies, which may take seconds. Errors show in the copies.
+void start_gpus(const std::vector<PeerCopy>& copies);
+
 // Copies 16 MiB twice, times the second copy and compares all bytes. Never throws, but may hang for
 // good, also in the kernel: call it in a process of its own.
 PeerCopy try_copy(PeerCopy copy);

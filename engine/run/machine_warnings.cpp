@@ -69,8 +69,7 @@ RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
   use.output = config.output;
   // Weights, at most two slots of the optimizer, and averages.
   int64_t bytes = (config.ema.decay > 0 ? 16 : 12) * floats;
-  if (writes)
-    use.checkpoints = {static_cast<uint64_t>(bytes), config.checkpoint.keep_last + 1};
+  if (writes) use.checkpoints = {static_cast<uint64_t>(bytes), config.checkpoint.keep_last + 1};
   return use;
 }
 

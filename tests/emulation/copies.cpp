@@ -39,7 +39,10 @@ Copy check(const Machine& machine, void* to, const void* from, size_t bytes, cud
 void spoil(Machine& machine, const Stream& stream, const Copy& copy) {
   if (!copy.stays_on_device()) return;
   CopyFault fault = copy_fault(copy.source.device, copy.target.device);
-  if (fault == CopyFault::hangs) machine.outside([] { while (true) pause(); });
+  if (fault == CopyFault::hangs)
+    machine.outside([] {
+      while (true) pause();
+    });
   auto* target = static_cast<unsigned char*>(copy.to);
   if (fault == CopyFault::corrupts) machine.put_once(stream, [=] { target[copy.bytes / 2] ^= 1; });
 }

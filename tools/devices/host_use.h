@@ -11,7 +11,7 @@ struct CoreTime {  // since the system started, in ticks
 };
 
 struct HostUse {
-  std::vector<double> cores;  // share of time in which each was busy, 0..1
+  std::vector<double> cores;                   // share of time in which each was busy, 0..1
   uint64_t memory_used = 0, memory_total = 0;  // bytes; used: what is not available to programs
 };
 

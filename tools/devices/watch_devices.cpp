@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <pwd.h>
 #include <sys/ioctl.h>
 #include <vector>
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <spire/error.h>

@@ -41,8 +41,7 @@ std::string throttle_cell(const GpuState& state) {
 }
 
 std::string condition_cell(const GpuHealth& health) {
-  std::string xid =
-      health.state.last_xid ? fmt::format(", XID {}", *health.state.last_xid) : "";
+  std::string xid = health.state.last_xid ? fmt::format(", XID {}", *health.state.last_xid) : "";
   switch (health.state.condition) {
     case GpuCondition::works:
       return (health.gpu.mig == true ? "MIG" : "works") + xid;
@@ -76,8 +75,7 @@ struct WatchColumn {
 const WatchColumn columns[] = {
     {"GPU", 9, [](const GpuHealth& h) { return std::to_string(h.gpu.number); }},
     {"name", 3, [](const GpuHealth& h) { return h.gpu.name.empty() ? unknown : h.gpu.name; }},
-    {"use", 8,
-     [](const GpuHealth& h) { return number_or(h.state.compute_percent, "{}%"); }},
+    {"use", 8, [](const GpuHealth& h) { return number_or(h.state.compute_percent, "{}%"); }},
     {"GiB", 7, [](const GpuHealth& h) { return memory_cell(h.state); }},
     {"temp", 5, [](const GpuHealth& h) { return number_or(h.state.celsius, "{}C"); }},
     {"W", 4,
@@ -138,8 +136,8 @@ std::vector<std::string> core_rows(const HostUse& host, int width) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < host.cores.size(); ++i) {
     if (i % per_line == 0) lines.emplace_back();
-    lines.back() += fmt::format("{:<{}}", fmt::format("{}: {:.0f}%", i, 100 * host.cores[i]),
-                                cell_width);
+    lines.back() +=
+        fmt::format("{:<{}}", fmt::format("{}: {:.0f}%", i, 100 * host.cores[i]), cell_width);
   }
   return lines;
 }

@@ -36,8 +36,10 @@ void add_doctor_options(CLI::App& app, DoctorArguments& arguments) {
       ->type_name("N");
   app.footer(
       "Looks at driver and libraries, GPUs and copies between them, limits of the system, cores,\n"
-      "memory, the processor, and the disk of the output folder, onto which it writes 64 MiB for a\n"
-      "moment. With --config also at the plan and the data of that run. Each finding is OK, warn or\n"
+      "memory, the processor, and the disk of the output folder, onto which it writes 64 MiB for "
+      "a\n"
+      "moment. With --config also at the plan and the data of that run. Each finding is OK, warn "
+      "or\n"
       "fail, with a remedy. Exit code 0: nothing fails; 3: something does.\n\n"
       "  trainer doctor --config run.yaml\n"
       "  trainer doctor --json | jq '.findings[] | select(.level != \"ok\")'\n");
@@ -49,9 +51,10 @@ void add_watch_options(CLI::App& app, WatchArguments& arguments) {
     return true;
   };
   CLI::Option* watch =
-      app.add_option("--watch", take,
-                     "a live table of all GPUs and the cores of the host, with who uses them, every "
-                     "SECONDS (2); Ctrl+C ends it. Without a terminal: a line a device and sample")
+      app.add_option(
+             "--watch", take,
+             "a live table of all GPUs and the cores of the host, with who uses them, every "
+             "SECONDS (2); Ctrl+C ends it. Without a terminal: a line a device and sample")
           ->expected(0, 1)
           ->check(watch_interval)
           ->excludes(app.get_option("--probe"))

@@ -20,9 +20,9 @@ std::string findings_text(const Findings& findings) {
     table.push_back({level, finding.topic, finding.seen});
     if (!finding.remedy.empty()) table.push_back({"", "", "-> " + finding.remedy});
   }
-  return aligned_text(table) + fmt::format("\n{}: {} OK, {}, {}\n",
-                                           counted(std::ssize(findings), "finding"), count[0],
-                                           counted(count[1], "warning"), counted(count[2], "failure"));
+  return aligned_text(table) +
+         fmt::format("\n{}: {} OK, {}, {}\n", counted(std::ssize(findings), "finding"), count[0],
+                     counted(count[1], "warning"), counted(count[2], "failure"));
 }
 
 std::string findings_json(const Findings& findings, const DoctorFacts& facts) {
@@ -38,9 +38,12 @@ std::string findings_json(const Findings& findings, const DoctorFacts& facts) {
                     {"remedy", finding.remedy},
                     {"values", values}});
   }
-  Json report = {{"format", 1},          {"spire", facts.version},
-                 {"host", facts.host},   {"time", facts.time},
-                 {"level", to_string(worst(findings))}, {"findings", list}};
+  Json report = {{"format", 1},
+                 {"spire", facts.version},
+                 {"host", facts.host},
+                 {"time", facts.time},
+                 {"level", to_string(worst(findings))},
+                 {"findings", list}};
   // Names of processes and devices may hold any bytes.
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

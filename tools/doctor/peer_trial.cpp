@@ -84,20 +84,32 @@ class Trial {
   bool ended_ = false;
 };
 
+constexpr const char* ready = "ready";
+
+Clock::time_point in(double seconds) {
+  return Clock::now() +
+         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
 // Takes the child's lines into `copies` until all have an outcome, the child ends or one hangs:
 // then that one's outcome says so.
 void follow(Trial& trial, std::vector<PeerCopy>& copies, const PeerLimits& limits) {
-  std::chrono::duration<double> limit(limits.copy_seconds + limits.start_seconds);
+  if (trial.line_by(in(limits.start_seconds)) != ready) {
+    copies[0].outcome = Outcome::failed;
+    copies[0].problem = trial.ended()
+                            ? "CUDA ended the process at its start"
+                            : fmt::format("CUDA did not start within {:g} s", limits.start_seconds);
+    return;
+  }
   for (PeerCopy& copy : copies) {
-    auto line = trial.line_by(Clock::now() + std::chrono::ceil<std::chrono::milliseconds>(limit));
+    auto line = trial.line_by(in(limits.copy_seconds));
     auto tried = line ? read_copy(*line) : std::nullopt;
-    if (!tried || tried->from != copy.from || tried->to != copy.to) {
+    if (!tried) {
       copy.outcome = trial.ended() ? Outcome::failed : Outcome::hung;
       copy.problem = trial.ended() ? "the process that tried it ended by itself" : "";
       return;
     }
     copy = *tried;
-    limit = std::chrono::duration<double>(limits.copy_seconds);
   }
 }
 
@@ -129,12 +141,19 @@ std::vector<PeerCopy> try_in_children(std::vector<PeerCopy> copies, const PeerLi
 }
 
 int try_named_copies(const std::vector<std::string>& words) {
+  std::vector<PeerCopy> copies;
   for (const std::string& word : words) {
     auto copy = read_word(word);
     if (!copy) fail(Category::config, "doctor-peers: '{}' is none of 0-1 and 0+1", word);
-    print_result("{}\n", to_line(try_copy(*copy)));
-    flush_results();
+    copies.push_back(*copy);
   }
+  auto say = [](const std::string& line) {
+    result_text(line + "\n");
+    flush_results();
+  };
+  start_gpus(copies);
+  say(ready);
+  for (const PeerCopy& copy : copies) say(to_line(try_copy(copy)));
   return 0;
 }
 

@@ -9,7 +9,7 @@ namespace spire::tool {
 
 struct PeerLimits {
   double copy_seconds = 5;    // after which a copy counts as hung
-  double start_seconds = 30;  // more for the first one of a process, which starts CUDA
+  double start_seconds = 60;  // for a process to start CUDA on all GPUs
   int most_hung = 3;          // then the others are not tried
 };
 
@@ -17,7 +17,7 @@ struct PeerLimits {
 std::vector<PeerCopy> try_in_children(std::vector<PeerCopy> copies, const PeerLimits& limits);
 
 // The child's part: tries the copies that the words describe ("0-1", "0+2": + with peer access) and
-// prints a line behind each.
+// prints a line when the GPUs have started, and a line behind each copy.
 int try_named_copies(const std::vector<std::string>& words);
 
 }  // namespace spire::tool
