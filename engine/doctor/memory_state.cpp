@@ -48,21 +48,28 @@ Finding check_huge_pages(const std::string& mode) {
 
 }  // namespace
 
-MemoryState read_memory_state(const fs::path& root) {
-  uint64_t total = bytes_behind(root / "proc/meminfo", "SwapTotal:"),
-           free = bytes_behind(root / "proc/meminfo", "SwapFree:");
-  return {host_limits(root), total, total - std::min(total, free), huge_pages(root)};
+SwapState read_swap(const fs::path& root) {
+  auto bytes = read_meminfo(root / "proc/meminfo");
+  uint64_t total = bytes["SwapTotal"];
+  return {.total = total,
+          .used = total - std::min(total, bytes["SwapFree"]),
+          .memory_total = bytes["MemTotal"],
+          .memory_available = bytes["MemAvailable"]};
 }
 
-Finding check_swap(const MemoryState& memory) {
-  if (memory.swap_total == 0) return {"swap", Level::ok, "no swap space"};
+MemoryState read_memory_state(const fs::path& root) {
+  return {host_limits(root), read_swap(root), huge_pages(root)};
+}
+
+Finding check_swap(const SwapState& swap) {
+  if (swap.total == 0) return {"swap", Level::ok, "no swap space"};
   Finding finding{"swap", Level::ok,
-                  fmt::format("{} of {} of swap space are in use", limit_text(memory.swap_used),
-                              limit_text(memory.swap_total))};
-  finding.values = {{"total_bytes", static_cast<double>(memory.swap_total)},
-                    {"used_bytes", static_cast<double>(memory.swap_used)}};
+                  fmt::format("{} of {} of swap space are in use", limit_text(swap.used),
+                              limit_text(swap.total))};
+  finding.values = {{"total_bytes", static_cast<double>(swap.total)},
+                    {"used_bytes", static_cast<double>(swap.used)}};
   // Some pages of idle programs are always there.
-  if (memory.swap_used < gib) return finding;
+  if (swap.used < gib) return finding;
   finding.level = Level::warn;
   finding.remedy =
       "a run whose memory is swapped out crawls; see which programs fill the memory (top, then M), "
@@ -71,7 +78,8 @@ Finding check_swap(const MemoryState& memory) {
 }
 
 Findings check_memory_state(const MemoryState& memory) {
-  return {check_limits(memory.limits), check_swap(memory), check_huge_pages(memory.huge_pages)};
+  return {check_limits(memory.limits), check_swap(memory.swap),
+          check_huge_pages(memory.huge_pages)};
 }
 
 }  // namespace spire::inline doctor

@@ -1,5 +1,6 @@
 #include "engine/doctor/process_limits.h"
 
+#include <limits>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
@@ -21,12 +22,17 @@ uint64_t soft_limit(int resource) {
   return limit.rlim_cur;
 }
 
+double as_value(uint64_t limit) {
+  return limit == RLIM_INFINITY ? std::numeric_limits<double>::infinity()
+                                : static_cast<double>(limit);
+}
+
 Finding check_files(const ProcessLimits& limits) {
   std::string seen = limits.files == RLIM_INFINITY
                          ? "any number of files may be open"
                          : fmt::format("{} files may be open (ulimit -n)", limits.files);
   Finding finding{"open_files", Level::ok, std::move(seen)};
-  finding.values = {{"limit", static_cast<double>(limits.files)}};
+  finding.values = {{"limit", as_value(limits.files)}};
   if (limits.files >= files_wanted) return finding;
   finding.level = Level::warn;
   finding.remedy = fmt::format(
@@ -74,7 +80,7 @@ Finding check_shm(const ProcessLimits& limits, int gpus) {
 Finding check_memlock(const ProcessLimits& limits) {
   Finding finding{"memlock", Level::ok,
                   fmt::format("{} may be locked (ulimit -l)", limit_text(limits.memlock))};
-  finding.values = {{"limit_bytes", static_cast<double>(limits.memlock)}};
+  finding.values = {{"limit_bytes", as_value(limits.memlock)}};
   if (limits.memlock == RLIM_INFINITY) return finding;
   if (!limits.infiniband) {
     finding.seen += "; no InfiniBand, which would need more";

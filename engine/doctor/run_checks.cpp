@@ -1,6 +1,7 @@
 #include "engine/doctor/run_checks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -39,11 +40,8 @@ Finding check_quota(const Topology& topology, int threads) {
 }
 
 // Swapped pages of idle programs do no harm while there is memory.
-bool short_of_memory(const MemoryState& memory) {
-  const HostLimit& machine = memory.limits.front();
-  uint64_t free_swap = memory.swap_total - memory.swap_used;
-  uint64_t available = machine.free - std::min<uint64_t>(machine.free, free_swap);
-  return available < machine.total / 10;
+bool short_of_memory(const SwapState& swap) {
+  return swap.memory_available < swap.memory_total / 10;
 }
 
 Finding check_compiled(const std::vector<std::string>& gpus) {
@@ -55,22 +53,24 @@ Finding check_compiled(const std::vector<std::string>& gpus) {
 
 }  // namespace
 
-RunMachine read_run_machine(const fs::path& output, const fs::path& root) {
-  return {.topology = discover_topology(),
-          .limits = read_process_limits(root),
-          .memory = read_memory_state(root),
-          .disk = space_at(existing_folder(output))};
+RunMachine read_run_machine(const RunUse& use, Topology topology, const fs::path& root) {
+  RunMachine machine;
+  machine.topology = std::move(topology);
+  if (use.gpus_by_nccl > 0 || use.networked) machine.limits = read_process_limits(root);
+  machine.swap = read_swap(root);
+  if (use.checkpoints) machine.disk = space_at(existing_folder(use.output));
+  return machine;
 }
 
 Findings check_run(const RunUse& use, const RunMachine& machine) {
   Findings all;
-  all.push_back(check_shm(machine.limits, use.gpus_by_nccl));
+  if (use.gpus_by_nccl > 0) all.push_back(check_shm(machine.limits, use.gpus_by_nccl));
   if (use.networked) all.push_back(check_memlock(machine.limits));
   if (use.cpu_threads > 0) {
     all.push_back(check_threads(machine.topology));
     all.push_back(check_quota(machine.topology, use.cpu_threads));
   }
-  if (short_of_memory(machine.memory)) all.push_back(check_swap(machine.memory));
+  if (short_of_memory(machine.swap)) all.push_back(check_swap(machine.swap));
   if (use.checkpoints && machine.disk)
     all.push_back(check_disk_space(use.output, *machine.disk, use.checkpoints));
   if (!use.compiled_gpus.empty()) all.push_back(check_compiled(use.compiled_gpus));

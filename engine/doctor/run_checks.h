@@ -25,14 +25,15 @@ struct RunUse {            // what a run takes of this host
 };
 
 struct RunMachine {
-  Topology topology;
+  Topology topology;  // as the run's placement has read it
   ProcessLimits limits;
-  MemoryState memory;
+  SwapState swap;
   std::optional<FileSystemSpace> disk;  // of RunUse::output
 };
 
-// root: the folder that contains dev, proc and sys; tests have one of their own.
-RunMachine read_run_machine(const std::filesystem::path& output,
+// Reads only what matters for this use. root: the folder that contains dev, proc and sys; tests
+// have one of their own.
+RunMachine read_run_machine(const RunUse& use, Topology topology,
                             const std::filesystem::path& root = "/");
 
 // Returns only what a user should hear of: warn or fail, none that the start block shows.

@@ -12,17 +12,19 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-uint64_t bytes_behind(const std::filesystem::path& path, std::string_view name) {
+std::map<std::string, uint64_t> read_meminfo(const std::filesystem::path& path) {
+  std::map<std::string, uint64_t> bytes;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    size_t at = line.find(name);
-    if (at == line.npos) continue;
-    std::istringstream rest(line.substr(at + name.size()));
+    std::istringstream words(line);
+    std::string name;
+    int node = 0;
+    words >> name;
+    if (name == "Node") words >> node >> name;
     uint64_t kib = 0;
-    rest >> kib;
-    return kib << 10;
+    if (name.ends_with(':') && words >> kib) bytes[name.substr(0, name.size() - 1)] = kib << 10;
   }
-  return 0;
+  return bytes;
 }
 
 }  // namespace spire::inline doctor

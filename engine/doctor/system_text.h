@@ -2,16 +2,16 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
-#include <string_view>
 
 namespace spire::inline doctor {
 
 // Returns the first line of a file; empty if it cannot be read.
 std::string first_line(const std::filesystem::path& path);
 
-// Returns the bytes that stand in KiB behind `name` in one of the file's lines, as in
-// "MemTotal:  123 kB" and "Node 0 MemTotal:  123 kB"; 0 if there is none.
-uint64_t bytes_behind(const std::filesystem::path& path, std::string_view name);
+// Returns names and bytes in a file with lines such as "MemTotal:  123 kB", also with "Node 0 "
+// before them; opens it once. Without a file, or in another form: empty.
+std::map<std::string, uint64_t> read_meminfo(const std::filesystem::path& path);
 
 }  // namespace spire::inline doctor

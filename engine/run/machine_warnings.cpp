@@ -36,16 +36,18 @@ int gpus_by_nccl(const RunSetup& setup) {
 }
 
 // GPUs of this process without machine code in this build.
-std::vector<std::string> compiled_gpus(const Placement& placement) {
+std::vector<std::string> compiled_gpus(const RunSetup& setup) {
   auto versions = cuda_versions();
   std::vector<std::string> names;
   if (!versions) return names;
-  for (const CudaDeviceInfo& gpu : discover_cuda().devices) {
-    bool used = std::ranges::any_of(placement.lanes, [&](const LaneSpec& lane) {
+  for (const CudaDeviceInfo& gpu : setup.hardware().gpus) {
+    bool used = std::ranges::any_of(setup.placement.lanes, [&](const LaneSpec& lane) {
       return lane.device == DeviceId{DeviceKind::cuda, gpu.index};
     });
     Version capability{gpu.compute_major, gpu.compute_minor, 0};
-    if (used && code_for(versions->architectures, capability) == GpuCode::ptx)
+    // Other ranks' GPUs, and after an exchange also these, come without their capability.
+    bool known = gpu.compute_major > 0;
+    if (used && known && code_for(versions->architectures, capability) == GpuCode::ptx)
       names.push_back(fmt::format("cuda:{} ({})", gpu.index, gpu.name));
   }
   return names;
@@ -60,7 +62,7 @@ RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
   use.networked = placement.ranks > 1;
   if (on_gpus(placement)) {
     use.gpus_by_nccl = gpus_by_nccl(setup);
-    use.compiled_gpus = compiled_gpus(placement);
+    use.compiled_gpus = compiled_gpus(setup);
   } else {
     int threads = 0;
     for (const LaneSpec& lane : placement.lanes) threads += lane.threads;
@@ -75,8 +77,10 @@ RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
 
 void warn_of_machine(const RunSetup& setup, int64_t floats, bool writes, Observer& observer) {
   if (!setup.ranks.is_first()) return;
-  for (const Finding& finding :
-       check_run(use_of(setup, floats, writes), read_run_machine(setup.config.output)))
+  RunUse use = use_of(setup, floats, writes);
+  const RankHardware& own = setup.hardware();
+  Topology topology{own.allowed_cores(), own.machine_cores, own.limits};
+  for (const Finding& finding : check_run(use, read_run_machine(use, std::move(topology))))
     observer.on_warning(fmt::format("{}; {}", finding.seen, finding.remedy));
 }
 

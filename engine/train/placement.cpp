@@ -98,8 +98,9 @@ std::vector<DeviceId> meant_devices(const std::string& word,
   return named_gpus(word, gpus);
 }
 
-// One of rank 0's devices, as rank 0 writes the checkpoints. gpus: of rank 0.
-int find_parameter_device(const RunConfig& config, const Placement& placement,
+// One of rank 0's devices, as rank 0 writes the checkpoints. gpus: of rank 0. Notes one that is
+// missing.
+int find_parameter_device(const RunConfig& config, Placement& placement,
                           const std::vector<CudaDeviceInfo>& gpus) {
   if (config.parameter_device == "auto" || placement.updates_on_host) return 0;
   std::vector<DeviceId> wanted = meant_devices(config.parameter_device, gpus);
@@ -108,7 +109,12 @@ int find_parameter_device(const RunConfig& config, const Placement& placement,
     if (wanted.size() == 1 && placement.devices[i].id == wanted[0]) return static_cast<int>(i);
     names.push_back(to_string(placement.devices[i].id));
   }
-  if (config.on_missing != RunConfig::OnMissing::fail && wanted.empty()) return 0;
+  if (config.on_missing != RunConfig::OnMissing::fail && wanted.empty()) {
+    placement.note +=
+        fmt::format("{}{} updates the weights, as parameter_device: {} is missing",
+                    placement.note.empty() ? "" : "; ", names[0], config.parameter_device);
+    return 0;
+  }
   fail(Category::config, "parameter_device: {} is not one of {}'s devices; use one of {}",
        config.parameter_device, placement.ranks > 1 ? "rank 0" : "the run", fmt::join(names, ", "));
 }
@@ -172,6 +178,18 @@ std::vector<int> helper_cores(const Placement& placement, const RankHardware& ha
 }
 
 }  // namespace
+
+std::string core_ranges(const std::vector<int>& cores) {
+  std::string text;
+  for (size_t i = 0; i < cores.size();) {
+    size_t end = i + 1;
+    while (end < cores.size() && cores[end] == cores[end - 1] + 1) ++end;
+    text += text.empty() ? "" : ",";
+    text += end - i > 1 ? fmt::format("{}-{}", cores[i], cores[end - 1]) : std::to_string(cores[i]);
+    i = end;
+  }
+  return text;
+}
 
 std::string describe_cores(const std::vector<int>& cores) {
   return fmt::format("{}: {}", counted(std::ssize(cores), "core"), core_ranges(cores));

@@ -25,7 +25,7 @@ class RunChecks : public testing::Test {
                       .memlock = 8 * mib,
                       .files = 64,
                       .infiniband = true};
-    machine.memory.limits = {{64 * gib, 32 * gib, "the machine's memory"}};
+    machine.swap = {.memory_total = 64 * gib, .memory_available = 32 * gib};
     machine.disk = FileSystemSpace{100 * gib, 50 * gib};
     use.output = "runs/a";
   }
@@ -77,11 +77,10 @@ TEST_F(RunChecks, AQuotaBelowTheThreadsIsTold) {
 }
 
 TEST_F(RunChecks, SwapIsToldWhereMemoryIsShort) {
-  machine.memory.swap_total = 8 * gib;
-  machine.memory.swap_used = 4 * gib;
-  machine.memory.limits[0].free = 36 * gib;  // 32 GiB of memory and 4 GiB of swap space
+  machine.swap.total = 8 * gib;
+  machine.swap.used = 4 * gib;
   EXPECT_THAT(found(), IsEmpty());
-  machine.memory.limits[0].free = 9 * gib;
+  machine.swap.memory_available = 5 * gib;
   EXPECT_THAT(found(), ElementsAre(warns("swap", "4.0 GiB of 8.0 GiB")));
 }
 
@@ -103,14 +102,22 @@ TEST_F(RunChecks, GpusWithoutMachineCodeAreTold) {
   EXPECT_THAT(found(), ElementsAre(warns("architectures", "no machine code for cuda:0 (B200)")));
 }
 
-TEST_F(RunChecks, FactsAreReadFromTheSystem) {
+TEST_F(RunChecks, OnlyFactsThatMatterAreRead) {
   SystemFiles system;
-  system.file("proc/meminfo", "MemTotal: 2048 kB\nMemAvailable: 1024 kB\n");
-  RunMachine read = read_run_machine(system.root() / "not" / "yet", system.root());
-  EXPECT_EQ(read.memory.limits[0].total, 2 * mib);
-  EXPECT_TRUE(read.disk);
+  system.file("proc/meminfo", "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nSwapTotal: 8 kB\n")
+      .file("dev/shm/x", "");
+  use.output = system.root() / "not" / "yet";
+  RunMachine read = read_run_machine(use, machine.topology, system.root());
+  EXPECT_EQ(read.swap.memory_total, 2 * mib);
+  EXPECT_EQ(read.swap.used, 8u << 10);
+  EXPECT_EQ(read.topology.online, 32);
   EXPECT_FALSE(read.limits.shm);
-  EXPECT_FALSE(read.topology.cores.empty());
+  EXPECT_FALSE(read.disk);
+  use.gpus_by_nccl = 2;
+  use.checkpoints = CheckpointNeed{1, 1};
+  read = read_run_machine(use, machine.topology, system.root());
+  EXPECT_TRUE(read.limits.shm);
+  EXPECT_TRUE(read.disk);
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ HostUse use_since(const std::vector<CoreTime>& before, const std::vector<CoreTim
     auto total = static_cast<double>(now[i].total - std::min(now[i].total, before[i].total));
     use.cores.push_back(total > 0 ? std::min(1.0, busy / total) : 0);
   }
-  use.memory_total = bytes_behind(root / "proc/meminfo", "MemTotal:");
-  uint64_t available = bytes_behind(root / "proc/meminfo", "MemAvailable:");
-  use.memory_used = use.memory_total - std::min(use.memory_total, available);
+  auto memory = read_meminfo(root / "proc/meminfo");
+  use.memory_total = memory["MemTotal"];
+  use.memory_used = use.memory_total - std::min(use.memory_total, memory["MemAvailable"]);
   return use;
 }
 
