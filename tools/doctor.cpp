@@ -8,6 +8,7 @@
 #include <spire/plan_report.h>
 
 #include "build_info.h"
+#include "engine/base/message_words.h"
 #include "engine/doctor/cores.h"
 #include "engine/doctor/environment.h"
 #include "engine/doctor/gpu_health.h"
@@ -148,7 +149,7 @@ int run_doctor(const Arguments& arguments) {
   Findings findings = Examination(arguments, *resolved).run();
   if (arguments.doctor.json) {
     std::string now = utc_text(std::chrono::system_clock::now());
-    result_text(findings_json(findings, {build_info::version, host_name(), now}));
+    result_text(findings_json(findings, {std::string(build_info::version), host_name(), now}));
   } else {
     result_text(findings_text(findings));
   }

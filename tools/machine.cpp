@@ -1,5 +1,6 @@
 // trainer devices: devices of this machine that a config may name, with the versions of their
-// software; --watch: a live table of them. trainer version [--verbose]: this build and its libraries.
+// software; --watch: a live table of them. trainer version [--verbose]: this build and its
+// libraries.
 #include <fmt/ranges.h>
 #include <gnu/libc-version.h>
 

@@ -16,10 +16,10 @@ struct FileSystemSpace {  // bytes
 std::optional<FileSystemSpace> space_at(const std::filesystem::path& folder);
 
 struct ProcessLimits {
-  std::optional<FileSystemSpace> shm;  // of /dev/shm; none: there is no such folder
-  uint64_t memlock = 0;                // ulimit -l, in bytes; RLIM_INFINITY: no limit
-  uint64_t files = 0;                  // ulimit -n
-  bool infiniband = false;             // the host has an adapter for InfiniBand or RoCE
+  std::optional<FileSystemSpace> shm = {};  // of /dev/shm; none: there is no such folder
+  uint64_t memlock = 0;                     // ulimit -l, in bytes; RLIM_INFINITY: no limit
+  uint64_t files = 0;                       // ulimit -n
+  bool infiniband = false;                  // the host has an adapter for InfiniBand or RoCE
 };
 
 // root: the folder that contains dev and sys; tests have one of their own.

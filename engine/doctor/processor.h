@@ -12,11 +12,12 @@
 namespace spire::inline doctor {
 
 struct Processor {
-  std::string name;                        // "AMD EPYC 9B45"
-  std::string vendor;                      // "AuthenticAMD", "GenuineIntel"; empty on Arm
-  std::set<std::string> flags;             // as /proc/cpuinfo names them: "avx512_bf16"
-  std::string clock_source;                // "tsc"; empty, also below: the kernel does not tell
-  std::string governor, frequency_driver;  // of the first core: "powersave", "intel_pstate"
+  std::string name = {};             // "AMD EPYC 9B45"
+  std::string vendor = {};           // "AuthenticAMD", "GenuineIntel"; empty on Arm
+  std::set<std::string> flags = {};  // as /proc/cpuinfo names them: "avx512_bf16"
+  std::string clock_source = {};     // "tsc"; empty, also below: the kernel does not tell
+  // Of the first core: "powersave", "intel_pstate".
+  std::string governor = {}, frequency_driver = {};
 };
 
 // root: the folder that contains proc and sys; tests have one of their own.

@@ -33,7 +33,7 @@ TEST(GpuHealthCheck, NamesEveryTroubleOfTheScriptedMachine) {
 
 TEST(GpuHealthCheck, TellsErrorsOfMemoryAndOfTheDriver) {
   auto script = ScriptedMachine::eight_gpus();
-  script["gpus"].erase(1, script["gpus"].size());
+  script["gpus"] = nlohmann::json::array({script["gpus"][0]});
   auto& gpu = script["gpus"][0];
   EXPECT_THAT(findings_of(script),
               ElementsAre(good("gpu_health", "1 GPU: none has failed"), good("gpu_clocks", "1 GPU"),
@@ -53,7 +53,7 @@ TEST(GpuHealthCheck, TellsErrorsOfMemoryAndOfTheDriver) {
 
 TEST(GpuHealthCheck, TellsWhatSlowsClocks) {
   auto script = ScriptedMachine::eight_gpus();
-  script["gpus"].erase(1, script["gpus"].size());
+  script["gpus"] = nlohmann::json::array({script["gpus"][0]});
   auto& bits = script["gpus"][0]["throttle_bits"];
   bits = 0x1 | 0x4 | 0x10 | 0x100;  // idle, power cap, sync boost, display clock
   EXPECT_THAT(findings_of(script), Contains(good("gpu_clocks", "none is throttled")));

@@ -10,6 +10,12 @@ using testing::Contains;
 using testing::ElementsAre;
 using Outcome = PeerCopy::Outcome;
 
+CudaDeviceInfo gpu(int index) {
+  CudaDeviceInfo info;
+  info.index = index;
+  return info;
+}
+
 PeerCopy copy(int from, int to, Outcome outcome, bool direct = true) {
   return {.from = from, .to = to, .direct = direct, .outcome = outcome, .bytes_per_s = 45e9};
 }
@@ -42,13 +48,13 @@ TEST(PeerCheck, NamesEachBadCopyWithARemedy) {
 }
 
 TEST(PeerCheck, NeedsTwoGpus) {
-  EXPECT_THAT(copies_between({{.index = 0}}), ElementsAre());
+  EXPECT_THAT(copies_between({gpu(0)}), ElementsAre());
   EXPECT_THAT(check_peers({}, 5), ElementsAre(good("peer_copies", "fewer than two GPUs")));
 }
 
 TEST(PeerCheck, TriesEachGpuToEachOther) {
   std::vector<std::pair<int, int>> pairs;
-  for (const PeerCopy& tried : copies_between({{.index = 0}, {.index = 2}, {.index = 5}}))
+  for (const PeerCopy& tried : copies_between({gpu(0), gpu(2), gpu(5)}))
     pairs.emplace_back(tried.from, tried.to);
   EXPECT_EQ(pairs,
             (std::vector<std::pair<int, int>>{{0, 2}, {0, 5}, {2, 0}, {2, 5}, {5, 0}, {5, 2}}));

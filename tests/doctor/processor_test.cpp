@@ -43,7 +43,10 @@ TEST(ProcessorCheck, WarnsWithoutAvx2) {
 TEST(ProcessorCheck, SaysWhichPrecision) {
   EXPECT_THAT(finding(with({"avx2"}), 1), good("precision", "fp32 suits"));
   EXPECT_THAT(finding(with({"avx2", "avx512f"}), 1), good("precision", "trainer bench"));
-  CudaDeviceInfo old{.compute_major = 7}, older{.compute_major = 6}, recent{.compute_major = 9};
+  CudaDeviceInfo old, older, recent;
+  old.compute_major = 7;
+  older.compute_major = 6;
+  recent.compute_major = 9;
   EXPECT_THAT(finding(with({"avx2"}), 1, {recent}), good("precision", "bf16 is the fastest"));
   EXPECT_THAT(finding(with({"avx2"}), 1, {recent, old}), good("precision", "precision: fp16"));
   EXPECT_THAT(finding(with({"avx2"}), 1, {older}), good("precision", "precision: fp32"));

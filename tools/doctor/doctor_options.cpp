@@ -52,7 +52,7 @@ void add_watch_options(CLI::App& app, WatchArguments& arguments) {
   };
   CLI::Option* watch =
       app.add_option(
-             "--watch", take,
+             "--watch", CLI::callback_t(take),
              "a live table of all GPUs and the cores of the host, with who uses them, every "
              "SECONDS (2); Ctrl+C ends it. Without a terminal: a line a device and sample")
           ->expected(0, 1)
