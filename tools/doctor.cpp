@@ -40,7 +40,8 @@ class Examination {
       return check_gpu_software(software_);
     });
     check("gpu_health", "the state of all GPUs", [&] { return examine_gpus(); });
-    check("peer_copies", "copies between GPUs", [&] { return examine_peers(); });
+    check("peer_copies", software_.cuda.devices.size() > 1 ? "copies between GPUs" : "",
+          [&] { return examine_peers(); });
     check("environment", "", [&] { return examine_environment(); });
     int gpus = static_cast<int>(software_.cuda.devices.size());
     check("limits", "", [&] { return check_process_limits(read_process_limits(), gpus); });

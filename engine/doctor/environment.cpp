@@ -13,8 +13,13 @@ namespace fs = std::filesystem;
 bool matters(std::string_view name) {
   constexpr std::string_view others[] = {"CUBLAS_WORKSPACE_CONFIG", "CUDNN_LOGLEVEL_DBG",
                                          "NVIDIA_TF32_OVERRIDE", "NVIDIA_VISIBLE_DEVICES"};
-  return name.starts_with("NCCL_") || name.starts_with("CUDA_") ||
-         std::ranges::find(others, name) != std::end(others);
+  // Those of compilers and images, which no library reads.
+  constexpr std::string_view folders[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_VERSION"};
+  auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, name) != std::end(names);
+  };
+  bool prefixed = name.starts_with("NCCL_") || name.starts_with("CUDA_");
+  return is_one_of(others) || (prefixed && !is_one_of(folders));
 }
 
 std::string printable(std::string_view text) {

@@ -109,7 +109,7 @@ std::optional<Finding> split(const GpuHealth& health) {
 // Findings of the GPUs that have one; else a single good one.
 template <typename Check>
 Findings each(const GpusOfHost& host, const char* topic, const char* good, const Check& check) {
-  if (!host.why_none.empty()) return {{topic, Level::ok, host.why_none}};
+  if (!host.why_none.empty()) return {{topic, Level::ok, "no GPU"}};
   Findings findings;
   for (const GpuHealth& health : host.gpus)
     if (auto finding = check(health)) findings.push_back(*finding);
@@ -130,6 +130,7 @@ GpusOfHost read_gpus(const GpuMonitor& monitor) {
 
 Findings check_gpus(const GpusOfHost& host) {
   Findings findings = each(host, "gpu_health", "none has failed", sick);
+  if (!host.why_none.empty()) findings[0].seen = host.why_none;
   append(findings, each(host, "gpu_clocks", "none is throttled", slow));
   append(findings, each(host, "gpu_use", "no other process computes on them", used));
   append(findings, each(host, "mig", "none is split", split));

@@ -17,6 +17,7 @@ TEST(GpuVariables, AreThoseThatSteerNcclAndCuda) {
                                      "CUDA_VISIBLE_DEVICES=",
                                      "NVIDIA_TF32_OVERRIDE=0",
                                      "NCCL_BROKEN",
+                                     "CUDA_HOME=/usr/local/cuda",
                                      "NCCL_DEBUG=INFO=1",
                                      nullptr};
   EXPECT_THAT(gpu_variables(environment),
