@@ -157,7 +157,8 @@ int run_doctor(const Arguments& arguments) {
   if (worst(findings) < Level::fail) return 0;
   std::vector<std::string> failed;
   for (const Finding& finding : findings)
-    if (finding.level == Level::fail) failed.push_back(finding.topic);
+    if (finding.level == Level::fail && (failed.empty() || failed.back() != finding.topic))
+      failed.push_back(finding.topic);
   fail(Category::device, "not all is well: {}; the report has remedies", quoted_list(failed));
 }
 

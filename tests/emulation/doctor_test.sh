@@ -16,7 +16,7 @@ fail() {
 # doctor CODE: runs it, and requires that exit code.
 doctor() {
   local code=0
-  EMULATED_GPUS=3 timeout 120 "$trainer" doctor --quiet --copy-seconds 2 -o "$work/runs" >"$work/out" 2>"$work/err" || code=$?
+  EMULATED_GPUS=3 timeout 120 "$trainer" doctor --quiet --copy-seconds 1 -o "$work/runs" >"$work/out" 2>"$work/err" || code=$?
   [ "$code" = "$1" ] || fail "exit code $code, expected $1: $(cat "$work/err")"
 }
 
@@ -34,8 +34,8 @@ expect 'OK +peer_copies +cuda:0 to cuda:1 .*/s through the host, cuda:2 .*/s dir
 EMULATED_FAULTS='0-2 corrupts, 1-0 hangs, 1-2 hangs, 2-0 hangs' doctor 3
 expect 'OK +peer_copies +cuda:0 to cuda:1 '
 expect 'fail +peer_copies +cuda:0 to cuda:2: other data arrived than was sent'
-expect 'fail +peer_copies +cuda:1 to cuda:0: the copy did not end within 2 s'
-expect 'fail +peer_copies +cuda:1 to cuda:2: the copy did not end within 2 s'
+expect 'fail +peer_copies +cuda:1 to cuda:0: the copy did not end within 1 s'
+expect 'fail +peer_copies +cuda:1 to cuda:2: the copy did not end within 1 s'
 expect 'warn +peer_copies +cuda:2 to cuda:1 was not tried'
 expect '-> set cuda.peer: nccl'
 

@@ -41,23 +41,23 @@ TEST_F(WatchTable, ShowsAllGpusAndWhoUsesThem) {
   EXPECT_THAT(table(140),
               ElementsAre("2026-02-02T02:40:00Z  2 cores 50% busy, memory 3.0/24.0 GiB", "",
                           "GPU  name                     use  GiB        temp  W        MHz        "
-                          "slowed by                                  state",
+                          "slowed by                                 state",
                           "0    NVIDIA H100 80GB HBM3    0%   0.0/79.6   31C   72/700   345/1980   "
-                          "idle                                       works",
+                          "idle                                      works",
                           "1    NVIDIA H100 80GB HBM3    98%  69.3/79.6  71C   690/700  1755/1980  "
-                          "power cap                                  works",
+                          "power cap                                 works",
                           "2    NVIDIA H100 80GB HBM3    -    0.1/79.6   31C   72/700   345/1980   "
-                          "idle                                       MIG",
+                          "idle                                      MIG",
                           "3    -                        -    -          -     -        -          "
-                          "-                                          lost",
+                          "-                                         lost",
                           "4    NVIDIA A100-SXM4-80GB    0%   0.0/80.0   34C   61/400   210/1410   "
-                          "idle                                       works",
+                          "idle                                      works",
                           "5    NVIDIA A100-SXM4-80GB    87%  62.6/80.0  89C   301/400  1095/1410  "
                           "hardware slowdown, heat, heat (hardware)  works",
                           "6    NVIDIA L4                0%   0.0/22.5   38C   17/72    210/2040   "
-                          "idle                                       works",
+                          "idle                                      works",
                           "7    NVIDIA GeForce RTX 4090  0%   0.0/24.0   36C   22/450   210/3120   "
-                          "idle                                       works",
+                          "idle                                      works",
                           "", "GPU  pid      user  memory    program",
                           "1    5000001  ada   39.1 GiB  python", "1    5000002  -     29.8 GiB  -",
                           "5    5000003  -     62.4 GiB  -"));
@@ -66,7 +66,7 @@ TEST_F(WatchTable, ShowsAllGpusAndWhoUsesThem) {
 TEST_F(WatchTable, LeavesOutColumnsThatDoNotFit) {
   const std::vector<std::string> titles[] = {
       {"GPU", "use", "GiB", "temp", "W", "state"}, {"GPU", "use", "GiB", "state"}, {"GPU"}};
-  const int widths[] = {48, 34, 7};
+  const int widths[] = {48, 30, 7};
   for (size_t i = 0; i < std::size(widths); ++i) {
     std::vector<std::string> lines = table(widths[i]), shown;
     std::istringstream words(lines[2]);

@@ -12,11 +12,13 @@ namespace {
 
 constexpr double least_seconds = 0.1, most_seconds = 86'400;
 
-// CLI11 hands over "true" for an option without its optional value.
-constexpr const char* no_value = "true";
+// CLI11 hands over one of these for an option without its optional value.
+bool is_no_value(const std::string& word) {
+  return word.empty() || word == "true";
+}
 
 std::string watch_interval(const std::string& word) {
-  if (word == no_value) return "";
+  if (is_no_value(word)) return "";
   try {
     double seconds = parse_number(word);
     if (seconds >= least_seconds && seconds <= most_seconds) return "";
@@ -47,7 +49,7 @@ void add_doctor_options(CLI::App& app, DoctorArguments& arguments) {
 
 void add_watch_options(CLI::App& app, WatchArguments& arguments) {
   auto take = [&arguments](const CLI::results_t& words) {
-    arguments.seconds = words[0] == no_value ? 2 : parse_number(words[0]);
+    arguments.seconds = is_no_value(words[0]) ? 2 : parse_number(words[0]);
     return true;
   };
   CLI::Option* watch =
