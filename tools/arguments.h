@@ -72,6 +72,19 @@ struct ReportArguments {
   std::string device = "auto";
 };
 
+// Options of `trainer doctor`, and of the processes that it starts (doctor-peers).
+struct DoctorArguments {
+  bool json = false;
+  double copy_seconds = 5;               // limit of a copy between two GPUs
+  std::vector<std::string> copies = {};  // doctor-peers: "0-1", "0+1"
+};
+
+// Options of `trainer devices --watch`.
+struct WatchArguments {
+  std::optional<double> seconds = {};  // between two samples; none: no --watch
+  int64_t count = 0;                   // number of samples; 0: until Ctrl+C
+};
+
 struct Arguments {
   std::string command = {};  // "train", "eval", ...; empty: print `help`
   std::string typed = {};    // the whole command line
@@ -104,6 +117,8 @@ struct Arguments {
   SweepArguments sweep = {};
   CompareArguments compare = {};
   ReportArguments report = {};
+  DoctorArguments doctor = {};
+  WatchArguments watch = {};
 };
 
 // The variables that CLI11 sets while it parses; Arguments are made from them.

@@ -9,6 +9,7 @@
 
 #include "engine/bench/runs/built_in_models.h"
 #include "engine/config/scalar.h"
+#include "tools/doctor/doctor_options.h"
 
 namespace spire::tool {
 
@@ -443,6 +444,19 @@ void add_compare_options(CLI::App& app, ParsedWords& words) {
 void add_devices_options(CLI::App& app, ParsedWords& words) {
   app.add_flag("--probe", words.arguments.probe,
                "test each GPU by writing and reading its memory; exit code 8 if one fails");
+  add_watch_options(app, words.arguments.watch);
+}
+
+void add_doctor_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  app.add_option("-o,--output", words.output, "folder whose disk to check; the same as output=DIR")
+      ->type_name("DIR");
+  app.add_flag("-q,--quiet", words.arguments.quiet, "no progress on stderr");
+  add_doctor_options(app, words.arguments.doctor);
+}
+
+void add_doctor_peers_options(CLI::App& app, ParsedWords& words) {
+  app.add_option("copies", words.arguments.doctor.copies, "0-1: from cuda:0 to cuda:1")->required();
 }
 
 void add_version_options(CLI::App& app, ParsedWords& words) {
@@ -473,8 +487,11 @@ const std::vector<Command>& commands() {
        run_compare},
       {"report", "make a page of a run, or of several over each other", add_report_options,
        run_report},
-      {"devices", "list the devices of this machine and their memory; --probe: try its GPUs",
+      {"devices", "list this machine's devices and their memory; --probe: try its GPUs; --watch: live",
        add_devices_options, run_devices},
+      {"doctor", "check what of this machine helps, hinders or breaks runs, with remedies",
+       add_doctor_options, run_doctor},
+      {"doctor-peers", "", add_doctor_peers_options, run_doctor_peers},
       {"version", "print the version; --verbose: also of the libraries it uses",
        add_version_options, run_version},
   };

@@ -29,6 +29,8 @@ int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_doctor_peers(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 // Options that have a file of their own.

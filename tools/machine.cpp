@@ -1,5 +1,6 @@
 // trainer devices: devices of this machine that a config may name, with the versions of their
-// software. trainer version [--verbose]: this build and its libraries.
+// software; --watch: a live table of them. trainer version [--verbose]: this build and its
+// libraries.
 #include <fmt/ranges.h>
 #include <gnu/libc-version.h>
 
@@ -11,6 +12,7 @@
 #include "engine/device/topology.h"
 #include "engine/train/placement.h"
 #include "tools/commands.h"
+#include "tools/devices/watch_devices.h"
 #include "tools/output/gpu_memory.h"
 #include "tools/output/streams.h"
 
@@ -126,6 +128,7 @@ void print_libraries(std::string_view lines) {
 }  // namespace
 
 int run_devices(const Arguments& arguments) {
+  if (arguments.watch.seconds) return watch_devices(arguments.watch);
   print_cpu(discover_topology());
   CudaStatus cuda = discover_cuda();
   print_cuda(cuda);

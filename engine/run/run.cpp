@@ -11,6 +11,7 @@
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/bad_steps.h"
 #include "engine/run/evaluation.h"
+#include "engine/run/machine_warnings.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 #include "engine/run/run_data.h"
@@ -149,6 +150,8 @@ class TrainingLoop {
     }
     timeline_.warn_at_start();
     warn_of_small_batches(setup_, trainer_.layout(), run_.observer);
+    warn_of_machine(setup_, trainer_.layout().total_floats(), output_.is_writable(), run_.observer);
+    note_environment(setup_, run_.observer);
     run_.skipped_samples.warn(setup_.data, run_.observer);
     int64_t evaluated = evaluation_->samples(), all = setup_.data.test->count();
     if (evaluated < all)

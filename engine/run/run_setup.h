@@ -49,7 +49,7 @@ class RunSetup {
   TrainerOptions trainer_options() const;
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
-  const RankHardware& hardware() const { return own_place_; }  // this process's
+  const RankHardware& hardware() const { return own_place_; }  // that this process may use
   CheckpointStore store() const;
   Task task() const;
   Metric metric() const;         // the metric by which the best checkpoint is chosen

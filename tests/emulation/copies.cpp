@@ -1,6 +1,8 @@
 // Emulated calls of CUDA that allocate memory, pin memory and copy.
 #include <cstring>
 
+#include <unistd.h>
+
 #include "machine.h"
 
 using namespace spire::emulation;
@@ -33,6 +35,18 @@ Copy check(const Machine& machine, void* to, const void* from, size_t bytes, cud
   return copy;
 }
 
+// A copy that hangs keeps this thread, and lets the others go on.
+void spoil(Machine& machine, const Stream& stream, const Copy& copy) {
+  if (!copy.stays_on_device()) return;
+  CopyFault fault = copy_fault(copy.source.device, copy.target.device);
+  if (fault == CopyFault::hangs)
+    machine.outside([] {
+      while (true) pause();
+    });
+  auto* target = static_cast<unsigned char*>(copy.to);
+  if (fault == CopyFault::corrupts) machine.put_once(stream, [=] { target[copy.bytes / 2] ^= 1; });
+}
+
 void put_copy(Machine& machine, const Stream& stream, const Copy& copy) {
   auto* source = static_cast<const std::byte*>(copy.from);
   if (copy.source.side == Side::pageable) {
@@ -41,6 +55,7 @@ void put_copy(Machine& machine, const Stream& stream, const Copy& copy) {
   } else {
     machine.put_once(stream, [=] { std::memcpy(copy.to, source, copy.bytes); });
   }
+  spoil(machine, stream, copy);
 }
 
 void wait_for(Machine& machine, const Stream& stream) {

@@ -110,6 +110,23 @@ bool is_lost_by_file(int device) {
 }
 }  // namespace
 
+CopyFault copy_fault(int from, int to) {
+  static const char* faults = std::getenv("EMULATED_FAULTS");
+  std::istringstream list(faults ? faults : "");
+  for (std::string fault; std::getline(list, fault, ',');) {
+    std::istringstream words(fault);
+    int source = 0, target = 0;
+    char dash = 0;
+    std::string effect;
+    bool whole = static_cast<bool>(words >> source >> dash >> target >> effect);
+    require(whole && (effect == "hangs" || effect == "corrupts"),
+            "EMULATED_FAULTS: '{}' is none of '0-1 hangs' and '0-1 corrupts'", fault);
+    if (source == from && target == to)
+      return effect == "hangs" ? CopyFault::hangs : CopyFault::corrupts;
+  }
+  return CopyFault::none;
+}
+
 std::string uuid_of(int device) {
   return machine().uuids.at(static_cast<size_t>(device));
 }

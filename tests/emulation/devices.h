@@ -20,6 +20,11 @@ void set_device_count(int count);
 using PeerGroups = std::vector<std::vector<int>>;
 void set_peer_groups(const PeerGroups& groups);
 
+// EMULATED_FAULTS of the environment, "0-1 hangs, 2-0 corrupts", spoils copies from one device to
+// another: such a copy never ends, or changes a byte.
+enum class CopyFault { none, hangs, corrupts };
+CopyFault copy_fault(int from, int to);
+
 std::string uuid_of(int device);
 // "0000:e1:00.0" for the second of all, with EMULATED_PCI=yes in the environment; else "".
 std::string pci_bus_id_of(int device);

@@ -98,6 +98,11 @@ ChildProcess::~ChildProcess() {
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
+void ChildProcess::abandon() {
+  if (running_) kill(pid_, SIGKILL);
+  running_ = false;
+}
+
 std::optional<ExitStatus> ChildProcess::try_wait() {
   int status = 0;
   if (!running_ || waitpid(pid_, &status, WNOHANG) != pid_) return {};

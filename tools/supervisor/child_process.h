@@ -51,6 +51,8 @@ class ChildProcess {
   bool running() const { return running_; }
   // Returns the status once, in the first call after the child has ended; else none. Never blocks.
   std::optional<ExitStatus> try_wait();
+  // Kills the child if it still runs, and does not wait: it may hang in the kernel.
+  void abandon();
 
  private:
   pid_t pid_ = -1;

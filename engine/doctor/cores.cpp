@@ -1,0 +1,130 @@
+#include "engine/doctor/cores.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/ranges.h>
+
+#include "engine/base/message_words.h"
+#include "engine/device/pci_bus_id.h"
+#include "engine/doctor/system_text.h"
+
+namespace spire::inline doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "0-3,8"
+std::string ranges_text(const std::vector<int>& cores) {
+  std::vector<std::string> parts;
+  for (auto first = cores.begin(); first != cores.end();) {
+    auto last = std::adjacent_find(first, cores.end(), [](int a, int b) { return b != a + 1; });
+    if (last == cores.end()) --last;
+    parts.push_back(first == last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last));
+    first = last + 1;
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+Finding check_affinity(const Topology& topology) {
+  auto allowed = std::ssize(topology.cores);
+  Finding finding{"affinity", Level::ok,
+                  fmt::format("{} of {} may be used: {}", allowed, counted(topology.online, "core"),
+                              ranges_text(topology.cores))};
+  finding.values = {{"cores", static_cast<double>(allowed)},
+                    {"machine_cores", static_cast<double>(topology.online)}};
+  if (allowed > 1 || topology.online < 4) return finding;
+  finding.level = Level::warn;
+  finding.remedy =
+      "what starts the trainer binds it to one core; give it more (srun --cpus-per-task, "
+      "mpirun --bind-to none, taskset)";
+  return finding;
+}
+
+Finding check_quota(const Topology& topology) {
+  double quota = topology.limits.quota;
+  if (quota <= 0) return {"cgroup_cpu", Level::ok, "no CPU quota"};
+  Finding finding{"cgroup_cpu", Level::ok, fmt::format("a quota of {:.4g} CPUs", quota)};
+  finding.values = {{"cpus", quota}};
+  // Runs start no more lanes than the quota pays for; a broken CPU is a pause in every period.
+  if (quota >= 1) return finding;
+  finding.level = Level::warn;
+  finding.remedy = "even one thread is paused in every period; raise the limit of the container";
+  return finding;
+}
+
+Finding check_omp(const Topology& topology) {
+  int threads = topology.limits.omp_threads;
+  auto cores = static_cast<int>(topology.cores.size());
+  if (threads == 0) return {"omp_num_threads", Level::ok, "not set: runs use all cores"};
+  Finding finding{"omp_num_threads", Level::ok, fmt::format("OMP_NUM_THREADS={}", threads)};
+  finding.values = {{"threads", static_cast<double>(threads)}};
+  if (cores < 4 || 2 * threads > cores) return finding;
+  finding.level = Level::warn;
+  finding.remedy =
+      fmt::format("runs compute on {} of {} cores; unset OMP_NUM_THREADS, or set it to {}", threads,
+                  cores, cores);
+  return finding;
+}
+
+int node_of(const std::string& pci_bus_id, const fs::path& root) {
+  std::string address = normal_pci_bus_id(pci_bus_id);
+  std::ifstream file(root / "sys/bus/pci/devices" / address / "numa_node");
+  int node = -1;
+  return !address.empty() && file >> node ? node : -1;
+}
+
+bool may_use(const NumaNode& node, const std::vector<int>& cores) {
+  return std::ranges::any_of(
+      node.cores, [&](int core) { return std::ranges::find(cores, core) != cores.end(); });
+}
+
+}  // namespace
+
+Findings check_cores(const Topology& topology) {
+  return {check_affinity(topology), check_quota(topology), check_omp(topology)};
+}
+
+Numa read_numa(const std::vector<GpuAddress>& gpus, const fs::path& root) {
+  Numa numa;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / "sys/devices/system/node", error)) {
+    std::string name = entry.path().filename();
+    std::istringstream digits(name.starts_with("node") ? name.substr(4) : "");
+    NumaNode node;
+    if (!(digits >> node.number)) continue;
+    node.cores = read_core_list(first_line(entry.path() / "cpulist"));
+    node.memory_bytes = read_meminfo(entry.path() / "meminfo")["MemTotal"];
+    numa.nodes.push_back(std::move(node));
+  }
+  std::ranges::sort(numa.nodes, {}, &NumaNode::number);
+  for (const GpuAddress& gpu : gpus) numa.gpus.push_back({gpu.name, node_of(gpu.pci_bus_id, root)});
+  return numa;
+}
+
+Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
+  if (numa.nodes.size() < 2) return {{"numa", Level::ok, "one node"}};
+  std::vector<std::string> nodes, gpus;
+  for (const NumaNode& node : numa.nodes)
+    nodes.push_back(fmt::format("{} (cores {}, {})", node.number, ranges_text(node.cores),
+                                limit_text(node.memory_bytes)));
+  for (const GpuOnNode& gpu : numa.gpus)
+    if (gpu.node >= 0) gpus.push_back(fmt::format("{} on node {}", gpu.name, gpu.node));
+  Findings findings = {{"numa", Level::ok,
+                        fmt::format("nodes {}{}{}", fmt::join(nodes, ", "),
+                                    gpus.empty() ? "" : "; ", fmt::join(gpus, ", "))}};
+  for (const GpuOnNode& gpu : numa.gpus) {
+    auto node = std::ranges::find(numa.nodes, gpu.node, &NumaNode::number);
+    if (node == numa.nodes.end() || node->cores.empty() || may_use(*node, cores)) continue;
+    findings.push_back(
+        {"numa", Level::warn,
+         fmt::format("{} is on node {}, of which this process may use no core", gpu.name, gpu.node),
+         fmt::format("copies to it take the way over another node; start the run on cores of its "
+                     "node (taskset -c {}), or choose a GPU of this process's node",
+                     ranges_text(node->cores))});
+  }
+  return findings;
+}
+
+}  // namespace spire::inline doctor

@@ -1,0 +1,95 @@
+#include "engine/run/machine_warnings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include <unistd.h>
+
+#include "engine/device/gpu_requirements.h"
+#include "engine/doctor/environment.h"
+
+namespace spire::inline run {
+namespace {
+
+bool on_gpus(const Placement& placement) {
+  return placement.lanes[0].device.kind == DeviceKind::cuda;
+}
+
+// Number of the run's processes on this rank's host.
+int processes_here(const RankGroup& ranks) {
+  if (!ranks.world()) return 1;
+  const auto& all = ranks.world()->ranks;
+  const std::string& host = all[static_cast<size_t>(ranks.rank())].host;
+  return static_cast<int>(std::ranges::count(all, host, &RankInfo::host));
+}
+
+// GPUs of this host that are members of their own, or of different processes.
+int gpus_by_nccl(const RunSetup& setup) {
+  const Placement& placement = setup.placement;
+  if (placement.members.size() < 2) return 0;
+  std::string host = setup.ranks.host_of(setup.ranks.rank());
+  std::set<std::pair<int, int>> gpus;  // rank, index
+  for (const PlacedDevice& device : placement.devices)
+    if (setup.ranks.host_of(device.rank) == host) gpus.emplace(device.rank, device.id.index);
+  return static_cast<int>(gpus.size());
+}
+
+// GPUs of this process without machine code in this build.
+std::vector<std::string> compiled_gpus(const RunSetup& setup) {
+  auto versions = cuda_versions();
+  std::vector<std::string> names;
+  if (!versions) return names;
+  for (const CudaDeviceInfo& gpu : setup.hardware().gpus) {
+    bool used = std::ranges::any_of(setup.placement.lanes, [&](const LaneSpec& lane) {
+      return lane.device == DeviceId{DeviceKind::cuda, gpu.index};
+    });
+    Version capability{gpu.compute_major, gpu.compute_minor, 0};
+    // Other ranks' GPUs, and after an exchange also these, come without their capability.
+    bool known = gpu.compute_major > 0;
+    if (used && known && code_for(versions->architectures, capability) == GpuCode::ptx)
+      names.push_back(fmt::format("cuda:{} ({})", gpu.index, gpu.name));
+  }
+  return names;
+}
+
+}  // namespace
+
+RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
+  const RunConfig& config = setup.config;
+  const Placement& placement = setup.placement;
+  RunUse use;
+  use.networked = placement.ranks > 1;
+  if (on_gpus(placement)) {
+    use.gpus_by_nccl = gpus_by_nccl(setup);
+    use.compiled_gpus = compiled_gpus(setup);
+  } else {
+    int threads = 0;
+    for (const LaneSpec& lane : placement.lanes) threads += lane.threads;
+    use.cpu_threads = threads * processes_here(setup.ranks);
+  }
+  use.output = config.output;
+  // Weights, at most two slots of the optimizer, and averages.
+  int64_t bytes = (config.ema.decay > 0 ? 16 : 12) * floats;
+  if (writes) use.checkpoints = {static_cast<uint64_t>(bytes), config.checkpoint.keep_last + 1};
+  return use;
+}
+
+void warn_of_machine(const RunSetup& setup, int64_t floats, bool writes, Observer& observer) {
+  if (!setup.ranks.is_first()) return;
+  RunUse use = use_of(setup, floats, writes);
+  const RankHardware& own = setup.hardware();
+  Topology topology{own.allowed_cores(), own.machine_cores, own.limits};
+  for (const Finding& finding : check_run(use, read_run_machine(use, std::move(topology))))
+    observer.on_warning(fmt::format("{}; {}", finding.seen, finding.remedy));
+}
+
+void note_environment(const RunSetup& setup, Observer& observer) {
+  if (!on_gpus(setup.placement)) return;
+  Variables variables = gpu_variables(environ);
+  const char* home = std::getenv("HOME");
+  std::string text = environment_text(variables, nccl_files(variables, home ? home : ""));
+  if (!text.empty()) observer.on_note("environment: " + text);
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,28 @@
+// What tests ask of findings.
+#pragma once
+#include <gmock/gmock.h>
+
+#include "engine/doctor/finding.h"
+
+namespace spire {
+
+// A finding of a topic and level, whose text (what was seen, then the remedy) contains `part`.
+MATCHER_P3(IsFinding, topic, level, part, "") {
+  std::string text = arg.seen + "; " + arg.remedy;
+  *result_listener << arg.topic << " " << to_string(arg.level) << ": " << text;
+  // Whoever hears of a problem is told what to do.
+  return arg.topic == topic && arg.level == level && text.find(part) != text.npos &&
+         (arg.level == Level::ok) == arg.remedy.empty();
+}
+
+inline auto good(const char* topic, const char* part) {
+  return IsFinding(topic, Level::ok, part);
+}
+inline auto warns(const char* topic, const char* part) {
+  return IsFinding(topic, Level::warn, part);
+}
+inline auto fails(const char* topic, const char* part) {
+  return IsFinding(topic, Level::fail, part);
+}
+
+}  // namespace spire

@@ -1,0 +1,110 @@
+// trainer doctor as a process. What each check finds is tested in tests/doctor.
+#include <set>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/scripted_nvml/scripted_machine.h"
+#include "tests/tools/program.h"
+
+namespace spire {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+
+std::set<std::string> topics_of(const json& report) {
+  std::set<std::string> topics;
+  for (const json& finding : report["findings"]) topics.insert(finding["topic"].get<std::string>());
+  return topics;
+}
+
+json finding_of(const json& report, const std::string& topic) {
+  for (const json& finding : report["findings"])
+    if (finding["topic"] == topic) return finding;
+  return {};
+}
+
+// Level and exit code agree, whatever machine this is.
+TEST(Doctor, PrintsJsonWithEveryTopic) {
+  TemporaryFolder folder;
+  Output output = trainer({"doctor", "--json", "--quiet", "-o", folder / "runs/new"});
+  json report = json::parse(output.out);
+  EXPECT_EQ(output.code, report["level"] == "fail" ? 3 : 0) << output.err;
+  EXPECT_EQ(report["format"], 1);
+  for (const char* key : {"spire", "host", "time"}) EXPECT_NE(report[key], "");
+  EXPECT_THAT(topics_of(report), IsSupersetOf({"driver",
+                                               "cuda",
+                                               "cudnn",
+                                               "cublas",
+                                               "nccl",
+                                               "nvrtc",
+                                               "architectures",
+                                               "gpu_health",
+                                               "gpu_clocks",
+                                               "gpu_use",
+                                               "mig",
+                                               "peer_copies",
+                                               "environment",
+                                               "shm",
+                                               "memlock",
+                                               "open_files",
+                                               "affinity",
+                                               "cgroup_cpu",
+                                               "omp_num_threads",
+                                               "numa",
+                                               "memory",
+                                               "swap",
+                                               "huge_pages",
+                                               "instructions",
+                                               "precision",
+                                               "governor",
+                                               "clock_source",
+                                               "config",
+                                               "disk_space",
+                                               "disk_speed",
+                                               "hdf5"}));
+  for (const json& finding : report["findings"]) {
+    EXPECT_THAT((std::set<std::string>{"ok", "warn", "fail"}), Contains(finding["level"]));
+    EXPECT_NE(finding["seen"], "");
+    EXPECT_EQ(finding["remedy"] == "", finding["level"] == "ok") << finding;
+    EXPECT_TRUE(finding["values"].is_object());
+  }
+  EXPECT_GT(finding_of(report, "disk_speed")["values"]["written_bytes_per_s"], 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "runs"));
+}
+
+TEST(Doctor, EndsWithThreeWhereAGpuIsLost) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  TemporaryFolder folder;
+  Output output = trainer({"doctor", "-o", folder / "runs"});
+  EXPECT_EQ(output.code, 3);
+  EXPECT_THAT(output.out, HasSubstr("fail  gpu_health"));
+  EXPECT_THAT(output.out, HasSubstr("-> GPU 3 fell off the bus"));
+  EXPECT_THAT(output.err, HasSubstr("checking the state of all GPUs\n"));
+  EXPECT_THAT(output.last_error_line(), HasSubstr("error[3]: not all is well: 'gpu_health'"));
+}
+
+TEST(Doctor, LooksAtTheRunOfAConfig) {
+  TemporaryFolder folder;
+  std::string config = folder.write("run.yaml",
+                                    "model: {name: mlp, hidden: [8]}\n"
+                                    "data: {name: synthetic, synthetic: {shape: [4, 4, 1]}}\n"
+                                    "devices: cpu\n"
+                                    "output: " +
+                                        folder / "run" + "\n");
+  json report = json::parse(trainer({"doctor", "--json", "-q", "-c", config}).out);
+  EXPECT_EQ(finding_of(report, "config")["level"], "ok");
+  EXPECT_THAT(finding_of(report, "config")["seen"], HasSubstr("mlp on synthetic, fp32"));
+  EXPECT_GT(finding_of(report, "disk_space")["values"]["checkpoint_bytes"], 0);
+  Output broken = trainer(
+      {"doctor", "--json", "-q", "-c", config, "data.name=idx", "data.path=" + folder / "nowhere"});
+  EXPECT_EQ(broken.code, 3);
+  EXPECT_EQ(finding_of(json::parse(broken.out), "config")["level"], "fail");
+  EXPECT_EQ(trainer({"doctor", "-c", config, "batch_size=none"}).code, 2);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,125 @@
+#include "tools/devices/watch_devices.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <sys/ioctl.h>
+#include <vector>
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/observe/console.h"
+#include "tools/devices/watch_table.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
+#include "tools/supervisor/attempt.h"
+
+namespace spire::tool {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// Names of users; looking one up may ask a server, so each is asked for once.
+class UserNames {
+ public:
+  std::string operator()(uint32_t id) {
+    auto [entry, added] = names_.try_emplace(id);
+    if (added) entry->second = look_up(id);
+    return entry->second;
+  }
+
+ private:
+  static std::string look_up(uint32_t id) {
+    passwd user{}, *found = nullptr;
+    std::vector<char> memory(16384);
+    if (getpwuid_r(id, &user, memory.data(), memory.size(), &found) == 0 && found)
+      return user.pw_name;
+    return std::to_string(id);
+  }
+
+  std::map<uint32_t, std::string> names_;
+};
+
+int terminal_rows() {
+  winsize size{};
+  bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return known ? size.ws_row : 24;
+}
+
+// Returns false if a signal asks to end.
+bool wait_until(BlockedSignals& signals, Clock::time_point time) {
+  while (auto number = signals.wait(time)) {
+    if (*number == SIGTSTP) suspend_self();
+    if (*number != SIGTSTP && *number != SIGCHLD) return false;
+  }
+  return true;
+}
+
+void flush() {
+  if (std::string lost = flush_results(); !lost.empty()) fail(Category::device, "{}", lost);
+}
+
+class Watch {
+ public:
+  explicit Watch(const WatchArguments& arguments)
+      : every_(*arguments.seconds), count_(arguments.count) {}
+
+  void run() {
+    // Use is a difference: the first sample covers a moment.
+    if (!wait_until(signals_, Clock::now() + after(std::min(0.2, every_)))) return;
+    auto next = Clock::now();
+    for (int64_t n = 1;; ++n) {
+      show(sample());
+      if (n == count_) return;
+      next = std::max(next + after(every_), Clock::now());
+      if (!wait_until(signals_, next)) return;
+    }
+  }
+
+ private:
+  static Clock::duration after(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+  }
+
+  WatchSample sample() {
+    std::vector<CoreTime> now = read_core_times();
+    WatchSample sample{std::chrono::system_clock::now(), read_gpus(monitor_),
+                       use_since(before_, now)};
+    before_ = std::move(now);
+    return sample;
+  }
+
+  void show(const WatchSample& sample) {
+    auto user = [this](uint32_t id) { return users_(id); };
+    if (terminal_.interactive) {
+      int width = terminal_.width() - 1;
+      result_text(table_.next(watch_table(sample, width, user), terminal_rows()));
+    } else {
+      for (const std::string& line : watch_lines(sample, user)) result_text(line + "\n");
+    }
+    flush();
+  }
+
+  double every_;   // seconds
+  int64_t count_;  // number of samples; 0: no end
+  BlockedSignals signals_;
+  GpuMonitor monitor_;
+  Terminal terminal_ = terminal_of(STDOUT_FILENO);
+  RedrawnTable table_;
+  UserNames users_;
+  std::vector<CoreTime> before_ = read_core_times();
+};
+
+}  // namespace
+
+int watch_devices(const WatchArguments& arguments) {
+  Watch(arguments).run();
+  return 0;
+}
+
+}  // namespace spire::tool
