@@ -10,7 +10,7 @@
 #include "engine/data/text/vocabulary.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "tools/commands.h"
 #include "tools/devices/watch_devices.h"
 #include "tools/output/gpu_memory.h"

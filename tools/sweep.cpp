@@ -11,7 +11,7 @@
 #include "engine/config/devices.h"
 #include "engine/device/gpu_monitor.h"
 #include "engine/observe/formatting.h"
-#include "engine/train/idle_gpus.h"
+#include "engine/train/placement/idle_gpus.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"

@@ -12,7 +12,7 @@
 #include "engine/base/philox.h"
 #include "engine/config/check.h"
 #include "engine/train/model_graph.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/state_tensors.h"
 

@@ -11,7 +11,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "models/model.h"
 
 namespace spire::inline run {

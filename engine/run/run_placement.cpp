@@ -8,9 +8,9 @@
 
 #include "engine/config/devices.h"
 #include "engine/device/gpu_monitor.h"
-#include "engine/train/idle_gpus.h"
+#include "engine/train/placement/idle_gpus.h"
 #include "engine/train/model_graph.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 
 namespace spire::inline run {
 namespace {

@@ -10,8 +10,8 @@
 #include "engine/device/topology.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/thread_status.h"
-#include "engine/train/idle_gpus.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/idle_gpus.h"
+#include "engine/train/placement/placement.h"
 
 namespace spire::inline run {
 

@@ -12,7 +12,7 @@
 #include "engine/config/memory_limit.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "engine/train/replica.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"

@@ -16,7 +16,7 @@
 #include "engine/train/forward_pass.h"
 #include "engine/train/gradient_stage.h"
 #include "engine/train/monitor/device_monitor.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "engine/train/state_transfer.h"
 #include "engine/train/step_metrics.h"
 #include "engine/train/trace/span_recorder.h"

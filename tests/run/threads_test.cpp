@@ -16,7 +16,7 @@
 #include "engine/base/thread.h"
 #include "engine/config/words.h"
 #include "engine/device/topology.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 #include "tests/process/ranks.h"
 
 namespace spire {

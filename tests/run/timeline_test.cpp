@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/read_file.h"
+#include "engine/base/thread.h"
 #include "engine/run/trace_events.h"
 #include "tests/process/ranks.h"
 #include "tests/run/made_run.h"
@@ -143,6 +144,7 @@ TEST(Timeline, HasEveryOpOncePerTowerAndStep) {
 
 TEST(Timeline, HasEveryBucketOnceOnTheExchangeThread) {
   SmallRun run;
+  run.model.hidden = {512};  // enough for several buckets
   run.ranks = 2;
   Traced traced = trace(run, 3, 4);
   const TracedThread& thread = traced.threads.at(1).back();
@@ -261,7 +263,7 @@ TEST(TimelineFile, HasTheStepsOfTheWindow) {
 
 TEST(TimelineFile, HasAllRanks) {
   MadeRuns runs;
-  auto worlds = threads_world(3);
+  auto worlds = threads_world(3, {.cores = allowed_cores(), .on_exit_timeout = {}});
   run_ranks(3, [&](int rank) {
     RunOptions options = with_timeline(runs / "t.json", 2, 3);
     options.world = worlds[static_cast<size_t>(rank)].get();

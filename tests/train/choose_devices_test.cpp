@@ -8,8 +8,8 @@
 
 #include "engine/config/devices.h"
 #include "engine/device/visible_gpus.h"
-#include "engine/train/idle_gpus.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/idle_gpus.h"
+#include "engine/train/placement/placement.h"
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 

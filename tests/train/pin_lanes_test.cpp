@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "engine/config/words.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 
 namespace spire {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/run/run_directory.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::tool {
 

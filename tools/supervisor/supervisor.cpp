@@ -12,7 +12,7 @@
 #include "engine/config/devices.h"
 #include "engine/device/device.h"
 #include "engine/device/topology.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/supervisor/attempt.h"

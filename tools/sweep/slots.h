@@ -5,7 +5,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::tool {
 

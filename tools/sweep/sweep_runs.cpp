@@ -14,7 +14,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/device/gpu_claims.h"
 #include "engine/observe/formatting.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 #include "tools/config_source.h"
 #include "tools/output/reported_error.h"
 #include "tools/supervisor/attempt.h"

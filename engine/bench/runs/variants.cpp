@@ -8,7 +8,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/config/words.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::inline bench {
 namespace {

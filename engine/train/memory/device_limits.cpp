@@ -8,7 +8,7 @@
 #include "engine/config/devices.h"
 #include "engine/device/memory_pool.h"
 #include "engine/observe/formatting.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::inline training {
 namespace {

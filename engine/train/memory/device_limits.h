@@ -10,7 +10,7 @@
 #include <spire/run_config.h>
 
 #include "engine/config/memory_limit.h"
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 
 namespace spire::inline training {
 

@@ -8,8 +8,8 @@
 
 #include "engine/device/device.h"
 #include "engine/train/monitor/device_numbers.h"
-#include "engine/train/placement.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/placement.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::inline training {
 

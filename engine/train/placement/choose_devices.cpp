@@ -9,7 +9,7 @@
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/device/pci_bus_id.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::inline training {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/train/placement.h"
+#include "engine/train/placement/placement.h"
 
 namespace spire::inline training {
 namespace {

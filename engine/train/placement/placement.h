@@ -12,7 +12,7 @@
 #include "engine/collective/tree.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/topology.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 #include "engine/update/strategy.h"
 
 namespace spire::inline training {

@@ -1,4 +1,4 @@
-#include "engine/train/idle_gpus.h"
+#include "engine/train/placement/idle_gpus.h"
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 
 #include "engine/device/gpu_claims.h"
 #include "engine/device/gpu_monitor.h"
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire::inline training {
 

@@ -1,4 +1,4 @@
-#include "engine/train/rank_hardware.h"
+#include "engine/train/placement/rank_hardware.h"
 
 #include <algorithm>
 #include <cstdlib>
