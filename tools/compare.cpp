@@ -1,7 +1,7 @@
 // trainer compare: says whether two runs are equal, and with --bisect where they begin to differ.
 #include <spire/error.h>
 
-#include "engine/run/bisect_runs.h"
+#include "engine/run/compare/bisect_runs.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 

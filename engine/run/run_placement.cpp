@@ -8,8 +8,8 @@
 
 #include "engine/config/devices.h"
 #include "engine/device/gpu_monitor.h"
-#include "engine/train/placement/idle_gpus.h"
 #include "engine/train/model_graph.h"
+#include "engine/train/placement/idle_gpus.h"
 #include "engine/train/placement/placement.h"
 
 namespace spire::inline run {

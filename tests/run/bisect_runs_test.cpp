@@ -1,5 +1,5 @@
 // Two runs that differ in one thing, and where the replay finds it.
-#include "engine/run/bisect_runs.h"
+#include "engine/run/compare/bisect_runs.h"
 
 #include <bit>
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/run/compare_runs.h"
-#include "engine/run/replay.h"
+#include "engine/run/compare/compare_runs.h"
+#include "engine/run/compare/replay.h"
 
 namespace spire::inline run {
 

@@ -1,4 +1,4 @@
-#include "engine/run/replay.h"
+#include "engine/run/compare/replay.h"
 
 #include <algorithm>
 

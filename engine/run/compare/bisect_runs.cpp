@@ -1,4 +1,4 @@
-#include "engine/run/bisect_runs.h"
+#include "engine/run/compare/bisect_runs.h"
 
 #include <algorithm>
 #include <bit>

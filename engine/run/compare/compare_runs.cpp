@@ -1,4 +1,4 @@
-#include "engine/run/compare_runs.h"
+#include "engine/run/compare/compare_runs.h"
 
 #include <algorithm>
 #include <bit>
