@@ -18,6 +18,7 @@
 #include "engine/doctor/storage.h"
 #include "engine/observe/formatting.h"
 #include "engine/process/socket.h"
+#include "engine/run/checkpoint_need.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/doctor/doctor_report.h"
@@ -109,10 +110,8 @@ class Examination {
       return {
           {"config", Level::ok, "none given; trainer doctor --config FILE checks its run, too"}};
     PlanReport report = naming_places(resolved_, [&] { return plan(resolved_.config); });
-    const RunConfig& config = resolved_.config;
-    // Weights, at most two slots of the optimizer, and averages.
-    int64_t floats = (config.ema.decay > 0 ? 4 : 3) * report.start.parameters;
-    checkpoints_ = {static_cast<uint64_t>(4 * floats), config.checkpoint.keep_last + 1};
+    checkpoints_ =
+        checkpoint_need(resolved_.config, report.start.parameters, report.start.total_steps);
     planned_ = true;
     std::string run = fmt::format("{} on {}, {}", report.start.model, report.start.dataset,
                                   report.start.precision);

@@ -215,6 +215,7 @@ int run_sweep(const Arguments& arguments) {
       make_slots({asked, arguments.sweep.jobs}, first, hardware_for(asked, first, claims, signals));
   claim_slots(slots, claims);
   report.points = make_points(report.request, slots);
+  refuse_shared_ports(report.points, slots);
   report.results.resize(report.points.size());
   if (arguments.log_level != "error") print_point_warnings(report.points);
   return Sweep(arguments, std::move(report), std::move(slots), signals).run();

@@ -47,16 +47,6 @@ std::string plural(std::string_view noun) {
   return fmt::format("{}s", noun);
 }
 
-// Shows bytes that would break a message's line as \x0a.
-std::string escaped(const std::string& name) {
-  std::string text;
-  for (char c : name) {
-    auto code = static_cast<unsigned char>(c);
-    text += code < 0x20 || code == 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, c);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string noun_form(int64_t count, std::string_view noun) {
@@ -92,12 +82,30 @@ std::string did_you_mean(std::string_view candidate) {
   return candidate.empty() ? "" : fmt::format("; did you mean '{}'?", candidate);
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto code = static_cast<unsigned char>(text[i]);
+    auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    bool first_of_c1 = code == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (code < 0x20 || code == 0x7f) {
+      shown += fmt::format("\\x{:02x}", code);
+    } else if (first_of_c1) {
+      shown += fmt::format("\\x{:02x}\\x{:02x}", code, next);
+      ++i;
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
+}
+
 std::string quoted_list(const std::vector<std::string>& names, size_t max_shown) {
   if (names.empty()) return "none";
   std::vector<std::string> some;
   for (const std::string& name : names) {
     if (some.size() == max_shown) break;
-    some.push_back(fmt::format("'{}'", escaped(name)));
+    some.push_back(fmt::format("'{}'", printable(name)));
   }
   std::string text = fmt::format("{}", fmt::join(some, ", "));
   return names.size() > max_shown ? fmt::format("{} and {} more", text, names.size() - max_shown)

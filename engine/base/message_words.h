@@ -20,6 +20,10 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // Returns "; did you mean 'adam'?"; "" for an empty candidate.
 std::string did_you_mean(std::string_view candidate);
 
+// Returns the text with control characters as \x0a, which would break a message's line or steer a
+// terminal. UTF-8 is kept, but its control characters U+0080 to U+009F.
+std::string printable(std::string_view text);
+
 // Returns "'a', 'b' and 992 more", with control characters as \x0a; "none" for an empty list.
 std::string quoted_list(const std::vector<std::string>& names, size_t max_shown = 8);
 

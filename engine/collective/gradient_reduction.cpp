@@ -306,8 +306,10 @@ void GradientReduction::exchange_step() {
   }
   status_.enter(thread_row(), Phase::waiting);
   // Each member has squared its own shards; all need all chunks for the global norm.
-  Span span(exchange_spans_, {SpanKind::bucket, "exchange squares"});
-  squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
+  {  // it ends before exchange_end_, for which the lanes wait
+    Span span(exchange_spans_, {SpanKind::bucket, "exchange squares"});
+    squares_exchange_->all_gather(options_.chunk_squares, *exchange_stream_);
+  }
   status_.enter(thread_row(), Phase::idle);
   exchange_stream_->record(*exchange_end_);
 }

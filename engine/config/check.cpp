@@ -167,7 +167,7 @@ void settle_batch(RunConfig& config, int64_t default_towers) {
   if (config.batch_size == 0 && !(config.global_batch && config.towers))
     fail(Category::config,
          "batch_size: auto is chosen when a run starts, from the memory that is free then; write a "
-         "number here (trainer plan shows the choice)");
+         "number here (trainer plan shows what plans alone would choose)");
   bool derive = config.global_batch && (!config.towers || config.batch_size == 0);
   if (!config.towers) config.towers = default_towers;
   if (derive) config.batch_size = std::max<int64_t>(1, *config.global_batch / *config.towers);

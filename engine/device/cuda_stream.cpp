@@ -120,14 +120,15 @@ class CudaStream : public Stream {
   static cudaEvent_t of(const Event& event) { return static_cast<const CudaEvent&>(event).get(); }
 };
 
+// By CUDA's numbers.
 bool can_access(int from, int to) {
   int can = 0;
-  return cudaDeviceCanAccessPeer(&can, cuda_ordinal(from), cuda_ordinal(to)) == cudaSuccess && can;
+  return cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can;
 }
 
 // Enables access in one direction. Another run of this process may have done so already.
 void enable_access(DeviceId from, DeviceId to) {
-  if (!can_access(from.index, to.index)) {
+  if (!can_access(cuda_ordinal(from.index), cuda_ordinal(to.index))) {
     fail(Category::device,
          "{} cannot read the memory of {}: neither NVLink nor PCIe peer access connects them; set "
          "cuda.peer: auto, which uses NCCL there",
@@ -152,9 +153,9 @@ PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus) {
   PeerPairs pairs;
   for (size_t a = 0; a < gpus.size(); ++a) {
     for (size_t b = a + 1; b < gpus.size(); ++b) {
-      int first = gpus[a].index, second = gpus[b].index;
+      int first = gpus[a].ordinal, second = gpus[b].ordinal;
       if (can_access(first, second) && can_access(second, first))
-        pairs.emplace_back(std::minmax(first, second));
+        pairs.emplace_back(std::minmax(gpus[a].index, gpus[b].index));
     }
   }
   cudaGetLastError();  // clears the error of a query that failed: that pair has no access

@@ -141,11 +141,9 @@ bool same_memory(DeviceId a, DeviceId b) {
 
 namespace {
 
-// Returns the rest of the pool's plan as one request. free_share: of the device's free bytes.
-MemoryShortage ahead_of(const MemoryPool& pool, double free_share) {
+// Returns the rest of the pool's plan as one request.
+MemoryShortage ahead_of(const MemoryPool& pool) {
   DeviceSpace space = space_of(pool.device());
-  if (space.free && free_share < 1)
-    space.free = static_cast<size_t>(free_share * static_cast<double>(*space.free));
   const MemoryPool::Options& options = pool.options();
   MemoryShortage ahead{pool.device(),
                        1,
@@ -164,7 +162,10 @@ MemoryShortage ahead_of(const MemoryPool& pool, double free_share) {
   return ahead;
 }
 
-bool lacks(const MemoryShortage& ahead) {
+// free_share: of the device's free bytes. By value: messages name all that are free.
+bool lacks(MemoryShortage ahead, double free_share = 1) {
+  if (ahead.free && free_share < 1)
+    ahead.free = static_cast<size_t>(free_share * static_cast<double>(*ahead.free));
   auto left = ahead.left();
   return left && ahead.asked.total() > *left;
 }
@@ -187,7 +188,7 @@ void join(std::vector<MemoryShortage>& devices, const MemoryShortage& ahead) {
 std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double free_share) {
   std::vector<MemoryShortage> devices;  // one per memory: requests of all its pools
   for (const auto& pool : pools) {
-    MemoryShortage ahead = ahead_of(*pool, free_share), of_limit = ahead;
+    MemoryShortage ahead = ahead_of(*pool), of_limit = ahead;
     // First each pool against its own limit, whatever the device has free ...
     of_limit.free.reset();
     if (lacks(of_limit)) return ahead;
@@ -196,7 +197,7 @@ std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double 
     join(devices, ahead);
   }
   for (const MemoryShortage& device : devices) {
-    if (lacks(device)) return device;
+    if (lacks(device, free_share)) return device;
   }
   return std::nullopt;
 }

@@ -1,4 +1,5 @@
 // Writing and reading a temporary file, and what room and speed mean for a run.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -46,16 +47,55 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Calls move(block) until the limits are reached or it fails. Returns the bytes that were moved.
+struct Moved {
+  uint64_t bytes = 0;
+  int error = 0;  // errno of the call that failed; 0: none did
+};
+
+// Calls move() until the limits are reached, it fails, or it moves nothing.
 template <typename Move>
-uint64_t move_blocks(const TrialLimits& limits, Clock::time_point begin, const Move& move) {
-  uint64_t moved = 0;
-  while (moved < limits.bytes && seconds_since(begin) < limits.seconds) {
+Moved move_blocks(const TrialLimits& limits, Clock::time_point begin, const Move& move) {
+  Moved moved;
+  while (moved.bytes < limits.bytes && seconds_since(begin) < limits.seconds) {
     ssize_t bytes = move();
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) moved.error = errno;
     if (bytes <= 0) return moved;
-    moved += static_cast<uint64_t>(bytes);
+    moved.bytes += static_cast<uint64_t>(bytes);
   }
   return moved;
+}
+
+// Writes to the disk and sets the rate. Returns the bytes; why it failed is in trial.problem.
+uint64_t try_writing(int file, std::vector<char>& block, const TrialLimits& limits,
+                     DiskTrial& trial) {
+  auto begin = Clock::now();
+  Moved moved = move_blocks(limits, begin, [&] { return write(file, block.data(), block.size()); });
+  if (moved.error == 0 && moved.bytes == 0) moved.error = ENOSPC;
+  if (moved.error == 0 && fsync(file) != 0) moved.error = errno;
+  if (moved.error != 0)
+    trial.problem = fmt::format("{} cannot be written to: {}, after {}", trial.folder.string(),
+                                system_reason(moved.error), limit_text(moved.bytes));
+  trial.written_per_s = static_cast<double>(moved.bytes) / seconds_since(begin);
+  return moved.bytes;
+}
+
+// The same for reading `written` bytes from the start of the file.
+void try_reading(int file, std::vector<char>& block, uint64_t written, const TrialLimits& limits,
+                 DiskTrial& trial) {
+  auto begin = Clock::now();
+  bool ended = false;
+  Moved moved = move_blocks({written, limits.seconds}, begin, [&] {
+    ssize_t bytes = read(file, block.data(), block.size());
+    ended = bytes == 0;
+    return bytes;
+  });
+  if (moved.error != 0 || ended)
+    trial.problem =
+        fmt::format("a file in {} cannot be read back: {}, after {} of {}", trial.folder.string(),
+                    ended ? "it ends too early" : system_reason(moved.error),
+                    limit_text(moved.bytes), limit_text(written));
+  trial.read_per_s = static_cast<double>(moved.bytes) / seconds_since(begin);
 }
 
 }  // namespace
@@ -80,21 +120,11 @@ DiskTrial try_disk(const fs::path& folder, const TrialLimits& limits) {
   // Not zeros, which some file systems do not store.
   std::vector<char> block(block_bytes);
   for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<char>(i * 2654435761u >> 13);
-  auto begin = Clock::now();
-  uint64_t written = move_blocks(
-      limits, begin, [&] { return write(file.descriptor(), block.data(), block.size()); });
-  if (written == 0 || fsync(file.descriptor()) != 0) {
-    trial.problem =
-        fmt::format("{} cannot be written to: {}", trial.folder.string(), system_reason(errno));
-    return trial;
-  }
-  trial.written_per_s = static_cast<double>(written) / seconds_since(begin);
+  uint64_t written = try_writing(file.descriptor(), block, limits, trial);
+  if (!trial.problem.empty()) return trial;
   posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
   lseek(file.descriptor(), 0, SEEK_SET);
-  begin = Clock::now();
-  uint64_t read_bytes = move_blocks(
-      limits, begin, [&] { return read(file.descriptor(), block.data(), block.size()); });
-  trial.read_per_s = static_cast<double>(read_bytes) / seconds_since(begin);
+  try_reading(file.descriptor(), block, written, limits, trial);
   return trial;
 }
 
@@ -114,8 +144,10 @@ Finding check_disk_space(const fs::path& folder, const FileSystemSpace& space,
   uint64_t all = need->bytes * static_cast<uint64_t>(need->kept + 1);
   finding.seen += fmt::format("; a checkpoint takes {}, {} of them {}", limit_text(need->bytes),
                               need->kept + 1, limit_text(all));
+  if (need->there > 0) finding.seen += fmt::format(", {} are there", limit_text(need->there));
   finding.values.emplace_back("checkpoint_bytes", static_cast<double>(need->bytes));
-  if (space.free >= all) return finding;
+  uint64_t missing = std::max(need->bytes, all - std::min(all, need->there));
+  if (space.free >= missing) return finding;
   finding.level = space.free < need->bytes ? Level::fail : Level::warn;
   finding.remedy = fmt::format(
       "make room, set output to another disk, or lower checkpoint.keep_last; {} are kept, and one "
@@ -131,8 +163,9 @@ Findings check_disk(const DiskTrial& trial, const std::optional<CheckpointNeed>&
   else
     findings.push_back({"disk_space", Level::ok, "the system does not tell"});
   if (!trial.problem.empty()) {
-    findings.push_back({"disk_speed", Level::fail, trial.problem,
-                        "set output to a folder that this user may write to"});
+    findings.push_back(
+        {"disk_speed", Level::fail, trial.problem,
+         "set output to a folder on a good disk with room, that this user may write to"});
     return findings;
   }
   Finding speed{"disk_speed", Level::ok,

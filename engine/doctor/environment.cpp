@@ -5,6 +5,8 @@
 
 #include <fmt/ranges.h>
 
+#include "engine/base/message_words.h"
+
 namespace spire::inline doctor {
 namespace {
 
@@ -20,14 +22,6 @@ bool matters(std::string_view name) {
   };
   bool prefixed = name.starts_with("NCCL_") || name.starts_with("CUDA_");
   return is_one_of(others) || (prefixed && !is_one_of(folders));
-}
-
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (unsigned char c : text)
-    shown +=
-        c < ' ' || c == 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
-  return shown;
 }
 
 // Settings that are for looking for errors, and cost speed.

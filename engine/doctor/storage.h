@@ -34,6 +34,7 @@ DiskTrial try_disk(const std::filesystem::path& folder, const TrialLimits& limit
 struct CheckpointNeed {
   uint64_t bytes = 0;  // of one checkpoint
   int64_t kept = 0;    // how many stay at a time, the best one included
+  uint64_t there = 0;  // bytes of those that the disk already has: they stay or are replaced
 };
 
 // need: of the config's run; none without a config. Topics: disk_space, disk_speed.

@@ -19,6 +19,7 @@
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
+#include "engine/observe/device_names.h"
 #include "engine/observe/step_times.h"
 
 namespace spire::inline observe {
@@ -67,6 +68,8 @@ MetricsFile::~MetricsFile() {
 
 void MetricsFile::on_start(const StartInfo& start) {
   devices_ = start.devices;
+  std::vector<std::string> names = unique_device_names(start);
+  for (size_t d = 0; d < names.size(); ++d) devices_[d].name = names[d];
   std::string kept;
   if (!start.resumed_from.empty()) {
     auto before = read_file_if_there(path_, Category::config, max_bytes);

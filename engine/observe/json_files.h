@@ -47,7 +47,7 @@ class MetricsFile : public Observer {
   const std::filesystem::path path_;
   const Warn warn_;
   const WallClock now_;
-  std::vector<DeviceInfo> devices_;
+  std::vector<DeviceInfo> devices_;  // with unique names
   int descriptor_ = -1;
   int64_t bytes_ = 0;    // of the whole lines in the file
   int64_t missing_ = 0;  // lines lost since the last good write

@@ -1,41 +1,52 @@
 #include "engine/observe/metrics_records.h"
 
 #include <limits>
-#include <sstream>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/observe/file_lines.h"
 
 namespace spire::inline observe {
 namespace {
 
 using Json = nlohmann::json;
 
+// Returns none where the line lacks the number, NaN where it was not finite.
 std::optional<double> number(const Json& line, const char* key) {
   auto found = line.find(key);
   if (found == line.end()) return {};
-  return found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+  if (found->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!found->is_number()) return {};
+  return found->get<double>();
+}
+
+std::string word(const Json& line, const char* key) {
+  auto found = line.find(key);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void take_line(std::string_view line, std::map<int64_t, StepRecord>& records) {
+  Json record = Json::parse(line, nullptr, false);
+  if (!record.is_object() || !record.contains("train/loss")) return;
+  auto step = record.find("step");
+  if (step == record.end() || !step->is_number_integer()) return;
+  records[step->get<int64_t>()] = {number(record, "train/loss"), number(record, "train/grad_norm"),
+                                   word(record, "train/parameter_hash")};
 }
 
 }  // namespace
 
 std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& path) {
-  auto text = read_file_if_there(path, Category::config);
-  if (!text)
+  auto file = RegularFile::if_there(path, Category::config);
+  if (!file)
     fail(Category::config, "{}: there is no such file; name the directory of a run", path.string());
   std::map<int64_t, StepRecord> records;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("train/loss") || !record.contains("step")) continue;
-    StepRecord& step = records[record["step"].get<int64_t>()];
-    step.loss = number(record, "train/loss");
-    step.grad_norm = number(record, "train/grad_norm");
-    step.parameter_hash = record.value("train/parameter_hash", "");
-  }
+  auto take = [&](std::string_view line) { take_line(line, records); };
+  for_each_line(*file, take, take);
   if (records.empty()) fail(Category::config, "{}: holds no step of a run", path.string());
   return records;
 }

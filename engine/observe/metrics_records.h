@@ -16,8 +16,9 @@ struct StepRecord {
   bool operator==(const StepRecord&) const = default;
 };
 
-// Returns the steps of the file, by number. A torn last line is left out. Throws Error(config) if
-// there is no such file, or it holds no lines of a run.
+// Returns the steps of the file, of any length, by number. A torn last line, lines that are no
+// records of steps, and values of a wrong type are left out. Throws Error(config) if there is no
+// such file, or it holds no steps of a run.
 std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& path);
 
 }  // namespace spire::inline observe

@@ -1,10 +1,5 @@
 #include "engine/publish/device_values.h"
 
-#include <map>
-#include <utility>
-
-#include <fmt/format.h>
-
 namespace spire::inline publish {
 namespace {
 
@@ -23,15 +18,5 @@ const std::array<DeviceValue, 7> device_values = {{
     {"watts", [](const DeviceReport& d) { return d.watts; }},
     {"clock_mhz", [](const DeviceReport& d) { return number(d.clock_mhz); }},
 }};
-
-std::vector<std::string> unique_device_names(const StartInfo& start) {
-  std::map<std::pair<int, std::string>, int> counts;
-  std::vector<std::string> names;
-  for (const DeviceInfo& device : start.devices) {
-    int count = ++counts[{device.rank, device.name}];
-    names.push_back(count == 1 ? device.name : fmt::format("{}#{}", device.name, count));
-  }
-  return names;
-}
 
 }  // namespace spire::inline publish

@@ -1,12 +1,12 @@
-// Numbers of a device by the names that metrics.jsonl gives them, and names of devices.
+// Numbers of a device by the names that metrics.jsonl gives them.
 #pragma once
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <spire/observer.h>
+
+#include "engine/observe/device_names.h"
 
 namespace spire::inline publish {
 
@@ -16,9 +16,5 @@ struct DeviceValue {
 };
 
 extern const std::array<DeviceValue, 7> device_values;
-
-// Returns a name for each device that no other device of its process has: "cuda:0", and "cuda:0#2"
-// for the second logical device of that GPU.
-std::vector<std::string> unique_device_names(const StartInfo& start);
 
 }  // namespace spire::inline publish

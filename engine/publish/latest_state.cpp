@@ -3,8 +3,10 @@
 namespace spire::inline publish {
 
 void LatestState::on_start(const StartInfo& start) {
+  auto now = now_();
   std::lock_guard lock(mutex_);
   state_.start = std::make_shared<StartInfo>(start);
+  state_.start_at = now;
   state_.devices.reserve(start.devices.size());
 }
 

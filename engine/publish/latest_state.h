@@ -18,6 +18,7 @@ struct PublishedState {
   using Time = std::chrono::system_clock::time_point;
 
   std::shared_ptr<const StartInfo> start;  // null before the start
+  Time start_at;                           // when it was reported
   std::optional<StepReport> step;          // without devices and parameter_hash
   Time step_at;                            // when it was reported
   std::vector<DeviceReport> devices;       // of that step; empty, or as StartInfo::devices

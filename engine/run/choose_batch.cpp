@@ -29,7 +29,7 @@ void try_run(const RunSetup& setup) {
   test_data = test_loader(setup.config, setup.data, setup.placement);
   trainer.team().lead([&] {
     train_data->start(0, 0, 1);
-    trainer.step(train_data->next(), 0, setup.learning_rate());
+    trainer.step(train_data->next(), 0, 0.0);  // lr: the weights are thrown away
     EvaluationSums sums;
     test_data->start(0, 0, 1);
     trainer.begin_evaluation();
@@ -56,6 +56,12 @@ void RunSetup::take_shape(const BatchShape& shape) {
   placement = place_towers(shaped, places_, ranks.rank());
 }
 
+// Processes on CPUs of one host plan in the same memory, and each knows its own plans alone.
+double RunSetup::free_share() const {
+  bool on_cpus = placement.devices[0].id.kind == DeviceKind::cpu;
+  return on_cpus ? chosen_share / ranks.processes_here() : chosen_share;
+}
+
 // Planned without measured engines: to measure them for each shape would take longer than the run's
 // start, and their scratch memory is in the plan of the trainer that trains.
 std::string RunSetup::shortage_of(const BatchShape& shape) {
@@ -63,7 +69,7 @@ std::string RunSetup::shortage_of(const BatchShape& shape) {
   TrainerOptions options = trainer_options();
   options.plan_only = true;
   options.tuning = nullptr;
-  std::string shortage = Trainer(options, placement, ranks.group()).memory_shortage(chosen_share);
+  std::string shortage = Trainer(options, placement, ranks.group()).memory_shortage(free_share());
   if (!ranks.group()) return shortage;
   // The ranks decide alike: a shape fits if it fits all of them.
   for (const std::string& other : ranks.all_gather(shortage))
@@ -97,6 +103,9 @@ void RunSetup::choose_batch() {
                                         short_text(lacking)));
   batch_note +=
       fmt::format("\nof the free memory, {:.0f} % are not planned for", 100 * (1 - chosen_share));
+  if (free_share() < chosen_share)
+    batch_note += fmt::format("; {} of this host share the rest equally",
+                              counted(ranks.processes_here(), "process"));
   settle_shape();
 }
 
@@ -110,12 +119,14 @@ void RunSetup::settle_shape() {
 
 void RunSetup::try_batch(Observer& observer) {
   if (shapes_.empty() || ranks.group()) return;
-  for (;;) {
+  while (!stop_ || !*stop_) {
     try {
       return try_run(*this);
     } catch (const Error& error) {
       int64_t half = shapes_[shape_].batch_size / 2;
-      if (error.category() != Category::out_of_memory || shape_ == 0) throw;
+      // The run meets all other errors itself, with its guard and its reports.
+      if (error.category() != Category::out_of_memory) return;
+      if (shape_ == 0) throw;
       observer.on_note(fmt::format("batch_size {} is too large: {}", shapes_[shape_].batch_size,
                                    short_text(error.what())));
       while (shape_ > 0 && shapes_[shape_].batch_size > half) --shape_;

@@ -8,20 +8,13 @@
 
 #include "engine/device/gpu_requirements.h"
 #include "engine/doctor/environment.h"
+#include "engine/run/checkpoint_need.h"
 
 namespace spire::inline run {
 namespace {
 
 bool on_gpus(const Placement& placement) {
   return placement.lanes[0].device.kind == DeviceKind::cuda;
-}
-
-// Number of the run's processes on this rank's host.
-int processes_here(const RankGroup& ranks) {
-  if (!ranks.world()) return 1;
-  const auto& all = ranks.world()->ranks;
-  const std::string& host = all[static_cast<size_t>(ranks.rank())].host;
-  return static_cast<int>(std::ranges::count(all, host, &RankInfo::host));
 }
 
 // GPUs of this host that are members of their own, or of different processes.
@@ -66,12 +59,10 @@ RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
   } else {
     int threads = 0;
     for (const LaneSpec& lane : placement.lanes) threads += lane.threads;
-    use.cpu_threads = threads * processes_here(setup.ranks);
+    use.cpu_threads = threads * setup.ranks.processes_here();
   }
   use.output = config.output;
-  // Weights, at most two slots of the optimizer, and averages.
-  int64_t bytes = (config.ema.decay > 0 ? 16 : 12) * floats;
-  if (writes) use.checkpoints = {static_cast<uint64_t>(bytes), config.checkpoint.keep_last + 1};
+  if (writes) use.checkpoints = checkpoint_need(config, floats, setup.total_steps());
   return use;
 }
 

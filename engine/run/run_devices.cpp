@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/observe/device_names.h"
 #include "engine/observe/verdict.h"
 
 namespace spire::inline run {
@@ -11,8 +12,9 @@ namespace {
 
 std::vector<DeviceLabel> labels_of(const Placement& placement) {
   std::vector<DeviceLabel> labels;
+  DeviceNames names;
   for (const PlacedDevice& device : placement.devices) {
-    std::string name = to_string(device.id);
+    std::string name = names.next(device.rank, to_string(device.id));
     if (placement.ranks > 1) name = fmt::format("rank {} {}", device.rank, name);
     labels.push_back({.name = name, .towers = device.towers.size()});
   }

@@ -86,6 +86,11 @@ std::string RankGroup::host_of(int rank) const {
   return world_ ? world_->ranks[static_cast<size_t>(rank)].host : "";
 }
 
+int RankGroup::processes_here() const {
+  if (!world_) return 1;
+  return static_cast<int>(std::ranges::count(world_->ranks, host_of(rank()), &RankInfo::host));
+}
+
 void RankGroup::wait(const std::function<void()>& exchange) const {
   status_ ? status_->wait(0, exchange) : exchange();
 }

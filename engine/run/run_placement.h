@@ -25,6 +25,7 @@ class RankGroup {
   bool is_first() const { return rank() == 0; }
   ProcessGroup* group() const { return world_ ? world_->group.get() : nullptr; }
   std::string host_of(int rank) const;  // empty without a World
+  int processes_here() const;           // of the run on this rank's host
   const World* world() const { return world_; }
 
   // Collective: all ranks call them in the same order. Throw PeerLost. REQUIRES: there is a World.

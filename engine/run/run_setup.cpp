@@ -77,7 +77,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
     : config(given),
       ranks(options.world, status),
       auto_batch(given.batch_size == 0),
-      saves(options.dry_run == 0) {
+      saves(options.dry_run == 0),
+      stop_(options.stop) {
   check_config(config);
   compare_configs(config, ranks);
 

@@ -1,5 +1,6 @@
 // Prepares a run: its final config, the checkpoint that it resumes, its placement and its data.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,8 +40,8 @@ class RunSetup {
   LibraryVersions versions;        // versions of GPU libraries, for checkpoints
 
   // If it chose the batch of a run of one process: runs a step and an evaluation with it, whose
-  // results nobody sees, and halves it as long as these run out of memory. With several processes
-  // the plan alone decides.
+  // results nobody sees, and halves it as long as these run out of memory, until RunOptions::stop.
+  // Other errors are left to the run. With several processes the plan alone decides.
   void try_batch(Observer& observer);
 
   // Pins the lanes if config.pin says so, while this lives; collective, before the trainer is made.
@@ -63,6 +64,7 @@ class RunSetup {
   void settle_placed();
   RunConfig with_any_batch() const;
   void choose_batch();
+  double free_share() const;  // of the free memory, that this process's plans may use
   std::string shortage_of(const BatchShape& shape);
   void take_shape(const BatchShape& shape);
   void settle_shape();
@@ -74,6 +76,7 @@ class RunSetup {
   RankHardware own_place_;
   CoreLocks core_locks_;
   GpuClaims gpu_claims_;
+  const std::atomic<bool>* stop_;  // RunOptions::stop
 };
 
 }  // namespace spire::inline run

@@ -39,7 +39,18 @@ void RunTimeline::start() {
   if (run_.world.rank() == 0) AtomicWriter(wanted->path, Category::config);
 }
 
+// Ranks that were started one by one may have been given different windows.
+void RunTimeline::compare_ranks() const {
+  if (run_.world.size() == 1) return;
+  std::string mine = first_ ? fmt::format("steps {} to {}", *first_, last_) : "none";
+  for (const std::string& other : run_.setup.ranks.all_gather(mine))
+    if (other != mine)
+      throw SymmetricError(Category::config,
+                           "--timeline differs among the ranks; start all of them with the same");
+}
+
 void RunTimeline::warn_at_start() {
+  compare_ranks();
   if (first_ && *first_ > last_)
     run_.observer.on_warning(
         fmt::format("there will be no timeline: the run goes on behind step {}, where it was to "

@@ -21,7 +21,8 @@ class RunTimeline {
   // Chooses the steps, once run_.progress is that of a resumed run, and tries whether the file can
   // be written. Throws Error(config).
   void start();
-  void warn_at_start();  // if the window is already over
+  // If the window is already over. Collective: throws Error(config) if it differs among the ranks.
+  void warn_at_start();
 
   // Whether the window begins or ends when `done` steps are done: none may be under way then.
   bool is_edge(int64_t done) const;
@@ -35,6 +36,7 @@ class RunTimeline {
 
  private:
   bool is_over() const { return closed_ || !first_ || *first_ > last_; }
+  void compare_ranks() const;
   void align();
   void close();
   void write(const std::string& mine);

@@ -1,6 +1,7 @@
 #include "engine/run_page/run_files.h"
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,6 +14,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
+#include "engine/observe/formatting.h"
 
 namespace spire::inline run_page {
 
@@ -152,6 +154,31 @@ void note_metrics(RunFiles& run) {
                                     counted(run.metrics.unreadable, "line")));
 }
 
+// Whether metrics.jsonl went on after the summary was written, as a resumed run's does: it has more
+// steps, or its last line was written later. The times may be of two hosts' clocks.
+bool is_older(const SummaryRecord& summary, const RunFiles& run) {
+  constexpr std::chrono::seconds clocks_differ{60};
+  if (run.metrics.steps > summary.steps) return true;
+  struct stat status = {};
+  if (::stat((run.directory / "summary.json").c_str(), &status) != 0) return false;
+  auto written = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
+  return run.metrics.last_time > utc_text(written + clocks_differ);
+}
+
+// The lock of a run on another host, or in another container, is not always seen here.
+void take_state(RunFiles& run) {
+  bool running = is_locked(run.directory / ".spire_run");
+  if (!running && run.summary && is_older(*run.summary, run)) {
+    run.notes.emplace_back(
+        "summary.json is older than metrics.jsonl: it is of an earlier part of the run, and left "
+        "out");
+    run.summary.reset();
+  }
+  run.state = running ? RunState::running : run.summary ? RunState::ended : RunState::unclear;
+  // A resumed run has the summary of what was before.
+  if (running) run.summary.reset();
+}
+
 std::string label_of(const fs::path& directory) {
   fs::path clean = fs::absolute(directory).lexically_normal();
   if (clean.filename().empty()) clean = clean.parent_path();
@@ -179,10 +206,7 @@ RunFiles read_run_files(const fs::path& directory) {
   noting(run, read_checkpoints);
   noting(run, read_sample);
   noting(run, [](RunFiles& r) { r.process = first_line(r.directory / ".spire_run"); });
-  bool running = is_locked(directory / ".spire_run");
-  run.state = running ? RunState::running : run.summary ? RunState::ended : RunState::unclear;
-  // A resumed run has the summary of what was before.
-  if (running) run.summary.reset();
+  take_state(run);
   return run;
 }
 

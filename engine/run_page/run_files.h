@@ -28,8 +28,8 @@ struct SummaryRecord {
 
 enum class RunState {
   running,  // a process holds the folder's lock
-  ended,    // there is a summary
-  unclear,  // neither: killed, or running on another host
+  ended,    // there is a summary, and the metrics did not go on after it
+  unclear,  // neither: killed, or running on another host or in another container
 };
 
 struct SampleFile {

@@ -27,7 +27,8 @@ enum class Verdict { good, bad, neutral };
 std::pair<std::string, Verdict> verdict_of(const RunFiles& run) {
   if (run.state == RunState::running) return {"running", Verdict::neutral};
   if (!run.summary)
-    return {"not ended: it was killed, or it runs on another host", Verdict::neutral};
+    return {"not ended: it was killed, or it runs on another host or in another container",
+            Verdict::neutral};
   const SummaryRecord& summary = *run.summary;
   if (summary.exit == static_cast<int>(Category::diverged))
     return {"diverged: " + summary.stopped_by, Verdict::bad};

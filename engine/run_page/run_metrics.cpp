@@ -1,23 +1,19 @@
 #include "engine/run_page/run_metrics.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/read_file.h"
+#include "engine/observe/file_lines.h"
 
 namespace spire::inline run_page {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr size_t piece_bytes = size_t{1} << 20;
-constexpr size_t longest_line = size_t{1} << 20;  // lines of a run have less than 2 KB
 
 constexpr std::array metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse};
 
@@ -146,24 +142,6 @@ class Reader {
 
   RunMetrics result_;
 };
-
-// Calls `take(line)` for each line that ends with a newline, and `torn(line)` for what is behind
-// the last one. A line that is too long is passed on cut off.
-void for_each_line(const RegularFile& file, const std::function<void(std::string_view)>& take,
-                   const std::function<void(std::string_view)>& torn) {
-  std::vector<std::byte> piece(piece_bytes);
-  std::string rest;
-  while (size_t got = file.read(piece)) {
-    std::string_view text(reinterpret_cast<const char*>(piece.data()), got);
-    for (size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
-      rest.append(text.substr(0, end));
-      if (!rest.empty()) take(rest);
-      rest.clear();
-    }
-    rest.append(text.substr(0, longest_line - std::min(longest_line, rest.size())));
-  }
-  if (!rest.empty()) torn(rest);
-}
 
 }  // namespace
 

@@ -25,12 +25,9 @@ LaneClock::LaneClock(Stream& stream, int towers)
   for (Mark& mark : marks_) mark.event = stream.make_event(Timing::on);
 }
 
-void LaneClock::begin() {
+void LaneClock::begin(int64_t step) {
   marks_used_ = 0;
   stream_.record(*begun_);
-}
-
-void LaneClock::show_step(int64_t step) {
   if (spans_) spans_->begin({SpanKind::step, "step", step});
 }
 

@@ -24,8 +24,7 @@ class LaneClock {
   // Between steps: from now on the sink is shown each step and its parts; null: nobody.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
-  void begin();                  // a new step begins here
-  void show_step(int64_t step);  // to the sink, as what follows until end(); on the lane's thread
+  void begin(int64_t step = 0);  // a new step begins here; step: its number, for spans
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part

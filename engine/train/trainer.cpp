@@ -65,7 +65,6 @@ StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done
   metrics.step = done + 1;
   metrics.samples = batch.valid;
   metrics.judged = metrics.rejected = false;
-  for (LaneClock& clock : metrics.clocks) clock.begin();
   StepJob job{batch, metrics, context_, {}};
   job.context.step = done;
   job.context.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
@@ -108,7 +107,7 @@ void Trainer::run_step(int lane, const StepJob& job) {
 void Trainer::run_towers(int lane, const StepJob& given) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
-  job.metrics.clocks[static_cast<size_t>(lane)].show_step(job.metrics.step);
+  job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step);
   gradients_->train(lane, job);
 }
 

@@ -222,6 +222,12 @@ class Trainer {
   ParameterLayout layout_;
   std::vector<FloatRange> buckets_;
   std::unique_ptr<UpdateStrategy> strategy_;
+  // One per lane, then one per member of this process; null: nobody looks. Profilers see all steps,
+  // recorders those of a trace.
+  // Before the devices, whose threads show them spans until they end.
+  std::vector<std::unique_ptr<SpanSink>> profilers_;
+  std::vector<std::unique_ptr<SpanRecorder>> recorders_;
+  std::vector<TracedThread> traced_;
   std::unique_ptr<DeviceSet> devices_;
   std::unique_ptr<GradientStage> gradients_;
   std::unique_ptr<UpdateStage> update_;
@@ -229,11 +235,6 @@ class Trainer {
   std::unique_ptr<ForwardPass> sampler_;       // on lane 0
   std::array<StepMetrics, 2> metrics_;         // steps take turns; evaluations use the first
   std::unique_ptr<HostAllGather> all_gather_;  // gathers StepMetrics::shared
-  // One per lane, then one per member of this process; null: nobody looks. Profilers see all steps,
-  // recorders those of a trace.
-  std::vector<std::unique_ptr<SpanSink>> profilers_;
-  std::vector<std::unique_ptr<SpanRecorder>> recorders_;
-  std::vector<TracedThread> traced_;
   StepJudge judge_;
   const DeviceMonitor* monitor_ = nullptr;
   int64_t rejected_steps_ = 0;

@@ -55,6 +55,14 @@ TEST(MessageWords, SuggestsTheClosestOfSeveral) {
   EXPECT_EQ(nearest("adamv", {"adam", "adamw"}), "adam");
 }
 
+TEST(MessageWords, PrintableTextSteersNoTerminal) {
+  EXPECT_EQ(printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "\\xc2\\x9b2J");  // U+009B, another form of ESC [
+  EXPECT_EQ(printable("\xc3\xbc \xc2\xa0 \xc2"), "\xc3\xbc \xc2\xa0 \xc2");
+}
+
 TEST(MessageWords, ASuggestionEndsAMessage) {
   EXPECT_EQ(did_you_mean("adam"), "; did you mean 'adam'?");
   EXPECT_EQ(did_you_mean(""), "");

@@ -134,5 +134,15 @@ TEST(ForeseeShortage, CpusShareTheMemoryOfTheHost) {
   EXPECT_FALSE(foresee_shortage(pools));
 }
 
+TEST(ForeseeShortage, NamesAllThatIsFreeWhereAShareMayBeUsed) {
+  MemoryPools pools = two_pools({});
+  size_t most = *space_of(DeviceId{}).free;
+  for (auto& pool : pools) pool->plan({{weights, most / 3}});
+  EXPECT_FALSE(foresee_shortage(pools));
+  auto shortage = foresee_shortage(pools, 0.5);
+  ASSERT_TRUE(shortage);
+  EXPECT_GT(shortage->free, most / 3 * 2);
+}
+
 }  // namespace
 }  // namespace spire

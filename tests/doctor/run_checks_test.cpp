@@ -97,6 +97,18 @@ TEST_F(RunChecks, ADiskWithoutRoomForCheckpointsIsTold) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
+// A resumed run replaces its checkpoints: it needs room for one more.
+TEST_F(RunChecks, CheckpointsThatAreThereTakeNoMoreRoom) {
+  use.checkpoints = CheckpointNeed{.bytes = 10 * gib, .kept = 4, .there = 40 * gib};
+  machine.disk->free = 10 * gib;
+  EXPECT_THAT(found(), IsEmpty());
+  machine.disk->free = 9 * gib;
+  EXPECT_THAT(found(), ElementsAre(fails("disk_space", "5 of them 50.0 GiB, 40.0 GiB are there")));
+  use.checkpoints->there = 20 * gib;
+  machine.disk->free = 29 * gib;
+  EXPECT_THAT(found(), ElementsAre(warns("disk_space", "20.0 GiB are there")));
+}
+
 TEST_F(RunChecks, GpusWithoutMachineCodeAreTold) {
   use.compiled_gpus = {"cuda:0 (B200)"};
   EXPECT_THAT(found(), ElementsAre(warns("architectures", "no machine code for cuda:0 (B200)")));

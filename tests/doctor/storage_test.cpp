@@ -1,5 +1,8 @@
 #include "engine/doctor/storage.h"
 
+#include <csignal>
+#include <sys/resource.h>
+
 #include <unistd.h>
 
 #include "engine/base/hdf5.h"
@@ -32,6 +35,21 @@ TEST(DiskCheck, TriesTheFolderAndLeavesNothing) {
 TEST(DiskCheck, FailsWhereNothingCanBeWritten) {
   Findings findings = check_disk(try_disk("/proc", small), {});
   EXPECT_THAT(findings.back(), fails("disk_speed", "no file can be made in /proc"));
+}
+
+// A limit on the size of files cuts the first write short, and the next one fails.
+TEST(DiskCheck, FailsWhereAWriteIsCutShort) {
+  SystemFiles system;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit limit = {small.bytes / 2, before.rlim_max};
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  DiskTrial trial = try_disk(system.root(), small);
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(check_disk(trial, {}).back(),
+              fails("disk_speed", "cannot be written to: File too large, after 512.0 KiB"));
 }
 
 TEST(DiskCheck, WarnsOfASlowOrFullDisk) {

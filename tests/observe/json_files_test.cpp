@@ -93,6 +93,21 @@ TEST_F(Metrics, StepsOfFp16HaveTheLossScale) {
   EXPECT_EQ(record["train/skipped_steps"], 3);
 }
 
+// Readers tell the lines apart by rank and name.
+TEST_F(Metrics, LogicalDevicesOfAGpuHaveNamesOfTheirOwn) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  StartInfo start = sample_start();
+  start.devices = {{"cuda:0", "", 1, {}}, {"cuda:0", "", 1, {}}};
+  metrics.on_start(start);
+  std::vector<DeviceReport> devices(2);
+  StepReport step = sample_step(7);
+  step.devices = devices;
+  metrics.on_step(step);
+  std::string text = file_text(path);
+  EXPECT_THAT(text, HasSubstr(R"("device":"cuda:0","rank":0,)"));
+  EXPECT_THAT(text, HasSubstr(R"("device":"cuda:0#2","rank":0,)"));
+}
+
 TEST_F(Metrics, DevicesHaveALineEachWithoutEmptyValues) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start_of_two());

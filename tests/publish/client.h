@@ -27,9 +27,11 @@ inline std::string read_all(Socket& socket) {
 }
 
 // Returns the whole answer, with its head.
-inline std::string ask(int port, const std::string& path, const std::string& method = "GET") {
+inline std::string ask(int port, const std::string& path, const std::string& method = "GET",
+                       const std::string& host = "localhost") {
   Socket socket = connect_to(loopback_address, port, in_a_minute());
-  std::string request = method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  std::string request =
+      method + " " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
   socket.send_all(request.data(), request.size(), in_a_minute());
   return read_all(socket);
 }

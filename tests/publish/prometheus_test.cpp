@@ -6,6 +6,7 @@
 
 #include "engine/publish/prometheus/prometheus_endpoint.h"
 #include "engine/publish/prometheus/prometheus_metrics.h"
+#include "engine/publish/valid_utf8.h"
 #include "tests/base/message_of.h"
 #include "tests/publish/client.h"
 #include "tests/publish/published_run.h"
@@ -33,6 +34,7 @@ TEST(PrometheusText, HasTheRun) {
         "spire_train_metric{job=\"cnn\",metric=\"accuracy\"} 0.912\n",
         "spire_eval_metric{job=\"cnn\",metric=\"accuracy\"} 0.9132\n",
         "# TYPE spire_bad_steps_total counter\n", "spire_bad_steps_total{job=\"cnn\"} 1\n",
+        "spire_start_timestamp_seconds{job=\"cnn\"} 1769860800\n",
         "spire_last_step_timestamp_seconds{job=\"cnn\"} 1769860800\n",
         "spire_checkpoint_write_seconds{job=\"cnn\"} 0.25\n",
         "spire_warnings_total{job=\"cnn\"} 1\n",
@@ -68,6 +70,7 @@ TEST(PrometheusText, LeavesOutWhatIsNotKnown) {
   latest.on_start(gpu_start());
   text = prometheus_text(latest.state(), {});
   EXPECT_THAT(text, HasSubstr("spire_run_info"));
+  EXPECT_THAT(text, HasSubstr("spire_start_timestamp_seconds"));
   for (const char* name : {"spire_loss", "spire_eval", "spire_output_free_bytes"})
     EXPECT_THAT(text, Not(HasSubstr(name)));
 }
@@ -97,6 +100,29 @@ TEST(PrometheusText, EscapesLabelsAndWritesNumbersThatAreNotFinite) {
   std::string text = prometheus_text(latest.state(), {});
   EXPECT_THAT(text, HasSubstr("spire_loss{job=\"a\\\"b\\\\c\"} Nan\n"));
   EXPECT_THAT(text, HasSubstr("spire_eta_seconds{job=\"a\\\"b\\\\c\"} +Inf\n"));
+}
+
+// Prometheus refuses a whole page for one label that is not UTF-8: a path may be any bytes.
+TEST(PrometheusText, HasLabelsInUtf8) {
+  LatestState latest;
+  StartInfo start = gpu_start();
+  start.output = "runs/caf\xc3\xa9_\xff_\xc3";
+  latest.on_start(start);
+  std::string text = prometheus_text(latest.state(), {});
+  std::string name = "caf\xc3\xa9_\xef\xbf\xbd_\xef\xbf\xbd";
+  EXPECT_THAT(text, HasSubstr("{job=\"" + name + "\""));
+  EXPECT_THAT(text, HasSubstr("output=\"runs/" + name + "\""));
+  EXPECT_EQ(valid_utf8(text), text);
+}
+
+TEST(ValidUtf8, ReplacesOnlyWhatIsNotUtf8) {
+  for (const char* good : {"", "plain \"quoted\" \\ \n\t", "\xc3\xa9 \xf0\x9f\x99\x82"})
+    EXPECT_EQ(valid_utf8(good), good);
+  std::string replacement = "\xef\xbf\xbd";
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a" + replacement + "b");
+  EXPECT_EQ(valid_utf8("cut \xe2\x82"), "cut " + replacement);
 }
 
 TEST(PrometheusEndpoint, ServesUntilTheEnd) {

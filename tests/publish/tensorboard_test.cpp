@@ -13,7 +13,6 @@
 #include "engine/observe/json_files.h"
 #include "engine/publish/tensorboard/crc32c.h"
 #include "engine/publish/tensorboard/tensorboard_files.h"
-#include "tests/base/message_of.h"
 #include "tests/publish/published_run.h"
 
 namespace spire {
@@ -231,21 +230,37 @@ TEST(TensorBoardFiles, ALostFileWarnsOnceAndLosesNothingOfTheRun) {
   EXPECT_EQ(files.lost(), "");
 }
 
+// While it lives, no file of the program grows beyond `bytes`: a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit small = before_;
+    small.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before_;
+};
+
 TEST(TensorBoardFiles, AFullDiskLeavesWholeFrames) {
   EventFolder events;
   std::filesystem::create_directory(events.folder);
   std::string frame = scalar_event(1, 1, {{"a", 1}});
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = frame.size() * 5 / 2;
-  setrlimit(RLIMIT_FSIZE, &small);
   EventFile file(events.folder, wall_time());
-  EXPECT_EQ(file.append(frame), "");
-  EXPECT_NE(file.append(frame + frame), "");
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  {
+    FileSizeLimit limit(frame.size() * 5 / 2);
+    EXPECT_EQ(file.append(frame), "");
+    EXPECT_NE(file.append(frame + frame), "");
+  }
   EXPECT_THAT(read_events(file_text(file.path())), SizeIs(1));
   EXPECT_EQ(file.append(frame), "");
   EXPECT_THAT(read_events(file_text(file.path())), SizeIs(2));
@@ -261,12 +276,29 @@ TEST(EventFiles, OnlyTheyAreCleared) {
   clear_event_files(events.scratch.path / "missing");
 }
 
-TEST(TensorBoardFiles, AFolderThatCannotBeMadeIsRefused) {
+TEST(TensorBoardFiles, AFolderThatCannotBeMadeWarnsOnce) {
   EventFolder events;
   std::ofstream(events.folder) << "a file";
   TensorBoardFiles files(events.folder, "", events.warn);
-  EXPECT_THAT(message_of(Category::config, [&] { files.on_start(gpu_start()); }),
-              HasSubstr("tensorboard"));
+  report_run(files, gpu_reports());
+  files.on_end(sample_summary());
+  ASSERT_THAT(events.warnings, SizeIs(1));
+  EXPECT_THAT(events.warnings[0], HasSubstr("cannot create the folder " + events.folder.string()));
+  EXPECT_THAT(events.warnings[0], HasSubstr("the run goes on without TensorBoard"));
+  EXPECT_EQ(files.lost(), "");
+}
+
+TEST(TensorBoardFiles, ADiskThatIsFullAtTheStartWarnsOnce) {
+  EventFolder events;
+  TensorBoardFiles files(events.folder, "steps: 12\n", events.warn);
+  {
+    FileSizeLimit limit(10);
+    report_run(files, gpu_reports());
+    files.on_end(sample_summary());
+  }
+  ASSERT_THAT(events.warnings, SizeIs(1));
+  EXPECT_THAT(events.warnings[0], HasSubstr("cannot write " + events.folder.string()));
+  EXPECT_EQ(files.lost(), "");
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include <spire/plan_report.h>
 
+#include "engine/base/thread.h"
 #include "tests/base/message_of.h"
+#include "tests/process/ranks.h"
 #include "tests/run/made_run.h"
 
 namespace spire {
@@ -128,6 +130,12 @@ TEST(AutoBatch, KeepsTheGlobalBatchByTowers) {
               HasSubstr("global_batch: 2 samples for 3 devices"));
 }
 
+class StartKeeper : public Observer {
+ public:
+  void on_start(const StartInfo& start) override { note = start.batch_note; }
+  std::string note;
+};
+
 class AutoBatchRun : public testing::Test {
  protected:
   RunResult run(const std::string& name, const Words& more, const RunOptions& options = {}) const {
@@ -164,6 +172,41 @@ TEST_F(AutoBatchRun, HasTheBitsOfThatSizeAndKeepsItWhenResumed) {
   EXPECT_EQ(resumed.summary.parameter_hash, whole.summary.parameter_hash);
   EXPECT_THAT(written("cut"), HasSubstr("\nbatch_size: 48\n"));
   EXPECT_THAT(written("cut"), HasSubstr("\ntowers: 2\n"));
+  EXPECT_THAT(written("cut"), HasSubstr("\ntower_threads: 1\n"));
+}
+
+// The memory that each of them sees as free is that of all.
+TEST_F(AutoBatchRun, ProcessesOfAHostShareItsFreeMemory) {
+  auto worlds = threads_world(2, {.cores = allowed_cores(), .on_exit_timeout = {}});
+  std::vector<StartKeeper> keepers(2);
+  run_ranks(2, [&](int rank) {
+    auto index = static_cast<size_t>(rank);
+    RunOptions options;
+    options.world = worlds[index].get();
+    spire::train(parse_config({}, words("two", {"batch_size=auto", "steps=1"})).config, options,
+                 keepers[index]);
+  });
+  EXPECT_THAT(keepers[0].note, HasSubstr("10 % are not planned for; 2 processes of this host share "
+                                         "the rest equally"));
+}
+
+// The trial of the batch leaves it to the run to say what is wrong with a step.
+TEST(AutoBatchTrial, LeavesBadStepsToTheRun) {
+  MadeRuns runs;
+  std::filesystem::create_directories(runs / "far");
+  for (const char* name : {"train.csv", "test.csv"}) {
+    std::ofstream file(runs / "far" / name);
+    file << "a,b,y\n";
+    for (int row = 0; row < 60; ++row)
+      file << row % 7 << "," << row % 5 << ",1e2" << row % 9 << "\n";
+  }
+  for (const char* batch : {"batch_size=8", "batch_size=auto"}) {
+    std::string text = message_of(Category::diverged, [&] {
+      runs.train("run", {"data.path=" + (runs / "far").string(), batch, "guard.loss_zscore=1e9"});
+    });
+    EXPECT_THAT(text, HasSubstr("step 1: the run diverged: the loss is ")) << batch;
+    EXPECT_THAT(text, HasSubstr("first bad tensor: ")) << batch;
+  }
 }
 
 }  // namespace

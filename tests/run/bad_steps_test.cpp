@@ -100,6 +100,9 @@ TEST(BadSteps, ARollbackRestoresTheWeightsOfTheLastRegularCheckpoint) {
   auto step = [&](int64_t number) { return reports.steps.at(static_cast<size_t>(number) - 1); };
   EXPECT_EQ(step(bad).parameter_hash, step(back).parameter_hash);
   EXPECT_EQ(step(bad).rollbacks, 1);
+  // The numbers of steps go on, so curves over them never turn back.
+  for (size_t i = 0; i < reports.steps.size(); ++i)
+    EXPECT_EQ(reports.steps[i].step, static_cast<int64_t>(i) + 1);
   EXPECT_EQ(step(bad).bad_steps, bad - back);
   EXPECT_THAT(reports.warnings.at(0),
               HasSubstr(fmt::format("goes back to the weights of step {}", back)));

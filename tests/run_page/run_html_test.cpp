@@ -83,6 +83,30 @@ TEST_F(RunPage, OfARunThatHoldsItsLockIsRunning) {
   elements_of(page());
 }
 
+// A resumed run whose lock cannot be seen here.
+TEST_F(RunPage, DoesNotTrustASummaryBeforeTheLastSteps) {
+  write_made_run(folder_.path());
+  auto add = [&](const std::string& line) {
+    std::ofstream(folder_ / "metrics.jsonl", std::ios::app) << line;
+  };
+  auto expect_unclear = [&](const char* state) {
+    RunFiles run = read_run_files(folder_.path());
+    EXPECT_EQ(run.state, RunState::unclear);
+    EXPECT_FALSE(run.summary);
+    EXPECT_THAT(run.notes, ElementsAre(HasSubstr("summary.json is older than metrics.jsonl")));
+    EXPECT_THAT(state_text(run), HasSubstr(state));
+    elements_of(run_html({run}));
+  };
+  add(made_step(401, 100));
+  expect_unclear("or it runs on another host or in another container, step 401");
+  // From a checkpoint before the end: fewer steps, but written later.
+  write_made_run(folder_.path());
+  put(folder_ / "metrics.jsonl", made_step(300, 100));
+  EXPECT_EQ(read_run_files(folder_.path()).state, RunState::ended);
+  add("{\"time\":\"9999-01-31T12:00:00Z\",\"step\":301,\"epoch\":3.01,\"train/loss\":1}\n");
+  expect_unclear(", step 301");
+}
+
 TEST_F(RunPage, MayLackAnyFile) {
   EXPECT_THROW(read_run_files(folder_.path()), Error);
   EXPECT_THROW(read_run_files(folder_ / "none"), Error);

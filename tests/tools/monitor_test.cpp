@@ -1,6 +1,7 @@
 // A run that shows itself: its page, its metrics, TensorBoard's files.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,6 +60,17 @@ TEST(Monitor, AClientThatHangsDoesNotDelayTheEnd) {
   Output output = run.finish();
   EXPECT_EQ(output.code, 75) << output.err;
   EXPECT_EQ(read_all(hanging), "");
+}
+
+TEST(Monitor, ARunGoesOnWithoutTensorBoardIfItsFilesCannotBeMade) {
+  SmallData data;
+  std::vector<std::string> words = data.run("run");
+  EXPECT_EQ(trainer(words).code, 0);
+  std::ofstream(data.output("run") + "/tensorboard") << "a file";
+  words.insert(words.end(), {"steps=14", "--resume", "auto", "log.tensorboard=true"});
+  Output resumed = trainer(words);
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("the run goes on without TensorBoard"));
 }
 
 TEST(Monitor, AResumedRunAddsAFileAndANewOneRemovesThem) {

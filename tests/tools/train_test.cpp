@@ -220,11 +220,11 @@ TEST(Plan, ReportsWhetherItFitsTheLimit) {
   words.insert(words.begin(), "plan");
   Output output = trainer(words);
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("1.0 GiB\n"));
+  EXPECT_THAT(output.out, ContainsRegex(" 1.0 GiB .* yes\n"));
   words.back() = "memory.limit=10KiB";
   output = trainer(words);
   EXPECT_EQ(output.code, 6);
-  EXPECT_THAT(output.out, HasSubstr("10.0 KiB\n"));
+  EXPECT_THAT(output.out, ContainsRegex(" 10.0 KiB .* no\n"));
   EXPECT_THAT(output.err, HasSubstr("planned"));
   EXPECT_THAT(output.last_error_line(), HasSubstr("error[6]: cpu:0: "));
 }

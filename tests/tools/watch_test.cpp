@@ -28,7 +28,7 @@ class WatchTable : public testing::Test {
     GpuMonitor monitor("", system.root());
     sample = {std::chrono::system_clock::from_time_t(1'770'000'000),
               read_gpus(monitor),
-              {.cores = {0.25, 0.75}, .memory_used = 3 * gib, .memory_total = 24 * gib}};
+              {.cores = {{0, 0.25}, {3, 0.75}}, .memory_used = 3 * gib, .memory_total = 24 * gib}};
   }
   std::vector<std::string> table(int width) const { return watch_table(sample, width, user); }
 
@@ -79,8 +79,8 @@ TEST_F(WatchTable, LeavesOutColumnsThatDoNotFit) {
 
 TEST_F(WatchTable, ShowsCoresWhereThereIsNoGpu) {
   sample.gpus = {.why_none = "no driver", .gpus = {}};
-  EXPECT_THAT(table(80), ElementsAre(testing::_, "", "no GPU: no driver", "", "0: 25%     1: 75%"));
-  EXPECT_THAT(table(20), ElementsAre(testing::_, "", "no GPU: no driver", "", "0: 25%", "1: 75%"));
+  EXPECT_THAT(table(80), ElementsAre(testing::_, "", "no GPU: no driver", "", "0: 25%     3: 75%"));
+  EXPECT_THAT(table(20), ElementsAre(testing::_, "", "no GPU: no driver", "", "0: 25%", "3: 75%"));
 }
 
 TEST_F(WatchTable, IsALineADeviceInAFile) {
@@ -103,18 +103,36 @@ TEST(RedrawnTable, ReplacesTheOneBefore) {
   EXPECT_EQ(table.next({"d"}, 4), "\x1b[3Ad\x1b[K\n\x1b[J");
 }
 
+// Whoever starts a program on a GPU chooses its name.
+TEST_F(WatchTable, ShowsNamesOfOthersWithoutTheirEscapes) {
+  auto& processes = sample.gpus.gpus[1].processes;
+  processes->at(0).name =
+      "\x1b[2J\xc2\x9b"
+      "0mpr\xc3\xbc"
+      "fer";
+  for (const std::string& line : table(140)) EXPECT_THAT(line, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(watch_lines(sample, user)[1], HasSubstr("39.1 GiB \\x1b[2J\\xc2\\x9b0mpr\xc3\xbc"
+                                                      "fer;"));
+}
+
+TEST_F(WatchTable, CutsNoCharacterInTwo) {
+  sample.gpus = {.why_none = "\xc3\xbc\xc3\xbc\xc3\xbc", .gpus = {}};
+  EXPECT_EQ(table(9)[2], "no GPU: \xc3\xbc");
+  EXPECT_EQ(table(10)[2], "no GPU: \xc3\xbc\xc3\xbc");
+}
+
 TEST(HostUse, IsTheShareOfTimeBetweenTwoReadings) {
   SystemFiles system;
   system.file("proc/meminfo", "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n");
   system.file("proc/stat",
               "cpu  300 0 100 600 0 0 0 0 0 0\ncpu0 100 0 100 200 0 0 0 0 0 0\n"
-              "cpu1 200 0 0 400 0 0 0 0 0 0\nintr 1\n");
+              "cpu2 200 0 0 400 0 0 0 0 0 0\nintr 1\n");
   auto before = read_core_times(system.root());
   system.file("proc/stat",
               "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 110 5 105 260 20 0 0 0 0 0\n"
-              "cpu1 300 0 0 400 0 0 0 0 0 0\nintr 1\n");
+              "cpu1 9 0 0 9 0 0 0 0 0 0\ncpu2 300 0 0 400 0 0 0 0 0 0\nintr 1\n");  // 1: new
   HostUse use = use_since(before, read_core_times(system.root()), system.root());
-  EXPECT_THAT(use.cores, ElementsAre(0.2, 1.0));
+  EXPECT_THAT(use.cores, ElementsAre(testing::Pair(0, 0.2), testing::Pair(2, 1.0)));
   EXPECT_EQ(use.memory_used, 3072u << 10);
   EXPECT_EQ(use.memory_total, 4096u << 10);
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <vector>
+#include <map>
 
 namespace spire::tool {
 
@@ -10,14 +10,17 @@ struct CoreTime {  // since the system started, in ticks
   uint64_t busy = 0, total = 0;
 };
 
+using CoreTimes = std::map<int, CoreTime>;  // by number; cores that are offline have none
+
 struct HostUse {
-  std::vector<double> cores;                   // share of time in which each was busy, 0..1
+  std::map<int, double> cores;  // by number: share of time in which each was busy, 0..1
   uint64_t memory_used = 0, memory_total = 0;  // bytes; used: what is not available to programs
 };
 
 // root: the folder that contains proc; tests have one of their own.
-std::vector<CoreTime> read_core_times(const std::filesystem::path& root = "/");
-HostUse use_since(const std::vector<CoreTime>& before, const std::vector<CoreTime>& now,
+CoreTimes read_core_times(const std::filesystem::path& root = "/");
+// A core that was not online at both times is left out.
+HostUse use_since(const CoreTimes& before, const CoreTimes& now,
                   const std::filesystem::path& root = "/");
 
 }  // namespace spire::tool

@@ -87,7 +87,7 @@ class Watch {
   }
 
   WatchSample sample() {
-    std::vector<CoreTime> now = read_core_times();
+    CoreTimes now = read_core_times();
     WatchSample sample{std::chrono::system_clock::now(), read_gpus(monitor_),
                        use_since(before_, now)};
     before_ = std::move(now);
@@ -112,7 +112,7 @@ class Watch {
   Terminal terminal_ = terminal_of(STDOUT_FILENO);
   RedrawnTable table_;
   UserNames users_;
-  std::vector<CoreTime> before_ = read_core_times();
+  CoreTimes before_ = read_core_times();
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/ranges.h>
 
@@ -54,11 +53,11 @@ std::string condition_cell(const GpuHealth& health) {
 }
 
 std::string user_of(const GpuProcess& process, const UserName& user) {
-  return process.user_id ? user(*process.user_id) : unknown;
+  return process.user_id ? printable(user(*process.user_id)) : unknown;
 }
 
 std::string program_of(const GpuProcess& process) {
-  return process.name.empty() ? unknown : process.name;
+  return process.name.empty() ? unknown : printable(process.name);
 }
 
 std::string bytes_of(const GpuProcess& process) {
@@ -90,10 +89,23 @@ const WatchColumn columns[] = {
     {"state", 6, condition_cell},
 };
 
+bool begins_character(char byte) {  // of UTF-8
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
 int width_of(const std::vector<std::string>& lines) {
-  size_t width = 0;
-  for (const std::string& line : lines) width = std::max(width, line.size());
+  ptrdiff_t width = 0;
+  for (const std::string& line : lines)
+    width = std::max(width, std::ranges::count_if(line, begins_character));
   return static_cast<int>(width);
+}
+
+// Keeps the first `width` characters, none of them in part.
+void cut(std::string& line, int width) {
+  int characters = 0;
+  auto end = std::ranges::find_if(
+      line, [&](char byte) { return begins_character(byte) && ++characters > width; });
+  line.erase(end, line.end());
 }
 
 // As many columns as fit; the most important one always stays.
@@ -122,7 +134,8 @@ std::vector<std::string> process_rows(const std::vector<GpuHealth>& gpus, const 
 }
 
 std::string host_text(const HostUse& host) {
-  double sum = std::accumulate(host.cores.begin(), host.cores.end(), 0.0);
+  double sum = 0;
+  for (const auto& [number, busy] : host.cores) sum += busy;
   auto count = std::ssize(host.cores);
   return fmt::format("{} {:.0f}% busy, memory {}/{} GiB", counted(count, "core"),
                      100 * sum / static_cast<double>(std::max<ptrdiff_t>(1, count)),
@@ -134,10 +147,11 @@ std::vector<std::string> core_rows(const HostUse& host, int width) {
   constexpr int cell_width = 11;
   auto per_line = static_cast<size_t>(std::max(1, width / cell_width));
   std::vector<std::string> lines;
-  for (size_t i = 0; i < host.cores.size(); ++i) {
-    if (i % per_line == 0) lines.emplace_back();
+  size_t shown = 0;
+  for (const auto& [number, busy] : host.cores) {
+    if (shown++ % per_line == 0) lines.emplace_back();
     lines.back() +=
-        fmt::format("{:<{}}", fmt::format("{}: {:.0f}%", i, 100 * host.cores[i]), cell_width);
+        fmt::format("{:<{}}", fmt::format("{}: {:.0f}%", number, 100 * busy), cell_width);
   }
   return lines;
 }
@@ -160,7 +174,7 @@ std::vector<std::string> watch_table(const WatchSample& sample, int width, const
     add(core_rows(sample.host, width));
   }
   for (std::string& line : lines) {
-    line.resize(std::min(line.size(), static_cast<size_t>(std::max(1, width))));
+    cut(line, std::max(1, width));
     line.resize(line.find_last_not_of(' ') + 1);
   }
   return lines;

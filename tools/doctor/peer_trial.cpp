@@ -26,6 +26,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Outcome = PeerCopy::Outcome;
 
+// One end of a pipe.
+class PipeEnd {
+ public:
+  explicit PipeEnd(int descriptor) : descriptor_(descriptor) {}
+  ~PipeEnd() { close(descriptor_); }
+  PipeEnd(const PipeEnd&) = delete;
+  PipeEnd& operator=(const PipeEnd&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
 // A child that tries copies, and the lines that it writes.
 class Trial {
  public:
@@ -33,20 +46,17 @@ class Trial {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
       fail(Category::device, "no pipe can be made: {}", system_reason(errno));
-    reader_ = ends[0];
+    reader_.emplace(ends[0]);
+    PipeEnd writer(ends[1]);
     ChildSetup setup;
     setup.words = {"doctor-peers"};
     for (const PeerCopy& copy : copies)
       setup.words.push_back(fmt::format("{}{}{}", copy.from, copy.direct ? '+' : '-', copy.to));
-    setup.streams.out = ends[1];
+    setup.streams.out = writer.descriptor();
     sigprocmask(SIG_SETMASK, nullptr, &setup.signal_mask);
     child_.emplace(std::move(setup));
-    close(ends[1]);
   }
-  ~Trial() {
-    close(reader_);
-    child_->abandon();
-  }
+  ~Trial() { child_->abandon(); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -67,18 +77,18 @@ class Trial {
   bool read_by(Clock::time_point deadline) {
     using std::chrono::ceil;
     auto left = ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd waiting{reader_, POLLIN, 0};
+    pollfd waiting{reader_->descriptor(), POLLIN, 0};
     int ready = poll(&waiting, 1, static_cast<int>(std::max<int64_t>(0, left)));
     if (ready == 0) return false;
     if (ready < 0) return errno == EINTR;
     char bytes[4096];
-    ssize_t count = read(reader_, bytes, sizeof bytes);
+    ssize_t count = read(reader_->descriptor(), bytes, sizeof bytes);
     if (count > 0) text_.append(bytes, static_cast<size_t>(count));
     ended_ = count == 0;
     return count >= 0 || errno == EINTR;
   }
 
-  int reader_ = -1;
+  std::optional<PipeEnd> reader_;
   std::optional<ChildProcess> child_;
   std::string text_;
   bool ended_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "engine/base/message_words.h"
 #include "engine/observe/formatting.h"
 
 namespace spire::tool {
@@ -20,7 +21,7 @@ std::string memory_text(const std::optional<GpuMemory>& memory) {
 // "process 4711 (python) 39.1 GiB"
 std::string process_text(const GpuProcess& process) {
   std::string text = fmt::format("process {}", process.pid);
-  if (!process.name.empty()) text += fmt::format(" ({})", process.name);
+  if (!process.name.empty()) text += fmt::format(" ({})", printable(process.name));
   if (process.bytes) text += fmt::format(" {}", text_of(*process.bytes));
   return text;
 }

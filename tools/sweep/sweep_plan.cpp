@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -12,6 +13,7 @@
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
+#include "engine/config/listen_address.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 
@@ -139,6 +141,25 @@ std::vector<SweepPoint> make_points(const SweepRequest& request, const std::vect
   }
   refuse_equal_points(points);
   return points;
+}
+
+void refuse_shared_ports(const std::vector<SweepPoint>& points, const std::vector<Slot>& slots) {
+  if (slots.size() < 2) return;
+  std::map<int, const SweepPoint*> taken;
+  for (const SweepPoint& point : points) {
+    const auto& monitor = point.resolved.config.monitor;
+    for (auto [key, text] : {std::pair<const char*, std::string>{"prometheus", monitor.prometheus},
+                             {"serve", monitor.serve}}) {
+      auto address = parse_listen_address(text);
+      if (!address || address->port == 0) continue;
+      auto [first, added] = taken.try_emplace(address->port, &point);
+      if (added || first->second == &point) continue;
+      fail(Category::config,
+           "monitor.{}: {}, but {} runs of a sweep are under way at a time, and one alone can have "
+           "port {}; set port 0, which takes any free one, or --jobs 1",
+           key, text, std::min(slots.size(), points.size()), address->port);
+    }
+  }
 }
 
 Words differences(const std::vector<SweepPoint>& there, const std::vector<SweepPoint>& here) {

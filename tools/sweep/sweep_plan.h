@@ -42,6 +42,10 @@ PointConfig point_config(const SweepRequest& request, size_t index);
 // Error(config) for a config that no run could have, and for two points that are the same run.
 std::vector<SweepPoint> make_points(const SweepRequest& request, const std::vector<Slot>& slots);
 
+// Throws Error(config) if two points would answer at the same port while runs of several slots are
+// under way: monitor.prometheus, monitor.serve.
+void refuse_shared_ports(const std::vector<SweepPoint>& points, const std::vector<Slot>& slots);
+
 // Returns in what the results of `here` and `there` must differ: lines such as "optimizer.lr: 0.1
 // in the folder, 0.2 now". Empty if they train the same.
 std::vector<std::string> differences(const std::vector<SweepPoint>& there,

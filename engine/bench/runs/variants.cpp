@@ -83,7 +83,7 @@ void check_batch(const RunConfig& config) {
   if (config.batch_size == 0)
     fail(Category::config,
          "batch_size: auto: a benchmark compares runs of one size; write a number (trainer plan "
-         "shows the most that fit)");
+         "shows what plans alone would choose)");
   if (config.global_batch && !config.towers)
     fail(Category::config,
          "global_batch: a benchmark has several numbers of towers, and {} samples do not say how "

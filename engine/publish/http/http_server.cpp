@@ -5,12 +5,14 @@
 #include <cerrno>
 #include <cstdarg>
 #include <exception>
+#include <sys/stat.h>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <spire/error.h>
 
@@ -20,7 +22,7 @@
 namespace spire::inline publish {
 namespace {
 
-constexpr unsigned max_connections = 64, idle_seconds = 30;
+constexpr unsigned max_connections = 64, max_of_an_address = 16, idle_seconds = 30;
 
 std::string ipv4_of(const ListenAddress& address, std::string_view key) {
   auto found = resolve_address(address.host);
@@ -57,22 +59,27 @@ HttpReply plain(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text)};
 }
 
-HttpReply reply_to(const HttpServer::Handler& handler, std::string_view method,
-                   std::string_view path) {
-  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
-    return plain(MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-  try {
-    return handler(path);
-  } catch (const std::exception& error) {
-    return plain(MHD_HTTP_INTERNAL_SERVER_ERROR, fmt::format("{}\n", error.what()));
-  }
+// Called by the library when the head of a request is there: a body, if any, is not waited for.
+MHD_Result answer(void* server, MHD_Connection* connection, const char* path, const char* method,
+                  const char*, const char*, size_t*, void**) {
+  const char* host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  return send(connection, static_cast<const HttpServer*>(server)->reply_to(
+                              method, host == nullptr ? "" : host, path));
 }
 
-// Called by the library when the head of a request is there: a body, if any, is not waited for.
-MHD_Result answer(void* handler, MHD_Connection* connection, const char* path, const char* method,
-                  const char*, const char*, size_t*, void**) {
-  return send(connection,
-              reply_to(*static_cast<const HttpServer::Handler*>(handler), method, path));
+// "[::1]:8080" -> "[::1]", "localhost:8080" -> "localhost"
+std::string_view without_port(std::string_view host) {
+  size_t colon = host.rfind(':'), bracket = host.rfind(']');
+  bool has_port = colon != host.npos && (bracket == host.npos || bracket < colon);
+  return has_port ? host.substr(0, colon) : host;
+}
+
+// Closes a duplicate of a socket, unless it has been closed: its number may be another file's now.
+void close_duplicate(int duplicate, int socket) {
+  struct stat one, other;
+  if (fstat(duplicate, &one) == 0 && fstat(socket, &other) == 0 && one.st_dev == other.st_dev &&
+      one.st_ino == other.st_ino)
+    close(duplicate);
 }
 
 // What clients do wrong is no news of the run.
@@ -85,7 +92,8 @@ void HttpServer::StopDaemon::operator()(MHD_Daemon* daemon) const {
 }
 
 HttpServer::HttpServer(const ListenAddress& address, std::string_view key, Handler handler)
-    : address_(ipv4_of(address, key)),
+    : host_(address.host),
+      address_(ipv4_of(address, key)),
       listener_(listen_at(address_, address.port, key)),
       handler_(std::move(handler)) {
   start_daemon(key);
@@ -96,15 +104,38 @@ HttpServer::~HttpServer() {
   notify(stop_);
 }
 
-// The library closes the descriptor that it is given.
+// The library closes the descriptor that it is given; if it does not start, in some cases only.
 void HttpServer::start_daemon(std::string_view key) {
   int listening = fcntl(listener_.descriptor(), F_DUPFD_CLOEXEC, 0);
-  daemon_.reset(MHD_start_daemon(MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, &handler_,
-                                 MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
-                                 max_connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
-                                 MHD_OPTION_EXTERNAL_LOGGER, &ignore_log, nullptr, MHD_OPTION_END));
-  if (!daemon_)
-    fail(Category::device, "{}: the HTTP server does not start: {}", key, system_reason(errno));
+  if (listening >= 0)  // without one the library would listen on all interfaces
+    daemon_.reset(MHD_start_daemon(
+        MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, this, MHD_OPTION_LISTEN_SOCKET, listening,
+        MHD_OPTION_CONNECTION_LIMIT, max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        max_of_an_address, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_EXTERNAL_LOGGER,
+        &ignore_log, nullptr, MHD_OPTION_END));
+  if (daemon_) return;
+  int error = errno;
+  if (listening >= 0) close_duplicate(listening, listener_.descriptor());
+  fail(Category::device, "{}: the HTTP server does not start: {}", key, system_reason(error));
+}
+
+bool HttpServer::serves_host(std::string_view host) const {
+  if (seen_by_others()) return true;
+  std::string name(without_port(host));
+  return name == "localhost" || name == "[::1]" || name == host_ || is_loopback(name);
+}
+
+HttpReply HttpServer::reply_to(std::string_view method, std::string_view host,
+                               std::string_view path) const {
+  if (!serves_host(host))
+    return plain(MHD_HTTP_FORBIDDEN, "ask for localhost: this page is for this machine alone\n");
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
+    return plain(MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+  try {
+    return handler_(path);
+  } catch (const std::exception& error) {
+    return plain(MHD_HTTP_INTERNAL_SERVER_ERROR, fmt::format("{}\n", error.what()));
+  }
 }
 
 std::string HttpServer::url() const {
@@ -120,7 +151,7 @@ void HttpServer::serve() {
     bool limited = MHD_get_timeout(daemon_.get(), &left) == MHD_YES;
     int wait = limited ? static_cast<int>(std::min<MHD_UNSIGNED_LONG_LONG>(left, 1000)) : -1;
     poll(waits.data(), waits.size(), wait);
-    MHD_run(daemon_.get());
+    if (MHD_run(daemon_.get()) != MHD_YES) return;
   }
 }
 

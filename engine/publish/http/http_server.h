@@ -1,5 +1,6 @@
-// Answers GET requests over HTTP/1.1, on one thread for all clients: a client that hangs, is slow
-// or disappears costs a connection of a few KiB and delays nobody. (RFC 9112; libmicrohttpd)
+// Answers GET requests over HTTP/1.1, on one thread for all clients. A client that hangs holds one
+// of 64 connections until nothing has moved on it for 30 s; an address has 16 of them at most, and
+// its further ones are closed. Others wait only while all 64 are held. (RFC 9112; libmicrohttpd)
 #pragma once
 #include <functional>
 #include <memory>
@@ -35,6 +36,12 @@ class HttpServer {
 
   std::string url() const;  // "http://127.0.0.1:8080"
   int port() const { return listener_.port(); }
+
+  // Returns what a client gets. host: the field Host of its request. On a loopback address it must
+  // be localhost, a loopback address, or the host in the config, with any port (as of a tunnel).
+  // Else the status is 403: a web site could let its own name mean 127.0.0.1 in a browser.
+  HttpReply reply_to(std::string_view method, std::string_view host, std::string_view path) const;
+
   bool seen_by_others() const { return !is_loopback(address_); }  // other machines reach it
 
  private:
@@ -43,8 +50,10 @@ class HttpServer {
   };
 
   void start_daemon(std::string_view key);
-  void serve();
+  bool serves_host(std::string_view host) const;
+  void serve();  // until the end, or until the library fails: then no client is answered
 
+  std::string host_;     // as the config has it
   std::string address_;  // IPv4
   Listener listener_;
   Handler handler_;

@@ -35,6 +35,8 @@ double unix_seconds(PublishedState::Time time) {
 std::span<const RunMetric> run_metrics() {
   using Step = StepReport;
   static constexpr auto table = std::to_array<RunMetric>({
+      {"spire_start_timestamp_seconds", "When this process began the run, in Unix time.", gauge,
+       [](State s) { return s.start ? Value(unix_seconds(s.start_at)) : std::nullopt; }},
       {"spire_step", "Optimizer steps done.", gauge,
        [](State s) { return number(s.step, &Step::step); }},
       {"spire_steps_planned", "Optimizer steps done when the run ends.", gauge,
@@ -105,8 +107,10 @@ std::span<const DeviceMetric> device_metrics() {
        [](Device d) { return Value(d.arrival_ms / 1e3); }},
       {"spire_device_busy_ratio", "Share of time in which the device worked.", gauge,
        [](Device d) { return d.busy; }},
-      {"spire_device_memory_used_bytes", "Memory used by all processes.", gauge,
-       [](Device d) { return number(d.memory_used); }},
+      {"spire_device_memory_used_bytes",
+       "Memory in use: of a GPU by all processes; of a CPU device by the run's process, as a "
+       "whole.",
+       gauge, [](Device d) { return number(d.memory_used); }},
       {"spire_device_memory_total_bytes", "Memory that the device has.", gauge,
        [](Device d) { return number(d.memory_total); }},
       {"spire_device_link_sent_bytes_total", "Sent over NVLink since the driver was loaded.",

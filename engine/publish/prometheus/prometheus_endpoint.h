@@ -16,6 +16,8 @@ class PrometheusEndpoint : public LatestState {
   // Serves from now on until on_end(); before on_start() the page is empty. Throws Error(config) as
   // HttpServer does. note, warn: called in on_start(), with the address, and where other machines
   // reach it.
+  // The server's thread asks for the free space of the output's disk. A disk that hangs, as one of
+  // NFS may, holds up its answers, and on_end() until the disk is back.
   PrometheusEndpoint(const ListenAddress& address, Say note, Say warn);
   ~PrometheusEndpoint() override;
 

@@ -13,6 +13,7 @@
 #include "engine/publish/device_values.h"
 #include "engine/publish/job_name.h"
 #include "engine/publish/prometheus/metric_tables.h"
+#include "engine/publish/valid_utf8.h"
 
 namespace spire::inline publish {
 namespace {
@@ -30,6 +31,7 @@ class MetricFamilies {
     prometheus::ClientMetric series;
     series.label = {{"job", job_}};
     series.label.insert(series.label.end(), labels.begin(), labels.end());
+    for (auto& label : series.label) label.value = valid_utf8(label.value);
     (kind == MetricKind::Counter ? series.counter.value : series.gauge.value) = *value;
     family(name, help, kind).metric.push_back(std::move(series));
   }

@@ -10,7 +10,7 @@ namespace spire::inline publish {
 
 // Returns the page, with each metric that has a value. Every series has the label `job`, the name
 // of the run's directory; those of devices also `rank` and `device`. Metrics of GPUs have the names
-// and units of NVIDIA's DCGM exporter.
+// and units of NVIDIA's DCGM exporter. Labels are UTF-8, as Prometheus refuses a page with others.
 // free_bytes: of the output's disk.
 std::string prometheus_text(const PublishedState& state, std::optional<double> free_bytes);
 

@@ -10,6 +10,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/publish/device_values.h"
+#include "engine/publish/valid_utf8.h"
 
 namespace spire::inline publish {
 namespace {
@@ -48,8 +49,8 @@ std::vector<std::string> prefixes_of_devices(const StartInfo& start) {
   std::vector<std::string> names = unique_device_names(start);
   for (size_t d = 0; d < names.size(); ++d)
     names[d] = start.processes == 1
-                   ? fmt::format("device/{}/", names[d])
-                   : fmt::format("device/rank{}/{}/", start.devices[d].rank, names[d]);
+                   ? fmt::format("device/{}/", valid_utf8(names[d]))
+                   : fmt::format("device/rank{}/{}/", start.devices[d].rank, valid_utf8(names[d]));
   return names;
 }
 
@@ -81,6 +82,18 @@ double TensorBoardFiles::now() const {
 }
 
 void TensorBoardFiles::on_start(const StartInfo& start) {
+  try {
+    open(start);
+  } catch (const Error& error) {
+    file_.reset();
+    warn_(fmt::format("{}; the run goes on without TensorBoard, metrics.jsonl has its numbers",
+                      error.what()));
+    return;
+  }
+  thread_ = start_thread({"tensorboard", cores_}, [this] { write_frames(); });
+}
+
+void TensorBoardFiles::open(const StartInfo& start) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error)
@@ -88,16 +101,16 @@ void TensorBoardFiles::on_start(const StartInfo& start) {
   file_.emplace(folder_, now_());
   device_prefixes_ = prefixes_of_devices(start);
   int64_t first = start.resumed_step;
-  std::string begin = first_event(now()) + session_event(now(), first + 1) +
-                      text_event(now(), first, "config", fmt::format("```\n{}```\n", config_));
+  std::string begin =
+      first_event(now()) + session_event(now(), first + 1) +
+      text_event(now(), first, "config", fmt::format("```\n{}```\n", valid_utf8(config_)));
   if (std::string reason = file_->append(begin); !reason.empty())
     fail(Category::config, "cannot write {}: {}", file_->path().string(), reason);
-  thread_ = start_thread({"tensorboard", cores_}, [this] { write_frames(); });
 }
 
 void TensorBoardFiles::on_step(const StepReport& step) {
   say_problem();
-  if (!step.record) return;
+  if (!file_ || !step.record) return;
   Scalars scalars = scalars_of(step);
   for (size_t d = 0; d < std::min(step.devices.size(), device_prefixes_.size()); ++d)
     for (const DeviceValue& value : device_values)
@@ -125,6 +138,7 @@ void TensorBoardFiles::on_end(const RunSummary&) {
 }
 
 void TensorBoardFiles::add(int64_t step, const Scalars& scalars) {
+  if (!file_) return;
   std::string frame = scalar_event(now(), step, scalars);
   std::lock_guard lock(mutex_);
   if (pending_.size() + frame.size() > max_pending)

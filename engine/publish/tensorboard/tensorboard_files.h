@@ -1,5 +1,5 @@
 // Writes what metrics.jsonl has as event files for TensorBoard: the same tags, numbers that are not
-// finite included, and the config as a text.
+// finite included, and the config as a text: as it was given, with `auto` for what a run chooses.
 #pragma once
 #include <condition_variable>
 #include <filesystem>
@@ -23,8 +23,8 @@ namespace spire::inline publish {
 // checkpoint, so that none is shown twice.
 //
 // A thread of its own writes, so that a slow disk delays no step. TensorBoard's view is no result
-// of the run: if points cannot be written, a warning says so once, the run goes on, and its exit
-// code stays as it is (lost() is empty).
+// of the run: if a file cannot be made, or points cannot be written, a warning says so once, the
+// run goes on, and its exit code stays as it is (lost() is empty).
 class TensorBoardFiles : public Observer {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -34,13 +34,14 @@ class TensorBoardFiles : public Observer {
                    WallClock now = wall_time);
   ~TensorBoardFiles() override;  // writes what is left
 
-  void on_start(const StartInfo& start) override;  // makes the folder; throws Error(config)
+  void on_start(const StartInfo& start) override;  // makes the folder
   void on_step(const StepReport& step) override;   // of those with `record`
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   void on_end(const RunSummary& summary) override;
 
  private:
+  void open(const StartInfo& start);  // throws Error if the file cannot be made
   void add(int64_t step, const Scalars& scalars);
   void write_frames();  // the thread
   void finish();
@@ -53,7 +54,7 @@ class TensorBoardFiles : public Observer {
   const WallClock now_;
   const std::vector<int> cores_;
   std::vector<std::string> device_prefixes_;  // of tags: "device/cuda:0/"
-  std::optional<EventFile> file_;             // the thread's, once it runs
+  std::optional<EventFile> file_;  // none: it could not be made; the thread's, once it runs
   bool warned_ = false;
 
   std::mutex mutex_;  // of the following

@@ -1,9 +1,12 @@
 #include "engine/train/monitor/device_monitor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,80 +15,114 @@
 
 namespace spire::inline training {
 
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+struct DeviceMonitor::State {
+  void run();
+  bool make_reading();
+  bool is_old(Clock::time_point now) const { return Seconds(now - read_at).count() > longest_age; }
+
+  std::unique_ptr<DeviceReader> reader;
+  double every_seconds = 1, longest_age = 10, patience = 5;
+  std::vector<DeviceNumbers> reading;          // of the thread alone
+
+  std::mutex newest_mutex;
+  std::vector<DeviceNumbers> newest;  // guarded by newest_mutex, as the next
+  Clock::time_point read_at = Clock::now();
+  std::vector<std::string> problems;
+  bool told_old = false;  // that no reading comes any more
+  std::atomic<int64_t> readings{0};
+
+  std::mutex stop_mutex;
+  std::condition_variable changed;
+  bool stop = false, ended = false;  // guarded by stop_mutex
+};
+
 DeviceMonitor::DeviceMonitor(std::unique_ptr<DeviceReader> reader, size_t devices,
                              const MonitorOptions& options)
-    : reader_(std::move(reader)),
-      every_seconds_(options.every_seconds),
-      reading_(devices, unknown_numbers),
-      newest_(devices, unknown_numbers) {
-  thread_ = start_thread({"monitor", options.cores}, [this] { run(); });
+    : state_(std::make_shared<State>()) {
+  state_->reader = std::move(reader);
+  state_->every_seconds = options.every_seconds;
+  state_->longest_age = std::max(options.longest_age, 5 * options.every_seconds);
+  state_->patience = options.patience;
+  state_->reading.assign(devices, unknown_numbers);
+  state_->newest.assign(devices, unknown_numbers);
+  thread_ = start_thread({"monitor", options.cores}, [state = state_] { state->run(); });
 }
 
 DeviceMonitor::~DeviceMonitor() {
-  {
-    std::lock_guard lock(stop_mutex_);
-    stop_ = true;
-  }
-  stopped_.notify_all();
+  std::unique_lock lock(state_->stop_mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+  bool ended = state_->changed.wait_for(lock, Seconds(state_->patience), [this] { return state_->ended; });
+  lock.unlock();
+  if (!ended) thread_.detach();
 }
 
-void DeviceMonitor::run() {
-  std::unique_lock lock(stop_mutex_);
+void DeviceMonitor::State::run() {
+  std::unique_lock lock(stop_mutex);
   bool works = true;
   do {
     lock.unlock();
     works = make_reading();
     lock.lock();
-  } while (works && !stopped_.wait_for(lock, std::chrono::duration<double>(every_seconds_),
-                                       [this] { return stop_; }));
+  } while (works && !changed.wait_for(lock, Seconds(every_seconds), [this] { return stop; }));
+  ended = true;
+  changed.notify_all();
 }
 
 // Returns false if there will be no more readings: no failure of one may end the run.
-bool DeviceMonitor::make_reading() {
-  std::vector<std::string> problems;
+bool DeviceMonitor::State::make_reading() {
+  std::vector<std::string> found;
   bool works = true;
   try {
-    reader_->read(reading_, problems);
+    reader->read(reading, found);
   } catch (const std::exception& error) {
     works = false;
-    std::ranges::fill(reading_, unknown_numbers);
-    problems.push_back(fmt::format("the devices are no longer watched: {}", error.what()));
+    std::ranges::fill(reading, unknown_numbers);
+    found.push_back(fmt::format("the devices are no longer watched: {}", error.what()));
   }
   {
-    std::lock_guard lock(newest_mutex_);
-    std::ranges::copy(reading_, newest_.begin());
-    if (!problems.empty()) {
-      std::ranges::move(problems, std::back_inserter(problems_));
-      has_problems_ = true;
-    }
+    std::lock_guard lock(newest_mutex);
+    std::ranges::copy(reading, newest.begin());
+    read_at = Clock::now();
+    std::ranges::move(found, std::back_inserter(problems));
+    told_old = !works;
   }
-  ++readings_;
-  readings_.notify_all();
+  ++readings;
+  readings.notify_all();
   return works;
 }
 
 void DeviceMonitor::copy_to(std::span<double> numbers) const {
-  std::unique_lock lock(newest_mutex_, std::try_to_lock);
-  if (!lock || readings_ == 0) return;
+  std::unique_lock lock(state_->newest_mutex, std::try_to_lock);
+  if (!lock || state_->readings == 0) return;
+  bool old = state_->is_old(Clock::now());
   constexpr auto arrival = static_cast<size_t>(DeviceNumber::arrival_ms);
-  for (size_t d = 0; d < newest_.size(); ++d) {
+  for (size_t d = 0; d < state_->newest.size(); ++d) {
     double* to = numbers.data() + d * device_numbers;
     double own = to[arrival];
-    std::ranges::copy(newest_[d], to);
+    std::ranges::copy(old ? unknown_numbers : state_->newest[d], to);
     to[arrival] = own;
   }
 }
 
 std::vector<std::string> DeviceMonitor::take_problems() {
-  if (!has_problems_) return {};
-  std::unique_lock lock(newest_mutex_, std::try_to_lock);
+  std::unique_lock lock(state_->newest_mutex, std::try_to_lock);
   if (!lock) return {};
-  has_problems_ = false;
-  return std::exchange(problems_, {});
+  if (!state_->told_old && state_->is_old(Clock::now())) {
+    state_->told_old = true;
+    state_->problems.push_back(
+        "the devices have not answered for a while, so their use is not known: the driver, or a "
+        "GPU, hangs; training goes on");
+  }
+  return std::exchange(state_->problems, {});
 }
 
 void DeviceMonitor::await_readings(int64_t count) const {
-  for (int64_t now = readings_; now < count; now = readings_) readings_.wait(now);
+  const std::atomic<int64_t>& readings = state_->readings;
+  for (int64_t now = readings; now < count; now = readings) readings.wait(now);
 }
 
 std::unique_ptr<DeviceMonitor> watch_devices(const Placement& placement,

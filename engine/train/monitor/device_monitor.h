@@ -1,11 +1,8 @@
 // Watches the devices of this process while they train: a thread of its own reads their state every
 // so many seconds, and the step loop takes the newest numbers without waiting.
 #pragma once
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -19,6 +16,8 @@ namespace spire::inline training {
 struct MonitorOptions {
   double every_seconds = 1;     // between the end of a reading and the next one
   std::vector<int> cores = {};  // of the thread
+  double longest_age = 10;      // seconds, or five intervals: an older reading is unknown
+  double patience = 5;          // seconds that the end waits for a reading under way
 };
 
 class DeviceMonitor {
@@ -26,7 +25,8 @@ class DeviceMonitor {
   // Starts the thread, which makes the first reading at once. Throws what start_thread() throws.
   DeviceMonitor(std::unique_ptr<DeviceReader> reader, size_t devices,
                 const MonitorOptions& options);
-  // Ends the thread. Waits for a reading under way, which a GPU that fails may hold for seconds.
+  // Ends the thread. A call of a driver that hangs must not keep the run from its end: after
+  // `patience` the thread is left to itself.
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
@@ -34,6 +34,7 @@ class DeviceMonitor {
   // Writes the newest readings, all but the arrivals, to `numbers`, which has device_numbers for
   // each device; writes nothing before the first. Any thread; neither allocates nor waits: while
   // the thread writes a reading, which takes less than a microsecond, the entries stay as they are.
+  // An old reading is unknown.
   void copy_to(std::span<double> numbers) const;
 
   // Returns what has failed since the last call; seldom anything. Does not wait.
@@ -42,24 +43,10 @@ class DeviceMonitor {
   void await_readings(int64_t count) const;  // blocks until so many were made
 
  private:
-  void run();
-  bool make_reading();
+  struct State;  // what the thread uses, and owns as well
 
-  const std::unique_ptr<DeviceReader> reader_;
-  const double every_seconds_;
-  std::vector<DeviceNumbers> reading_;  // of the thread alone
-
-  mutable std::mutex newest_mutex_;
-  std::vector<DeviceNumbers> newest_;  // guarded by newest_mutex_, as the next
-  std::vector<std::string> problems_;
-  std::atomic<bool> has_problems_{false};
-  std::atomic<int64_t> readings_{0};
-
-  std::mutex stop_mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;  // guarded by stop_mutex_
-
-  std::jthread thread_;  // last: ends before what it uses
+  std::shared_ptr<State> state_;
+  std::jthread thread_;
 };
 
 // Returns a monitor of this process's devices, all of one kind.

@@ -74,6 +74,28 @@ TEST(DeviceMonitor, TellsProblemsOnce) {
   EXPECT_THAT(monitor->take_problems(), IsEmpty());
 }
 
+// A driver that hangs: what was read before is not taken for the present, and the run can end.
+TEST(DeviceMonitor, AReadingThatNeverReturnsHoldsNothing) {
+  auto hangs = std::make_shared<std::atomic<bool>>(true);
+  auto reader = std::make_unique<MadeReader>([hangs](int count, auto&) {
+    if (count == 2) hangs->wait(true);
+  });
+  auto monitor = std::make_unique<DeviceMonitor>(
+      std::move(reader), 1,
+      MonitorOptions{.every_seconds = 1e-4, .longest_age = 0, .patience = 0.01});
+  monitor->await_readings(1);
+  std::vector<std::string> problems;
+  while (problems.empty()) problems = monitor->take_problems();
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("have not answered for a while")));
+  DeviceNumbers numbers = unknown_numbers;
+  monitor->copy_to(numbers);
+  DeviceReports reports(1);
+  EXPECT_FALSE(reports.read(numbers)[0].busy);
+  monitor.reset();
+  *hangs = false;
+  hangs->notify_all();
+}
+
 TEST(DeviceMonitor, AReaderThatThrowsEndsTheReadingsAlone) {
   auto monitor = monitor_of(1, [](int count, auto&) {
     if (count == 2) throw std::runtime_error("no more memory");

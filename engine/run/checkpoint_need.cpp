@@ -1,0 +1,27 @@
+#include "engine/run/checkpoint_need.h"
+
+#include <filesystem>
+
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/optim/optimizer.h"
+
+namespace spire::inline run {
+
+namespace fs = std::filesystem;
+
+CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t steps) {
+  auto values = 1 + std::ssize(make_optimizer(config.optimizer)->slots());
+  if (config.ema.decay > 0) ++values;
+  auto bytes = static_cast<uint64_t>(values * floats) * sizeof(float);
+  CheckpointNeed need{.bytes = bytes, .kept = config.checkpoint.keep_last + 1};
+  if (int64_t every = config.checkpoint.keep_every_steps; every > 0) need.kept += steps / every;
+  CheckpointStore store(fs::path(config.output) / "checkpoints", {});
+  for (const CheckpointEntry& entry : store.list()) {
+    std::error_code error;
+    uintmax_t size = fs::file_size(entry.path, error);
+    if (!error) need.there += size;
+  }
+  return need;
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,17 @@
+// What the checkpoints of a run take on its disk.
+#pragma once
+#include <cstdint>
+
+#include <spire/run_config.h>
+
+#include "engine/doctor/storage.h"
+
+namespace spire::inline run {
+
+// floats: all numbers that the weights have. steps: of the whole run. Weights, slots of the
+// optimizer and averages count; so do the newest checkpoints, the best one and those that
+// keep_every_steps keeps, less what the output folder already has of them. Throws Error(checkpoint)
+// if that folder cannot be listed.
+CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t steps);
+
+}  // namespace spire::inline run
