@@ -138,7 +138,6 @@ class TrainingLoop {
   void open_output() {
     checkpoints_.open();
     if (trainer_.sampler()) evaluation_->write_samples_to(output_.folder("samples"));
-    if (setup_.config.log.tensorboard) output_.folder("tensorboard");
   }
 
   void warn_at_start() {
