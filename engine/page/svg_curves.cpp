@@ -15,7 +15,7 @@ namespace spire::inline page {
 namespace {
 
 constexpr double width = 560, height = 300;
-constexpr double left = 66, right = width - 66, top = 26, bottom = height - 46;
+constexpr double left = 66, right = width - 80, top = 26, bottom = height - 46;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;

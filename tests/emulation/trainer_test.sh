@@ -179,7 +179,7 @@ same "$enough" "$(run free devices=cuda:0)" "$(run enough devices=cuda:0 "$enoug
 last=$(refused shared 'devices=[cuda:0, cuda:0]' memory.limit=20KiB)
 [[ "$last" = *'allows 10.0 KiB for each of 2 devices, of which 0 B is in use; '* ]] || fail "two on one of 20 KiB: $last"
 "$trainer" plan --config "$work/run.yaml" devices=cuda:1 memory.limit=0.25 >"$work/plan.out" || fail "plan: exit $?"
-grep -Eq 'cuda:1 .* 4\.0 GiB$' "$work/plan.out" || fail "a quarter of 16 GiB: $(cat "$work/plan.out")"
+grep -Eq 'cuda:1 .* 4\.0 GiB .* yes$' "$work/plan.out" || fail "a quarter of 16 GiB: $(cat "$work/plan.out")"
 for kind in weights gradients optimizer activations workspace; do
   [ "$(grep -o "\"$kind\": [0-9]*" "$work/enough/summary.json" | sort -u | wc -l)" = 1 ] || fail "$kind is not as planned"
 done

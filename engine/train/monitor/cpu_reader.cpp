@@ -15,12 +15,16 @@ namespace {
 
 class CpuReader final : public DeviceReader {
  public:
-  CpuReader(std::vector<WatchedDevice> devices, std::filesystem::path root)
-      : devices_(std::move(devices)), root_(std::move(root)), before_(devices_.size()) {}
+  CpuReader(std::vector<WatchedDevice> devices, std::filesystem::path root,
+            std::function<double()> now)
+      : devices_(std::move(devices)),
+        root_(std::move(root)),
+        now_(std::move(now)),
+        before_(devices_.size()) {}
 
   void read(std::span<DeviceNumbers> numbers, std::vector<std::string>&) override {
     std::map<std::string, double> seconds = thread_seconds(root_);
-    auto now = Clock::now();
+    double now = now_();
     std::optional<uint64_t> resident = resident_bytes(root_);
     auto limit = static_cast<double>(host_space(root_).total);
     for (size_t d = 0; d < devices_.size(); ++d) {
@@ -34,24 +38,22 @@ class CpuReader final : public DeviceReader {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Before {
-    Clock::time_point time = {};
+    std::optional<double> time = {};
     double seconds = 0;
     std::optional<uint64_t> heat_events = {};
   };
 
   // CPU time since the reading before, over the time that the device's threads could have had.
-  void read_busy(size_t d, const std::map<std::string, double>& seconds, Clock::time_point now,
+  void read_busy(size_t d, const std::map<std::string, double>& seconds, double now,
                  DeviceNumbers& numbers) {
     double used = 0;
     for (const std::string& name : devices_[d].thread_names)
       if (auto found = seconds.find(name); found != seconds.end()) used += found->second;
     Before& before = before_[d];
-    double passed = std::chrono::duration<double>(now - before.time).count();
-    double most = passed * devices_[d].threads;
+    double most = (now - before.time.value_or(now)) * devices_[d].threads;
     // Threads that have ended since took their time with them.
-    if (before.time != Clock::time_point() && most > 0)
+    if (most > 0)
       number_of(DeviceNumber::busy, numbers) = std::clamp((used - before.seconds) / most, 0.0, 1.0);
     before.time = now;
     before.seconds = used;
@@ -70,14 +72,20 @@ class CpuReader final : public DeviceReader {
 
   const std::vector<WatchedDevice> devices_;
   const std::filesystem::path root_;
+  const std::function<double()> now_;
   std::vector<Before> before_;  // of each device
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices,
-                                              std::filesystem::path root) {
-  return std::make_unique<CpuReader>(std::move(devices), std::move(root));
+                                              std::filesystem::path root,
+                                              std::function<double()> now) {
+  return std::make_unique<CpuReader>(std::move(devices), std::move(root), std::move(now));
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::vector<WatchedDevice> watched_devices(const Placement& placement,

@@ -25,7 +25,7 @@ struct DeviceMonitor::State {
 
   std::unique_ptr<DeviceReader> reader;
   double every_seconds = 1, longest_age = 10, patience = 5;
-  std::vector<DeviceNumbers> reading;          // of the thread alone
+  std::vector<DeviceNumbers> reading;  // of the thread alone
 
   std::mutex newest_mutex;
   std::vector<DeviceNumbers> newest;  // guarded by newest_mutex, as the next
@@ -55,7 +55,8 @@ DeviceMonitor::~DeviceMonitor() {
   std::unique_lock lock(state_->stop_mutex);
   state_->stop = true;
   state_->changed.notify_all();
-  bool ended = state_->changed.wait_for(lock, Seconds(state_->patience), [this] { return state_->ended; });
+  bool ended =
+      state_->changed.wait_for(lock, Seconds(state_->patience), [this] { return state_->ended; });
   lock.unlock();
   if (!ended) thread_.detach();
 }

@@ -1,6 +1,7 @@
 // Readers of the state of a process's devices: what DeviceMonitor calls on its thread.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,9 +35,12 @@ class DeviceReader {
   virtual void read(std::span<DeviceNumbers> numbers, std::vector<std::string>& problems) = 0;
 };
 
-// root: "/", or in tests a folder with proc and sys.
+double steady_seconds();
+
+// root: "/", or in tests a folder with proc and sys. now: the time, in seconds.
 std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices,
-                                              std::filesystem::path root);
+                                              std::filesystem::path root,
+                                              std::function<double()> now = steady_seconds);
 // Opens NVML at the first read(). file: NVML's, as for GpuMonitor.
 std::unique_ptr<DeviceReader> make_gpu_reader(std::vector<WatchedDevice> devices, std::string file);
 

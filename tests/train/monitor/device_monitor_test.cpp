@@ -240,6 +240,32 @@ TEST(CpuReader, ReadsMemoryClockAndHeat) {
 }
 
 // Two threads may use 2 s of CPU time a second; more than that is an error of reading.
+// Two threads could have had 4 s in 2 s; they have had 1.5 and 0.5.
+TEST(CpuReader, BusyIsTheShareOfTheTimeThatItsThreadsCouldHaveHad) {
+  SystemFiles files;
+  auto per_second = sysconf(_SC_CLK_TCK);
+  auto ticks = [&](int task, const char* name, double user, double system) {
+    files.file(fmt::format("proc/self/task/{}/stat", task),
+               fmt::format("{} ({}) S 1 2 3 4 5 6 7 8 9 10 {:.0f} {:.0f} 0 0", task, name,
+                           user * static_cast<double>(per_second),
+                           system * static_cast<double>(per_second)));
+  };
+  double time = 100;
+  auto reader =
+      make_cpu_reader({{.id = {}, .thread_names = {"lane 0", "lane 1"}, .threads = 2, .cores = {}}},
+                      files.root(), [&] { return time; });
+  std::vector<std::string> problems;
+  ticks(7, "lane 0", 10, 0);
+  ticks(8, "lane 1", 20, 0);
+  ticks(9, "reader", 30, 0);
+  EXPECT_FALSE(read_once(*reader, 1, problems)[0].busy);
+  time += 2;
+  ticks(7, "lane 0", 11, 0.5);
+  ticks(8, "lane 1", 20.25, 0.25);
+  ticks(9, "reader", 32, 0);
+  EXPECT_DOUBLE_EQ(read_once(*reader, 1, problems)[0].busy.value(), 0.5);
+}
+
 TEST(CpuReader, ThreadsThatEndOrCountTwiceStayWithinTheirShare) {
   SystemFiles files;
   auto ticks = [&](int count) {
