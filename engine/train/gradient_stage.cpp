@@ -150,10 +150,10 @@ void GradientStage::train(int lane, const StepJob& job) {
   // lane adds up its share of complete buckets on the way, the exchange thread sends them.
   LaneClock& clock = job.metrics.clocks[l];
   runners_[l]->train(job.batch, job.context, job.metrics.sums, clock, contexts_[l]);
-  stream.record(*job.metrics.towers_done[l]);
   // A lane that is alone waits for none.
   bool alone = devices_.lanes() == 1 && devices_.member_count() == 1;
   if (!alone) clock.enter(&StepTimes::reduce);
+  stream.record(*job.metrics.towers_done[l]);
   reduction_of_lane(lane).reduction->finish(lane);
 }
 
