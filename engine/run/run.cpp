@@ -135,9 +135,18 @@ class TrainingLoop {
     checkpoint.tensors.reset();  // closes the file, which retention may remove
   }
 
+  // Those who write there warn if it is not a folder; a run needs none of it.
+  void make_folder_of_event_files() {
+    try {
+      output_.folder("tensorboard");
+    } catch (const Error&) {
+    }
+  }
+
   void open_output() {
     checkpoints_.open();
     if (trainer_.sampler()) evaluation_->write_samples_to(output_.folder("samples"));
+    if (setup_.config.log.tensorboard) make_folder_of_event_files();
   }
 
   void warn_at_start() {

@@ -83,7 +83,8 @@ TEST_F(Streams, PlanPrintsTheBytesOfEachDevice) {
   EXPECT_EQ(output.code, 0) << output.err;
   for (const char* kind : {"weights", "gradients", "optimizer", "activations", "workspace"})
     EXPECT_THAT(output.out, HasSubstr(kind));
-  EXPECT_THAT(output.out, testing::ContainsRegex("\n +cpu:1 .*[0-9] (B|KiB|MiB).*[0-9] (B|KiB) .*yes\n"));
+  EXPECT_THAT(output.out,
+              testing::ContainsRegex("\n +cpu:1 .*[0-9] (B|KiB|MiB).*[0-9] (B|KiB) .*yes\n"));
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
