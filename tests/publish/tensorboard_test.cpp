@@ -1,9 +1,7 @@
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <map>
 #include <set>
-#include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "engine/observe/json_files.h"
 #include "engine/publish/tensorboard/crc32c.h"
 #include "engine/publish/tensorboard/tensorboard_files.h"
+#include "tests/base/file_size_limit.h"
 #include "tests/publish/published_run.h"
 
 namespace spire {
@@ -229,27 +228,6 @@ TEST(TensorBoardFiles, ALostFileWarnsOnceAndLosesNothingOfTheRun) {
   EXPECT_THAT(events.warnings[0], HasSubstr("it was removed or replaced; TensorBoard lacks these"));
   EXPECT_EQ(files.lost(), "");
 }
-
-// While it lives, no file of the program grows beyond `bytes`: a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit small = before_;
-    small.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before_;
-};
 
 TEST(TensorBoardFiles, AFullDiskLeavesWholeFrames) {
   EventFolder events;

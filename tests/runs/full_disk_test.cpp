@@ -1,11 +1,10 @@
 // A disk that takes no checkpoint: training goes on, each failure is told, and the end says it.
 // The system's limit on file sizes stands for the full disk: metrics fit below it, checkpoints not.
-#include <csignal>
-#include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/file_size_limit.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -13,27 +12,6 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
-
-// Inherited by the programs that this process starts while the object lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);  // write() fails with EFBIG instead
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = {bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 // 145 x 512 weights and as much momentum: checkpoints of about 600 kB.
 Words wide_run(const RunFolder& folder, const std::string& name) {
