@@ -59,6 +59,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Unexpected", {exited(0, 8), exited(1, 1)}, 1, true, 1, 0},
         Case{"UnexpectedBesideADeath", {exited(0, 1), killed(1, SIGSEGV)}, 8, true, 1, 1},
         Case{"Timeout", {exited(0, 8), killed(1, SIGKILL, true)}, 8, true, 0, 0},
+        Case{"KilledBesideOneAskedToEnd",
+             {killed(0, SIGKILL), {.rank = 1, .code = 75, .forced = true}},
+             8,
+             true,
+             0,
+             1},
         Case{"AllForced", {exited(0, 0), killed(1, SIGKILL, true)}, 8, true, 1, 0}),
     [](const auto& test) { return test.param.name; });
 

@@ -13,6 +13,10 @@ namespace spire::tool {
 
 namespace {
 
+// For ranks that have joined, to learn of a failure, agree on its cause and end: the watchdog takes
+// 5 s. One that has not joined would learn of it by timeouts.start alone.
+constexpr std::chrono::seconds time_to_end{12}, time_to_join{2};
+
 constexpr int unexpected = static_cast<int>(Category::unexpected);
 constexpr int lost_rank = static_cast<int>(Category::collective);
 constexpr int stopped = static_cast<int>(Category::interrupted);
@@ -68,29 +72,30 @@ Attempt::Attempt(const AttemptSetup& attempt, BlockedSignals& signals) : signals
   }
 }
 
-AttemptEnd Attempt::wait(double grace_seconds) {
+AttemptEnd Attempt::wait() {
   for (;;) {
-    collect_ended(grace_seconds);
+    collect_ended();
     if (end_.statuses.size() == children_.size()) return end_;
     auto number = signals_.wait(deadline_);
     if (!number) {
-      kill_all(true);
+      end_others();
     } else if (*number != SIGCHLD) {
       pass_on(*number);
     }
   }
 }
 
-void Attempt::collect_ended(double grace_seconds) {
+void Attempt::collect_ended() {
   for (size_t i = 0; i < children_.size(); ++i) {
     auto status = children_[i].try_wait();
     if (!status) continue;
     if (port_) status->rank = static_cast<int>(i);
-    status->forced = forced_ && status->signal == SIGKILL;
+    bool asked = asked_ && end_.stopped_by == 0;
+    status->forced = (forced_ && status->signal == SIGKILL) || (asked && status->code == stopped);
     if (end_.statuses.empty()) end_.lived = Clock::now() - begin_;
     if (!status->good() && !deadline_ && !forced_) {
-      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(grace_seconds));
+      deadline_ = Clock::now() + time_to_join;
+      last_deadline_ = Clock::now() + time_to_end;
     }
     end_.statuses.push_back(*status);
   }
@@ -110,6 +115,13 @@ void Attempt::pass_on(int number) {
     return kill_all(false);
   }
   kill(-group, number);
+}
+
+void Attempt::end_others() {
+  if (asked_) return kill_all(true);
+  asked_ = true;
+  deadline_ = last_deadline_;
+  kill(-children_.front().pid(), SIGTERM);
 }
 
 void Attempt::kill_all(bool forced) {

@@ -23,7 +23,7 @@ struct Outcome {
 // statuses: at least one, in the order in which the processes ended. The cause is the first status
 // of the first of these kinds that occurs: an exit code that names a reason (config, data, ...);
 // the code of a stop by a signal; killed by a signal; the code 1 (unexpected), then 8 (collective),
-// which often follow from the end of another process; killed from here (ExitStatus::forced).
+// which often follow from the end of another process; ended from here (ExitStatus::forced).
 Outcome judge(std::span<const ExitStatus> statuses);
 
 struct AttemptEnd {
@@ -45,14 +45,16 @@ class Attempt {
  public:
   Attempt(const AttemptSetup& attempt, BlockedSignals& signals);  // starts the processes
 
-  // Passes signals on to the processes and returns when all have ended. grace_seconds: time that
-  // the others have to end by themselves after the first failure; then they are killed.
-  AttemptEnd wait(double grace_seconds);
+  // Passes signals on to the processes and returns when all have ended. After the first failure the
+  // others have 2 s to end by themselves. SIGTERM then ends those that still wait for it to join,
+  // and lets the others save what they have; after 12 s all are killed.
+  AttemptEnd wait();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void collect_ended(double grace_seconds);
+  void collect_ended();
+  void end_others();
   void pass_on(int number);
   void kill_all(bool forced);
 
@@ -61,9 +63,10 @@ class Attempt {
   std::vector<ChildProcess> children_;  // one per rank
   AttemptEnd end_;
   int interrupts_ = 0;
-  bool forced_ = false;
+  bool asked_ = false, forced_ = false;  // whether the others were sent SIGTERM; killed
   Clock::time_point begin_ = Clock::now();
-  std::optional<Clock::time_point> deadline_;  // when the others are killed
+  std::optional<Clock::time_point> deadline_;  // when the others are asked to end, or killed
+  Clock::time_point last_deadline_;            // when they are killed
 };
 
 void suspend_self();  // suspends this process until SIGCONT, as Ctrl+Z does

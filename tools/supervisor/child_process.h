@@ -31,7 +31,7 @@ struct ExitStatus {
   int rank = -1;        // -1: the child has no rank
   int code = 0;         // exit code if signal is 0
   int signal = 0;       // signal that killed it; 0: it exited
-  bool forced = false;  // killed by this program, since it did not end by itself
+  bool forced = false;  // ended by this program, since it did not end by itself
 
   bool good() const { return code == 0 && signal == 0; }
 };

@@ -26,8 +26,6 @@ using std::chrono::duration_cast;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-// Time for the ranks to learn of a failure, agree on its cause and end; the watchdog takes 5 s.
-constexpr double grace_seconds = 12;
 constexpr Seconds first_pause{1}, longest_pause{30};
 constexpr int idle_patience = 60;  // seconds that a restart waits at least for idle GPUs
 constexpr Seconds short_life{10};  // an attempt that fails sooner doubles the pause
@@ -55,7 +53,7 @@ class Supervisor {
   int run() {
     for (;;) {
       Attempt attempt({child_words(), child_variables(), ranks_}, signals_);
-      AttemptEnd end = attempt.wait(grace_seconds);
+      AttemptEnd end = attempt.wait();
       if (end.interrupted_twice) return 128 + SIGINT;
       Outcome outcome = judge(end.statuses);
       // The order matters: a stop and an exhausted number of restarts end a restartable outcome,

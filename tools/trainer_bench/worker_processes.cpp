@@ -17,7 +17,6 @@
 namespace spire::tool {
 namespace {
 
-constexpr double grace_seconds = 12;  // as the supervisor's
 
 // stdout and stderr of one process.
 struct Captured {
@@ -73,7 +72,7 @@ Measurement WorkerProcesses::run(const Variant& variant, int64_t steps, int64_t 
     setup.variables = {{"CUDA_VISIBLE_DEVICES", gpus}};
   for (const Captured& each : captured)
     setup.streams.push_back({each.out.descriptor(), each.err.descriptor()});
-  AttemptEnd end = Attempt(setup, signals_).wait(grace_seconds);
+  AttemptEnd end = Attempt(setup, signals_).wait();
   if (end.stopped_by != 0) fail(Category::interrupted, "stopped by a signal");
   if (Outcome outcome = judge(end.statuses); outcome.code != 0) fail_with(outcome, captured);
   std::vector<Measurement> ranks;
