@@ -1,5 +1,6 @@
-# spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...])
+# spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...] [OWN_FLAGS])
 #   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
+#   OWN_FLAGS: its CMakeLists.txt sets compile options, so that it compiles the large headers anew.
 # spire_cuda_kernels(<floor> <files.cu> ...)
 #   kernels of our own for GPUs: nvcc compiles them into the floor, tests/emulation the same files for the CPU.
 # spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
@@ -24,8 +25,50 @@ set(SPIRE_TEST_ROOM ${SPIRE_ROOMS}/tests)
 
 set_property(GLOBAL PROPERTY SPIRE_FLOORS "")
 
+# Headers that most files include are parsed once for all targets of a kind: -fPIE for programs, -fPIC for the others.
+set(SPIRE_LARGE_HEADERS <fmt/format.h> <algorithm> <chrono> <filesystem> <functional> <map> <memory> <optional> <span>
+  <string> <vector>)
+
+# Target of compiled headers that targets of its type and options reuse; made by the first of them.
+function(_spire_precompiled name type)
+  cmake_parse_arguments(ARG "" "" "OPTIONS;DEPENDS;HEADERS" ${ARGN})
+  if(TARGET ${name})
+    return()
+  endif()
+  set(source ${PROJECT_BINARY_DIR}/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+  if(type STREQUAL EXECUTABLE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  else()
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
+  endif()
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  target_link_libraries(${name} PRIVATE spire_flags fmt::fmt ${ARG_DEPENDS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+set(_spire_for_ccache $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+
+# Tests are compiled for longer than they run: -O1 in place of -O3. With the headers it takes 40 % off.
+function(_spire_quick_to_compile target)
+  get_target_property(type ${target} TYPE)
+  string(TOLOWER precompiled_for_${type} precompiled)
+  set(quick $<$<CONFIG:Release>:-O1>)
+  _spire_precompiled(${precompiled} ${type} OPTIONS ${quick} DEPENDS nlohmann_json::nlohmann_json GTest::gmock
+    HEADERS ${SPIRE_LARGE_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <random> <thread>)
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  target_compile_options(${target} PRIVATE ${quick} ${_spire_for_ccache})
+endfunction()
+
+function(spire_reuse_large_headers target)
+  _spire_precompiled(precompiled_for_floors OBJECT_LIBRARY HEADERS ${SPIRE_LARGE_HEADERS})
+  target_precompile_headers(${target} REUSE_FROM precompiled_for_floors)
+  target_compile_options(${target} PRIVATE ${_spire_for_ccache})
+endfunction()
+
 function(spire_floor name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target spire_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(Spire::${name} ALIAS ${target})
@@ -39,6 +82,12 @@ function(spire_floor name)
     PRIVATE $<BUILD_INTERFACE:spire_flags> ${ARG_PRIVATE_DEPENDS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
+  if(ARG_OWN_FLAGS)
+    target_precompile_headers(${target} PRIVATE ${SPIRE_LARGE_HEADERS})
+    target_compile_options(${target} PRIVATE ${_spire_for_ccache})
+  else()
+    spire_reuse_large_headers(${target})
+  endif()
 endfunction()
 
 function(spire_cuda_kernels floor)
@@ -51,38 +100,16 @@ function(spire_cuda_kernels floor)
   endif()
 endfunction()
 
-# Tests are compiled for longer than they run: -O1 in place of -O3, and their large headers are parsed once, with -fPIE
-# for programs and with -fPIC for objects. Both together take 40 % off.
-function(_spire_quick_to_compile target)
-  get_target_property(type ${target} TYPE)
-  string(TOLOWER precompiled_for_${type} precompiled)
-  if(NOT TARGET ${precompiled})
-    set(source ${PROJECT_BINARY_DIR}/${precompiled}.cpp)
-    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(type STREQUAL EXECUTABLE)
-      add_executable(${precompiled} EXCLUDE_FROM_ALL ${source})
-    else()
-      add_library(${precompiled} OBJECT EXCLUDE_FROM_ALL ${source})
-    endif()
-    target_compile_options(${precompiled} PRIVATE $<$<CONFIG:Release>:-O1>)
-    target_link_libraries(${precompiled} PRIVATE spire_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
-    target_precompile_headers(${precompiled} PRIVATE
-      <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <functional> <map> <random> <thread>)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM ${precompiled})
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)  # the latter for ccache
-endfunction()
-
+# WAITS: its tests wait more than they compute, for time limits to pass; tools/test.sh runs many of them at once.
 function(spire_test name)
-  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
   _spire_quick_to_compile(${name})
   include(GoogleTest)
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
-    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 LABELS "$<$<BOOL:${ARG_WAITS}>:waits>" ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()
 
 function(spire_test_objects name)

@@ -33,4 +33,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ! $install || third_party/install-deps.sh
 cmake --preset "$preset" ${gpus:+"-DSPIRE_CUDA_ARCHITECTURES=$gpus"}
 cmake --build "build/$preset" --parallel "$jobs"
-ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error ${filter:+-R "$filter"}
+
+run_tests() { ctest --test-dir "build/$preset" --output-on-failure ${filter:+-R "$filter"} "$@"; }
+run_tests --show-only --no-tests=error > /dev/null || { echo "no test matches '$filter'" >&2; exit 1; }
+# Those that wait for time limits use an eighth of a core each.
+failed=0
+run_tests --label-regex '^waits$' --parallel $((4 * jobs)) || failed=$?
+run_tests --label-exclude '^waits$' --parallel "$jobs" || failed=$?
+exit "$failed"

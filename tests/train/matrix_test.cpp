@@ -41,19 +41,23 @@ class Matrix : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DTy
   static DeviceKind kind() { return std::get<DeviceKind>(GetParam()); }
 };
 
-// {1, 2, 4, 8 devices} x {1, 2, 4 processes that share them} x {3 strategies}.
+// {1, 2, 4, 8 devices} x {1, 2, 4 processes that share them} x {3 strategies}. On GPUs, which are
+// slow where they are emulated, fp32 and bf16 take turns: each of these runs once.
 TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   const Row& row = std::get<Row>(GetParam());
   SmallRun run = row_run(row, std::get<DType>(GetParam()));
-  int64_t steps = kind() == DeviceKind::cuda ? row.gpu_steps : cpu_steps;
+  bool gpus = kind() == DeviceKind::cuda, full = run.precision == DType::f32;
+  int64_t steps = gpus ? row.gpu_steps : cpu_steps;
   run.devices = devices_of(kind(), 1);
   uint64_t expected = hash_after(run, steps);
+  int turn = 0;
   for (int devices : device_counts(kind())) {
     for (int ranks : {1, 2, 4}) {
       if (devices % ranks != 0 || !can_share(kind(), devices, ranks)) continue;
       run.devices = devices_of_rank(kind(), devices, ranks);
       run.ranks = ranks;
       for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+        if (gpus && (++turn % 2 == 0) == full) continue;
         run.strategy = strategy;
         EXPECT_EQ(hash_after(run, steps), expected)
             << devices << " devices, " << ranks << " processes, " << strategy;
