@@ -15,23 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "0-3,8"
-std::string ranges_text(const std::vector<int>& cores) {
-  std::vector<std::string> parts;
-  for (auto first = cores.begin(); first != cores.end();) {
-    auto last = std::adjacent_find(first, cores.end(), [](int a, int b) { return b != a + 1; });
-    if (last == cores.end()) --last;
-    parts.push_back(first == last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last));
-    first = last + 1;
-  }
-  return fmt::format("{}", fmt::join(parts, ","));
-}
-
 Finding check_affinity(const Topology& topology) {
   auto allowed = std::ssize(topology.cores);
   Finding finding{"affinity", Level::ok,
                   fmt::format("{} of {} may be used: {}", allowed, counted(topology.online, "core"),
-                              ranges_text(topology.cores))};
+                              core_ranges(topology.cores))};
   finding.values = {{"cores", static_cast<double>(allowed)},
                     {"machine_cores", static_cast<double>(topology.online)}};
   if (allowed > 1 || topology.online < 4) return finding;
@@ -107,7 +95,7 @@ Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
   if (numa.nodes.size() < 2) return {{"numa", Level::ok, "one node"}};
   std::vector<std::string> nodes, gpus;
   for (const NumaNode& node : numa.nodes)
-    nodes.push_back(fmt::format("{} (cores {}, {})", node.number, ranges_text(node.cores),
+    nodes.push_back(fmt::format("{} (cores {}, {})", node.number, core_ranges(node.cores),
                                 limit_text(node.memory_bytes)));
   for (const GpuOnNode& gpu : numa.gpus)
     if (gpu.node >= 0) gpus.push_back(fmt::format("{} on node {}", gpu.name, gpu.node));
@@ -122,7 +110,7 @@ Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
          fmt::format("{} is on node {}, of which this process may use no core", gpu.name, gpu.node),
          fmt::format("copies to it take the way over another node; start the run on cores of its "
                      "node (taskset -c {}), or choose a GPU of this process's node",
-                     ranges_text(node->cores))});
+                     core_ranges(node->cores))});
   }
   return findings;
 }
