@@ -23,11 +23,10 @@ Finding check_affinity(const Topology& topology) {
   finding.values = {{"cores", static_cast<double>(allowed)},
                     {"machine_cores", static_cast<double>(topology.online)}};
   if (allowed > 1 || topology.online < 4) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "what starts the trainer binds it to one core; give it more (srun --cpus-per-task, "
-      "mpirun --bind-to none, taskset)";
-  return finding;
+      "mpirun --bind-to none, taskset)");
 }
 
 Finding check_quota(const Topology& topology) {
@@ -37,9 +36,8 @@ Finding check_quota(const Topology& topology) {
   finding.values = {{"cpus", quota}};
   // Runs start no more lanes than the quota pays for; a broken CPU is a pause in every period.
   if (quota >= 1) return finding;
-  finding.level = Level::warn;
-  finding.remedy = "even one thread is paused in every period; raise the limit of the container";
-  return finding;
+  return warning(std::move(finding),
+                 "even one thread is paused in every period; raise the limit of the container");
 }
 
 Finding check_omp(const Topology& topology) {
@@ -49,11 +47,10 @@ Finding check_omp(const Topology& topology) {
   Finding finding{"omp_num_threads", Level::ok, fmt::format("OMP_NUM_THREADS={}", threads)};
   finding.values = {{"threads", static_cast<double>(threads)}};
   if (cores < 4 || 2 * threads > cores) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       fmt::format("runs compute on {} of {} cores; unset OMP_NUM_THREADS, or set it to {}", threads,
-                  cores, cores);
-  return finding;
+                  cores, cores));
 }
 
 int node_of(const std::string& pci_bus_id, const fs::path& root) {
