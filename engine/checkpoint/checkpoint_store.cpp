@@ -50,10 +50,10 @@ LoadedCheckpoint load_checkpoint(const fs::path& path) {
 }
 
 CheckpointStore::CheckpointStore(fs::path directory, Retention retention)
-    : directory_(std::move(directory)), retention_(retention) {
-  require(retention.keep_last >= 1 && retention.keep_every >= 0,
+    : directory_(std::move(directory)), retention_(std::move(retention)) {
+  require(retention_.keep_last >= 1 && retention_.keep_every >= 0,
           "checkpoint store: keep_last {} must be at least 1, keep_every {} at least 0",
-          retention.keep_last, retention.keep_every);
+          retention_.keep_last, retention_.keep_every);
 }
 
 fs::path CheckpointStore::path_of(int64_t step) const {
@@ -91,7 +91,7 @@ std::optional<fs::path> CheckpointStore::best() const {
 // In an order in which a run can resume after a kill anywhere: no pointer names a file that is not
 // there yet.
 fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& tensors,
-                               std::span<float> piece, int64_t kept) const {
+                               std::span<float> piece) const {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
@@ -103,19 +103,20 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   write_file_atomically(directory_ / "latest", name, Category::checkpoint);
   if (state.best_step == state.step)
     write_file_atomically(directory_ / "best", name, Category::checkpoint);
-  prune(state.step, kept);
+  prune(state.step);
   return path;
 }
 
 // Counts the newest from the saved step downwards. Later ones are remove_after()'s.
-void CheckpointStore::prune(int64_t saved_step, int64_t kept) const {
+void CheckpointStore::prune(int64_t saved_step) const {
   std::vector<CheckpointEntry> entries = list();
   auto best_path = best();
+  int64_t rollback = retention_.rollback_step ? retention_.rollback_step(saved_step) : -1;
   int64_t newer = 0;  // checkpoints seen at saved_step or below
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (entry->step > saved_step || ++newer <= retention_.keep_last) continue;
     bool milestone = retention_.keep_every > 0 && entry->step % retention_.keep_every == 0;
-    bool needed = milestone || entry->step == kept || entry->path == best_path;
+    bool needed = milestone || entry->step == rollback || entry->path == best_path;
     if (!needed) discard(entry->path);
   }
 }

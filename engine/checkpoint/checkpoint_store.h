@@ -17,6 +17,8 @@ namespace spire::inline checkpoint {
 struct Retention {
   int64_t keep_last = 3;   // number of newest checkpoints to keep; at least 1
   int64_t keep_every = 0;  // those at multiples of this step are never deleted; 0: none
+  // Returns the step whose checkpoint a run may go back to after that of `saved`: it is kept, too.
+  std::function<int64_t(int64_t saved)> rollback_step = {};
 };
 
 struct CheckpointEntry {
@@ -47,11 +49,10 @@ class CheckpointStore {
   std::optional<std::filesystem::path> best() const;
 
   // Writes the file, then `latest`, then `best` if metadata.best_step is metadata.step, then
-  // deletes what retention does not keep, but not that of step `kept`. piece: see
-  // write_checkpoint(). Throws Error(checkpoint); it is a PermanentError if a retry would fail,
-  // too.
+  // deletes what retention does not keep. piece: see write_checkpoint(). Throws Error(checkpoint);
+  // it is a PermanentError if a retry would fail, too.
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
-                             std::span<float> piece, int64_t kept = -1) const;
+                             std::span<float> piece) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
   // Calls on_damaged for each damaged file that it tries, and for files named after another step.
@@ -67,7 +68,7 @@ class CheckpointStore {
 
  private:
   std::optional<std::filesystem::path> follow(std::string_view pointer) const;
-  void prune(int64_t saved_step, int64_t kept) const;
+  void prune(int64_t saved_step) const;
 
   std::filesystem::path directory_;
   Retention retention_;

@@ -107,6 +107,18 @@ std::vector<int> read_core_list(const std::string& text) {
   return cores;
 }
 
+std::string core_ranges(const std::vector<int>& cores) {
+  std::string text;
+  for (size_t i = 0; i < cores.size();) {
+    size_t end = i + 1;
+    while (end < cores.size() && cores[end] == cores[end - 1] + 1) ++end;
+    text += text.empty() ? "" : ",";
+    text += end - i > 1 ? fmt::format("{}-{}", cores[i], cores[end - 1]) : std::to_string(cores[i]);
+    i = end;
+  }
+  return text;
+}
+
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root) {
   std::string address = normal_pci_bus_id(pci_bus_id), list;
   std::ifstream file(root / "sys/bus/pci/devices" / address / "local_cpulist");

@@ -32,6 +32,7 @@ double cgroup_quota(const std::filesystem::path& root = "/");
 // Parse OMP_NUM_THREADS ("4,2" is 4; 0: no positive number) and "0-2,8" (empty: malformed).
 int read_omp_threads(const std::string& text);
 std::vector<int> read_core_list(const std::string& text);
+std::string core_ranges(const std::vector<int>& cores);  // "0-2,8"
 
 // Returns the cores of the NUMA node of a PCI device ("0000:3B:00.0"); empty if unknown.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root = "/");

@@ -15,31 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "0-3,8"
-std::string ranges_text(const std::vector<int>& cores) {
-  std::vector<std::string> parts;
-  for (auto first = cores.begin(); first != cores.end();) {
-    auto last = std::adjacent_find(first, cores.end(), [](int a, int b) { return b != a + 1; });
-    if (last == cores.end()) --last;
-    parts.push_back(first == last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last));
-    first = last + 1;
-  }
-  return fmt::format("{}", fmt::join(parts, ","));
-}
-
 Finding check_affinity(const Topology& topology) {
   auto allowed = std::ssize(topology.cores);
   Finding finding{"affinity", Level::ok,
                   fmt::format("{} of {} may be used: {}", allowed, counted(topology.online, "core"),
-                              ranges_text(topology.cores))};
+                              core_ranges(topology.cores))};
   finding.values = {{"cores", static_cast<double>(allowed)},
                     {"machine_cores", static_cast<double>(topology.online)}};
   if (allowed > 1 || topology.online < 4) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "what starts the trainer binds it to one core; give it more (srun --cpus-per-task, "
-      "mpirun --bind-to none, taskset)";
-  return finding;
+      "mpirun --bind-to none, taskset)");
 }
 
 Finding check_quota(const Topology& topology) {
@@ -49,9 +36,8 @@ Finding check_quota(const Topology& topology) {
   finding.values = {{"cpus", quota}};
   // Runs start no more lanes than the quota pays for; a broken CPU is a pause in every period.
   if (quota >= 1) return finding;
-  finding.level = Level::warn;
-  finding.remedy = "even one thread is paused in every period; raise the limit of the container";
-  return finding;
+  return warning(std::move(finding),
+                 "even one thread is paused in every period; raise the limit of the container");
 }
 
 Finding check_omp(const Topology& topology) {
@@ -61,11 +47,10 @@ Finding check_omp(const Topology& topology) {
   Finding finding{"omp_num_threads", Level::ok, fmt::format("OMP_NUM_THREADS={}", threads)};
   finding.values = {{"threads", static_cast<double>(threads)}};
   if (cores < 4 || 2 * threads > cores) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       fmt::format("runs compute on {} of {} cores; unset OMP_NUM_THREADS, or set it to {}", threads,
-                  cores, cores);
-  return finding;
+                  cores, cores));
 }
 
 int node_of(const std::string& pci_bus_id, const fs::path& root) {
@@ -107,7 +92,7 @@ Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
   if (numa.nodes.size() < 2) return {{"numa", Level::ok, "one node"}};
   std::vector<std::string> nodes, gpus;
   for (const NumaNode& node : numa.nodes)
-    nodes.push_back(fmt::format("{} (cores {}, {})", node.number, ranges_text(node.cores),
+    nodes.push_back(fmt::format("{} (cores {}, {})", node.number, core_ranges(node.cores),
                                 limit_text(node.memory_bytes)));
   for (const GpuOnNode& gpu : numa.gpus)
     if (gpu.node >= 0) gpus.push_back(fmt::format("{} on node {}", gpu.name, gpu.node));
@@ -122,7 +107,7 @@ Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
          fmt::format("{} is on node {}, of which this process may use no core", gpu.name, gpu.node),
          fmt::format("copies to it take the way over another node; start the run on cores of its "
                      "node (taskset -c {}), or choose a GPU of this process's node",
-                     ranges_text(node->cores))});
+                     core_ranges(node->cores))});
   }
   return findings;
 }

@@ -137,9 +137,8 @@ Finding check_disk_space(const fs::path& folder, const FileSystemSpace& space,
                     {"total_bytes", static_cast<double>(space.total)}};
   if (!need) {
     if (space.free >= gib) return finding;
-    finding.level = Level::warn;
-    finding.remedy = "checkpoints may not fit; make room, or set output to another disk";
-    return finding;
+    return warning(std::move(finding),
+                   "checkpoints may not fit; make room, or set output to another disk");
   }
   uint64_t all = need->bytes * static_cast<uint64_t>(need->kept + 1);
   finding.seen += fmt::format("; a checkpoint takes {}, {} of them {}", limit_text(need->bytes),

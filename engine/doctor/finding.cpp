@@ -16,6 +16,12 @@ std::string_view to_string(Level level) {
   return words.at(static_cast<size_t>(level));
 }
 
+Finding warning(Finding finding, std::string remedy) {
+  finding.level = Level::warn;
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
 Level worst(const Findings& findings) {
   Level level = Level::ok;
   for (const Finding& finding : findings) level = std::max(level, finding.level);

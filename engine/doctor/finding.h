@@ -24,7 +24,8 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-Level worst(const Findings& findings);  // ok if there are none
+Finding warning(Finding finding, std::string remedy);  // raises its level
+Level worst(const Findings& findings);                 // ok if there are none
 void append(Findings& findings, Findings more);
 
 // "8.0 MiB", "unlimited" for the system's infinite limits, "1.2 GB/s".

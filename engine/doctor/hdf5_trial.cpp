@@ -188,11 +188,10 @@ Finding check_hdf5(const Hdf5Trial& trial) {
                               h5::library_version(), trial.what)};
   finding.values = {{"read_bytes_per_s", rate}};
   if (rate >= slow_hdf5) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "reading may be slower than training; copy the file to a local disk, or write it again "
-      "with chunks of whole samples (trainer dataset convert)";
-  return finding;
+      "with chunks of whole samples (trainer dataset convert)");
 }
 
 }  // namespace spire::inline doctor

@@ -28,22 +28,19 @@ Finding check_limits(const std::vector<HostLimit>& limits) {
   finding.values = {{"free_bytes", static_cast<double>(least->free)},
                     {"total_bytes", static_cast<double>(least->total)}};
   if (least->free >= gib) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "runs that need more end with exit code 6; end other programs, raise the limit, or see "
-      "trainer plan for what a run needs";
-  return finding;
+      "trainer plan for what a run needs");
 }
 
 Finding check_huge_pages(const std::string& mode) {
   if (mode.empty()) return {"huge_pages", Level::ok, "the kernel does not tell"};
   Finding finding{"huge_pages", Level::ok, "transparent huge pages: " + mode};
   if (mode != "never") return finding;
-  finding.level = Level::warn;
-  finding.remedy =
-      "arenas then lie in pages of 4 KiB, which are slower; as root: echo madvise > "
-      "/sys/kernel/mm/transparent_hugepage/enabled";
-  return finding;
+  return warning(std::move(finding),
+                 "arenas then lie in pages of 4 KiB, which are slower; as root: echo madvise > "
+                 "/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
 }  // namespace
@@ -70,11 +67,10 @@ Finding check_swap(const SwapState& swap) {
                     {"used_bytes", static_cast<double>(swap.used)}};
   // Some pages of idle programs are always there.
   if (swap.used < gib) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "a run whose memory is swapped out crawls; see which programs fill the memory (top, then M), "
-      "or start the run elsewhere";
-  return finding;
+      "or start the run elsewhere");
 }
 
 Findings check_memory_state(const MemoryState& memory) {

@@ -34,10 +34,10 @@ Finding check_files(const ProcessLimits& limits) {
   Finding finding{"open_files", Level::ok, std::move(seen)};
   finding.values = {{"limit", as_value(limits.files)}};
   if (limits.files >= files_wanted) return finding;
-  finding.level = Level::warn;
-  finding.remedy = fmt::format(
-      "data of many files and runs of many processes need more; type: ulimit -n {}", files_wanted);
-  return finding;
+  return warning(
+      std::move(finding),
+      fmt::format("data of many files and runs of many processes need more; type: ulimit -n {}",
+                  files_wanted));
 }
 
 }  // namespace
@@ -70,11 +70,10 @@ Finding check_shm(const ProcessLimits& limits, int gpus) {
     small = total < shm_wanted || free < shm_free_wanted;
   }
   if (!small || gpus < 2) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "NCCL connects GPUs of a host through it, and fails where it is full: 1 GiB is enough for "
-      "8 GPUs (docker run --shm-size=1g, in Kubernetes an emptyDir of medium Memory)";
-  return finding;
+      "8 GPUs (docker run --shm-size=1g, in Kubernetes an emptyDir of medium Memory)");
 }
 
 Finding check_memlock(const ProcessLimits& limits) {
@@ -86,11 +85,9 @@ Finding check_memlock(const ProcessLimits& limits) {
     finding.seen += "; no InfiniBand, which would need more";
     return finding;
   }
-  finding.level = Level::warn;
-  finding.remedy =
-      "InfiniBand and RoCE lock their buffers, and NCCL or MPI fail without them; type: "
-      "ulimit -l unlimited (docker run --ulimit memlock=-1, or memlock in limits.conf)";
-  return finding;
+  return warning(std::move(finding),
+                 "InfiniBand and RoCE lock their buffers, and NCCL or MPI fail without them; type: "
+                 "ulimit -l unlimited (docker run --ulimit memlock=-1, or memlock in limits.conf)");
 }
 
 Findings check_process_limits(const ProcessLimits& limits, int gpus) {

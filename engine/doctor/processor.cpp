@@ -33,11 +33,10 @@ Finding check_instructions(const Processor& processor) {
   Finding finding{"instructions", Level::ok, fmt::format("{}: {}", name, list)};
   bool x86 = !processor.vendor.empty();
   if (!x86 || processor.flags.contains("avx2")) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "training on this CPU is several times slower than on one with AVX2; a virtual machine may "
-      "hide what the processor has (CPU model host)";
-  return finding;
+      "hide what the processor has (CPU model host)");
 }
 
 // The precision in which runs are fastest without losing accuracy (docs/numerics.md).
@@ -66,10 +65,9 @@ Finding check_governor(const Processor& processor) {
   bool own = processor.frequency_driver == "intel_pstate" ||
              processor.frequency_driver.starts_with("amd-pstate");
   if (governor != "powersave" || own) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
-      "cores stay at their lowest clock; as root: cpupower frequency-set -g performance";
-  return finding;
+  return warning(
+      std::move(finding),
+      "cores stay at their lowest clock; as root: cpupower frequency-set -g performance");
 }
 
 Finding check_clock_source(const Processor& processor) {
@@ -77,11 +75,10 @@ Finding check_clock_source(const Processor& processor) {
   if (source.empty()) return {"clock_source", Level::ok, "the system does not tell"};
   Finding finding{"clock_source", Level::ok, "clock source " + source};
   if (source != "hpet" && source != "acpi_pm" && source != "jiffies") return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "each reading of this clock takes about a microsecond, and times are less exact; the kernel "
-      "gave up tsc (dmesg | grep -i tsc)";
-  return finding;
+      "gave up tsc (dmesg | grep -i tsc)");
 }
 
 }  // namespace

@@ -19,9 +19,7 @@ Finding check_threads(const Topology& topology) {
                   fmt::format("OMP_NUM_THREADS={} leaves {} of {} cores to others", threads,
                               cores - threads, cores)};
   if (threads == 0 || cores < 8 || 4 * threads > cores) return finding;
-  finding.level = Level::warn;
-  finding.remedy = "unset it to compute on all of them; torchrun sets it to 1";
-  return finding;
+  return warning(std::move(finding), "unset it to compute on all of them; torchrun sets it to 1");
 }
 
 // Threads beyond the cores only take turns; threads with cores of their own are stopped by a quota.
@@ -32,11 +30,10 @@ Finding check_quota(const Topology& topology, int threads) {
                   fmt::format("{} threads compute, and the cgroup pays for {:.4g} CPUs", threads,
                               limits.quota)};
   if (limits.quota <= 0 || with_core <= limits.quota_threads()) return finding;
-  finding.level = Level::warn;
-  finding.remedy =
+  return warning(
+      std::move(finding),
       "the kernel stops all of them for a part of each period; raise the container's CPU limit, or "
-      "lower the number of devices or tower_threads";
-  return finding;
+      "lower the number of devices or tower_threads");
 }
 
 // Swapped pages of idle programs do no harm while there is memory.

@@ -66,10 +66,11 @@ class Fusion {
     pool.block = before->block;
     pool.backward = false;
     Node relu{before->op, {pool.outputs[0]}, {after.outputs[0]}, after.id, after.block};
+    readers_.resize(static_cast<size_t>(graph_.value_count()), 0);
+    readers_[static_cast<size_t>(pool.outputs[0].id)] = 1;  // the relu
     *before = std::move(pool);
     after = std::move(relu);
     graph_.reindex();
-    count_readers();
   }
 
   void fuse_relu(size_t n) {

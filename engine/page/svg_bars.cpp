@@ -8,6 +8,7 @@
 
 #include "engine/page/html_text.h"
 #include "engine/page/svg_axis.h"
+#include "engine/page/svg_frame.h"
 #include "engine/page/svg_marks.h"
 
 namespace spire::inline page {
@@ -103,11 +104,8 @@ std::string bar_chart(const BarChart& chart) {
     bars += drawn(bar, chart.colours, axis, y + (bar_pitch - bar_height) / 2);
     y += bar_pitch;
   }
-  return fmt::format(
-             "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">"
-             "<title>{}</title><desc>{}</desc>",
-             width, y + axis_height, html_text(chart.title), html_text(chart.description)) +
-         drawn(chart, axis, y + 2) + bars + "</svg>\n";
+  return chart_element(width, y + axis_height, chart.title, chart.description,
+                       drawn(chart, axis, y + 2) + bars);
 }
 
 std::string parts_legend(const BarChart& chart) {

@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "engine/page/html_text.h"
-#include "engine/page/svg_axis.h"
+#include "engine/page/svg_frame.h"
 #include "engine/page/svg_marks.h"
 
 namespace spire::inline page {
 namespace {
 
-constexpr double width = 560, height = 300;
-constexpr double left = 66, right = width - 80, top = 26, bottom = height - 46;
+constexpr ChartFrame frame{
+    .width = 560, .height = 300, .left = 66, .right = 480, .top = 26, .bottom = 254};
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -25,10 +25,6 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-};
-
-struct Axes {
-  ChartAxis x, y;
 };
 
 // Sums of the curves up to `count`, point by point.
@@ -55,33 +51,17 @@ Range values_of(const CurveChart& chart) {
   return values;
 }
 
-Axes axes_of(const CurveChart& chart) {
+ChartAxes axes_of(const CurveChart& chart) {
   Range x, y = values_of(chart);
   for (const Curve& curve : chart.curves)
     for (const CurvePoint& point : curve.points) x.add(point.x);
   if (y.empty()) y.add(0);
-  ChartAxis across =
-      range_axis(std::min(x.empty() ? 0 : x.low, 0.0), x.empty() ? 1 : x.high, left, right);
+  ChartAxis across = range_axis(std::min(x.empty() ? 0 : x.low, 0.0), x.empty() ? 1 : x.high,
+                                frame.left, frame.right);
   bool decades = chart.may_be_logarithmic && y.low > 0 && y.high / y.low > 100;
-  if (decades) return {across, log_axis(y.low, y.high, bottom, top)};
+  if (decades) return {across, log_axis(y.low, y.high, frame.bottom, frame.top)};
   bool zero = chart.from_zero || chart.stacked;
-  return {across, range_axis(zero ? std::min(y.low, 0.0) : y.low, y.high, bottom, top)};
-}
-
-std::string drawn(const CurveChart& chart, const Axes& axes) {
-  std::string svg = "<g class=\"axis\">";
-  for (double tick : axes.y.ticks) {
-    double y = axes.y.at(tick);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\"/>", left, y, right);
-    svg += svg_label(left - 8, y + 4, "end", chart.text(tick));
-  }
-  for (double tick : axes.x.ticks) {
-    double x = axes.x.at(tick);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}v5\"/>", x, bottom);
-    svg += svg_label(x, bottom + 19, "middle", fmt::format("{:.6g}", tick));
-  }
-  svg += svg_label((left + right) / 2, height - 8, "middle", chart.x_unit);
-  return svg + svg_label(0, 12, "start", chart.unit) + "</g>";
+  return {across, range_axis(zero ? std::min(y.low, 0.0) : y.low, y.high, frame.bottom, frame.top)};
 }
 
 // Calls `part(begin, end)` for each run of points without a gap.
@@ -96,12 +76,12 @@ void for_each_part(const Curve& curve, Part part) {
 }
 
 // A piece of a path: its command, 'M' or 'L', and a position.
-std::string to_point(char command, const Axes& axes, double x, double y) {
+std::string to_point(char command, const ChartAxes& axes, double x, double y) {
   return fmt::format("{}{:.1f} {:.1f}", command, axes.x.at(x), axes.y.at(y));
 }
 
 // The range between the smallest and the largest values.
-std::string band_of(const Curve& curve, const Axes& axes) {
+std::string band_of(const Curve& curve, const ChartAxes& axes) {
   std::string path;
   for_each_part(curve, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
@@ -113,7 +93,7 @@ std::string band_of(const Curve& curve, const Axes& axes) {
   return path.empty() ? "" : fmt::format("<path class=\"band\" d=\"{}\"/>", path);
 }
 
-std::string line_of(const Curve& curve, const Axes& axes) {
+std::string line_of(const Curve& curve, const ChartAxes& axes) {
   std::string path;
   for_each_part(curve, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
@@ -123,7 +103,7 @@ std::string line_of(const Curve& curve, const Axes& axes) {
   return path.empty() ? "" : fmt::format("<path class=\"curve\" d=\"{}\"/>", path);
 }
 
-std::string drawn(const Curve& curve, const CurveChart& chart, const Axes& axes) {
+std::string drawn(const Curve& curve, const CurveChart& chart, const ChartAxes& axes) {
   std::string svg = fmt::format("<g class=\"{}\">", colour_class(curve.colour));
   svg += (curve.markers ? "" : band_of(curve, axes)) + line_of(curve, axes);
   if (curve.markers) {
@@ -139,7 +119,7 @@ std::string drawn(const Curve& curve, const CurveChart& chart, const Axes& axes)
 }
 
 // The area between the sums of the curves before this one, and with it.
-std::string area(const CurveChart& chart, size_t index, const Axes& axes) {
+std::string area(const CurveChart& chart, size_t index, const ChartAxes& axes) {
   const Curve& curve = chart.curves[index];
   std::string path;
   for (size_t p = 0; p < curve.points.size(); ++p)
@@ -152,7 +132,7 @@ std::string area(const CurveChart& chart, size_t index, const Axes& axes) {
 }
 
 // The last value of each curve, beside it.
-std::string end_labels(const CurveChart& chart, const Axes& axes) {
+std::string end_labels(const CurveChart& chart, const ChartAxes& axes) {
   std::vector<EndLabel> labels;
   for (const Curve& curve : chart.curves) {
     auto last = std::find_if(curve.points.rbegin(), curve.points.rend(),
@@ -160,21 +140,18 @@ std::string end_labels(const CurveChart& chart, const Axes& axes) {
     if (last == curve.points.rend()) continue;
     labels.push_back({axes.x.at(last->x), axes.y.at(last->y), chart.text(last->y)});
   }
-  return end_labels_svg(labels, top);
+  return end_labels_svg(labels, frame.top);
 }
 
 }  // namespace
 
 std::string curve_chart(const CurveChart& chart) {
-  Axes axes = axes_of(chart);
-  std::string svg = fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">"
-      "<title>{}</title><desc>{}</desc>",
-      width, height, html_text(chart.title), html_text(chart.description));
-  svg += drawn(chart, axes);
+  ChartAxes axes = axes_of(chart);
+  std::string svg = frame.drawn(axes, chart.text, chart.x_unit, chart.unit);
   for (size_t c = 0; c < chart.curves.size(); ++c)
     svg += chart.stacked ? area(chart, c, axes) : drawn(chart.curves[c], chart, axes);
-  return svg + (chart.stacked ? "" : end_labels(chart, axes)) + "</svg>\n";
+  if (!chart.stacked) svg += end_labels(chart, axes);
+  return chart_element(frame.width, frame.height, chart.title, chart.description, svg);
 }
 
 std::string curves_legend(const CurveChart& chart) {

@@ -8,20 +8,15 @@
 #include <fmt/format.h>
 
 #include "engine/page/html_text.h"
-#include "engine/page/svg_axis.h"
+#include "engine/page/svg_frame.h"
 
 namespace spire::inline page {
 namespace {
 
-constexpr double width = 560, height = 320;
-constexpr double left = 66, right = width - 62, top = 26, bottom = height - 46;
-constexpr double least_distance = 26;  // of the texts of two ticks of the axis of counts
+constexpr ChartFrame frame{
+    .width = 560, .height = 320, .left = 66, .right = 498, .top = 26, .bottom = 274};
 
-struct Axes {
-  ChartAxis x, y;
-};
-
-Axes axes_of(const LineChart& chart) {
+ChartAxes axes_of(const LineChart& chart) {
   std::vector<int64_t> counts;
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   for (const LineSeries& series : chart.series)
@@ -32,31 +27,12 @@ Axes axes_of(const LineChart& chart) {
     }
   if (counts.empty()) counts = {1};
   bool logarithmic = chart.logarithmic && smallest > 0 && smallest <= largest;
-  return {count_axis(counts, left, right), logarithmic ? log_axis(smallest, largest, bottom, top)
-                                                       : linear_axis(largest, bottom, top)};
+  return {count_axis(counts, frame.left, frame.right),
+          logarithmic ? log_axis(smallest, largest, frame.bottom, frame.top)
+                      : linear_axis(largest, frame.bottom, frame.top)};
 }
 
-std::string drawn(const LineChart& chart, const Axes& axes) {
-  std::string svg = "<g class=\"axis\">";
-  for (double tick : axes.y.ticks) {
-    double y = axes.y.at(tick);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\"/>", left, y, right);
-    svg += svg_label(left - 8, y + 4, "end", chart.tick_text(tick));
-  }
-  double last = left - least_distance;
-  for (double tick : axes.x.ticks) {
-    double x = axes.x.at(tick);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}v5\"/>", x, bottom);
-    if (x - last < least_distance) continue;
-    svg += svg_label(x, bottom + 19, "middle", fmt::format("{:.0f}", tick));
-    last = x;
-  }
-  svg += svg_label((left + right) / 2, height - 8, "middle", "devices");
-  svg += svg_label(0, 12, "start", chart.unit);
-  return svg + "</g>";
-}
-
-std::string line_of(const LineSeries& series, const Axes& axes) {
+std::string line_of(const LineSeries& series, const ChartAxes& axes) {
   const char* style = series.style == LineStyle::ideal      ? "ideal"
                       : series.style == LineStyle::modelled ? "modelled"
                                                             : "measured";
@@ -67,7 +43,7 @@ std::string line_of(const LineSeries& series, const Axes& axes) {
   return fmt::format("<path class=\"{}\" d=\"{}\"/>", style, path);
 }
 
-std::string point_of(const LineSeries& series, const LinePoint& point, const Axes& axes) {
+std::string point_of(const LineSeries& series, const LinePoint& point, const ChartAxes& axes) {
   double x = axes.x.at(static_cast<double>(point.count));
   std::string spread;
   if (point.high > point.low) {
@@ -82,7 +58,7 @@ std::string point_of(const LineSeries& series, const LinePoint& point, const Axe
       marker(series.colour, x, axes.y.at(point.value), series.style == LineStyle::modelled));
 }
 
-std::string drawn(const LineSeries& series, const Axes& axes) {
+std::string drawn(const LineSeries& series, const ChartAxes& axes) {
   if (series.points.empty()) return "";
   std::string svg = fmt::format("<g class=\"{}\">", colour_class(series.colour));
   svg += line_of(series, axes);
@@ -91,7 +67,7 @@ std::string drawn(const LineSeries& series, const Axes& axes) {
   return svg + "</g>";
 }
 
-std::string end_labels(const LineChart& chart, const Axes& axes) {
+std::string end_labels(const LineChart& chart, const ChartAxes& axes) {
   std::vector<EndLabel> labels;
   for (const LineSeries& series : chart.series) {
     if (series.style != LineStyle::measured || series.points.empty()) continue;
@@ -103,20 +79,17 @@ std::string end_labels(const LineChart& chart, const Axes& axes) {
     });
     if (!repeated) labels.push_back(std::move(label));
   }
-  return end_labels_svg(labels, top);
+  return end_labels_svg(labels, frame.top);
 }
 
 }  // namespace
 
 std::string line_chart(const LineChart& chart) {
-  Axes axes = axes_of(chart);
-  std::string svg = fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">"
-      "<title>{}</title><desc>{}</desc>",
-      width, height, html_text(chart.title), html_text(chart.description));
-  svg += drawn(chart, axes);
+  ChartAxes axes = axes_of(chart);
+  std::string svg = frame.drawn(axes, chart.tick_text, "devices", chart.unit);
   for (const LineSeries& series : chart.series) svg += drawn(series, axes);
-  return svg + end_labels(chart, axes) + "</svg>\n";
+  svg += end_labels(chart, axes);
+  return chart_element(frame.width, frame.height, chart.title, chart.description, svg);
 }
 
 }  // namespace spire::inline page

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <utility>
 
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
@@ -9,6 +11,19 @@
 #include "engine/process/watchdog/watchdog.h"
 
 namespace spire::inline run {
+namespace {
+
+CheckpointStore store_of(const RunSetup& setup) {  // which outlives it
+  const CheckpointConfig& config = setup.config.checkpoint;
+  Retention retention{.keep_last = config.keep_last, .keep_every = config.keep_every_steps};
+  if (setup.config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
+    retention.rollback_step = [&setup](int64_t saved) {
+      return regular_checkpoint_before(setup.config.checkpoint, setup.steps_per_epoch(), saved + 1);
+    };
+  return {std::filesystem::path(setup.config.output) / "checkpoints", std::move(retention)};
+}
+
+}  // namespace
 
 int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_per_epoch,
                                   int64_t step) {
@@ -19,7 +34,7 @@ int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_
 }
 
 RunCheckpoints::RunCheckpoints(RunContext& run, RunOutput& output)
-    : run_(run), output_(output), store_(run.setup.store()) {}
+    : run_(run), output_(output), store_(store_of(run.setup)) {}
 
 void RunCheckpoints::continue_from(const LoadedCheckpoint& checkpoint, bool rewrite) {
   path_ = checkpoint.path.string();
@@ -35,9 +50,7 @@ void RunCheckpoints::open() {
   auto save = [this](const StateMetadata& state) {
     if (!output_.is_writable())
       throw PermanentError(Category::checkpoint, "the output directory is gone");
-    bool rolls_back = run_.setup.config.guard.on_bad_step == GuardConfig::OnBadStep::rollback;
-    int64_t kept = rolls_back ? regular_before(state.step + 1) : -1;
-    return store_.save(state, run_.trainer.state(), run_.trainer.piece(), kept);
+    return store_.save(state, run_.trainer.state(), run_.trainer.piece());
   };
   writer_.emplace(save, CheckpointWriter::default_retry_delays(),
                   run_.setup.placement.helper_cores);

@@ -159,11 +159,6 @@ void RunSetup::keep_tuning(Observer& observer) const {
   if (tuning && ranks.is_first()) spire::keep_tuning(config.cuda, *tuning, observer);
 }
 
-CheckpointStore RunSetup::store() const {
-  return CheckpointStore(fs::path(config.output) / "checkpoints",
-                         {config.checkpoint.keep_last, config.checkpoint.keep_every_steps});
-}
-
 TrainerOptions RunSetup::trainer_options() const {
   return {.model = config.model,
           .loss = config.loss,

@@ -51,7 +51,6 @@ class RunSetup {
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
   const RankHardware& hardware() const { return own_place_; }  // that this process may use
-  CheckpointStore store() const;
   Task task() const;
   Metric metric() const;         // the metric by which the best checkpoint is chosen
   double learning_rate() const;  // after scaling with the global batch

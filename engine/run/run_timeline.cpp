@@ -1,9 +1,9 @@
 #include "engine/run/run_timeline.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
+#include "engine/base/steady_time.h"
 #include "engine/base/write_file.h"
 #include "engine/process/group/process_group.h"
 #include "engine/run/trace_events.h"
@@ -13,11 +13,6 @@ namespace {
 
 // Without a choice: late enough for the first steps' slowness to be over.
 constexpr int64_t steps_before = 10, steps_in_window = 3;
-
-int64_t steady_ns() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 }  // namespace
 

@@ -6,9 +6,9 @@
 namespace spire::inline training {
 
 UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
-                       const std::vector<Group>& groups)
-    : devices_(devices), gradients_(gradients) {
-  for (const Group& group : groups) {
+                       std::vector<Group> groups)
+    : devices_(devices), gradients_(gradients), groups_(std::move(groups)) {
+  for (const Group& group : groups_) {
     for (const HostUpdate* update : group.updates)
       require(update->weights() == group.updated->values(), "an update of another replica");
     add_lanes(group, total_floats);
@@ -23,7 +23,7 @@ void UpdatePass::add_lanes(const Group& group, int64_t total_floats) {
   size_t first = lanes_.size();
   for (FloatRange range : ranges) {
     Lane& lane =
-        lanes_.emplace_back(Lane{.range = range, .group = group, .packing = {}, .steps = {}});
+        lanes_.emplace_back(Lane{.range = range, .group = &group, .packing = {}, .steps = {}});
     lane.steps.resize(group.updates.size());
   }
   for (Replica* replica : group.replicas) {
@@ -33,20 +33,20 @@ void UpdatePass::add_lanes(const Group& group, int64_t total_floats) {
   }
 }
 
-bool UpdatePass::suits(const Placement& placement, const OptimizerConfig& optimizer) {
+bool UpdatePass::suits(const Placement& placement, const Optimizer& optimizer) {
   bool on_cpus = placement.lanes[0].device.kind == DeviceKind::cpu;
-  return on_cpus && placement.members.size() == 1 && !make_optimizer(optimizer)->layerwise();
+  return on_cpus && placement.members.size() == 1 && !optimizer.layerwise();
 }
 
 // Where several devices update their own replicas, each needs all sums.
 bool UpdatePass::sums_in_update(const Placement& placement, const OptimizerConfig& optimizer) {
   bool shared = placement.strategy != Strategy::mirrored || placement.devices.size() == 1;
-  return suits(placement, optimizer) && shared && optimizer.clip_norm == 0;
+  return suits(placement, *make_optimizer(optimizer)) && shared && optimizer.clip_norm == 0;
 }
 
 void UpdatePass::run(int lane, const ParameterUpdate::Step& step) {
   Lane& own = lanes_[static_cast<size_t>(lane)];
-  const Group& group = own.group;
+  const Group& group = *own.group;
   const float* updated = group.updated->values();
   for (size_t u = 0; u < own.steps.size(); ++u) own.steps[u] = group.updates[u]->chunk_step(step);
   for (PackingShare& packing : own.packing) packing.begin();
@@ -69,7 +69,7 @@ void UpdatePass::run(int lane, const ParameterUpdate::Step& step) {
 void UpdatePass::finish(int lane) {
   Lane& own = lanes_[static_cast<size_t>(lane)];
   for (size_t r = 0; r < own.packing.size(); ++r) {
-    Replica& replica = *own.group.replicas[r];
+    Replica& replica = *own.group->replicas[r];
     own.packing[r].pack_shared(replica.forms, replica.values(), devices_.stream(lane));
   }
 }

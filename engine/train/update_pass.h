@@ -23,10 +23,10 @@ class UpdatePass {
   };
   // groups: in the order of their lanes; total_floats: of the flat buffer.
   UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
-             const std::vector<Group>& groups);
+             std::vector<Group> groups);
 
   // Whether a run can be updated so: no trust ratio is needed before the update of a tensor.
-  static bool suits(const Placement& placement, const OptimizerConfig& optimizer);
+  static bool suits(const Placement& placement, const Optimizer& optimizer);
   // Whether one lane alone needs each sum, and no norm is needed first, so that gradients are added
   // up here (GradientReduction::sum_chunk).
   static bool sums_in_update(const Placement& placement, const OptimizerConfig& optimizer);
@@ -38,8 +38,8 @@ class UpdatePass {
 
  private:
   struct Lane {
-    FloatRange range;  // in whole chunks
-    Group group;
+    FloatRange range;                          // in whole chunks
+    const Group* group;                        // in groups_
     std::vector<PackingShare> packing;         // one per replica
     std::vector<HostUpdate::ChunkStep> steps;  // one per update
   };
@@ -47,6 +47,7 @@ class UpdatePass {
 
   DeviceSet& devices_;
   GradientStage& gradients_;
+  const std::vector<Group> groups_;
   std::vector<Lane> lanes_;
 };
 

@@ -41,8 +41,7 @@ UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
       ema_(options.ema),
       loss_scale_(options.loss_scale, options.precision == DType::f16),
       updates_(static_cast<size_t>(devices.local().size())),
-      shards_(devices.members().size()),
-      one_pass_(UpdatePass::suits(devices.placement(), options.optimizer)) {
+      shards_(devices.members().size()) {
   const Placement& placement = devices_.placement();
   for (const Member& member : placement.members)
     owned_.push_back(shards_of(options.buckets, member.devices));
@@ -100,6 +99,7 @@ void UpdateStage::allocate() {
 
 // Addresses are known once gradients and replicas are allocated.
 void UpdateStage::connect(GradientStage& gradients) {
+  bool one_pass = UpdatePass::suits(devices_.placement(), *optimizer_);
   for (const LocalMember& member : devices_.members()) {
     MemberShards& shards = shards_[static_cast<size_t>(member.position)];
     shards.weights = std::make_unique<ShardExchange>(owned_, member.communicator.get());
@@ -111,12 +111,22 @@ void UpdateStage::connect(GradientStage& gradients) {
     LocalMember& member = devices_.member_of(d);
     bool own = strategy_.updates_every_replica();
     update.options.squares = gradients.squares(member);
-    if (!one_pass_) update.options.sums = gradients.sums(member);  // the pass hands over its own
+    if (!one_pass) update.options.sums = gradients.sums(member);  // the pass hands over its own
     update.options.weights =
         own ? devices_.replica(d).values() : devices_.front_replica(member).values();
-    update.update = make_parameter_update(update.options, layout_);
+    make_update(update, one_pass);
   }
-  if (one_pass_) make_pass(gradients);
+  if (one_pass) make_pass(gradients);
+}
+
+void UpdateStage::make_update(DeviceUpdate& update, bool one_pass) {
+  if (!one_pass) {
+    update.update = make_parameter_update(update.options, layout_);
+    return;
+  }
+  auto host = std::make_unique<HostUpdate>(update.options, layout_);
+  update.in_pass = host.get();
+  update.update = std::move(host);
 }
 
 // Where devices update their own replicas, the lanes of each divide the weights among them; else
@@ -131,7 +141,8 @@ void UpdateStage::make_pass(GradientStage& gradients) {
     Replica& updated = devices_.front_replica(devices_.members().front());
     groups.push_back(pass_group(local.begin, local.end, updated));
   }
-  pass_ = std::make_unique<UpdatePass>(devices_, gradients, layout_.total_floats(), groups);
+  pass_ =
+      std::make_unique<UpdatePass>(devices_, gradients, layout_.total_floats(), std::move(groups));
 }
 
 // Of the devices [first, last), whose lanes all update the replica `updated`.
@@ -141,8 +152,7 @@ UpdatePass::Group UpdateStage::pass_group(int first, int last, Replica& updated)
   for (int d = first; d < last; ++d) {
     group.lanes += devices_.device(d).lanes;
     group.replicas.push_back(&devices_.replica(d));
-    if (auto* update = of_device(d).update.get())
-      group.updates.push_back(static_cast<HostUpdate*>(update));
+    if (auto* update = of_device(d).in_pass) group.updates.push_back(update);
   }
   return group;
 }

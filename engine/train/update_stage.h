@@ -72,6 +72,7 @@ class UpdateStage {
   struct DeviceUpdate {
     ParameterUpdate::Options options;
     std::unique_ptr<ParameterUpdate> update;      // null if the device updates nothing
+    HostUpdate* in_pass = nullptr;                // `update`, where the pass hands it chunks
     std::unique_ptr<TensorNorms> norms;           // null if it has none or uses its front's
     std::unique_ptr<DeviceLossScale> loss_scale;  // null without fp16
   };
@@ -92,6 +93,7 @@ class UpdateStage {
   int norms_device(int device) const {
     return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
   }
+  void make_update(DeviceUpdate& update, bool one_pass);
   void make_pass(GradientStage& gradients);
   UpdatePass::Group pass_group(int first, int last, Replica& updated);
   void make_norms(const std::vector<WeightSpan>& spans, const BucketReducer::Options& reducer);
@@ -107,8 +109,7 @@ class UpdateStage {
   std::vector<DeviceUpdate> updates_;           // one per device of this process
   std::vector<MemberShards> shards_;            // one per member of this process
   std::vector<std::vector<FloatRange>> owned_;  // per member: its devices' shares of all buckets
-  bool one_pass_;                               // UpdatePass::suits()
-  std::unique_ptr<UpdatePass> pass_;            // null before connect(), or if it does not suit
+  std::unique_ptr<UpdatePass> pass_;            // null before connect(), or if none suits
 };
 
 }  // namespace spire::inline training

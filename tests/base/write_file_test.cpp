@@ -1,16 +1,15 @@
 #include "engine/base/write_file.h"
 
 #include <array>
-#include <csignal>
 #include <fstream>
 #include <functional>
 #include <map>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include "tests/base/file_size_limit.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -65,20 +64,14 @@ TEST_F(AtomicFile, WritesOverATemporaryThatAKilledWriterLeft) {
 // A limit on file sizes stands in for a full disk.
 TEST_F(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
   write_file_atomically(path, "old", Category::data);
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small{1000, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
   try {
+    FileSizeLimit limit(1000);
     write_file_atomically(path, std::string(5000, 'x'), Category::data);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::data);
     EXPECT_THAT(error.what(), ::testing::HasSubstr("file.tmp: File too large"));
   }
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
   EXPECT_EQ(text(), "old");
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
 }

@@ -1,13 +1,12 @@
 #include "engine/checkpoint/checkpoint_file.h"
 
-#include <csignal>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "tests/base/file_size_limit.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
@@ -201,24 +200,6 @@ TEST_F(CheckpointFile, GarbageBehindAGoodHeaderIsAnError) {
     checkpoint_error([&] { read_checkpoint(path); });
   }
 }
-
-// A limit on file sizes stands in for a full disk: write() fails half-way.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 TEST_F(CheckpointFile, FullDiskIsAnErrorThatLeavesTheOldFile) {
   write_checkpoint(path, sample_state(1));

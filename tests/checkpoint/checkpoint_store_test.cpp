@@ -89,6 +89,15 @@ TEST_F(Store, KeepsTheLastTheMilestonesAndTheBest) {
   EXPECT_THAT(steps(best), ElementsAre(70));
 }
 
+TEST_F(Store, KeepsTheOneOfTheRollbackStep) {
+  auto multiple_of_40 = [](int64_t saved) { return saved / 40 * 40; };
+  CheckpointStore store(directory, {.keep_last = 1, .rollback_step = multiple_of_40});
+  save_all(store, 60, 10);
+  EXPECT_THAT(steps(store), ElementsAre(40, 60));
+  save_all(store, 100, 10);
+  EXPECT_THAT(steps(store), ElementsAre(80, 100));
+}
+
 TEST_F(Store, KeepLastMustBePositive) {
   EXPECT_THROW(CheckpointStore(directory, {.keep_last = 0, .keep_every = 0}), Error);
 }

@@ -107,6 +107,8 @@ TEST(CoreLimits, OmpNumThreadsCountsByItsFirstNumber) {
 TEST(CoreList, IsReadAsTheSystemWritesIt) {
   EXPECT_EQ(read_core_list("0-2,8\n"), (Cores{0, 1, 2, 8}));
   EXPECT_EQ(read_core_list("5"), Cores{5});
+  for (const char* list : {"", "0-2,8", "5", "0-1,3,5-6"})
+    EXPECT_EQ(core_ranges(read_core_list(list)), list);
   for (const char* bad : {"", "x", "3-1", "-2"}) EXPECT_EQ(read_core_list(bad), Cores{}) << bad;
 }
 

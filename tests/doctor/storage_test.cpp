@@ -1,11 +1,9 @@
 #include "engine/doctor/storage.h"
 
-#include <csignal>
-#include <sys/resource.h>
-
 #include <unistd.h>
 
 #include "engine/base/hdf5.h"
+#include "tests/base/file_size_limit.h"
 #include "tests/device/system_files.h"
 #include "tests/doctor/findings.h"
 
@@ -40,15 +38,8 @@ TEST(DiskCheck, FailsWhereNothingCanBeWritten) {
 // A limit on the size of files cuts the first write short, and the next one fails.
 TEST(DiskCheck, FailsWhereAWriteIsCutShort) {
   SystemFiles system;
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  rlimit limit = {small.bytes / 2, before.rlim_max};
-  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  DiskTrial trial = try_disk(system.root(), small);
-  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
-  EXPECT_THAT(check_disk(trial, {}).back(),
+  FileSizeLimit limit(small.bytes / 2);
+  EXPECT_THAT(check_disk(try_disk(system.root(), small), {}).back(),
               fails("disk_speed", "cannot be written to: File too large, after 512.0 KiB"));
 }
 

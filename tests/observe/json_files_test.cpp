@@ -1,13 +1,12 @@
 #include "engine/observe/json_files.h"
 
-#include <csignal>
 #include <sstream>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/base/file_size_limit.h"
 #include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 
@@ -230,14 +229,10 @@ TEST_F(Metrics, AFullDiskCostsLinesNotTheRunAndNoLineIsTorn) {
   metrics.on_start(sample_start());
   metrics.on_step(sample_step(1));
   metrics.on_step(sample_step(2));
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small{std::filesystem::file_size(path) + 20, before.rlim_max};  // a part of one more line
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  for (int64_t step = 3; step <= 5; ++step) metrics.on_step(sample_step(step));
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  {
+    FileSizeLimit limit(std::filesystem::file_size(path) + 20);  // a part of one more line
+    for (int64_t step = 3; step <= 5; ++step) metrics.on_step(sample_step(step));
+  }
   EXPECT_EQ(warnings.size(), 1u);
   metrics.on_step(sample_step(6));
 

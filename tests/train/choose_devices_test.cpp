@@ -85,12 +85,14 @@ void PrintTo(const Row& row, std::ostream* out) {
   for (const std::string& word : row.devices) *out << " " << word;
 }
 
-class ChosenDevices : public testing::TestWithParam<Row> {
+class EightGpus : public testing::Test {
  protected:
   ScriptedMachine machine{ScriptedMachine::eight_gpus()};
   SystemFiles files;
   GpuClaims claims{files.root()};
 };
+
+class ChosenDevices : public EightGpus, public testing::WithParamInterface<Row> {};
 
 // Without MIG: with it CUDA shows one MIG device alone.
 class ChosenWithoutMig : public ChosenDevices {
@@ -198,10 +200,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"MIG-aaaa", {"auto:1"}, OnMissing::fail, {"MIG-aaaa"}},
                     Row{"0,1", {"cuda"}, OnMissing::fail, {"0", "1"}}));
 
-TEST(IdleGpus, FewerDevicesKeepTheTowers) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root());
+using ParameterDevice = EightGpus;
+
+// One process looks for idle GPUs.
+class IdleGpus : public EightGpus {
+ protected:
+  RankHardware hardware(const std::string& visible) const {
+    return {.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, visible), .why_no_gpu = ""};
+  }
+  static RunConfig with(const std::string& devices) {
+    RunConfig config;
+    config.devices = {devices};
+    config.timeouts.devices = 600;
+    return config;
+  }
+
+  GpuMonitor monitor;
+};
+
+TEST_F(IdleGpus, FewerDevicesKeepTheTowers) {
   RunConfig config;
   config.devices = {"GPU-1", "GPU-4", "GPU-5"};
   config.on_missing = OnMissing::fewer;
@@ -211,10 +228,7 @@ TEST(IdleGpus, FewerDevicesKeepTheTowers) {
 }
 
 // Names of the device that updates the weights, of a run on GPUs 0, 4 and 5.
-TEST(ParameterDevice, IsNamedAsDevicesAre) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root());
+TEST_F(ParameterDevice, IsNamedAsDevicesAre) {
   RunConfig config;
   config.devices = {"GPU-1", "GPU-5", "GPU-6"};
   Process process{"0,1,3,4"};  // of those that work: 0, 1, 4, 5
@@ -236,31 +250,21 @@ TEST(ParameterDevice, IsNamedAsDevicesAre) {
               HasSubstr("cuda:0 updates the weights, as parameter_device: GPU-7 is missing"));
 }
 
-TEST(IdleGpus, AClaimedGpuIsBusy) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims mine(files.root()), theirs(files.root());
+TEST_F(IdleGpus, AClaimedGpuIsBusy) {
+  GpuClaims theirs(files.root());
   RunConfig config;
   config.devices = {"auto:1"};
   Process first{"GPU-1,GPU-5"}, second = first, third = first;
-  EXPECT_EQ(first.choose(config, mine), Words{"4"});
+  EXPECT_EQ(first.choose(config, claims), Words{"4"});
   EXPECT_EQ(second.choose(config, theirs), Words{"0"});
   GpuClaims none(files.root());
   EXPECT_THROW(third.choose(config, none), Error);
-  mine.release();
+  claims.release();
   EXPECT_EQ(third.choose(config, none), Words{"4"});
 }
 
-TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root());
-  RunConfig config;
-  config.devices = {"auto:2"};
-  config.timeouts.devices = 600;
-  GpuMonitor monitor;
-  RankHardware own{
-      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1"), .why_no_gpu = ""};
+TEST_F(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
+  RankHardware own = hardware("0,1");
   std::vector<std::string> said;
   double slept = 0;
   auto wait = [&](double seconds) {
@@ -275,7 +279,7 @@ TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
     return true;
   };
   auto say = [&](auto line) { said.emplace_back(line); };
-  keep_idle_gpus(config, {claims, wait, say, [&] { return slept; }}, monitor, own);
+  keep_idle_gpus(with("auto:2"), {claims, wait, say, [&] { return slept; }}, monitor, own);
   EXPECT_EQ(own.gpus.size(), 2u);
   ASSERT_EQ(said.size(), 2u);  // at once and after a minute
   EXPECT_EQ(
@@ -285,15 +289,9 @@ TEST(IdleGpus, AWaitSaysForWhatAndEndsWhenEnoughAreIdle) {
 }
 
 // Of a run with two ranks, whose other one finds its GPU later.
-TEST(IdleGpus, ARankHoldsNothingWhileAnotherWaits) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root()), theirs(files.root());
-  RunConfig config;
-  config.devices = {"auto:1"};
-  config.timeouts.devices = 600;
-  GpuMonitor monitor;
-  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0"), .why_no_gpu = ""};
+TEST_F(IdleGpus, ARankHoldsNothingWhileAnotherWaits) {
+  GpuClaims theirs(files.root());
+  RankHardware own = hardware("0");
   const std::string uuid = own.gpus[0].uuid;
   int votes = 0;
   bool free_meanwhile = false;
@@ -308,22 +306,16 @@ TEST(IdleGpus, ARankHoldsNothingWhileAnotherWaits) {
     EXPECT_EQ(vote, QueueVote::enough);
     return ++votes == 1 ? QueueVote::waits : QueueVote::enough;
   };
-  keep_idle_gpus(config, {.claims = claims, .wait = wait, .say = [](auto) {}, .agree = agree},
-                 monitor, own);
+  keep_idle_gpus(with("auto:1"),
+                 {.claims = claims, .wait = wait, .say = [](auto) {}, .agree = agree}, monitor,
+                 own);
   EXPECT_EQ(votes, 2);
   EXPECT_TRUE(free_meanwhile);
   EXPECT_TRUE(claims.has(uuid));
 }
 
-TEST(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root());
-  RunConfig config;
-  config.devices = {"auto:1"};
-  config.timeouts.devices = 600;
-  GpuMonitor monitor;
-  RankHardware own{.host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "1"), .why_no_gpu = ""};
+TEST_F(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
+  RankHardware own = hardware("1");
   double slept = 0;
   GpuQueue queue{.claims = claims,
                  .wait = [&](double seconds) { return slept += seconds, true; },
@@ -331,7 +323,7 @@ TEST(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
                  .now = [&] { return slept; },
                  .longest = 30};
   try {
-    keep_idle_gpus(config, queue, monitor, own);
+    keep_idle_gpus(with("auto:1"), queue, monitor, own);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::interrupted);
@@ -340,36 +332,22 @@ TEST(IdleGpus, MaxTimeEndsTheWaitAsAStop) {
   }
 }
 
-TEST(IdleGpus, AStopEndsTheWait) {
-  ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  SystemFiles files;
-  GpuClaims claims(files.root());
-  RunConfig config;
-  config.devices = {"auto:2"};
-  config.timeouts.devices = 600;
-  GpuMonitor monitor;
-  RankHardware own{
-      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,1"), .why_no_gpu = ""};
+TEST_F(IdleGpus, AStopEndsTheWait) {
+  RankHardware own = hardware("0,1");
   try {
-    keep_idle_gpus(config, {claims, [](double) { return false; }, [](auto) {}}, monitor, own);
+    keep_idle_gpus(with("auto:2"), {claims, [](double) { return false; }, [](auto) {}}, monitor,
+                   own);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::interrupted);
   }
 }
 
-TEST(IdleGpus, WithoutNvmlNobodyKnows) {
-  SystemFiles files;
-  GpuClaims claims(files.root());
-  RunConfig config;
-  config.devices = {"auto:1"};
-  RankHardware own{.host = "a",
-                   .cores = {0},
-                   .gpus = {{.name = "GPU", .uuid = "", .pci_bus_id = ""}},
-                   .why_no_gpu = ""};
-  GpuMonitor monitor("/nonexistent/nvml.so");
+TEST_F(IdleGpus, WithoutNvmlNobodyKnows) {
+  RankHardware own = hardware("0");
+  GpuMonitor blind("/nonexistent/nvml.so");
   try {
-    keep_idle_gpus(config, {claims, [](double) { return true; }, [](auto) {}}, monitor, own);
+    keep_idle_gpus(with("auto:1"), {claims, [](double) { return true; }, [](auto) {}}, blind, own);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::device);

@@ -1,12 +1,12 @@
 #include "tools/trainer_bench/worker_processes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <string_view>
 
 #include <spire/error.h>
 
+#include "engine/base/steady_time.h"
 #include "engine/bench/report/bench_json.h"
 #include "engine/bench/runs/measure.h"
 #include "tools/config_source.h"
@@ -47,8 +47,6 @@ Measurement measurement_of(const Captured& process) {
 }
 
 std::vector<std::string> worker_words(const ConfigSnapshot& config, int64_t steps, int64_t warmup) {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   return {"bench-worker",
           "--config",
           config.path(),
@@ -57,7 +55,7 @@ std::vector<std::string> worker_words(const ConfigSnapshot& config, int64_t step
           "--warmup",
           std::to_string(warmup),
           "--started",
-          std::to_string(nanoseconds)};
+          std::to_string(steady_ns())};
 }
 
 }  // namespace

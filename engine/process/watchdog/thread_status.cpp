@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/steady_time.h"
+
 namespace spire {
 
 std::string phase_text(Phase phase, int64_t detail) {
@@ -44,11 +46,6 @@ namespace {
 
 constexpr int phase_bits = 8;
 
-int64_t now_nanoseconds() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
 // Phase and detail share a word, so that a reader never sees the one without the other.
 uint64_t pack(Phase phase, int64_t detail) {
   return static_cast<uint64_t>(detail) << phase_bits | static_cast<uint64_t>(phase);
@@ -74,13 +71,13 @@ LaneError::LaneError(const PhaseRow& position, const std::exception& error)
 
 ThreadStatus::ThreadStatus(std::vector<std::string> threads)
     : names_(std::move(threads)), rows_(std::make_unique<Row[]>(names_.size())) {
-  for (size_t i = 0; i < names_.size(); ++i) rows_[i].since.store(now_nanoseconds());
+  for (size_t i = 0; i < names_.size(); ++i) rows_[i].since.store(steady_ns());
 }
 
 // The time is stored before the phase (release), and read after it (acquire): a reader that sees
 // the new phase also sees its time, and never adds the time of the former phase to it.
 void ThreadStatus::enter(int row, Phase phase, int64_t detail) {
-  rows_[row].since.store(now_nanoseconds(), std::memory_order_relaxed);
+  rows_[row].since.store(steady_ns(), std::memory_order_relaxed);
   rows_[row].word.store(pack(phase, detail), std::memory_order_release);
   if (hook_) hook_(read(row));
 }
@@ -102,7 +99,7 @@ PhaseRow ThreadStatus::read(int row) const {
   result.detail = detail_in(word);
   result.step = step_.load(std::memory_order_relaxed);
   // max: the thread may have entered a phase between the two clock readings.
-  result.seconds = static_cast<double>(std::max<int64_t>(now_nanoseconds() - since, 0)) * 1e-9;
+  result.seconds = static_cast<double>(std::max<int64_t>(steady_ns() - since, 0)) * 1e-9;
   return result;
 }
 

@@ -16,6 +16,7 @@ namespace spire::inline run {
 namespace {
 
 using Checkpoint = std::optional<std::filesystem::path>;
+using TensorRecords = std::vector<TensorRecord>;  // of a tower, in the order of its kernels
 
 Checkpoint checkpoint_of(const RunRecords& run, int64_t step) {
   auto found = run.checkpoints.find(step);
@@ -55,9 +56,11 @@ bool confirms(const std::optional<double>& recorded, double computed) {
 }
 
 TensorDifference of_state(int64_t step, const ElementDifference& found) {
-  return {
-      step, -1, found.tensor, found.element, fmt::format("{}", found.a), fmt::format("{}", found.b),
-      ""};
+  return {.step = step,
+          .tensor = found.tensor,
+          .element = found.element,
+          .a = fmt::format("{}", found.a),
+          .b = fmt::format("{}", found.b)};
 }
 
 // The first byte that differs decides the element.
@@ -73,8 +76,13 @@ TensorDifference of_values(int64_t step, int tower, const TensorRecord& record,
   auto value = [&](const std::vector<std::byte>& values) {
     return fmt::format("{:.9g}", unsigned_nan(element_value(record.spec.dtype, values, element)));
   };
-  return {step,     tower,    record.name.text(),    coordinates(record.spec, element),
-          value(a), value(b), to_string(record.spec)};
+  return {.step = step,
+          .tower = tower,
+          .tensor = record.name.text(),
+          .element = coordinates(record.spec, element),
+          .a = value(a),
+          .b = value(b),
+          .note = to_string(record.spec)};
 }
 
 // Two replays that are at the same step.
@@ -108,6 +116,10 @@ class Pair {
  private:
   std::optional<TensorDifference> sample_difference();
   std::optional<TensorDifference> tensor_difference();
+  std::optional<TensorDifference> tensor_difference(int tower, const TensorRecords& ours,
+                                                    const TensorRecords& theirs);
+  // Of tensor number `index` of a tower, whose hashes differ.
+  TensorDifference value_difference(int tower, size_t index, const TensorRecord& record);
 
   Replay a_, b_;
 };
@@ -120,13 +132,12 @@ std::optional<TensorDifference> Pair::sample_difference() {
     auto name = [](auto where, const auto& samples) {
       return where == samples.end() ? std::string("none") : fmt::format("sample {}", *where);
     };
-    return TensorDifference{step() + 1,
-                            tower,
-                            "samples of the batch",
-                            fmt::format("[{}]", at - ours.begin()),
-                            name(at, ours),
-                            name(other, theirs),
-                            ""};
+    return TensorDifference{.step = step() + 1,
+                            .tower = tower,
+                            .tensor = "samples of the batch",
+                            .element = fmt::format("[{}]", at - ours.begin()),
+                            .a = name(at, ours),
+                            .b = name(other, theirs)};
   }
   return {};
 }
@@ -136,51 +147,52 @@ std::optional<TensorDifference> Pair::tensor_difference() {
   a_.inspect(ours);
   b_.inspect(theirs);
   for (size_t t = 0; t < ours.towers().size(); ++t) {
-    const auto& left = ours.towers()[t];
-    const auto& right = theirs.towers()[t];
-    auto tower = static_cast<int>(t);
-    for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
-      std::string name = left[i].name.text(), other = right[i].name.text();
-      if (name != other || left[i].spec != right[i].spec)
-        return TensorDifference{step() + 1,
-                                tower,
-                                name,
-                                "",
-                                fmt::format("{} {}", name, to_string(left[i].spec)),
-                                fmt::format("{} {}", other, to_string(right[i].spec)),
-                                "the runs compute different ops from here on"};
-      if (left[i].hash == right[i].hash) continue;
-      TensorCopy a(tower, i), b(tower, i);
-      a_.inspect(a);
-      b_.inspect(b);
-      TensorDifference found = of_values(step() + 1, tower, left[i], a.values(), b.values());
-      if (left[i].name.op == "input") {
-        int64_t row = std::stoll(found.element.substr(1));
-        found.note += fmt::format(", sample {}", a_.samples(tower)[static_cast<size_t>(row)]);
-      }
-      return found;
-    }
-    if (left.size() != right.size())
-      return TensorDifference{step() + 1,
-                              tower,
-                              "the number of tensors",
-                              "",
-                              fmt::format("{}", left.size()),
-                              fmt::format("{}", right.size()),
-                              ""};
+    auto found = tensor_difference(static_cast<int>(t), ours.towers()[t], theirs.towers()[t]);
+    if (found) return found;
   }
   return {};
 }
 
+std::optional<TensorDifference> Pair::tensor_difference(int tower, const TensorRecords& ours,
+                                                        const TensorRecords& theirs) {
+  for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    std::string name = ours[i].name.text(), other = theirs[i].name.text();
+    if (name != other || ours[i].spec != theirs[i].spec)
+      return TensorDifference{.step = step() + 1,
+                              .tower = tower,
+                              .tensor = name,
+                              .a = fmt::format("{} {}", name, to_string(ours[i].spec)),
+                              .b = fmt::format("{} {}", other, to_string(theirs[i].spec)),
+                              .note = "the runs compute different ops from here on"};
+    if (ours[i].hash != theirs[i].hash) return value_difference(tower, i, ours[i]);
+  }
+  if (ours.size() == theirs.size()) return {};
+  return TensorDifference{.step = step() + 1,
+                          .tower = tower,
+                          .tensor = "the number of tensors",
+                          .a = fmt::format("{}", ours.size()),
+                          .b = fmt::format("{}", theirs.size())};
+}
+
+TensorDifference Pair::value_difference(int tower, size_t index, const TensorRecord& record) {
+  TensorCopy a(tower, index), b(tower, index);
+  a_.inspect(a);
+  b_.inspect(b);
+  TensorDifference found = of_values(step() + 1, tower, record, a.values(), b.values());
+  if (record.name.op == "input") {
+    int64_t row = std::stoll(found.element.substr(1));
+    found.note += fmt::format(", sample {}", a_.samples(tower)[static_cast<size_t>(row)]);
+  }
+  return found;
+}
+
 TensorDifference Pair::locate() {
   if (a_.towers() != b_.towers())
-    return {step() + 1,
-            -1,
-            "the number of towers",
-            "",
-            fmt::format("{}", a_.towers()),
-            fmt::format("{}", b_.towers()),
-            "the runs cut their batches differently"};
+    return {.step = step() + 1,
+            .tensor = "the number of towers",
+            .a = fmt::format("{}", a_.towers()),
+            .b = fmt::format("{}", b_.towers()),
+            .note = "the runs cut their batches differently"};
   if (auto found = sample_difference()) return *found;
   if (auto found = tensor_difference()) return *found;
   StepResult result;

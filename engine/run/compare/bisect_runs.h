@@ -11,12 +11,12 @@
 namespace spire::inline run {
 
 struct TensorDifference {
-  int64_t step = 0;    // the weights after step - 1 are equal
-  int tower = -1;      // -1: the tensor is no tower's, but one of the state after the step
-  std::string tensor;  // "conv2d of conv1", "gradient of fc1.weight, by matmul", "weights fc1.bias"
-  std::string element;  // coordinates of the first that differs; empty: the tensors do not compare
-  std::string a, b;     // its values, or what there is in their place
-  std::string note;     // what more is known: the sample in the row
+  int64_t step = 0;            // the weights after step - 1 are equal
+  int tower = -1;              // -1: the tensor is no tower's, but one of the state after the step
+  std::string tensor = {};     // "conv2d of conv1", "gradient of fc1.weight, by matmul"
+  std::string element = {};    // coordinates of the first that differs; empty: none compare
+  std::string a = {}, b = {};  // its values, or what there is in their place
+  std::string note = {};       // what more is known: the sample in the row
 };
 
 struct Bisection {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <utility>
 
@@ -82,10 +81,6 @@ std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices
                                               std::filesystem::path root,
                                               std::function<double()> now) {
   return std::make_unique<CpuReader>(std::move(devices), std::move(root), std::move(now));
-}
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::vector<WatchedDevice> watched_devices(const Placement& placement,

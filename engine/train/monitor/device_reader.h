@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/steady_time.h"
 #include "engine/device/device.h"
 #include "engine/train/monitor/device_numbers.h"
 #include "engine/train/placement/placement.h"
@@ -34,8 +35,6 @@ class DeviceReader {
   // to `problems` what has failed since the last call. May take seconds.
   virtual void read(std::span<DeviceNumbers> numbers, std::vector<std::string>& problems) = 0;
 };
-
-double steady_seconds();
 
 // root: "/", or in tests a folder with proc and sys. now: the time, in seconds.
 std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices,

@@ -1,7 +1,6 @@
 #include "engine/train/placement/idle_gpus.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <iterator>
 
@@ -198,10 +197,6 @@ IdleGpus wait_for_idle(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor
 }
 
 }  // namespace
-
-double GpuQueue::steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware) {

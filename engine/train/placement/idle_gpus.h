@@ -7,6 +7,7 @@
 
 #include <spire/run_config.h>
 
+#include "engine/base/steady_time.h"
 #include "engine/device/gpu_claims.h"
 #include "engine/device/gpu_monitor.h"
 #include "engine/train/placement/rank_hardware.h"
@@ -26,8 +27,6 @@ struct GpuQueue {
   // Returns the vote that counts; collective. With several ranks none of them holds GPUs while
   // another one waits.
   std::function<QueueVote(QueueVote own)> agree = [](QueueVote own) { return own; };
-
-  static double steady_seconds();
 };
 
 // If config.devices is auto:N, leaves the N idle GPUs in hardware.gpus, claimed, and else changes

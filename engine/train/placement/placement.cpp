@@ -180,18 +180,6 @@ std::vector<int> helper_cores(const Placement& placement, const RankHardware& ha
 
 }  // namespace
 
-std::string core_ranges(const std::vector<int>& cores) {
-  std::string text;
-  for (size_t i = 0; i < cores.size();) {
-    size_t end = i + 1;
-    while (end < cores.size() && cores[end] == cores[end - 1] + 1) ++end;
-    text += text.empty() ? "" : ",";
-    text += end - i > 1 ? fmt::format("{}-{}", cores[i], cores[end - 1]) : std::to_string(cores[i]);
-    i = end;
-  }
-  return text;
-}
-
 std::string describe_cores(const std::vector<int>& cores) {
   return fmt::format("{}: {}", counted(std::ssize(cores), "core"), core_ranges(cores));
 }

@@ -86,7 +86,6 @@ std::string guarantee(const Placement& placement);
 std::string describe_use(const Placement& placement, const RankHardware& hardware);
 // Joins the descriptions of all ranks: one line if they are equal, else one line per rank.
 std::string describe_ranks(const std::vector<std::string>& texts);
-std::string core_ranges(const std::vector<int>& cores);     // "0-2,5"
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 
 }  // namespace spire::inline training

@@ -1,20 +1,13 @@
 #include "engine/train/trace/span_recorder.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include <spire/error.h>
 
+#include "engine/base/steady_time.h"
+
 namespace spire::inline training {
-namespace {
-
-int64_t steady_ns() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
-}  // namespace
 
 SpanRecorder::SpanRecorder(Stream& stream, SpanSink* next) : stream_(stream), next_(next) {}
 

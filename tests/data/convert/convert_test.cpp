@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <numeric>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
@@ -13,6 +12,7 @@
 #include "engine/data/sampler.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_dataset.h"
+#include "tests/base/file_size_limit.h"
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/images/image_files.h"
 #include "tests/data/test_files.h"
@@ -402,15 +402,11 @@ TEST_F(ConvertTest, OnlyAFolderOfShardsIsReplaced) {
 
 TEST_F(ConvertTest, AFullDiskIsReportedWithTheBytesNeeded) {
   write_large_idx();
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = {.rlim_cur = 100'000, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  std::string message = refusal(Category::data);
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
-  EXPECT_THAT(message, ContainsRegex("out.h5.partial: needs [0-9]+ bytes, [0-9]+ are free: "));
+  {
+    FileSizeLimit limit(100'000);
+    EXPECT_THAT(refusal(Category::data),
+                ContainsRegex("out.h5.partial: needs [0-9]+ bytes, [0-9]+ are free: "));
+  }
   convert();
   expect_same(source(), converted());
 }
