@@ -114,7 +114,7 @@ std::vector<std::string> DeviceMonitor::take_problems() {
   if (!lock) return {};
   if (!state_->told_old && state_->is_old(Clock::now())) {
     state_->told_old = true;
-    state_->problems.push_back(
+    state_->problems.emplace_back(
         "the devices have not answered for a while, so their use is not known: the driver, or a "
         "GPU, hangs; training goes on");
   }
