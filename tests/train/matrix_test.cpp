@@ -147,6 +147,13 @@ const std::vector<Row> rows = {
                       .weight_decay = 0.1,
                       .decay = OptimizerConfig::Decay::matrices};
      }},
+    {"cnn_frozen_stem_and_factors",
+     [](SmallRun& r) {
+       r.model.normalization = ModelConfig::Normalization::batch_norm;
+       r.freeze.patterns = {"conv1.*"};
+       r.optimizer.lr_factors = {{"conv2.*", 0.1}, {"*.bias", 2}};
+     },
+     2},
     {"resnet_sync_batch_norm",
      [](SmallRun& r) {
        r.model = {.name = "resnet", .depth = 8, .batch_norm = ModelConfig::BatchNorm::sync};
