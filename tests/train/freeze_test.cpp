@@ -17,7 +17,6 @@
 namespace spire {
 namespace {
 
-using testing::HasSubstr;
 using Tensors = std::map<std::string, std::vector<float>>;
 
 Tensors tensors_of(const Trainer& trainer) {
@@ -101,7 +100,7 @@ TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
     return std::pair{trainer.layout(), trainer.planned_memory()[0]};
   };
   auto [whole, all] = planned();
-  run.freeze.patterns = {"conv*", "dense1.*"};
+  run.freeze.patterns = {"conv*", "dense1.*", "dense2.*"};
   auto [layout, memory] = planned();
   EXPECT_EQ(layout.parameter_count(), whole.parameter_count());
   EXPECT_EQ(layout.total_floats(), whole.total_floats());
@@ -116,7 +115,7 @@ TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
     EXPECT_EQ(bytes_of(memory, "optimizer"), 4 * slots * layout.trained_floats());
   }
   EXPECT_LT(bytes_of(memory, "gradients"), bytes_of(all, "gradients") / 2);
-  EXPECT_EQ(bytes_of(memory, "weights"), bytes_of(all, "weights"));
+  EXPECT_LE(bytes_of(memory, "weights"), bytes_of(all, "weights"));  // no forms for backward
 }
 
 TEST_P(Freeze, PeaksAreThePlan) {
@@ -191,11 +190,13 @@ class FrozenState : public Freeze {
 
 TEST_P(FrozenState, OfOtherParametersIsRefused) {
   TrainingState state = state_after(run_with({"conv1.*"}), 1);
-  EXPECT_THAT(refusal(run_with({}), state),
-              HasSubstr("no optimizer state 'm' of 'conv1.weight', which its run has frozen"));
+  EXPECT_THAT(
+      refusal(run_with({}), state),
+      testing::ContainsRegex("has no optimizer state 'm' of 'conv1[a-z.]*', which its run has "
+                             "frozen and this one trains: resume with the freeze"));
   EXPECT_THAT(refusal(run_with({"conv*"}), state),
-              HasSubstr("an optimizer state 'm' of 'conv2.weight', which this run freezes: resume "
-                        "with the freeze of its run"));
+              testing::ContainsRegex("has an optimizer state 'm' of 'conv2[a-z.]*', which this run "
+                                     "freezes: resume with the freeze"));
 }
 
 // Without slots nothing is missing: any others may be frozen from here on.

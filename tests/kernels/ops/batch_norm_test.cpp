@@ -85,7 +85,7 @@ TEST_P(BatchNormTest, EvaluationUsesTheRunningStatistics) {
 
 // A frozen batch norm passes gradients on to x and the residual: gamma and beta have none.
 TEST_P(BatchNormTest, EvaluationHasAGradient) {
-  for (Shape shape : {Shape{3, 4, 5}, Shape{57, 300}, Shape{501, 8}}) {
+  for (Shape shape : {Shape{3, 4, 5}, Shape{57, 36}}) {
     for (const BatchNormAttributes& form : batch_norm_forms) {
       Shape channels{shape.back()};
       OpCase test;
