@@ -1,8 +1,7 @@
 // Update formulas of the optimizers for one weight, shared by loops on CPUs and kernels on GPUs. A
 // formula is a struct with the constants of one step and these functions (at: SliceFactors; slots:
 // the weight's optimizer state):
-//   update(at, g, w, slots...)    updates weight w and its slots with gradient g; the learning rate
-//                                 is lr * at.lr
+//   update(at, g, w, slots...)    updates weight w and its slots with gradient g
 // Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms of the whole tensor:
 //   prepare(at, g, w, slots...)   updates the slots before the norms are measured
 //   measured(at, g, w, slots...)  returns the number whose squares TrustSquares::update sums

@@ -30,12 +30,12 @@ Graph net(bool sync = false) {
   return g;
 }
 
-struct Lowered {
+struct FrozenNet {
   Graph graph;
   std::vector<ParameterGradient> gradients;
 };
 
-Lowered lower(const FreezeOptions& freeze, bool sync = false) {
+FrozenNet lower(const FreezeOptions& freeze, bool sync = false) {
   Graph graph = net(sync);
   freeze_parameters(graph, freeze);
   fuse_activations(graph);
@@ -53,7 +53,7 @@ std::vector<std::string> ops(const Graph& graph, bool backward) {
   return names;
 }
 
-std::vector<std::string> trained(const Lowered& lowered) {
+std::vector<std::string> trained(const FrozenNet& lowered) {
   std::vector<std::string> names;
   for (const auto& each : lowered.gradients)
     names.push_back(lowered.graph.tensor(each.parameter).name);
@@ -61,11 +61,11 @@ std::vector<std::string> trained(const Lowered& lowered) {
 }
 
 TEST(Freeze, BackwardEndsAtTheLowestTrainedLayer) {
-  Lowered head = lower({{"low*", "high*"}});
+  FrozenNet head = lower({{"low*", "high*"}});
   EXPECT_THAT(trained(head), testing::UnorderedElementsAre("head.weight", "head.bias"));
   EXPECT_THAT(ops(head.graph, true),
               ElementsAre("softmax_cross_entropy_backward", "dense_backward_weights"));
-  Lowered top = lower({{"low*"}});
+  FrozenNet top = lower({{"low*"}});
   auto backward = ops(top.graph, true);
   EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_weights"), 1);
   EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_data"), 0);
@@ -74,7 +74,7 @@ TEST(Freeze, BackwardEndsAtTheLowestTrainedLayer) {
 
 // Through a frozen layer between trained ones gradients pass, but it has none itself.
 TEST(Freeze, GradientsPassThroughAFrozenLayer) {
-  Lowered lowered = lower({{"high*"}});
+  FrozenNet lowered = lower({{"high*"}});
   EXPECT_THAT(trained(lowered),
               testing::UnorderedElementsAre("low.weight", "low.norm.gamma", "low.norm.beta",
                                             "head.weight", "head.bias"));
@@ -86,7 +86,7 @@ TEST(Freeze, GradientsPassThroughAFrozenLayer) {
 
 TEST(Freeze, AFrozenBatchNormUpdatesNoState) {
   for (bool sync : {false, true}) {
-    Lowered lowered = lower({{"low*"}}, sync);
+    FrozenNet lowered = lower({{"low*"}}, sync);
     EXPECT_EQ(lowered.graph.state_updates().size(), 2u);
     auto forward = ops(lowered.graph, false);
     EXPECT_EQ(std::ranges::count(forward, "batch_norm_eval"), 1);
@@ -97,7 +97,7 @@ TEST(Freeze, AFrozenBatchNormUpdatesNoState) {
 }
 
 TEST(Freeze, TheLayoutEndsWithWhatIsFrozen) {
-  Lowered lowered = lower({{"low*"}});
+  FrozenNet lowered = lower({{"low*"}});
   ParameterLayout layout(lowered.graph, lowered.gradients);
   std::vector<std::string> order;
   for (const ParameterEntry& entry : layout.entries()) {
