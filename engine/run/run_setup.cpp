@@ -162,6 +162,7 @@ void RunSetup::keep_tuning(Observer& observer) const {
 TrainerOptions RunSetup::trainer_options() const {
   return {.model = config.model,
           .loss = config.loss,
+          .freeze = {config.freeze, config.freeze_batch_norm},
           .optimizer = config.optimizer,
           .ema = config.ema,
           .loss_scale = config.loss_scale,

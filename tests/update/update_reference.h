@@ -30,7 +30,7 @@ class UpdateReference {
       for (double& value : g) value *= c_.clip_norm / norm;
     for (const WeightSpan& span : weight_spans(c_, layerwise_, layout_)) update(span, g, lr);
     for (const ParameterEntry& entry : layout_.entries()) {
-      if (entry.trained) continue;
+      if (entry.trained()) continue;
       for (size_t i = begin_of(entry); i < begin_of(entry) + size_of(entry); ++i)
         weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
     }
@@ -57,6 +57,7 @@ class UpdateReference {
 
   void update(const WeightSpan& span, const std::vector<double>& g, double lr) {
     double decay = c_.weight_decay * span.decay;
+    lr *= double{span.lr};
     auto begin = static_cast<size_t>(span.range.begin), end = static_cast<size_t>(span.range.end);
     if (c_.name == OptimizerConfig::Name::lars && span.adapts) {
       double weights = norm_of(weights_, span.range);
