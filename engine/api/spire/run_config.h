@@ -145,6 +145,18 @@ struct DataConfig {
   TokensConfig tokens;
 };
 
+// Whose names and layouts a file of weights has (docs/weights.md).
+enum class WeightNames { automatic, spire, pytorch, torchvision, huggingface };
+
+// Weights from which a new run starts, in place of random ones.
+struct InitConfig {
+  std::string from = "none";  // a run, a checkpoint, safetensors (file, index or folder), or none
+  WeightNames names = WeightNames::automatic;  // auto: those that the file's tensors have
+  std::vector<std::string> map = {};   // "theirs:ours": renames tensors of the file, or prefixes
+  std::vector<std::string> skip = {};  // patterns: parameters that start at random
+  bool strict = true;  // false: what the file lacks or has in another shape starts at random
+};
+
 struct LossConfig {
   enum class Name { automatic, cross_entropy, mse, l1, l1_l2 };
 
@@ -302,6 +314,7 @@ struct RunConfig {
   enum class Precision { fp32, bf16, fp16 };
 
   ModelConfig model;
+  InitConfig init;
   DataConfig data;
   LossConfig loss;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
