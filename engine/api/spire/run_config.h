@@ -43,6 +43,7 @@ struct ModelConfig {
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
+  double epsilon = 0.0;  // gpt, vit: of layer norms; 0: the model's own, 1e-5 and 1e-6
 
   std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
 };
