@@ -154,6 +154,7 @@ std::string start_block(const StartInfo& start) {
   std::string note = start.model_note.empty() ? "" : fmt::format(" ({})", start.model_note);
   block.add("model", fmt::format("{}{}, {}, {}", start.model, note,
                                  plural(start.parameters, "parameter"), start.precision));
+  block.add("weights", start.initial_weights);
   block.add("task", start.task);
   block.add("data",
             fmt::format("{}, {} for training, {} for testing", start.dataset,

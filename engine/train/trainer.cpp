@@ -311,13 +311,9 @@ void Trainer::renew_replicas() {
   on_lanes_until_done([this](int lane) { update_->replicate(lane); });
 }
 
-// The host's copy is edited, then written back to all replicas.
 void Trainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
-  float* values = devices_->read_weights();
-  for (const auto& entry : layout_.entries())
-    fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
-  update_->write_weights(values);
+  state_->set_weights(fill);
   update_->begin_average();
   renew_replicas();
 }
