@@ -28,9 +28,9 @@ struct ExportArguments {
   std::string checkpoint = {};   // a name for CheckpointLocator
   std::string to = {};           // the file, whose ending is the format
   std::optional<bool> ema = {};  // averaged weights, or as trained; none: as evaluations do
-  int64_t batch = 0;             // samples of a run of the model; 0: any number
-  std::optional<int64_t> opset = {};
-  bool external_data = false;  // weights in a second file, whatever their size
+  std::optional<int64_t> batch = {}, opset = {};  // ONNX; batch 0: any number of samples
+  bool external_data = false;                     // ONNX: weights in a second file
+  std::string names = {};                         // weights alone; empty: the format's default
 };
 
 // Options of `trainer dataset convert` and `inspect`.

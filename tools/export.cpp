@@ -6,12 +6,12 @@
 
 #include <spire/error.h>
 
-#include "build_info.h"
-#include "engine/observe/formatting.h"
-#include "engine/onnx/export_onnx.h"
+#include "engine/config/words.h"
+#include "engine/onnx/onnx_graph.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
+#include "tools/export/export_job.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
@@ -21,50 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the formats' writers have in common.
-struct ExportJob {
-  const ExportArguments& asked;
-  fs::path to;
-  const RunConfig& config;
-  const LoadedCheckpoint& checkpoint;
-  Existing existing;
-  const std::atomic<bool>* stop;
-};
-
-void print_written(const ExportJob& job, const ExportedOnnx& exported) {
-  const WrittenOnnx& file = exported.file;
-  TextTable files = {{job.to.string(), bytes_text(static_cast<int64_t>(file.bytes))}};
-  if (!file.data.empty())
-    files.push_back({file.data.string(), bytes_text(static_cast<int64_t>(file.data_bytes))});
-  Sections sections;
-  sections.add("written", files);
-  sections.add("input", to_string(exported.input));
-  sections.add("output", to_string(exported.output));
-  sections.add("weights",
-               fmt::format("{} numbers in {} tensors{}, of step {}", count_text(exported.numbers),
-                           exported.tensors, exported.averaged ? ", averaged (ema)" : "",
-                           count_text(job.checkpoint.state.step)));
-  print_result("{}", sections.text());
-}
-
-void export_as_onnx(const ExportJob& job) {
-  OnnxOptions options;
-  options.opset = job.asked.opset.value_or(default_opset);
-  options.batch = job.asked.batch;
-  options.averaged = job.asked.ema;
-  options.file.existing = job.existing;
-  if (job.asked.external_data) options.file.weights = WeightPlace::beside;
-  options.producer_version = build_info::version;
-  options.stop = job.stop;
-  print_written(
-      job, export_onnx(job.to, job.config, job.checkpoint.state, *job.checkpoint.tensors, options));
-}
-
 struct ExportFormat {
   std::string_view ending;
   void (*write)(const ExportJob&);
+  bool is_model;  // a graph, not weights alone
 };
-constexpr ExportFormat export_formats[] = {{".onnx", export_as_onnx}};
+constexpr ExportFormat export_formats[] = {{".onnx", export_as_onnx, true},
+                                           {".safetensors", export_as_safetensors, false},
+                                           {".npz", export_as_npz, false}};
 
 const ExportFormat& format_of(const fs::path& to) {
   std::vector<std::string_view> endings;
@@ -76,8 +40,38 @@ const ExportFormat& format_of(const fs::path& to) {
        to.string(), fmt::join(endings, ", "));
 }
 
+// Throws Error(config) for an option that means nothing in the format.
+void check_options(const ExportFormat& format, const ExportArguments& asked) {
+  auto refuse = [&](const char* option, bool given, const char* where) {
+    if (given)
+      fail(Category::config, "{}: means nothing for {}, only for {}; leave it out", option,
+           format.ending, where);
+  };
+  if (format.is_model) return refuse("--names", !asked.names.empty(), ".safetensors and .npz");
+  refuse("--batch", asked.batch.has_value(), ".onnx");
+  refuse("--opset", asked.opset.has_value(), ".onnx");
+  refuse("--external-data", asked.external_data, ".onnx");
+}
+
 std::string batch_word(const std::string& word) {
   return word == "dynamic" ? "" : positive_integer(word);
+}
+
+void add_onnx_options(CLI::App& app, ExportArguments& e) {
+  app.add_option_function<std::string>(
+         "--batch",
+         [&e](const std::string& word) { e.batch = word == "dynamic" ? 0 : std::stoll(word); },
+         "ONNX: samples that one run of the model takes; dynamic: any number (the default)")
+      ->check(batch_word)
+      ->type_name("N|dynamic");
+  app.add_option("--opset", e.opset,
+                 fmt::format("ONNX: version of the operators, {} to {}; default {}", min_opset,
+                             max_opset, default_opset))
+      ->check(integer_between(min_opset, max_opset))
+      ->type_name("N");
+  app.add_flag("--external-data", e.external_data,
+               "ONNX: write the weights beside the model, as FILE.onnx.data, which must stay with "
+               "it; models of more than 2 GiB always do");
 }
 
 }  // namespace
@@ -90,44 +84,42 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
                  "checkpoint file")
       ->required()
       ->type_name("RUN|FILE");
-  app.add_option("--to", e.to, "the file to write; its ending says the format")
+  app.add_option("--to", e.to,
+                 "the file to write; its ending says the format: .onnx, .safetensors or .npz")
       ->required()
-      ->type_name("FILE.onnx");
-  app.add_flag_callback(
+      ->type_name("FILE");
+  auto* averaged = app.add_flag_callback(
       "--ema", [&e] { e.ema = true; },
       "the averaged weights of ema.decay; it is an error if the run kept none");
   app.add_flag_callback(
          "--no-ema", [&e] { e.ema = false; }, "the weights as trained, though there are averaged")
-      ->excludes("--ema");
-  app.add_option_function<std::string>(
-         "--batch",
-         [&e](const std::string& word) { e.batch = word == "dynamic" ? 0 : std::stoll(word); },
-         "samples that one run of the model takes; dynamic: any number (the default)")
-      ->check(batch_word)
-      ->type_name("N|dynamic");
-  app.add_option("--opset", e.opset,
-                 fmt::format("version of ONNX's operators, {} to {}; default {}", min_opset,
-                             max_opset, default_opset))
-      ->check(integer_between(min_opset, max_opset))
-      ->type_name("N");
-  app.add_flag("--external-data", e.external_data,
-               "write the weights beside the model, as FILE.onnx.data, which must stay with it; "
-               "models of more than 2 GiB always do");
+      ->excludes(averaged);
+  add_onnx_options(app, e);
+  app.add_option("--names", e.names,
+                 "safetensors, npz: whose names and layouts; auto: torchvision's for an ImageNet "
+                 "ResNet or VGG, Hugging Face's for gpt and vit, else PyTorch's. Default: auto for "
+                 "safetensors, spire for npz")
+      ->check(CLI::IsMember({"auto", "spire", "pytorch", "torchvision", "huggingface"}))
+      ->type_name("auto|spire|pytorch|torchvision|huggingface");
   app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
   add_log_options(app, a);
   app.footer(
-      "Weights are those that trainer eval measures: averaged ones if the run kept them. Images\n"
-      "are (N, C, H, W) float32, tokens (N, T) int64; classifiers and language models give "
-      "logits.\n"
-      "The file holds the mean and deviation by which to normalize its inputs, and the classes'\n"
-      "names, as metadata. docs/exporting.md shows how to run it.\n\n"
+      "Weights are those that trainer eval measures: averaged ones if the run kept them. In an "
+      "ONNX\n"
+      "model images are (N, C, H, W) float32, tokens (N, T) int64; classifiers and language "
+      "models\n"
+      "give logits. Its metadata holds the mean and deviation by which to normalize inputs, and\n"
+      "the classes' names. docs/exporting.md shows how others run the model or load the "
+      "weights.\n\n"
       "  trainer export --checkpoint runs/fashion_mnist_cnn --to cnn.onnx\n"
-      "  trainer export --checkpoint runs/gpt_char/latest --to gpt.onnx --batch 1 --opset 18\n");
+      "  trainer export --checkpoint runs/gpt_char/latest --to gpt.onnx --batch 1 --opset 18\n"
+      "  trainer export --checkpoint runs/resnet50 --to resnet50.safetensors\n");
 }
 
 int run_export(const Arguments& arguments) {
   const ExportArguments& asked = arguments.exported;
   const ExportFormat& format = format_of(asked.to);
+  check_options(format, asked);
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", asked.checkpoint);
   InputFiles read;

@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include <spire/error.h>
+
 #include "engine/onnx/emitters.h"
 
 namespace spire::inline onnx {
@@ -35,6 +39,22 @@ std::span<const OnnxEmitter> onnx_emitters() {
       {"expand", emit_expand},
   };
   return table;
+}
+
+OnnxGraph to_onnx(const BatchGraphs& graphs, int64_t opset, const std::string& output,
+                  bool images) {
+  OnnxBuilder builder(graphs, opset);
+  auto emitters = onnx_emitters();
+  for (const Node& node : graphs.one.nodes()) {
+    if (builder.is_defined(node.outputs[0])) continue;  // with the node before it
+    auto found = std::ranges::find(emitters, node.op->name(), &OnnxEmitter::op);
+    if (found == emitters.end())
+      fail(Category::config, "[{}] has no form in ONNX here; it needs an emitter in engine/onnx",
+           node.op->name());
+    builder.begin(node);
+    found->emit(builder, node);
+  }
+  return builder.finish(output, images);
 }
 
 }  // namespace spire::inline onnx

@@ -16,6 +16,10 @@ struct OnnxEmitter {
 // All emitters, in one table.
 std::span<const OnnxEmitter> onnx_emitters();
 
+// Translates a graph. output: the name of its output "output"; images: that has the channels first.
+// Throws Error(config) for an op without an emitter.
+OnnxGraph to_onnx(const BatchGraphs& graphs, int64_t opset, const std::string& output, bool images);
+
 // image_emitters.cpp: images, with the channels first.
 void emit_conv2d(OnnxBuilder& builder, const Node& node);
 void emit_conv_transpose2d(OnnxBuilder& builder, const Node& node);  // with a bias behind it

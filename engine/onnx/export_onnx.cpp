@@ -10,7 +10,8 @@
 #include "engine/data/sample.h"
 #include "engine/graph/passes.h"
 #include "engine/onnx/emitters.h"
-#include "engine/train/state_tensors.h"
+#include "engine/onnx/inference_graph.h"
+#include "engine/weights/names/name_table.h"
 #include "models/model.h"
 
 namespace spire::inline onnx {
@@ -34,30 +35,12 @@ TaskWords words_of(Task task) {
   fail(Category::unexpected, "unknown task");
 }
 
-// The graph of the model's output alone, in fp32 whatever the run computed in.
-Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch) {
-  ModelInput input{.columns = spec.columns, .classes = spec.classes, .batch = batch};
-  for (Column& column : input.columns)
-    if (is_float_type(column.dtype)) column.dtype = DType::f32;
-  Graph graph = build_model(config.model, config.loss, input, false);
+// The graph of the model's output alone.
+Graph output_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch) {
+  Graph graph = inference_graph(config, spec, batch);
   graph.keep_output("output");
   remove_dead_nodes(graph);
   return graph;
-}
-
-OnnxGraph translate(const BatchGraphs& graphs, const OnnxOptions& options, Task task) {
-  OnnxBuilder builder(graphs, options.opset);
-  for (const Node& node : graphs.one.nodes()) {
-    if (builder.is_defined(node.outputs[0])) continue;  // with the node before it
-    auto emitters = onnx_emitters();
-    auto found = std::ranges::find(emitters, node.op->name(), &OnnxEmitter::op);
-    if (found == emitters.end())
-      fail(Category::config, "[{}] has no form in ONNX here; it needs an emitter in engine/onnx",
-           node.op->name());
-    builder.begin(node);
-    found->emit(builder, node);
-  }
-  return builder.finish(words_of(task).output, task == Task::reconstruct);
 }
 
 template <typename T>
@@ -95,56 +78,18 @@ std::string doc_of(const OnnxGraph& graph, const SampleSpec& spec, Task task) {
   return text + ".";
 }
 
-// Where the tensors of the graph lie in a saved state.
-class WeightSource {
- public:
-  WeightSource(const std::vector<OnnxWeight>& weights, const SavedTensors& saved,
-               std::optional<bool> averaged)
-      : saved_(saved), groups_(saved.groups()) {
-    auto average = averaged.value_or(true) ? find_slot(saved, average_slot) : std::nullopt;
-    if (averaged == true && !average)
-      fail(Category::checkpoint,
-           "the checkpoint has no averaged weights, as its run did not set ema.decay; leave out "
-           "--ema");
-    averaged_ = average.has_value();
-    size_t trained = average ? *average : find_weights(saved);
-    for (const OnnxWeight& weight : weights) sources_.push_back(find(weight, trained));
+// The graph's weights, in its order, with what reads them.
+std::vector<TensorToWrite> sources_of(const std::vector<OnnxWeight>& weights,
+                                      std::vector<TensorToWrite> tensors) {
+  std::vector<TensorToWrite> sources;
+  for (const OnnxWeight& weight : weights) {
+    auto found = std::ranges::find(tensors, weight.name, &TensorToWrite::name);
+    require(found != tensors.end() && found->shape == weight.shape, "{}: no such weight",
+            weight.name);
+    sources.push_back(std::move(*found));
   }
-
-  bool averaged() const { return averaged_; }
-  void read(size_t weight, int64_t begin, std::span<float> out) const {
-    const Source& source = sources_[weight];
-    saved_.read(source.group, source.tensor, begin, out);
-  }
-
- private:
-  struct Source {
-    size_t group, tensor;
-  };
-
-  Source find(const OnnxWeight& weight, size_t trained) const {
-    for (size_t group = 0; group < groups_.size(); ++group) {
-      if (group != trained && groups_[group].path != states_group) continue;
-      const auto& tensors = groups_[group].tensors;
-      auto found = std::ranges::find(tensors, weight.name, &TensorEntry::name);
-      if (found == tensors.end()) continue;
-      if (found->shape == weight.shape)
-        return {group, static_cast<size_t>(found - tensors.begin())};
-      fail(Category::checkpoint,
-           "'{}' has shape {} in the checkpoint, but {} in the model of its config; use another "
-           "checkpoint",
-           weight.name, to_string(found->shape), to_string(weight.shape));
-    }
-    fail(Category::checkpoint,
-         "the checkpoint has no '{}', which the model of its config needs; use another checkpoint",
-         weight.name);
-  }
-
-  const SavedTensors& saved_;
-  std::vector<TensorGroup> groups_;
-  std::vector<Source> sources_;
-  bool averaged_ = false;
-};
+  return sources;
+}
 
 }  // namespace
 
@@ -166,13 +111,14 @@ OnnxModel onnx_model(const RunConfig& config, const StateMetadata& state,
   SampleSpec spec = sample_spec_from_text(state.data_spec);
   Task task = task_of(config.model, spec.columns);
   int64_t batch = options.batch > 0 ? options.batch : 1;
-  Graph one = inference_graph(config, spec, batch);
-  Graph two = inference_graph(config, spec, options.batch > 0 ? batch : batch + 1);
-  OnnxModel model{.graph = translate({one, two}, options, task),
-                  .opset = options.opset,
-                  .producer_version = options.producer_version,
-                  .doc = {},
-                  .metadata = metadata_of(config, state, spec)};
+  Graph one = output_graph(config, spec, batch);
+  Graph two = output_graph(config, spec, options.batch > 0 ? batch : batch + 1);
+  OnnxModel model{
+      .graph = to_onnx({one, two}, options.opset, words_of(task).output, task == Task::reconstruct),
+      .opset = options.opset,
+      .producer_version = options.producer_version,
+      .doc = {},
+      .metadata = metadata_of(config, state, spec)};
   model.graph.name = model_for(config.model, spec.columns);
   model.doc = doc_of(model.graph, spec, task);
   return model;
@@ -183,18 +129,21 @@ ExportedOnnx export_onnx(const std::filesystem::path& path, const RunConfig& con
                          const OnnxOptions& options) {
   OnnxModel model = onnx_model(config, state, options);
   const OnnxGraph& graph = model.graph;
-  WeightSource source(graph.weights, tensors, options.averaged);
-  model.metadata.emplace_back("weights", source.averaged() ? "averaged" : "trained");
+  bool averaged = takes_average(tensors, options.averaged);
+  model.metadata.emplace_back("weights", averaged ? "averaged" : "trained");
+  Graph own = inference_graph(config, sample_spec_from_text(state.data_spec), 1);
+  NameTable names = name_table(WeightNames::spire, config.model, own);
+  auto sources = sources_of(graph.weights, tensors_to_write(names, tensors, averaged));
   auto read = [&](size_t weight, int64_t begin, std::span<float> out) {
     if (options.stop != nullptr && options.stop->load())
       fail(Category::interrupted, "{}: stopped by a signal before it was written", path.string());
-    source.read(weight, begin, out);
+    sources[weight].read(begin, out);
   };
   ExportedOnnx exported{.input = graph.input,
                         .output = graph.output,
                         .file = write_onnx(path, model, read, options.file),
                         .tensors = graph.weights.size(),
-                        .averaged = source.averaged()};
+                        .averaged = averaged};
   for (const OnnxWeight& weight : graph.weights) exported.numbers += weight.shape.elements();
   return exported;
 }
