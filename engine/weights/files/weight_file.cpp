@@ -53,6 +53,11 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
   }
 }
 
+WeightFile::WeightFile(fs::path path, std::shared_ptr<const SavedTensors> tensors)
+    : path_(std::move(path)), source_(std::move(tensors)) {
+  for (size_t group = 0; group < source_->groups().size(); ++group) take_group(group);
+}
+
 void WeightFile::take_group(const std::optional<size_t>& group) {
   if (!group) return;
   std::vector<TensorEntry> entries = source_->groups()[*group].tensors;

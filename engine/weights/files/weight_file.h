@@ -21,6 +21,9 @@ class WeightFile {
   // with the way to convert them.
   explicit WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged = {});
 
+  // All groups of tensors that are not in a file. path: what messages call them.
+  WeightFile(std::filesystem::path path, std::shared_ptr<const SavedTensors> tensors);
+
   const std::filesystem::path& path() const { return path_; }  // of the checkpoint, or as given
   bool is_checkpoint() const { return checkpoint_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
