@@ -97,7 +97,7 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
   add_onnx_options(app, e);
   app.add_option("--names", e.names,
                  "safetensors, npz: whose names and layouts; auto: torchvision's for an ImageNet "
-                 "ResNet or VGG, Hugging Face's for gpt and vit, else PyTorch's. Default: auto for "
+                 "ResNet, Hugging Face's for gpt and vit, else PyTorch's. Default: auto for "
                  "safetensors, spire for npz")
       ->check(CLI::IsMember({"auto", "spire", "pytorch", "torchvision", "huggingface"}))
       ->type_name("auto|spire|pytorch|torchvision|huggingface");
