@@ -65,8 +65,8 @@ struct OnnxGraph {
 struct OnnxModel {
   OnnxGraph graph;
   int64_t opset = 0;
-  std::string producer_version, doc;
-  std::vector<std::pair<std::string, std::string>> metadata;  // key, text in UTF-8
+  std::string producer_version = {}, doc = {};
+  std::vector<std::pair<std::string, std::string>> metadata = {};  // key, text in UTF-8
 };
 
 // Versions of ONNX's operator set that an exported model can ask for. 18 is the first in which
