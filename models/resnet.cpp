@@ -2,7 +2,7 @@
 //
 // cifar (section 4.2), for small images, 6n+2 layers: a 3x3 convolution, then three stages of n
 // blocks with 16, 32 and 64 channels, global average pooling, a dense layer.
-// imagenet (table 1), 18, 34, 50 or 101 layers: a 7x7 convolution and max pooling, then four
+// imagenet (table 1), 18, 34, 50, 101 or 152 layers: a 7x7 convolution and max pooling, then four
 // stages. From 50 layers on a block is a bottleneck whose stride lies in its 3x3 convolution
 // ("v1.5"). The last gamma of each block begins at 0, so that a block begins as its shortcut, and
 // the head is normal (Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 5.1).
@@ -99,9 +99,11 @@ std::array<int64_t, 4> imagenet_stages(int64_t depth) {
       return {3, 4, 6, 3};
     case 101:
       return {3, 4, 23, 3};
+    case 152:
+      return {3, 8, 36, 3};
     default:
       fail(Category::config,
-           "model.depth: a ResNet for ImageNet has 18, 34, 50 or 101 layers, got {}", depth);
+           "model.depth: a ResNet for ImageNet has 18, 34, 50, 101 or 152 layers, got {}", depth);
   }
 }
 

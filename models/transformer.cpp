@@ -74,7 +74,13 @@ TransformerSize transformer_size(
   return size;
 }
 
+// Of layer norms: the config's, or the model's own.
+float epsilon_of(const ModelConfig& config, float own) {
+  return config.epsilon > 0 ? static_cast<float>(config.epsilon) : own;
+}
+
 constexpr double gpt_deviation = 0.02;
+constexpr float gpt_norm_epsilon = 1e-5f;
 
 TransformerSize gpt_size(const ModelConfig& config) {
   return transformer_size(config, {{"gpt2", {12, 768, 12}},
@@ -89,6 +95,7 @@ TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize&
           .causal = true,
           .gelu_tanh = true,
           .dropout = static_cast<float>(config.dropout),
+          .epsilon = epsilon_of(config, gpt_norm_epsilon),
           .weights = [](int64_t, int64_t) { return normal(gpt_deviation); },
           .projections = [added](int64_t, int64_t) { return normal(added); }};
 }
@@ -114,7 +121,7 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
   TransformerOptions options = gpt_options(config, size);
   for (int64_t i = 0; i < size.blocks; ++i)
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
-  return tied_dense(graph, table, layer_norm(graph, "norm", x));
+  return tied_dense(graph, table, layer_norm(graph, "norm", x, options.epsilon));
 }
 
 namespace {
@@ -163,12 +170,13 @@ Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes
   Value x = with_class_token(graph, patches(graph, images, config.patch, size.width));
   x = position_embedding(graph, "positions", x, normal(0.02));
   x = dropout(graph, x, rate);
-  TransformerOptions options{.heads = size.heads, .dropout = rate, .epsilon = vit_norm_epsilon};
+  TransformerOptions options{
+      .heads = size.heads, .dropout = rate, .epsilon = epsilon_of(config, vit_norm_epsilon)};
   for (int64_t i = 0; i < size.blocks; ++i)
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
   // The norm is of each token apart from the others, so that only the class token needs it.
   x = reshape(graph, slice(graph, x, 1, 0, 1), {graph.spec(x).shape[0], size.width});
-  x = layer_norm(graph, "norm", x, vit_norm_epsilon);
+  x = layer_norm(graph, "norm", x, options.epsilon);
   return dense(graph, "head", x, classes, true, constant(0));
 }
 

@@ -23,6 +23,16 @@ struct PredictArguments {
   int64_t top_k = 0;  // 0: sample from all tokens
 };
 
+// Options of `trainer export`.
+struct ExportArguments {
+  std::string checkpoint = {};   // a name for CheckpointLocator
+  std::string to = {};           // the file, whose ending is the format
+  std::optional<bool> ema = {};  // averaged weights, or as trained; none: as evaluations do
+  std::optional<int64_t> batch = {}, opset = {};  // ONNX; batch 0: any number of samples
+  bool external_data = false;                     // ONNX: weights in a second file
+  std::string names = {};                         // weights alone; empty: the format's default
+};
+
 // Options of `trainer dataset convert` and `inspect`.
 struct DatasetArguments {
   std::string to = {};          // convert: file or folder
@@ -112,6 +122,7 @@ struct Arguments {
   std::optional<std::string> gpu = {};  // option of `plan`: name of the GPU to estimate
 
   PredictArguments predict = {};
+  ExportArguments exported = {};
   DatasetArguments dataset = {};
   BenchArguments bench = {};
   SweepArguments sweep = {};

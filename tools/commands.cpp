@@ -271,6 +271,8 @@ const std::vector<Command>& commands() {
       {"eval", "evaluate a checkpoint on the test data", add_eval_options, run_eval},
       {"predict", "predict with a trained model: classes, values, images or text",
        add_predict_options, run_predict},
+      {"export", "write a trained model for other programs: ONNX, safetensors, npz",
+       add_export_options, run_export},
       {"plan", "print the memory a run needs, without running", add_plan_options, run_plan},
       {"dataset convert", "convert a dataset to an HDF5 file, or text to token shards",
        add_convert_options, run_dataset_convert},

@@ -19,6 +19,7 @@ namespace spire::tool {
 int run_train(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
+int run_export(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
 int run_dataset_convert(const Arguments& arguments);
 int run_dataset_inspect(const Arguments& arguments);
@@ -34,6 +35,7 @@ int run_doctor_peers(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
 // Options that have a file of their own.
+void add_export_options(CLI::App& app, ParsedWords& words);
 void add_report_options(CLI::App& app, ParsedWords& words);
 void add_timeline_options(CLI::App& app, Arguments& arguments);
 

@@ -117,6 +117,14 @@ void TrainingState::read(size_t group_index, size_t tensor, int64_t begin,
   std::copy_n(from.values.begin() + begin, out.size(), out.begin());
 }
 
+std::optional<size_t> find_group(const SavedTensors& tensors, const std::string& path) {
+  std::vector<TensorGroup> groups = tensors.groups();
+  auto found = std::find_if(groups.begin(), groups.end(),
+                            [&](const TensorGroup& group) { return group.path == path; });
+  if (found == groups.end()) return std::nullopt;
+  return static_cast<size_t>(found - groups.begin());
+}
+
 void read_all(const SavedTensors& tensors, TrainingState& state) {
   std::vector<TensorGroup> groups = tensors.groups();
   state.optimizer.clear();

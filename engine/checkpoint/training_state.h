@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -96,6 +97,7 @@ struct TensorEntry {
 inline constexpr const char* weights_group = "/weights";        // the trained parameters
 inline constexpr const char* states_group = "/states";          // running statistics
 inline constexpr const char* optimizer_groups = "/optimizer/";  // plus the slot: "momentum", "ema"
+inline constexpr const char* average_slot = "ema";  // name of the averaged weights (ema.decay)
 
 // Group of tensors. A slot (a kind of optimizer state) has one per weight, with the weight's name.
 struct TensorGroup {
@@ -118,6 +120,9 @@ class SavedTensors {
   SavedTensors(const SavedTensors&) = default;
   SavedTensors& operator=(const SavedTensors&) = default;
 };
+
+// Returns the index of the group of that path, if there is one.
+std::optional<size_t> find_group(const SavedTensors& tensors, const std::string& path);
 
 struct NamedTensor {
   std::string name;

@@ -49,8 +49,9 @@ std::string depth_conflict(const ModelConfig& model) {
     return fmt::format("{} is not a depth of VGG; use 11, 13, 16 or 19", depth);
   if (model.name != "resnet") return "";
   if (model.variant == ModelConfig::Variant::imagenet) {
-    if (is_one_of({18, 34, 50, 101})) return "";
-    return fmt::format("{} is not a depth of a ResNet for ImageNet; use 18, 34, 50 or 101", depth);
+    if (is_one_of({18, 34, 50, 101, 152})) return "";
+    return fmt::format("{} is not a depth of a ResNet for ImageNet; use 18, 34, 50, 101 or 152",
+                       depth);
   }
   // He et al. 2016: three stages of n blocks of two convolutions, a first one and a dense layer.
   if (depth % 6 == 2) return "";

@@ -33,8 +33,9 @@ std::vector<Field> model_fields() {
       // only: check.cpp lists them.
       {.path = "model.depth",
        .slot = [](C& c) -> Slot { return &c.model.depth; },
-       .help = "number of layers; resnet: 6n+2 (8, 14, 20, 32, ...), imagenet 18, 34, 50, 101; "
-               "vgg: 11, 13, 16, 19",
+       .help =
+           "number of layers; resnet: 6n+2 (8, 14, 20, 32, ...), imagenet 18, 34, 50, 101, 152; "
+           "vgg: 11, 13, 16, 19",
        .range = at_least(8, 1202),
        .used_by = {"model.name", {"resnet", "vgg"}}},
       {.path = "model.variant",
@@ -102,6 +103,11 @@ std::vector<Field> model_fields() {
        .range = at_least(1, 1024),
        .unit = "pixels",
        .used_by = {"model.name", {"vit"}}},
+      {.path = "model.epsilon",
+       .slot = [](C& c) -> Slot { return &c.model.epsilon; },
+       .help = "added to the variance in layer norms; 0: 1e-5 in a gpt, 1e-6 in a vit",
+       .range = at_least(0, 1),
+       .used_by = with_blocks},
       // engine/config/layer_types.cpp is the table of layers.
       {.path = "model.layers",
        .slot = [](C& c) -> Slot { return &c.model.layers; },

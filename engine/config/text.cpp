@@ -212,6 +212,7 @@ std::string allowed(const Field& field) {
   if (!field.choices.empty()) return fmt::format("{}", fmt::join(field.choices, " | "));
   RunConfig config;
   std::string text(std::visit([](auto value) { return type_name(value); }, field.slot(config)));
+  if (field.maps) text = "map of names";
   if (!field.range.text().empty()) text += fmt::format(" {}", field.range.text());
   if (!field.unit.empty()) text += fmt::format(", {}", field.unit);
   if (!field.zero.empty()) text += ", or " + field.zero;

@@ -127,6 +127,20 @@ std::vector<std::string> read_pairs(const YAML::Node& node) {
 
 }  // namespace
 
+namespace {
+
+// Reads {a: b, c: ""} as a:b and c:, and a list of such words as it is.
+std::vector<std::string> read_map(const YAML::Node& node) {
+  if (!node.IsMap()) return read(node, std::vector<std::string>());
+  check_length(node);
+  std::vector<std::string> words;
+  for (const auto& entry : node)
+    words.push_back(read(entry.first, std::string()) + ":" + scalar(entry.second, "a word", true));
+  return words;
+}
+
+}  // namespace
+
 std::string describe(const YAML::Node& node) {
   if (node.IsMap()) return "a map";
   if (node.IsSequence()) return "a list";
@@ -223,6 +237,7 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
     else if constexpr (std::is_same_v<Pointer, std::vector<std::string>*>)
       *value = unset         ? *std::get<Pointer>(field.slot(defaults))
                : field.pairs ? read_pairs(node)
+               : field.maps  ? read_map(node)
                              : spire::read(node, *value);
     else if constexpr (std::is_same_v<Pointer, int64_t*>)
       *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read_integer(field, node);

@@ -157,6 +157,7 @@ std::string start_block(const StartInfo& start) {
   if (start.frozen > 0)
     block.add("frozen", fmt::format("{}; {} are trained", plural(start.frozen, "parameter"),
                                     count_text(start.parameters - start.frozen)));
+  block.add("weights", start.initial_weights);
   block.add("task", start.task);
   block.add("data",
             fmt::format("{}, {} for training, {} for testing", start.dataset,

@@ -11,6 +11,7 @@
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/bad_steps.h"
 #include "engine/run/evaluation.h"
+#include "engine/run/initial_weights.h"
 #include "engine/run/machine_warnings.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
@@ -114,13 +115,19 @@ class TrainingLoop {
   // has been checked by then.
   void start() {
     run_.enter(Phase::start);
-    if (setup_.resumed) resume();
+    std::string weights;
+    if (setup_.resumed) {
+      resume();
+    } else {
+      weights = load_initial_weights(setup_, trainer_, run_.observer);
+    }
     bad_steps_.start();
     timeline_.start();
     if (run_.options.on_begin) run_.options.on_begin();
     if (output_.is_writable()) open_output();
     setup_.keep_tuning(run_.observer);
     StartInfo info = start_info(setup_, trainer_, total_steps_);
+    info.initial_weights = weights;
     info.evaluates_again = setup_.resumed && evaluation_->due();
     run_.observer.on_start(info);
     warn_at_start();

@@ -8,14 +8,6 @@
 namespace spire::inline training {
 namespace {
 
-std::optional<size_t> find_group(const SavedTensors& saved, const std::string& path) {
-  std::vector<TensorGroup> groups = saved.groups();
-  auto found = std::find_if(groups.begin(), groups.end(),
-                            [&](const TensorGroup& group) { return group.path == path; });
-  if (found == groups.end()) return std::nullopt;
-  return static_cast<size_t>(found - groups.begin());
-}
-
 // Returns the index of the tensor of that name, if there is one.
 std::optional<size_t> find_tensor(const TensorGroup& group, const std::string& name) {
   auto found = std::ranges::find(group.tensors, name, &TensorEntry::name);

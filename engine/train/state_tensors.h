@@ -13,8 +13,6 @@
 
 namespace spire::inline training {
 
-inline constexpr const char* average_slot = "ema";  // name of the averaged weights (ema.decay)
-
 // Returns the index of the group of tensors of the optimizer's slot `name` ("momentum"), if any.
 std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& name);
 

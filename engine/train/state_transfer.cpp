@@ -144,6 +144,17 @@ void StateTransfer::restore(const SavedTensors* tensors) {
   update_.write_weights(values);
 }
 
+// The host's copy is edited, then written back to all replicas.
+void StateTransfer::set_weights(
+    const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
+  float* values = devices_.read_weights();
+  if (devices_.placement().rank == 0)
+    for (const ParameterEntry& entry : layout_.entries())
+      fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
+  devices_.status().wait(0, [&] { shards_.broadcast(values, devices_.host_stream()); });
+  update_.write_weights(values);
+}
+
 // From rank 0, which alone has the tensors. An average that the checkpoint's run did not make
 // begins with the weights.
 void StateTransfer::restore_slot(size_t slot, const std::string& name,

@@ -41,6 +41,9 @@ class StateTransfer {
   // Scratch in host memory, for reading state() part by part.
   std::span<float> piece() const { return {piece_->as<float>(), piece_floats()}; }
 
+  // Sets weights and running statistics on all ranks as rank 0's `fill` edits them; collective.
+  void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
+
   // Sets the state on all ranks; collective. tensors: rank 0's, else null. Throws as GroupReader.
   void restore(const SavedTensors* tensors);
 

@@ -314,13 +314,9 @@ void Trainer::renew_replicas() {
   });
 }
 
-// The host's copy is edited, then written back to all replicas.
 void Trainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
-  float* values = devices_->read_weights();
-  for (const auto& entry : layout_.entries())
-    fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
-  update_->write_weights(values);
+  state_->set_weights(fill);
   update_->begin_average();
   renew_replicas();
 }

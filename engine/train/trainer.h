@@ -149,7 +149,8 @@ class Trainer {
   // with the name of the first tensor that does not fit the model.
   void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
-  // Lets `fill` set the fp32 values of each parameter, and copies them to the replicas.
+  // Lets `fill` set the fp32 values of each parameter and running statistic, which are the present
+  // ones before, on rank 0, and copies them to all replicas; averages begin there. Collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
   void check_replicas();  // compares those of all ranks; see replica.h

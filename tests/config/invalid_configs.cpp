@@ -355,8 +355,9 @@ const std::vector<InvalidConfigCase>& bad_values() {
       {"DepthForImagenet",
        "model: {name: resnet, variant: imagenet}\n",
        {},
-       {"run.yaml:1:9: model.depth: 20 is not a depth of a ResNet for ImageNet; use 18, 34, 50 or "
-        "101 (model.depth is not set, and its default is 20)"}},
+       {"run.yaml:1:9: model.depth: 20 is not a depth of a ResNet for ImageNet; use 18, 34, 50, "
+        "101 "
+        "or 152 (model.depth is not set, and its default is 20)"}},
       {"DepthOfVgg",
        "model: {name: vgg, depth: 12}\n",
        {},

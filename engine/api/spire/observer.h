@@ -75,10 +75,11 @@ struct StartInfo {
   std::string checkpoints;  // what they are written from: "from a snapshot of 1.2 GiB, ..."
   std::optional<RecomputeInfo> recompute;  // nullopt if memory.recompute is "none"
   std::string precision;                   // "fp32", "bf16", "fp16"
-  std::string guarantee;     // on which devices the run gives the same bits; one or two lines
-  std::string output;        // run directory
-  std::string resumed_from;  // checkpoint path; empty for a new run
-  int64_t resumed_step = 0;  // optimizer steps already done
+  std::string guarantee;  // on which devices the run gives the same bits; one or two lines
+  std::string output;     // run directory
+  std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
+  std::string resumed_from;          // checkpoint path; empty for a new run
+  int64_t resumed_step = 0;          // optimizer steps already done
   // True if the run first repeats the evaluation at resumed_step and its checkpoint, because the
   // earlier run did not finish that evaluation.
   bool evaluates_again = false;

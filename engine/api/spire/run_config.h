@@ -43,6 +43,7 @@ struct ModelConfig {
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
+  double epsilon = 0.0;  // gpt, vit: of layer norms; 0: the model's own, 1e-5 and 1e-6
 
   std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
 };
@@ -143,6 +144,18 @@ struct DataConfig {
   Hdf5Config hdf5;
   ImageConfig image;
   TokensConfig tokens;
+};
+
+// Whose names and layouts a file of weights has (docs/weights.md).
+enum class WeightNames { automatic, spire, pytorch, torchvision, huggingface };
+
+// Weights from which a new run starts, in place of random ones.
+struct InitConfig {
+  std::string from = "none";  // a run, a checkpoint, safetensors (file, index or folder), or none
+  WeightNames names = WeightNames::automatic;  // auto: those that the file's tensors have
+  std::vector<std::string> map = {};   // "theirs:ours": renames tensors of the file, or prefixes
+  std::vector<std::string> skip = {};  // patterns: parameters that start at random
+  bool strict = true;  // false: what the file lacks or has in another shape starts at random
 };
 
 struct LossConfig {
@@ -310,6 +323,7 @@ struct RunConfig {
   enum class Precision { fp32, bf16, fp16 };
 
   ModelConfig model;
+  InitConfig init;
   DataConfig data;
   LossConfig loss;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit

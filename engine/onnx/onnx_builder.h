@@ -1,0 +1,112 @@
+// Turns a graph into ONNX's nodes: keeps which tensors of ONNX hold a value, and moves images
+// between Spire's order of axes and ONNX's where a node needs the other one.
+//
+// A value of rank 3 or more lies in one of two orders, or in both: as in Spire, with the channels
+// last (N, H, W, C), or with the channels first (N, C, H, W), which ONNX's nodes for images read. A
+// value that only reshapes another one has no tensor until a node needs its shape.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/graph/graph.h"
+#include "engine/onnx/onnx_graph.h"
+
+namespace spire::inline onnx {
+
+enum class Channels : uint8_t { last, first };
+
+// A model for ONNX: the same graph for two numbers of samples, from which the dimensions follow
+// that depend on them. Both the same graph: the number of samples is fixed.
+struct BatchGraphs {
+  const Graph& one;  // its nodes are translated; has the output "output" alone
+  const Graph& two;
+};
+
+class OnnxBuilder {
+ public:
+  // Declares the graph's first input, images with the channels first, under its own name.
+  OnnxBuilder(const BatchGraphs& graphs, int64_t opset);
+
+  const Graph& graph() const { return graphs_.one; }
+  int64_t opset() const { return opset_; }
+  // Names of the nodes that follow begin with that of this node's layer.
+  void begin(const Node& node);
+
+  const Shape& shape(Value value) const { return graph().spec(value).shape; }
+  OnnxDims dims(Value value) const;  // with the channels last
+
+  // Return the tensor that holds a value in this order; they add what nodes that takes.
+  std::string plain(Value value);              // as in Spire, with the channels last
+  std::string channels_first(Value value);     // REQUIRES: rank 3 or more
+  std::string transposed_weight(Value value);  // of a matrix
+  bool is_channels_first(Value value) const;   // the order that needs no node
+
+  // Set the tensor that holds a value.
+  void define(Value value, std::string tensor, Channels order = Channels::last);
+  void define_view(Value value, Value of);  // the same elements in Spire's order, another shape
+  bool is_defined(Value value) const { return places_[index_of(value)] != nullptr; }
+
+  // For nodes that work element by element. same_form(): the tensors that hold both values in one
+  // order and shape, which may be that of what they reshape; both are then in the form that
+  // define_as() gives to the result.
+  std::string any_form(Value value);
+  std::pair<std::string, std::string> same_form(Value a, Value b);
+  void define_as(Value value, std::string tensor, Value like);
+
+  // The same for x (N, ..) and a parameter b that is added to each sample, where both reshape
+  // tensors of the same sample (T, C); none if they do not.
+  std::optional<std::pair<std::string, std::string>> unshaped(Value x, Value b);
+
+  // Adds a node and returns its output, or outputs.
+  std::string add(const std::string& op, std::vector<std::string> inputs,
+                  std::vector<OnnxAttribute> attributes = {});
+  std::vector<std::string> add_many(const std::string& op, std::vector<std::string> inputs,
+                                    std::vector<OnnxAttribute> attributes, size_t outputs);
+
+  // Constants; the same content is one tensor.
+  std::string whole_numbers(const std::vector<int64_t>& numbers);
+  std::string number(float value);          // a scalar
+  std::string causal_mask(int64_t length);  // (T, T): true where column <= row
+  // The target of a Reshape to these dimensions.
+  std::string target_shape(const OnnxDims& to, const OnnxDims& from);
+  // The dimensions as a tensor that a node can read as they are, also the number of samples.
+  std::string shape_tensor(const OnnxDims& dims);
+
+  // Returns the node that reads a value, if it is the only one and the value is no output.
+  const Node* only_reader(Value value) const;
+
+  // Names the output and returns the graph. images: the output has the channels first.
+  OnnxGraph finish(const std::string& output, bool images);
+
+ private:
+  struct Place {
+    OnnxDims dims;            // with the channels last
+    std::string last, first;  // the tensors; empty where there is none yet
+    Channels native = Channels::last;
+  };
+  static size_t index_of(Value value) { return static_cast<size_t>(value.id); }
+  Place& place(Value value);
+  Place& shaped(Value value);  // with the value's own dimensions
+  std::string& last_of(Place& place);
+  std::string& first_of(Place& place);
+  std::string constant(const std::string& name, OnnxType type, std::vector<int64_t> dims,
+                       std::string bytes);
+  std::string unique(const std::string& name, std::set<std::string>& taken);
+  void rename(const std::string& from, const std::string& to);
+
+  BatchGraphs graphs_;
+  int64_t opset_;
+  OnnxGraph result_;
+  std::string layer_;
+  std::vector<std::shared_ptr<Place>> places_;  // by value; views share one
+  std::vector<std::vector<size_t>> readers_;    // by value: positions of nodes
+  std::set<std::string> node_names_, tensor_names_;
+  std::map<std::string, std::string> transposed_;  // weight -> its transpose
+  std::string batch_;                              // the number of samples, a tensor (1)
+};
+
+}  // namespace spire::inline onnx

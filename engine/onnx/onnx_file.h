@@ -1,0 +1,39 @@
+// Writes an OnnxModel as a file, in the wire form of protocol buffers
+// (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto), while its weights are read in parts.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+
+#include "engine/base/write_file.h"
+#include "engine/onnx/onnx_graph.h"
+
+namespace spire::inline onnx {
+
+// Fills `out` with the values from element `begin` on of graph.weights[weight]. May throw.
+using ReadWeight = std::function<void(size_t weight, int64_t begin, std::span<float> out)>;
+
+enum class WeightPlace : uint8_t { automatic, inside, beside };
+
+struct OnnxFileOptions {
+  Existing existing = Existing::keep;
+  // beside: weights of 1 KiB or more lie in a second file, "<path>.data", which must stay in the
+  // model's folder (ONNX calls it external data). automatic: only if the model would not fit into
+  // the 2 GiB that readers of protocol buffers accept.
+  WeightPlace weights = WeightPlace::automatic;
+};
+
+struct WrittenOnnx {
+  uint64_t bytes = 0;          // of the file
+  std::filesystem::path data;  // the second file; empty if there is none
+  uint64_t data_bytes = 0;
+};
+
+// Writes the file, or both, whole or not at all; each weight is read once, in order. Throws
+// Error(config) if a file cannot be written or, with Existing::keep, is there already; with
+// WeightPlace::inside also if the model is too large; and what `read` throws.
+WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,
+                       const ReadWeight& read, const OnnxFileOptions& options);
+
+}  // namespace spire::inline onnx

@@ -1,0 +1,38 @@
+#include "engine/run/initial_weights.h"
+
+#include <optional>
+
+#include "engine/weights/weight_match.h"
+
+namespace spire::inline run {
+namespace {
+
+// Open file, and what of it is the model's.
+struct OpenWeights {
+  OpenWeights(const RunSetup& setup, Observer& observer)
+      : file(setup.config.init.from, [&](const std::filesystem::path&,
+                                         const std::string& text) { observer.on_warning(text); }),
+        match(file, setup.config.init, setup.config.model, graph(setup)) {}
+
+  static Graph graph(const RunSetup& setup) {
+    const RunConfig& config = setup.config;
+    return build_model(config.model, config.loss, setup.trainer_options().input(1, false), false);
+  }
+
+  WeightFile file;
+  WeightMatch match;
+};
+
+}  // namespace
+
+std::string load_initial_weights(const RunSetup& setup, Trainer& trainer, Observer& observer) {
+  if (setup.config.init.from == "none") return "";
+  std::optional<OpenWeights> weights;
+  if (setup.ranks.is_first()) weights.emplace(setup, observer);
+  trainer.set_weights([&](const ParameterEntry& entry, std::span<float> values) {
+    weights->match.read(entry.name, values);
+  });
+  return weights ? weights->match.text() : "";
+}
+
+}  // namespace spire::inline run

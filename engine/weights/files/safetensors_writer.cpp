@@ -1,0 +1,182 @@
+#include "engine/weights/files/safetensors_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <type_traits>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/weights/files/safetensors_header.h"
+
+namespace spire::inline weights {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t piece_floats = size_t{1} << 21;
+
+// One of the files to write.
+struct File {
+  fs::path path;
+  std::vector<size_t> tensors;  // indices
+  uint64_t bytes = 0;           // of the tensors
+};
+
+uint64_t bytes_of(const TensorToWrite& tensor, DType dtype) {
+  return static_cast<uint64_t>(tensor.shape.elements()) * size_of(dtype);
+}
+
+std::string dtype_word(DType dtype) {
+  require(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16, "safetensors of {}",
+          name(dtype));
+  return dtype == DType::f32 ? "F32" : dtype == DType::bf16 ? "BF16" : "F16";
+}
+
+// Fills files in the order of the tensors.
+std::vector<File> divide(const fs::path& path, std::span<const TensorToWrite> tensors,
+                         const SafetensorsOptions& options) {
+  std::vector<File> files(1);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    uint64_t bytes = bytes_of(tensors[i], options.dtype), most = options.shard_bytes;
+    bool full = most > 0 && !files.back().tensors.empty() && files.back().bytes + bytes > most;
+    if (full) files.emplace_back();
+    files.back().tensors.push_back(i);
+    files.back().bytes += bytes;
+  }
+  if (files.size() == 1) {
+    files[0].path = path;
+    return files;
+  }
+  for (size_t i = 0; i < files.size(); ++i)
+    files[i].path =
+        path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", path.stem().string(), i + 1,
+                                         files.size(), path.extension().string());
+  return files;
+}
+
+void check_names(std::span<const TensorToWrite> tensors) {
+  std::set<std::string> names;
+  for (const TensorToWrite& tensor : tensors)
+    if (!names.insert(tensor.name).second)
+      fail(Category::checkpoint, "two tensors would be named '{}'", printable(tensor.name));
+}
+
+template <typename T>
+T rounded(float value, const std::string& name) {
+  T result(value);
+  if (std::is_same_v<T, float16> && std::isfinite(value) && !std::isfinite(float{result}))
+    fail(Category::checkpoint,
+         "'{}' has the value {:.6g}, too large for fp16; write bf16 or fp32 in its place",
+         printable(name), value);
+  return result;
+}
+
+class Pieces {
+ public:
+  explicit Pieces(DType dtype) : dtype_(dtype), floats_(piece_floats) {}
+
+  void write(const TensorToWrite& tensor, AtomicWriter& file) {
+    int64_t count = tensor.shape.elements();
+    for (int64_t at = 0; at < count;) {
+      auto part =
+          std::span(floats_).first(std::min(floats_.size(), static_cast<size_t>(count - at)));
+      tensor.read(at, part);
+      with_any_float_type(dtype_, [&](auto type) { put(tensor, part, type, file); });
+      at += std::ssize(part);
+    }
+  }
+
+ private:
+  template <typename T>
+  void put(const TensorToWrite& tensor, std::span<float> part, T, AtomicWriter& file) {
+    if constexpr (std::is_same_v<T, float>) {
+      file.write({reinterpret_cast<const char*>(part.data()), part.size_bytes()});
+    } else {
+      halves_.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i) halves_[i] = rounded<T>(part[i], tensor.name).bits;
+      file.write({reinterpret_cast<const char*>(halves_.data()), halves_.size() * 2});
+    }
+  }
+
+  DType dtype_;
+  std::vector<float> floats_;
+  std::vector<uint16_t> halves_;
+};
+
+void write_file(const File& file, std::span<const TensorToWrite> tensors, DType dtype,
+                Pieces& pieces, AtomicWriter& writer) {
+  std::vector<StoredTensor> stored;
+  uint64_t at = 0;
+  for (size_t i : file.tensors) {
+    uint64_t bytes = bytes_of(tensors[i], dtype);
+    stored.push_back({tensors[i].name, dtype_word(dtype), tensors[i].shape, at, at + bytes});
+    at += bytes;
+  }
+  writer.write(safetensors_header(stored, {{"format", "pt"}}));
+  for (size_t i : file.tensors) pieces.write(tensors[i], writer);
+}
+
+std::string index_text(const std::vector<File>& files, std::span<const TensorToWrite> tensors) {
+  nlohmann::ordered_json index;
+  uint64_t total = 0;
+  for (const File& file : files) total += file.bytes;
+  index["metadata"]["total_size"] = total;
+  for (const File& file : files)
+    for (size_t i : file.tensors)
+      index["weight_map"][tensors[i].name] = file.path.filename().string();
+  return index.dump(2) + "\n";
+}
+
+// Files that get their names one after another, and lose them again if a later one fails.
+class Commits {
+ public:
+  ~Commits() {
+    std::error_code error;
+    if (!complete_)
+      for (const fs::path& path : done_) fs::remove(path, error);
+  }
+  void commit(AtomicWriter& writer, const fs::path& path) {
+    writer.commit();
+    done_.push_back(path);
+  }
+  std::vector<fs::path> complete() {
+    complete_ = true;
+    return done_;
+  }
+
+ private:
+  std::vector<fs::path> done_;
+  bool complete_ = false;
+};
+
+}  // namespace
+
+std::vector<fs::path> write_safetensors(const fs::path& path,
+                                        std::span<const TensorToWrite> tensors,
+                                        const SafetensorsOptions& options) {
+  check_names(tensors);
+  std::vector<File> files = divide(path, tensors, options);
+  Pieces pieces(options.dtype);
+  std::vector<std::unique_ptr<AtomicWriter>> writers;
+  auto open = [&](const fs::path& name) -> AtomicWriter& {
+    writers.push_back(std::make_unique<AtomicWriter>(name, Category::checkpoint, options.existing));
+    return *writers.back();
+  };
+  for (const File& file : files) write_file(file, tensors, options.dtype, pieces, open(file.path));
+  if (files.size() > 1) {
+    fs::path index = path.string() + ".index.json";
+    open(index).write(index_text(files, tensors));
+    files.push_back({.path = index, .tensors = {}});
+  }
+  Commits commits;
+  for (size_t i = 0; i < files.size(); ++i) commits.commit(*writers[i], files[i].path);
+  return commits.complete();
+}
+
+}  // namespace spire::inline weights

@@ -1,0 +1,88 @@
+#include "engine/weights/files/weight_file.h"
+
+#include <algorithm>
+#include <array>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
+#include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/weights/files/safetensors_reader.h"
+
+namespace spire::inline weights {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Formats of others, which hold pickled Python objects or graphs.
+void refuse_other_formats(const fs::path& path) {
+  constexpr std::array pickled = {".pt", ".pth", ".bin", ".ckpt", ".pkl"};
+  std::string suffix = path.extension().string();
+  if (std::ranges::find(pickled, suffix) != pickled.end())
+    fail(Category::checkpoint,
+         "{}: Spire does not read pickled files, which may run any code; in Python: from "
+         "safetensors.torch import save_file; save_file(model.state_dict(), "
+         "\"model.safetensors\")",
+         path.string());
+  if (suffix == ".onnx" || suffix == ".npz")
+    fail(Category::checkpoint,
+         "{}: weights are read from safetensors and Spire's checkpoints, not from {} files",
+         path.string(), suffix);
+}
+
+}  // namespace
+
+WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged)
+    : path_(from) {
+  refuse_other_formats(path_);
+  if (is_safetensors(path_)) {
+    source_ = std::make_shared<SafetensorsReader>(path_);
+    take_group(0);
+  } else {
+    auto warn = on_damaged ? on_damaged : [](const fs::path&, const std::string&) {};
+    // Alone the words auto, best and latest would mean checkpoints of the run itself.
+    bool plain = path_.has_filename() && !path_.has_parent_path();
+    CheckpointLocator locator(plain ? "./" + from : from, {}, Prefer::best);
+    LoadedCheckpoint loaded = locator.load(warn);
+    path_ = loaded.path;
+    checkpoint_ = true;
+    source_ = loaded.tensors;
+    auto average = find_group(*source_, std::string(optimizer_groups) + average_slot);
+    take_group(average ? average : find_group(*source_, weights_group));
+    take_group(find_group(*source_, states_group));
+  }
+}
+
+WeightFile::WeightFile(fs::path path, std::shared_ptr<const SavedTensors> tensors)
+    : path_(std::move(path)), source_(std::move(tensors)) {
+  for (size_t group = 0; group < source_->groups().size(); ++group) take_group(group);
+}
+
+void WeightFile::take_group(const std::optional<size_t>& group) {
+  if (!group) return;
+  std::vector<TensorEntry> entries = source_->groups()[*group].tensors;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    tensors_.push_back(entries[i]);
+    places_.push_back({*group, i});
+  }
+}
+
+std::optional<size_t> WeightFile::find(const std::string& name) const {
+  auto found = std::ranges::find(tensors_, name, &TensorEntry::name);
+  if (found == tensors_.end()) return std::nullopt;
+  return static_cast<size_t>(found - tensors_.begin());
+}
+
+void WeightFile::read(size_t tensor, int64_t begin, std::span<float> out) const {
+  source_->read(places_.at(tensor).group, places_.at(tensor).tensor, begin, out);
+}
+
+std::optional<fs::path> WeightFile::config_path() const {
+  if (checkpoint_) return std::nullopt;
+  std::error_code error;
+  fs::path folder = fs::is_directory(path_, error) ? path_ : path_.parent_path();
+  if (!is_there(folder / "config.json")) return std::nullopt;
+  return folder / "config.json";
+}
+
+}  // namespace spire::inline weights

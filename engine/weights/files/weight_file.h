@@ -1,0 +1,51 @@
+// Tensors of a file of weights, by name, whatever its format: a checkpoint of Spire or safetensors.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/checkpoint/training_state.h"
+
+namespace spire::inline weights {
+
+class WeightFile {
+ public:
+  // from: safetensors (SafetensorsReader), a checkpoint, or a run's directory, of which it takes
+  // the best checkpoint, else the newest. Of a checkpoint it takes the averaged weights if there
+  // are any, as evaluations do. Throws Error(checkpoint), also for formats that it does not read,
+  // with the way to convert them.
+  explicit WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged = {});
+
+  // All groups of tensors that are not in a file. path: what messages call them.
+  WeightFile(std::filesystem::path path, std::shared_ptr<const SavedTensors> tensors);
+
+  const std::filesystem::path& path() const { return path_; }  // of the checkpoint, or as given
+  bool is_checkpoint() const { return checkpoint_; }
+  const std::vector<TensorEntry>& tensors() const { return tensors_; }
+  std::optional<size_t> find(const std::string& name) const;
+
+  // As SavedTensors::read().
+  void read(size_t tensor, int64_t begin, std::span<float> out) const;
+
+  // The config.json beside safetensors, by which others say what their models compute.
+  std::optional<std::filesystem::path> config_path() const;
+
+ private:
+  struct Place {
+    size_t group, tensor;
+  };
+  void take_group(const std::optional<size_t>& group);
+
+  std::filesystem::path path_;
+  bool checkpoint_ = false;
+  std::shared_ptr<const SavedTensors> source_;
+  std::vector<TensorEntry> tensors_;
+  std::vector<Place> places_;
+};
+
+}  // namespace spire::inline weights

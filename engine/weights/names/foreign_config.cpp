@@ -1,0 +1,152 @@
+#include "engine/weights/names/foreign_config.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/weights/names/known_names.h"
+
+namespace spire::inline weights {
+namespace {
+
+using nlohmann::json;
+
+class ConfigCheck {
+ public:
+  ConfigCheck(const json& config, const std::string& path) : config_(config), path_(path) {}
+
+  // by_default: transformers' value of a missing key.
+  json value(const char* key, const json& by_default) const {
+    auto found = config_.find(key);
+    return found == config_.end() || found->is_null() ? by_default : *found;
+  }
+  // remedy: what to do where the model has another value.
+  void expect(const char* key, const json& by_default, const json& ours,
+              std::string_view remedy) const {
+    json theirs = value(key, by_default);
+    bool equal = theirs.is_number() && ours.is_number() ? theirs.get<float>() == ours.get<float>()
+                                                        : theirs == ours;
+    if (!equal) refuse(key, theirs, ours.dump(), remedy);
+  }
+  [[noreturn]] void refuse(const char* key, const json& theirs, const std::string& ours,
+                           std::string_view remedy) const {
+    fail(Category::checkpoint, "{}: {} is {}, but this model computes with {}; {}", path_, key,
+         printable(theirs.dump()), ours, remedy);
+  }
+
+ private:
+  const json& config_;
+  const std::string& path_;
+};
+
+constexpr const char* no_key = "Spire has no such model; take other weights";
+
+// A float as a decimal that reads back as it: 1e-05, not 9.99999974e-06.
+double decimal(float value) {
+  return std::stod(fmt::format("{}", value));
+}
+
+void check_gpt2(const ConfigCheck& check, const TransformerFacts& facts) {
+  check.expect("n_head", 12, facts.heads, "set model.heads to that");
+  check.expect("layer_norm_epsilon", 1e-5, decimal(facts.epsilon), "set model.epsilon to that");
+  json activation = check.value("activation_function", "gelu_new");
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh")
+    check.refuse("activation_function", activation, "\"gelu_new\"", no_key);
+  check.expect("scale_attn_weights", true, true, no_key);
+  check.expect("scale_attn_by_inverse_layer_idx", false, false, no_key);
+  check.expect("add_cross_attention", false, false, no_key);
+  check.expect("tie_word_embeddings", true, true, no_key);
+}
+
+void check_vit(const ConfigCheck& check, const TransformerFacts& facts) {
+  check.expect("num_attention_heads", 12, facts.heads, "set model.heads to that");
+  check.expect("layer_norm_eps", 1e-12, decimal(facts.epsilon), "set model.epsilon to that");
+  check.expect("hidden_act", "gelu", "gelu", no_key);
+}
+
+const Shape& shape_of(const NameTable& table, std::string_view name) {
+  auto found = std::ranges::find(table.parameters, name, &NamedParameter::name);
+  require(found != table.parameters.end(), "the model has no {}", name);
+  return found->shape;
+}
+
+std::string gpt2_config(const NameTable& table, const ModelConfig& model,
+                        const TransformerFacts& facts) {
+  const Shape &tokens = shape_of(table, "tokens.weight"),
+              &up = shape_of(table, "block1.mlp.up.weight");
+  nlohmann::ordered_json config = {{"architectures", {"GPT2LMHeadModel"}},
+                                   {"model_type", "gpt2"},
+                                   {"vocab_size", tokens[0]},
+                                   {"n_positions", shape_of(table, "positions.weight")[0]},
+                                   {"n_embd", tokens[1]},
+                                   {"n_layer", facts.blocks},
+                                   {"n_head", facts.heads},
+                                   {"n_inner", up[0]},
+                                   {"activation_function", "gelu_new"},
+                                   {"layer_norm_epsilon", decimal(facts.epsilon)},
+                                   {"resid_pdrop", model.dropout},
+                                   {"embd_pdrop", model.dropout},
+                                   {"attn_pdrop", model.dropout},
+                                   {"tie_word_embeddings", true},
+                                   {"bos_token_id", tokens[0] - 1},
+                                   {"eos_token_id", tokens[0] - 1},
+                                   {"dtype", "float32"}};
+  return config.dump(2) + "\n";
+}
+
+std::string vit_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
+                       const TransformerFacts& facts) {
+  const Shape& image = graph.spec(graph.values_of(Role::input).front()).shape;  // (N, H, W, C)
+  const Shape& up = shape_of(table, "block1.mlp.up.weight");
+  nlohmann::ordered_json labels = nlohmann::ordered_json::object(), ids = labels;
+  for (int64_t i = 0; i < shape_of(table, "head.weight")[0]; ++i) {
+    labels[fmt::format("{}", i)] = fmt::format("LABEL_{}", i);
+    ids[fmt::format("LABEL_{}", i)] = i;
+  }
+  nlohmann::ordered_json config = {{"architectures", {"ViTForImageClassification"}},
+                                   {"model_type", "vit"},
+                                   {"image_size", {image[1], image[2]}},
+                                   {"patch_size", model.patch},
+                                   {"num_channels", image[3]},
+                                   {"hidden_size", up[1]},
+                                   {"num_hidden_layers", facts.blocks},
+                                   {"num_attention_heads", facts.heads},
+                                   {"intermediate_size", up[0]},
+                                   {"hidden_act", "gelu"},
+                                   {"layer_norm_eps", decimal(facts.epsilon)},
+                                   {"qkv_bias", true},
+                                   {"hidden_dropout_prob", model.dropout},
+                                   {"attention_probs_dropout_prob", model.dropout},
+                                   {"id2label", labels},
+                                   {"label2id", ids},
+                                   {"dtype", "float32"}};
+  if (image[1] == image[2]) config["image_size"] = image[1];
+  return config.dump(2) + "\n";
+}
+
+}  // namespace
+
+void check_foreign_config(const std::string& text, const std::string& path, const Graph& graph) {
+  json config;
+  try {
+    config = json::parse(text);
+  } catch (const json::exception& error) {
+    fail(Category::checkpoint, "{}: it is not JSON: {}", path, printable(error.what()));
+  }
+  if (!config.is_object()) fail(Category::checkpoint, "{}: it is not a map of keys", path);
+  ConfigCheck check(config, path);
+  TransformerFacts facts = transformer_facts(graph);
+  facts.gelu_tanh ? check_gpt2(check, facts) : check_vit(check, facts);
+}
+
+std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph) {
+  if (table.names != WeightNames::huggingface) return "";
+  TransformerFacts facts = transformer_facts(graph);
+  return model.name == "gpt" ? gpt2_config(table, model, facts)
+                             : vit_config(table, model, graph, facts);
+}
+
+}  // namespace spire::inline weights

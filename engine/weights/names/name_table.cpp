@@ -1,0 +1,107 @@
+#include "engine/weights/names/name_table.h"
+
+#include <array>
+
+#include <spire/error.h>
+
+#include "engine/weights/names/known_names.h"
+
+namespace spire::inline weights {
+namespace {
+
+// Calls copy(in the file, in the parameter, count, stride in the file) for each row along the
+// parameter's last axis.
+template <typename Copy>
+void for_each_row(const TensorPart& part, const Copy& copy) {
+  auto rank = part.axes.size();
+  std::array<int64_t, Shape::max_rank> stride{}, extent{}, step{}, at{};
+  int64_t elements = 1;
+  for (int axis = part.view.rank(); axis-- > 0;) {
+    stride[static_cast<size_t>(axis)] = elements;
+    elements *= part.view[axis];
+  }
+  require(elements == part.elements() && part.view.rank() == std::ssize(part.axes),
+          "{}: a view of other elements", part.name);
+  if (elements == 0) return;
+  for (size_t k = 0; k < rank; ++k) {
+    extent[k] = part.view[part.axes[k]];
+    step[k] = stride[static_cast<size_t>(part.axes[k])];
+  }
+  int64_t row = extent[rank - 1], file = 0;
+  for (int64_t done = 0; done < elements; done += row) {
+    copy(file, done, row, step[rank - 1]);
+    for (size_t k = rank - 1; k-- > 0;) {
+      file += step[k];
+      if (++at[k] < extent[k]) break;
+      file -= step[k] * extent[k];
+      at[k] = 0;
+    }
+  }
+}
+
+void expect_sizes(const TensorPart& part, size_t file, size_t parameter) {
+  auto elements = static_cast<size_t>(part.elements());
+  require(file == elements && parameter == elements, "{}: {} and {} elements in place of {}",
+          part.name, file, parameter, elements);
+}
+
+}  // namespace
+
+void to_parameter(const TensorPart& part, std::span<const float> file, std::span<float> parameter) {
+  expect_sizes(part, file.size(), parameter.size());
+  if (part.axes.empty()) return void(std::copy(file.begin(), file.end(), parameter.begin()));
+  for_each_row(part, [&](int64_t from, int64_t to, int64_t count, int64_t step) {
+    const float* source = file.data() + from;
+    float* row = parameter.data() + to;
+    for (int64_t i = 0; i < count; ++i) row[i] = source[i * step];
+  });
+}
+
+void to_file(const TensorPart& part, std::span<const float> parameter, std::span<float> file) {
+  expect_sizes(part, file.size(), parameter.size());
+  if (part.axes.empty()) return void(std::copy(parameter.begin(), parameter.end(), file.begin()));
+  for_each_row(part, [&](int64_t to, int64_t from, int64_t count, int64_t step) {
+    const float* row = parameter.data() + from;
+    float* target = file.data() + to;
+    for (int64_t i = 0; i < count; ++i) target[i * step] = row[i];
+  });
+}
+
+std::vector<OwnTensor> own_tensors(const Graph& graph) {
+  std::vector<OwnTensor> tensors;
+  for (Role role : {Role::parameter, Role::state})
+    for (Value value : graph.values_of(role))
+      tensors.push_back({graph.tensor(value).name, graph.spec(value).shape});
+  return tensors;
+}
+
+NameTable spire_names(const Graph& graph) {
+  NameTable table{.names = WeightNames::spire, .parameters = {}};
+  for (const OwnTensor& own : own_tensors(graph))
+    table.parameters.push_back({own.name, own.shape, {{.name = own.name, .shape = own.shape}}});
+  return table;
+}
+
+WeightNames usual_names(const ModelConfig& model) {
+  if (model.name == "gpt" || model.name == "vit") return WeightNames::huggingface;
+  bool imagenet = model.variant == ModelConfig::Variant::imagenet;
+  return model.name == "resnet" && imagenet ? WeightNames::torchvision : WeightNames::pytorch;
+}
+
+NameTable name_table(WeightNames names, const ModelConfig& model, const Graph& graph) {
+  switch (names) {
+    case WeightNames::automatic:
+      return name_table(usual_names(model), model, graph);
+    case WeightNames::spire:
+      return spire_names(graph);
+    case WeightNames::pytorch:
+      return pytorch_names(graph);
+    case WeightNames::torchvision:
+      return torchvision_names(model, graph);
+    case WeightNames::huggingface:
+      return huggingface_names(model, graph);
+  }
+  fail(Category::unexpected, "unknown names");
+}
+
+}  // namespace spire::inline weights

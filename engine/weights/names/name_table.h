@@ -1,0 +1,73 @@
+// Names and layouts that a model's weights have in files of others: one table for reading and for
+// writing (docs/weights.md).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/base/shape.h"
+#include "engine/checkpoint/training_state.h"
+#include "engine/graph/graph.h"
+#include "engine/weights/files/tensor_to_write.h"
+
+namespace spire::inline weights {
+
+// A tensor of a file, and the elements of a parameter that it holds.
+struct TensorPart {
+  std::string name;  // in the file
+  Shape shape;       // in the file
+  // Its elements are those of the parameter (row-major) from `begin` on. Seen as a tensor of shape
+  // `view` and transposed to `axes` (PyTorch's permute) they are in the parameter's order. No axes:
+  // they already are.
+  int64_t begin = 0;
+  Shape view = {};
+  std::vector<int> axes = {};
+
+  int64_t elements() const { return shape.elements(); }
+};
+
+struct NamedParameter {
+  std::string name;  // Spire's
+  Shape shape;
+  std::vector<TensorPart> parts;  // cover it in order
+};
+
+struct NameTable {
+  WeightNames names;                       // never automatic
+  std::vector<NamedParameter> parameters;  // all weights and running statistics of the model
+  // Patterns of tensors of such files that compute nothing: counters, masks.
+  std::vector<std::string> without_use = {};
+  std::string prefix = {};  // of names, which files of the bare model lack: "transformer."
+  // Pairs of names: where a file has the first, it must be equal to the second (a tied head).
+  std::vector<std::pair<std::string, std::string>> copies = {};
+};
+
+// graph: of the model, from build_model(), before any pass. Throws Error(config) where the model
+// has no counterpart under these names, or one that computes something else; automatic means
+// usual_names().
+NameTable name_table(WeightNames names, const ModelConfig& model, const Graph& graph);
+
+// The names that most programs expect: torchvision's for an ImageNet ResNet or a VGG, Hugging
+// Face's for gpt and vit, else pytorch.
+WeightNames usual_names(const ModelConfig& model);
+
+// Copy between a part's tensor as it is in a file and the parameter's elements from part.begin on.
+void to_parameter(const TensorPart& part, std::span<const float> file, std::span<float> parameter);
+void to_file(const TensorPart& part, std::span<const float> parameter, std::span<float> file);
+
+// The weights and running statistics of a checkpoint or trainer, named and laid out by the table,
+// in its order. averaged: the averaged weights, if there are any, as evaluations use them. `state`
+// outlives the result, which keeps a transposed tensor in memory while its parts are read. Throws
+// Error(checkpoint) if the state lacks a parameter or has it in another shape.
+std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedTensors& state,
+                                            bool averaged = true);
+
+// A config.json with which Hugging Face's AutoModel classes compute what the model computes; empty
+// for names that have none. graph: as above, of fp32.
+std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph);
+
+}  // namespace spire::inline weights

@@ -1,0 +1,275 @@
+#include "engine/weights/weight_match.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/name_patterns.h"
+#include "engine/base/read_file.h"
+#include "engine/config/words.h"
+#include "engine/weights/file_names.h"
+#include "engine/weights/names/foreign_config.h"
+
+namespace spire::inline weights {
+namespace {
+
+constexpr size_t most_shown = 8;  // tensors in a message
+
+// What one table of names finds in a file.
+struct Attempt {
+  NameTable table;
+  std::vector<FoundParameter> found;
+  std::vector<NewParameter> fresh;
+  std::set<size_t> used;  // tensors of the file, also those in another shape
+};
+
+std::optional<size_t> find_part(const FileNames& file, const NameTable& table,
+                                const std::string& name) {
+  if (auto whole = file.find(name)) return whole;
+  bool prefixed = !table.prefix.empty() && name.starts_with(table.prefix);
+  return prefixed ? file.find(name.substr(table.prefix.size())) : std::nullopt;
+}
+
+class Attempts {
+ public:
+  Attempts(const WeightFile& file, const FileNames& names, const InitConfig& init)
+      : file_(file), names_(names), init_(init) {}
+
+  Attempt with(const NameTable& table) const {
+    Attempt attempt{.table = table, .found = {}, .fresh = {}, .used = {}};
+    for (const NamedParameter& parameter : table.parameters) add(parameter, attempt);
+    return attempt;
+  }
+
+ private:
+  const Shape& shape(size_t tensor) const { return file_.tensors()[tensor].shape; }
+
+  void add(const NamedParameter& given, Attempt& attempt) const {
+    NamedParameter parameter = given;
+    std::vector<size_t> tensors = find_parts(parameter, attempt.table);
+    NewParameter fresh{parameter.name, parameter.shape, "", {}, false};
+    fresh.skipped = first_match(init_.skip, parameter.name).has_value();
+    bool complete = tensors.size() == parameter.parts.size(), fits = complete;
+    for (size_t i = 0; complete && i < tensors.size(); ++i) {
+      if (shape(tensors[i]) == parameter.parts[i].shape) continue;
+      fits = false;
+      fresh.tensor = file_.tensors()[tensors[i]].name;
+      fresh.found = shape(tensors[i]);
+    }
+    attempt.used.insert(tensors.begin(), tensors.end());
+    if (fits && !fresh.skipped) {
+      attempt.found.push_back({std::move(parameter), std::move(tensors)});
+    } else {
+      attempt.fresh.push_back(std::move(fresh));
+    }
+  }
+
+  // Under the table's names, else under the parameter's own, which init.map may have given it.
+  std::vector<size_t> find_parts(NamedParameter& parameter, const NameTable& table) const {
+    std::vector<size_t> tensors;
+    for (const TensorPart& part : parameter.parts)
+      if (auto tensor = find_part(names_, table, part.name)) tensors.push_back(*tensor);
+    auto own = names_.find(parameter.name);
+    if (!tensors.empty() || !own || init_.map.empty()) return tensors;
+    parameter.parts = {{.name = parameter.name, .shape = parameter.shape}};
+    return {*own};
+  }
+
+  const WeightFile& file_;
+  const FileNames& names_;
+  const InitConfig& init_;
+};
+
+// Whether the two read the same elements from the same tensors.
+bool same_layout(const Attempt& a, const Attempt& b) {
+  auto equal_part = [](const TensorPart& x, const TensorPart& y) {
+    return x.begin == y.begin && x.view == y.view && x.axes == y.axes;
+  };
+  auto by_name = [](const FoundParameter& x, const FoundParameter& y) {
+    return x.parameter.name < y.parameter.name;
+  };
+  auto first = a.found, second = b.found;
+  std::ranges::sort(first, by_name);
+  std::ranges::sort(second, by_name);
+  return std::ranges::equal(first, second, [&](const auto& x, const auto& y) {
+    return x.parameter.name == y.parameter.name && x.tensors == y.tensors &&
+           std::ranges::equal(x.parameter.parts, y.parameter.parts, equal_part);
+  });
+}
+
+// Returns the attempt that finds most. Throws where two find as much but read it in other orders.
+Attempt best_attempt(const WeightFile& file, const Attempts& attempts, const ModelConfig& model,
+                     const Graph& graph) {
+  std::optional<Attempt> best, equal;
+  for (WeightNames names : {WeightNames::spire, WeightNames::pytorch, WeightNames::torchvision,
+                            WeightNames::huggingface}) {
+    std::optional<Attempt> next;
+    try {
+      next = attempts.with(name_table(names, model, graph));
+    } catch (const Error& error) {
+      if (error.category() != Category::config) throw;
+      continue;  // the model has no counterpart under these names
+    }
+    if (!best || next->found.size() > best->found.size()) {
+      best = std::move(next);
+      equal.reset();
+    } else if (next->found.size() == best->found.size() && !same_layout(*next, *best)) {
+      equal = std::move(next);
+    }
+  }
+  if (equal && !best->found.empty())
+    fail(Category::checkpoint,
+         "{}: its names are {}'s as well as {}'s, which have pixels in another order; say by "
+         "init.names which they are",
+         file.path().string(), word_of(best->table.names), word_of(equal->table.names));
+  return std::move(*best);
+}
+
+Attempt attempt_for(const WeightFile& file, const FileNames& names, const InitConfig& init,
+                    const ModelConfig& model, const Graph& graph) {
+  Attempts attempts(file, names, init);
+  if (file.is_checkpoint() && init.names == WeightNames::automatic)
+    return attempts.with(name_table(WeightNames::spire, model, graph));
+  if (init.names != WeightNames::automatic)
+    return attempts.with(name_table(init.names, model, graph));
+  return best_attempt(file, attempts, model, graph);
+}
+
+// A head that shares the table of tokens in the model, but not in the file, would be lost.
+void check_copies(const WeightFile& file, const FileNames& names, Attempt& attempt) {
+  for (const auto& [copy, original] : attempt.table.copies) {
+    auto a = names.find(copy), b = find_part(names, attempt.table, original);
+    if (!a) continue;
+    attempt.used.insert(*a);
+    if (!b) continue;
+    bool equal = file.tensors()[*a].shape == file.tensors()[*b].shape;
+    std::vector<float> x(size_t{1} << 16), y(x.size());
+    int64_t count = file.tensors()[*a].shape.elements();
+    for (int64_t at = 0; equal && at < count; at += std::ssize(x)) {
+      auto part = static_cast<size_t>(std::min<int64_t>(std::ssize(x), count - at));
+      file.read(*a, at, std::span(x).first(part));
+      file.read(*b, at, std::span(y).first(part));
+      equal = std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(part), y.begin());
+    }
+    if (!equal)
+      fail(Category::checkpoint,
+           "{}: '{}' is not equal to '{}', but this model has one weight for both; take weights of "
+           "a model that ties them",
+           file.path().string(), copy, original);
+  }
+}
+
+std::string names_of(const std::vector<NewParameter>& parameters) {
+  std::vector<std::string> names;
+  for (const NewParameter& parameter : parameters) names.push_back(parameter.name);
+  return quoted_list(names);
+}
+
+std::string describe(const NewParameter& parameter) {
+  std::string text = fmt::format("{} {}", parameter.name, to_string(parameter.shape));
+  if (parameter.found)
+    text += fmt::format(" where the file has {} {}", printable(parameter.tensor),
+                        to_string(*parameter.found));
+  return text;
+}
+
+std::string list_of(const std::vector<NewParameter>& parameters, const char* between) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < parameters.size() && i < most_shown; ++i)
+    lines.push_back(describe(parameters[i]));
+  if (parameters.size() > most_shown)
+    lines.push_back(fmt::format("and {} more", parameters.size() - most_shown));
+  return fmt::format("{}", fmt::join(lines, between));
+}
+
+}  // namespace
+
+WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const ModelConfig& model,
+                         const Graph& graph)
+    : file_(file) {
+  FileNames names(file, init.map);
+  Attempt attempt = attempt_for(file, names, init, model, graph);
+  std::vector<std::string> all;  // that init.skip may name
+  for (const NamedParameter& parameter : attempt.table.parameters) all.push_back(parameter.name);
+  for (const auto& [name, tensor] : names.all()) all.push_back(name);
+  require_matches("init.skip", init.skip, all);
+  if (attempt.found.empty())
+    fail(Category::checkpoint,
+         "{}: none of its tensors fits the model under {} names: it has {}; the model has {}; see "
+         "init.names and init.map",
+         file.path().string(), word_of(attempt.table.names),
+         quoted_list({all.begin() + std::ssize(attempt.table.parameters), all.end()}),
+         names_of(attempt.fresh));
+  check_copies(file, names, attempt);
+  for (const auto& [name, tensor] : names.all()) {
+    bool of_use = !first_match(attempt.table.without_use, name) && !first_match(init.skip, name);
+    if (of_use && !attempt.used.contains(tensor)) left_over_.push_back(name);
+  }
+  names_ = attempt.table.names;
+  found_ = std::move(attempt.found);
+  fresh_ = std::move(attempt.fresh);
+  if (auto path = file.config_path(); path && names_ == WeightNames::huggingface)
+    check_foreign_config(read_stream(*path, Category::checkpoint), path->string(), graph);
+  if (init.strict) require_all();
+}
+
+void WeightMatch::require_all() const {
+  std::vector<NewParameter> missing, other;
+  for (const NewParameter& parameter : fresh_)
+    if (!parameter.skipped) (parameter.found ? other : missing).push_back(parameter);
+  if (missing.empty() && other.empty() && left_over_.empty()) return;
+  std::string text = fmt::format("{} does not fit the model, by {} names:", file_.path().string(),
+                                 word_of(names_));
+  if (!missing.empty()) text += "\n  not in the file: " + list_of(missing, "; ");
+  if (!other.empty()) text += "\n  of another shape: " + list_of(other, "; ");
+  if (!left_over_.empty()) text += "\n  not in the model: " + quoted_list(left_over_);
+  std::vector<std::string> skips = left_over_;
+  for (const auto* list : {&other, &missing})
+    for (const NewParameter& parameter : *list) skips.insert(skips.begin(), parameter.name);
+  text += skips.size() <= most_shown
+              ? fmt::format(
+                    "\n  init.skip: [{}] leaves these out of the file and starts them as in "
+                    "any new run; so does init.strict: false",
+                    fmt::join(skips, ", "))
+              : "\n  init.strict: false, or patterns in init.skip, leave these out of the file and "
+                "start them as in any new run; init.map renames";
+  fail(Category::checkpoint, "{}", text);
+}
+
+bool WeightMatch::read(const std::string& parameter, std::span<float> values) const {
+  auto found = std::ranges::find(found_, parameter,
+                                 [](const FoundParameter& f) { return f.parameter.name; });
+  if (found == found_.end()) return false;
+  for (size_t i = 0; i < found->tensors.size(); ++i) {
+    const TensorPart& part = found->parameter.parts[i];
+    auto target =
+        values.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.elements()));
+    if (part.axes.empty()) {
+      file_.read(found->tensors[i], 0, target);
+    } else {
+      std::vector<float> theirs(target.size());
+      file_.read(found->tensors[i], 0, theirs);
+      to_parameter(part, theirs, target);
+    }
+  }
+  return true;
+}
+
+std::string WeightMatch::text() const {
+  size_t tensors = 0;
+  for (const FoundParameter& found : found_) tensors += found.tensors.size();
+  std::string text =
+      fmt::format("{} of {} ({} names)", counted(static_cast<int64_t>(tensors), "tensor"),
+                  file_.path().string(), word_of(names_));
+  if (!fresh_.empty()) text += "; new: " + list_of(fresh_, ", ");
+  if (!left_over_.empty()) text += "; left out: " + quoted_list(left_over_);
+  if (names_ == WeightNames::huggingface && !file_.config_path())
+    text += "; no config.json beside it: heads and epsilon are not checked";
+  return text;
+}
+
+}  // namespace spire::inline weights

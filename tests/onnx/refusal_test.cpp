@@ -1,0 +1,95 @@
+// trainer export, asked for what it cannot do: the exit code, a message that says what to do, and
+// no file.
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/onnx/trained_run.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct Refusal {
+  std::string name;
+  std::vector<std::string> words;
+  int code;
+  std::string message;
+};
+void PrintTo(const Refusal& refusal, std::ostream* out) {
+  *out << refusal.name;
+}
+
+class ExportRefusal : public testing::TestWithParam<Refusal> {
+ protected:
+  TrainedRun run_{{"model.name=mlp", "model.hidden=[4]"}};
+};
+
+TEST_P(ExportRefusal, SaysWhatToDo) {
+  const Refusal& refusal = GetParam();
+  fs::create_directory(run_.folder / "empty");
+  std::ofstream(run_.folder / "text.h5") << "no checkpoint";
+  std::ofstream(run_.folder / "taken.onnx") << "somebody's";
+  // A good header, and then half of the tensors.
+  fs::copy_file(run_.checkpoint(), run_.folder / "half.h5");
+  fs::resize_file(run_.folder / "half.h5", fs::file_size(run_.checkpoint()) * 3 / 4);
+  std::vector<std::string> words = {"export"};
+  for (std::string word : refusal.words) {
+    if (word.starts_with("FOLDER")) word = run_.folder / word.substr(7);
+    words.push_back(word);
+  }
+  Output output = trainer(words);
+  EXPECT_EQ(output.code, refusal.code) << output.err;
+  EXPECT_THAT(output.last_error_line(), HasSubstr(refusal.message));
+  EXPECT_EQ(output.out, "");
+  for (const auto& entry : fs::directory_iterator(fs::path(run_.folder / ".")))
+    EXPECT_TRUE(entry.path().stem() != "new") << entry.path();
+}
+
+std::vector<std::string> to(const std::string& target, const std::vector<std::string>& more = {},
+                            const std::string& checkpoint = "FOLDER/run") {
+  std::vector<std::string> words = {"--checkpoint", checkpoint, "--to", "FOLDER/" + target};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, ExportRefusal,
+    testing::Values(
+        Refusal{"Ending", to("new.pt"), 2,
+                "new.pt: the file's ending says the format, and must be one of: .onnx, "
+                ".safetensors, .npz"},
+        Refusal{"NoEnding", to("new"), 2, "the file's ending says the format"},
+        Refusal{"NoTarget", {"--checkpoint", "FOLDER/run"}, 2, "--to is required"},
+        Refusal{"NoCheckpoint", {"--to", "FOLDER/new.onnx"}, 2, "--checkpoint is required"},
+        Refusal{"EmptyRun", to("new.onnx", {}, "FOLDER/empty"), 5, "empty"},
+        Refusal{"NoRun", to("new.onnx", {}, "FOLDER/nothing"), 5, "nothing"},
+        Refusal{"NoCheckpointFile", to("new.onnx", {}, "FOLDER/text.h5"), 5, "text.h5"},
+        Refusal{"DamagedCheckpoint", to("new.onnx", {}, "FOLDER/half.h5"), 5, "half.h5"},
+        Refusal{"Taken", to("taken.onnx"), 2,
+                "taken.onnx: is there already; name another file, or give --overwrite"},
+        Refusal{"TheCheckpointItself",
+                {"--checkpoint", "FOLDER/taken.onnx", "--to", "FOLDER/taken.onnx"},
+                5,
+                "taken.onnx"},
+        Refusal{"NoAverage", to("new.onnx", {"--ema"}), 5,
+                "the checkpoint has no averaged weights, as its run did not set ema.decay; leave "
+                "out --ema"},
+        Refusal{"NoAverageOfWeights", to("new.npz", {"--ema"}), 5, "leave out --ema"},
+        Refusal{"Both", to("new.onnx", {"--ema", "--no-ema"}), 2, "excludes"},
+        Refusal{"Batch", to("new.onnx", {"--batch", "some"}), 2, "--batch"},
+        Refusal{"BatchOfWeights", to("new.npz", {"--batch", "3"}), 2,
+                "--batch: means nothing for .npz, only for .onnx; leave it out"},
+        Refusal{"Opset", to("new.onnx", {"--opset", "12"}), 2, "--opset"},
+        Refusal{"NamesOfOnnx", to("new.onnx", {"--names", "spire"}), 2,
+                "--names: means nothing for .onnx, only for .safetensors and .npz; leave it out"},
+        Refusal{"NamesOfAnotherModel", to("new.safetensors", {"--names", "huggingface"}), 2,
+                "mlp"}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace spire

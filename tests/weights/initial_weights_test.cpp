@@ -1,0 +1,155 @@
+// New runs that begin with the weights of a file (init), on any devices and processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "engine/base/thread.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/data/dataset.h"
+#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/names/name_table.h"
+#include "tests/base/message_of.h"
+#include "tests/process/ranks.h"
+#include "tests/run/made_run.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// With a rate of 0 a run ends with the weights that it began with.
+const Words kept = {"optimizer.lr=0", "steps=1"};
+
+class StartKeeper : public Observer {
+ public:
+  void on_start(const StartInfo& start) override { weights = start.initial_weights; }
+  std::string weights;
+};
+
+class InitialWeights : public testing::Test {
+ protected:
+  InitialWeights() { hash_ = runs_.train("source", {"steps=7"}).summary.parameter_hash; }
+
+  Words from(const std::string& what, const Words& more = {}) const {
+    return Words{"init.from=" + (runs_ / what).string()} + more;
+  }
+  RunSummary train(const std::string& name, const Words& words) const {
+    return runs_.train(name, words).summary;
+  }
+  std::string start_text(const Words& words) const {
+    StartKeeper keeper;
+    RunOptions options;
+    options.overwrite = true;
+    spire::train(parse_config({}, runs_.words("text", words)).config, options, keeper);
+    return keeper.weights;
+  }
+  std::string refusal(const Words& words) const {
+    return message_of(Category::checkpoint, [&] { train("refused", words); });
+  }
+  // Writes the source's weights as safetensors.
+  void write(const std::string& name, WeightNames names) const {
+    TrainingState state = read_checkpoint(runs_ / "source/checkpoints/step_00000007.h5");
+    RunConfig config = parse_config({}, runs_.words("source", {})).config;
+    SampleSpec spec = sample_spec_from_text(state.data_spec);
+    Graph graph =
+        build_model(config.model, {}, {.columns = spec.columns, .classes = spec.classes}, false);
+    write_safetensors(runs_ / name,
+                      tensors_to_write(name_table(names, config.model, graph), state));
+  }
+
+  MadeRuns runs_;
+  std::string hash_;  // of the source's weights
+};
+
+TEST_F(InitialWeights, AreTheFiles) {
+  EXPECT_NE(train("random", kept).parameter_hash, hash_);
+  EXPECT_EQ(train("run", from("source", kept)).parameter_hash, hash_);
+  EXPECT_EQ(train("file", from("source/checkpoints/step_00000007.h5", kept)).parameter_hash, hash_);
+  for (WeightNames names : {WeightNames::spire, WeightNames::pytorch}) {
+    std::string name = fmt::format("{}.safetensors", static_cast<int>(names));
+    write(name, names);
+    EXPECT_EQ(train("tensors", from(name, kept)).parameter_hash, hash_);
+  }
+  EXPECT_THAT(start_text(from("source", kept)), StartsWith("4 tensors of "));
+  EXPECT_EQ(start_text(kept), "");
+}
+
+// Step 0, with a new optimizer and a new schedule: as from the same weights in any other form.
+TEST_F(InitialWeights, BeginANewRun) {
+  write("w.safetensors", WeightNames::spire);
+  RunSummary a = train("a", from("source", {"steps=5"}));
+  EXPECT_EQ(a.parameter_hash, train("b", from("w.safetensors", {"steps=5"})).parameter_hash);
+  EXPECT_NE(a.parameter_hash, train("on", {"steps=12"}).parameter_hash);
+  EXPECT_EQ(read_checkpoint(runs_ / "a/checkpoints/step_00000005.h5").optimizer_steps, 5);
+}
+
+TEST_F(InitialWeights, GiveTheSameBitsOnAnyDevicesAndProcesses) {
+  Words words = from("source", {"ema.decay=0.9", "init.skip=dense2.*"});
+  RunSummary one = train("one", words);
+  for (const char* devices : {"2xcpu", "3xcpu"}) {
+    for (const char* strategy : {"mirrored", "sharded"}) {
+      RunSummary more = train("more", words + Words{fmt::format("devices={}", devices),
+                                                    fmt::format("strategy={}", strategy)});
+      EXPECT_EQ(more.parameter_hash, one.parameter_hash) << devices << " " << strategy;
+      EXPECT_EQ(more.ema_hash, one.ema_hash) << devices << " " << strategy;
+    }
+  }
+  auto worlds = threads_world(2, {.cores = allowed_cores(), .on_exit_timeout = {}});
+  RunSummary two;
+  run_ranks(2, [&](int rank) {
+    Observer silent;
+    RunOptions options;
+    options.world = worlds[static_cast<size_t>(rank)].get();
+    RunConfig config = parse_config({}, runs_.words("two", words)).config;
+    RunSummary own = spire::train(config, options, silent).summary;
+    if (rank == 0) two = own;
+  });
+  EXPECT_EQ(two.parameter_hash, one.parameter_hash);
+  EXPECT_EQ(two.ema_hash, one.ema_hash);
+}
+
+TEST_F(InitialWeights, AreWhereAveragesBegin) {
+  RunSummary run = train("ema", from("source", kept + Words{"ema.decay=0.5"}));
+  EXPECT_EQ(run.parameter_hash, hash_);
+  EXPECT_EQ(run.ema_hash, hash_);
+}
+
+// Averaged weights are what evaluations and predictions use of a checkpoint.
+TEST_F(InitialWeights, AreTheAveragesOfARunThatHasThem) {
+  RunSummary averaged = train("averaged", {"steps=7", "ema.decay=0.5"});
+  EXPECT_EQ(train("next", from("averaged", kept)).parameter_hash, averaged.ema_hash);
+}
+
+TEST_F(InitialWeights, AResumedRunHasItsOwn) {
+  std::string straight = train("straight", from("source", {"steps=6"})).parameter_hash;
+  train("parts", from("source", {"steps=3"}));
+  Words gone = from("nowhere", {"steps=6"});
+  EXPECT_EQ(runs_.resume("parts", gone).summary.parameter_hash, straight);
+}
+
+// Skipped and unlike parameters have the values of a run without init.
+TEST_F(InitialWeights, OthersStartAtRandom) {
+  Words but_one = {"init.skip=[dense1.*, dense2.bias]"};
+  std::string one = train("one", from("source", kept + but_one)).parameter_hash;
+  EXPECT_NE(one, hash_);
+  EXPECT_NE(one, train("random", kept).parameter_hash);
+  // Of two skipped runs the random weights are equal, whatever file the others came from.
+  EXPECT_EQ(train("again", from("one", kept + but_one)).parameter_hash, one);
+  std::string wider =
+      start_text(from("source", kept + Words{"model.hidden=[16, 8]", "init.strict=false"}));
+  EXPECT_THAT(wider, HasSubstr("; new: "));
+  EXPECT_THAT(wider, HasSubstr("dense2.weight (8, 16) where the file has dense2.weight (1, 16)"));
+  EXPECT_THAT(wider, HasSubstr("dense3.weight (1, 8)"));
+}
+
+TEST_F(InitialWeights, ThatDoNotFitEndTheRunBeforeItWritesAnything) {
+  EXPECT_THAT(refusal(from("source", {"model.hidden=[8]"})), HasSubstr("of another shape: "));
+  EXPECT_THAT(refusal(from("nowhere")), HasSubstr("nothing is there"));
+  EXPECT_FALSE(std::filesystem::exists(runs_ / "refused/checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(runs_ / "refused/config.yaml"));
+}
+
+}  // namespace
+}  // namespace spire

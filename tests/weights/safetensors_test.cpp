@@ -1,0 +1,211 @@
+// Safetensors written and read: the same bits, whole files or none, damage named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/read_file.h"
+#include "engine/weights/files/safetensors_header.h"
+#include "engine/weights/files/safetensors_reader.h"
+#include "engine/weights/files/safetensors_writer.h"
+#include "tests/base/message_of.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+TensorToWrite to_write(const NamedTensor& tensor) {
+  return {tensor.name, tensor.shape, [tensor](int64_t begin, std::span<float> out) {
+            std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
+          }};
+}
+
+std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
+  std::vector<TensorToWrite> all;
+  for (const NamedTensor& tensor : tensors) all.push_back(to_write(tensor));
+  return all;
+}
+
+std::vector<uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<uint32_t> bits(values.size());
+  std::memcpy(bits.data(), values.data(), 4 * bits.size());
+  return bits;
+}
+
+std::vector<float> values_of(const SafetensorsReader& file, const std::string& name) {
+  auto tensors = file.groups()[0].tensors;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name != name) continue;
+    std::vector<float> values(static_cast<size_t>(tensors[i].shape.elements()));
+    file.read(0, i, 0, values);
+    return values;
+  }
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+class Safetensors : public CheckpointTest {
+ protected:
+  fs::path file() const { return folder / "model.safetensors"; }
+  // Header and body of a file that no writer of Spire makes.
+  fs::path made(const std::string& json, const std::string& body,
+                const std::string& name = "model.safetensors") const {
+    std::string length(8, '\0');
+    for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(json.size() >> (8 * i));
+    write_file_atomically(folder / name, length + json + body, Category::checkpoint);
+    return folder / name;
+  }
+  std::string refusal(const fs::path& path) const {
+    return message_of(Category::checkpoint, [&] { SafetensorsReader reader(path); });
+  }
+
+  const std::vector<NamedTensor> tensors = {{"z",
+                                             {2, 3},
+                                             {1.5f, -0.0f, std::numeric_limits<float>::infinity(),
+                                              1e-42f, 3e38f, std::bit_cast<float>(0x7fa12345u)}},
+                                            {"none", {0, 4}, {}},
+                                            {"scalar", {}, {0.1f}},
+                                            random_tensor("large", {1000, 1000}, 1)};
+};
+
+TEST_F(Safetensors, HaveTheSameBitsAgain) {
+  auto paths = write_safetensors(file(), to_write(tensors));
+  EXPECT_EQ(paths, std::vector<fs::path>{file()});
+  SafetensorsReader reader(file());
+  auto listed = reader.groups()[0].tensors;
+  ASSERT_EQ(listed.size(), tensors.size());
+  EXPECT_EQ(listed[0].name, "large");  // by name
+  for (const NamedTensor& tensor : tensors)
+    EXPECT_EQ(bits_of(values_of(reader, tensor.name)), bits_of(tensor.values)) << tensor.name;
+  std::vector<float> part(7);
+  reader.read(0, 0, 999'993, part);
+  EXPECT_EQ(part, std::vector<float>(tensors[3].values.end() - 7, tensors[3].values.end()));
+  // Tensors begin at a multiple of 8, and the metadata is what transformers asks for.
+  std::string text = read_stream(file(), Category::checkpoint);
+  uint64_t length = 0;
+  std::memcpy(&length, text.data(), 8);
+  EXPECT_EQ(length % 8, 0u);
+  EXPECT_EQ(nlohmann::json::parse(text.substr(8, length))["__metadata__"]["format"], "pt");
+}
+
+TEST_F(Safetensors, RoundToHalfTheBits) {
+  std::vector<NamedTensor> some = {random_tensor("w", {300}, 3)};
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    write_safetensors(file(), to_write(some), {.dtype = dtype, .existing = Existing::replace});
+    EXPECT_LT(fs::file_size(file()), 300 * 2 + 200);
+    auto read = values_of(SafetensorsReader(file()), "w");
+    for (size_t i = 0; i < read.size(); ++i) {
+      float value = some[0].values[i];
+      EXPECT_EQ(read[i], dtype == DType::bf16 ? float{bfloat16(value)} : float{float16(value)});
+    }
+  }
+}
+
+TEST_F(Safetensors, RefuseANumberThatIsTooLargeForHalfPrecision) {
+  std::vector<NamedTensor> some = {{"w", {2}, {1.0f, 1e5f}}};
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { write_safetensors(file(), to_write(some), {.dtype = DType::f16}); }),
+              HasSubstr("'w' has the value 100000, too large for fp16; write bf16 or fp32"));
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(Safetensors, InSeveralFilesHaveAnIndex) {
+  std::vector<NamedTensor> some = {random_tensor("a", {10}, 1), random_tensor("b", {30}, 2),
+                                   random_tensor("c", {5}, 3), random_tensor("d", {5}, 4)};
+  auto paths = write_safetensors(file(), to_write(some), {.shard_bytes = 60});
+  ASSERT_EQ(paths.size(), 4u);
+  EXPECT_EQ(paths[0].filename(), "model-00001-of-00003.safetensors");
+  EXPECT_EQ(paths[3].filename(), "model.safetensors.index.json");
+  auto index = nlohmann::json::parse(read_stream(paths[3], Category::checkpoint));
+  EXPECT_EQ(index["metadata"]["total_size"], 200);
+  EXPECT_EQ(index["weight_map"]["d"], "model-00003-of-00003.safetensors");
+  for (const fs::path& path : {folder, paths[3]}) {
+    SafetensorsReader reader(path);
+    for (const NamedTensor& tensor : some) EXPECT_EQ(values_of(reader, tensor.name), tensor.values);
+  }
+  EXPECT_TRUE(is_safetensors(folder));
+  fs::remove(paths[1]);
+  EXPECT_THAT(refusal(folder), HasSubstr("model-00002-of-00003.safetensors"));
+}
+
+TEST_F(Safetensors, AreWrittenWholeOrNotAtAll) {
+  std::vector<TensorToWrite> bad = to_write(tensors);
+  bad.push_back({"broken", {5}, [](int64_t, std::span<float>) {
+                   fail(Category::checkpoint, "the source is gone");
+                 }});
+  for (uint64_t shard_bytes : {0, 100}) {
+    EXPECT_THROW(write_safetensors(file(), bad, {.shard_bytes = shard_bytes}), Error);
+    EXPECT_TRUE(fs::is_empty(folder));
+  }
+  // The last of several names is taken: none of the others stays.
+  write_file_atomically(folder / "model.safetensors.index.json", "x", Category::checkpoint);
+  EXPECT_THROW(write_safetensors(file(), to_write(tensors), {.shard_bytes = 100}), Error);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1 + 0);
+}
+
+TEST_F(Safetensors, NeverReplaceAFileUnasked) {
+  write_safetensors(file(), to_write(tensors));
+  EXPECT_THROW(write_safetensors(file(), to_write(tensors)), Error);
+  EXPECT_NO_THROW(write_safetensors(file(), to_write(tensors), {.existing = Existing::replace}));
+  std::vector<NamedTensor> twice = {tensors[0], tensors[0]};
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { write_safetensors(folder / "other", to_write(twice)); }),
+              HasSubstr("two tensors would be named 'z'"));
+}
+
+TEST_F(Safetensors, CutOffSayWhere) {
+  write_safetensors(file(), to_write(tensors));
+  std::string whole = read_stream(file(), Category::checkpoint);
+  auto cut = [&](size_t bytes) {
+    write_file_atomically(file(), whole.substr(0, bytes), Category::checkpoint);
+    return refusal(file());
+  };
+  EXPECT_THAT(cut(5), HasSubstr("it has 5 bytes, too few for safetensors"));
+  EXPECT_THAT(cut(100), HasSubstr("it ends within its header"));
+  EXPECT_THAT(cut(whole.size() - 4), HasSubstr("damaged at 'large': it ends at byte"));
+  EXPECT_THAT(cut(whole.size() - 4), HasSubstr(file().string()));
+  write_file_atomically(file(), std::string(30, '\xff'), Category::checkpoint);
+  EXPECT_THAT(refusal(file()), HasSubstr("it is no safetensors file"));
+  EXPECT_THAT(refusal(folder / "absent.safetensors"), HasSubstr("absent.safetensors"));
+}
+
+// It became shorter after its header was read.
+TEST_F(Safetensors, ThatShrinkSayWhichTensorIsLost) {
+  write_safetensors(file(), to_write(tensors));
+  SafetensorsReader reader(file());
+  fs::resize_file(file(), fs::file_size(file()) - 4);
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_of(reader, "large"); }),
+              HasSubstr("'large': it ends before byte"));
+}
+
+TEST_F(Safetensors, HaveOtherTypes) {
+  double number = 0.1;
+  std::string body(16, '\0');
+  std::memcpy(body.data(), &number, 8);
+  SafetensorsReader reader(made(R"({"d":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
+                                R"("i":{"dtype":"I64","shape":[],"data_offsets":[8,16]}})",
+                                body));
+  EXPECT_EQ(values_of(reader, "d"), std::vector<float>{0.1f});
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_of(reader, "i"); }),
+              HasSubstr("'i' is of type I64; weights are read from F32, F16, BF16 and F64"));
+}
+
+TEST_F(Safetensors, IndexAndFilesMustAgree) {
+  write_safetensors(folder / "a.safetensors", to_write(std::vector<NamedTensor>{tensors[0]}));
+  auto index = [&](const std::string& text) {
+    write_file_atomically(folder / "model.safetensors.index.json", text, Category::checkpoint);
+    return refusal(folder);
+  };
+  EXPECT_THAT(index("{"), HasSubstr("it is no index of safetensors files"));
+  EXPECT_THAT(index("{\"weight_map\":{\"z\":1}}"), HasSubstr("it is no index"));
+  EXPECT_THAT(index(R"({"weight_map":{"z":"../a.safetensors"}})"), HasSubstr("no name of a file"));
+  EXPECT_THAT(index(R"({"weight_map":{"z":"a.safetensors","y":"a.safetensors"}})"),
+              HasSubstr("'y' is not in a.safetensors, where it says it is"));
+  EXPECT_THAT(index(R"({"weight_map":{"y":"a.safetensors"}})"),
+              HasSubstr("does not say that 'z' is in a.safetensors"));
+}
+
+}  // namespace
+}  // namespace spire
