@@ -86,6 +86,7 @@ TEST_P(EveryKey, SaysWhatTypeItTakes) {
   RunConfig config;
   Wrong wrong = std::visit(WrongValue(), field().slot(config));
   if (field().pairs) wrong.value = "{a: b, c: d}";
+  if (field().maps) wrong = {"{a: [b]}", "a word", "a list"};
   Written written = write(field().path, wrong.value);
   std::string message = message_of(written);
   EXPECT_THAT(message, testing::StartsWith(fmt::format("{}: {}: expected {}", written.value_place(),

@@ -43,6 +43,7 @@ class StoredZip {
     if (!archive_) throw std::bad_alloc();
     check(archive_write_set_format_zip(archive_.get()));
     check(archive_write_zip_set_compression_store(archive_.get()));
+    check(archive_write_set_bytes_per_block(archive_.get(), 1 << 20));
     check(archive_write_set_bytes_in_last_block(archive_.get(), 1));
     check(archive_write_open(archive_.get(), this, nullptr, &StoredZip::take, nullptr));
   }
