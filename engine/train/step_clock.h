@@ -24,7 +24,8 @@ class LaneClock {
   // Between steps: from now on the sink is shown each step and its parts; null: nobody.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
-  void begin(int64_t step = 0);  // a new step begins here; step: its number, for spans
+  // A new step begins here. step, name: its number and a literal, for spans.
+  void begin(int64_t step = 0, const char* name = "step");
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part

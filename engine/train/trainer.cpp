@@ -104,10 +104,10 @@ void Trainer::run_step(int lane, const StepJob& job) {
 
 // Forward and backward of the lane's towers. Buckets of gradients are summed over all towers while
 // backward goes on, or in the update (UpdatePass::sums_in_update).
-void Trainer::run_towers(int lane, const StepJob& given) {
+void Trainer::run_towers(int lane, const StepJob& given, const char* name) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
-  job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step);
+  job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step, name);
   gradients_->train(lane, job);
 }
 
@@ -171,13 +171,15 @@ void Trainer::judge_step(StepMetrics& metrics) {
 void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
   require(under_way() == 0, "an inspection while a step is under way");
   StepJob job = make_job(batch, metrics_[0], done);
+  record_step(job.metrics.step);
   gradients_->observe(&observer);
   gradients_->begin_step();
   on_lanes_until_done([&](int lane) {
-    run_towers(lane, job);
+    run_towers(lane, job, "inspected step");
     job.metrics.clocks[static_cast<size_t>(lane)].end();
   });
   gradients_->observe(nullptr);
+  take_trace(job.metrics.step);
 }
 
 // tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.

@@ -121,9 +121,11 @@ class Trainer {
 
   // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
   // Both are called while no step is under way. end_trace() returns the threads: the lanes, then,
-  // with several members, those that exchange buckets.
-  void begin_trace();
+  // with several members, those that exchange buckets. When this process has more than max_spans,
+  // it keeps none of later steps, and traced_through() stays at the last step that it kept.
+  void begin_trace(int64_t max_spans = INT64_MAX);
   std::vector<TracedThread> end_trace();
+  int64_t traced_through() const { return traced_through_; }
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
@@ -195,7 +197,7 @@ class Trainer {
   StepJob make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const;
   StepResult result_of(StepMetrics& metrics) const;
   void run_step(int lane, const StepJob& job);
-  void run_towers(int lane, const StepJob& job);
+  void run_towers(int lane, const StepJob& job, const char* name = "step");
   void run_update(int lane, const StepJob& job);
   void judge_step(StepMetrics& metrics);
   bool rejects(int lane, const StepJob& job);
@@ -228,6 +230,7 @@ class Trainer {
   std::vector<std::unique_ptr<SpanSink>> profilers_;
   std::vector<std::unique_ptr<SpanRecorder>> recorders_;
   std::vector<TracedThread> traced_;
+  int64_t traced_spans_ = 0, max_traced_spans_ = 0, traced_through_ = 0;
   std::unique_ptr<DeviceSet> devices_;
   std::unique_ptr<GradientStage> gradients_;
   std::unique_ptr<UpdateStage> update_;
