@@ -35,6 +35,11 @@ class LaneClock {
   // Returns the seconds from begin() to an event of the lane's stream that has Timing::on.
   // REQUIRES: the stream has reached it.
   double seconds_until(const Event& event) const { return stream_.seconds_between(*begun_, event); }
+  const Event& begun() const { return *begun_; }
+  // Returns the seconds from the end() of the step before, on the same stream, to this begin().
+  double seconds_since(const LaneClock& before) const {
+    return stream_.seconds_between(*before.marks_[before.marks_used_ - 1].event, *begun_);
+  }
 
  private:
   struct Mark {

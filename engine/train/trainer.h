@@ -104,7 +104,9 @@ class Trainer {
   // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
   // more steps before it finishes the oldest, and calls no other method meanwhile. GPUs read a
   // batch in pinned memory until its finish_step(), so a loader keeps max_ahead() + 1 batches.
-  void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
+  // waited: seconds in which the host waited for the batch, for DeviceNumber::data_ms.
+  void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false,
+                  double waited = 0);
   StepResult finish_step();
   int max_ahead() const;  // 0 with a judge
 
@@ -203,6 +205,7 @@ class Trainer {
   bool rejects(int lane, const StepJob& job);
   void copy_squares(int lane, StepMetrics& metrics);
   void await_step(int lane, const StepMetrics& metrics);
+  void await_next(int lane);
   void note_devices(StepMetrics& metrics);
   void share_metrics(StepMetrics& metrics);
   template <typename Body>
