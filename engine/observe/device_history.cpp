@@ -51,7 +51,7 @@ void DeviceHistory::add_arrivals(std::span<const DeviceReport> reports) {
     if (order_[d] > order_[slowest]) slowest = d;
   }
   double last = order_[slowest];
-  for (size_t d = 0; d < reports.size(); ++d) devices_[d].waiting_ms += last - order_[d];
+  add_waits(reports, last);
   std::ranges::sort(order_);
   double median = order_[(order_.size() - 1) / 2];
   first_ += order_.front();
@@ -62,6 +62,17 @@ void DeviceHistory::add_arrivals(std::span<const DeviceReport> reports) {
   ++totals.last;
   totals.late_ms += last - median;
   totals.median_ms += median;
+}
+
+// last_arrival: as if no device had waited for its data.
+void DeviceHistory::add_waits(std::span<const DeviceReport> reports, double last_arrival) {
+  auto ready = [](const DeviceReport& report) { return report.data_ms + report.arrival_ms; };
+  auto last = std::ranges::max_element(reports, {}, ready);
+  for (size_t d = 0; d < reports.size(); ++d) {
+    devices_[d].waiting_ms += ready(*last) - ready(reports[d]);
+    devices_[d].lane_wait_ms += reports[d].lane_wait_ms;
+  }
+  devices_[static_cast<size_t>(last - reports.begin())].data_late_ms += ready(*last) - last_arrival;
 }
 
 std::optional<Straggler> DeviceHistory::straggler() const {

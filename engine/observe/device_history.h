@@ -16,6 +16,7 @@ namespace spire::inline observe {
 struct DeviceLabel {
   std::string name;    // "cuda:1"; with several processes "rank 0 cuda:1"
   int64_t towers = 0;  // see StartInfo
+  int rank = 0;        // of its process
 };
 
 // A quantity that is known for a part of the time: its mean over that part.
@@ -30,10 +31,14 @@ struct TimedMean {
 };
 
 struct DeviceTotals {
-  int64_t last = 0;       // steps in which the device arrived last
-  double late_ms = 0;     // by so much after the median, in these steps together
-  double median_ms = 0;   // the median arrivals of these steps together
-  double waiting_ms = 0;  // in all steps: from its arrival to that of the last device
+  int64_t last = 0;      // steps in which the device arrived last
+  double late_ms = 0;    // by so much after the median, in these steps together
+  double median_ms = 0;  // the median arrivals of these steps together
+  // In all steps: from when it was ready to when the last device was. A device is ready at its
+  // arrival, counted from the end of the step before, and so after its wait for data.
+  double waiting_ms = 0;
+  double data_late_ms = 0;  // in steps in which it was ready last: as much as waits for data cost
+  double lane_wait_ms = 0;  // in all steps: DeviceReport::lane_wait_ms
   TimedMean busy, clock_mhz;
   int max_clock_mhz = 0;                                  // 0: unknown
   std::vector<std::pair<std::string, double>> throttled;  // reason -> seconds
@@ -71,6 +76,7 @@ class DeviceHistory {
  private:
   double mean(double sum) const { return steps_ > 0 ? sum / static_cast<double>(steps_) : 0; }
   void add_arrivals(std::span<const DeviceReport> reports);
+  void add_waits(std::span<const DeviceReport> reports, double last_arrival);
 
   std::vector<DeviceTotals> devices_;
   std::vector<double> order_;  // the arrivals of a step, sorted

@@ -185,6 +185,8 @@ void MetricsFile::append_devices(const StepReport& step) {
     auto put = [&](const char* tag, const auto& value) {
       if (value) record[tag] = *value;
     };
+    if (device.data_ms > 0) record["device/data_ms"] = device.data_ms;
+    if (device.lane_wait_ms > 0) record["device/lane_wait_ms"] = device.lane_wait_ms;
     put("device/busy", device.busy);
     put("device/memory_used_bytes", device.memory_used);
     put("device/memory_total_bytes", device.memory_total);

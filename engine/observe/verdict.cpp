@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
 
 #include <fmt/ranges.h>
 
@@ -30,30 +31,73 @@ std::string list_of(const std::vector<std::string>& names) {
                      names.size() - most + 1);
 }
 
-// Seconds of a step in which this process's lanes waited for devices that came later.
-double waiting_for_devices(const RunNumbers& run, const DeviceHistory& history) {
+// Means over the steps and this process's devices, in seconds.
+double mean_of(double DeviceTotals::*sum_ms, const RunNumbers& run, const DeviceHistory& history) {
   if (history.steps() == 0 || run.end <= run.first) return 0;
   double sum = 0;
-  for (size_t d = run.first; d < run.end; ++d) sum += history.devices()[d].waiting_ms;
+  for (size_t d = run.first; d < run.end; ++d) sum += history.devices()[d].*sum_ms;
   return 1e-3 * sum / static_cast<double>(history.steps()) /
          static_cast<double>(run.end - run.first);
 }
 
-void add_input(const RunNumbers& run, Lines& lines) {
+int ranks_of(const RunNumbers& run) {
+  return run.labels.empty() ? 1 : std::ranges::max(run.labels, {}, &DeviceLabel::rank).rank + 1;
+}
+
+// Those that held up the others at least half as much as the one that did most.
+std::vector<std::string> late_ranks(const RunNumbers& run, const DeviceHistory& history) {
+  std::map<int, double> late;
+  for (size_t d = 0; d < run.labels.size(); ++d)
+    late[run.labels[d].rank] += history.devices()[d].data_late_ms;
+  double most = std::ranges::max(late | std::views::values);
+  std::vector<std::string> names;
+  for (auto [rank, sum] : late)
+    if (2 * sum >= most) names.push_back(fmt::format("rank {}", rank));
+  return names;
+}
+
+// Where several ranks wait for each other, one rank's wait for data is a wait of all.
+void add_input_of_ranks(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  double late = 0;
+  for (const DeviceTotals& device : history.devices()) late += 1e-3 * device.data_late_ms;
+  double share = history.seconds() > 0 ? late / history.seconds() : 0;
+  if (share < input_bound_share) return;
+  std::vector<std::string> names = late_ranks(run, history);
+  bool all = std::ssize(names) == ranks_of(run), one = names.size() == 1;
+  lines.push_back(fmt::format(
+      "input-bound {:.0f} %: {}; raise data.workers (now {})", 100 * share,
+      all ? "all ranks wait for their data"
+          : fmt::format("{} {} for {} data, and the others for {}", list_of(names),
+                        one ? "waits" : "wait", one ? "its" : "their", one ? "it" : "them"),
+      run.data_workers));
+}
+
+void add_input(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  if (ranks_of(run) > 1) return add_input_of_ranks(run, history, lines);
   double share = run.times.data / total_of(run.times);
   if (share < input_bound_share) return;
   lines.push_back(fmt::format("input-bound {:.0f} %: raise data.workers (now {})", 100 * share,
                               run.data_workers));
 }
 
-// What is left of the wait for gradients when all devices have arrived.
+// What is left of the wait for gradients when all devices, and all lanes of a device, are ready.
 void add_communication(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
-  double wait = run.times.reduce - waiting_for_devices(run, history);
+  double wait = run.times.reduce - mean_of(&DeviceTotals::waiting_ms, run, history) -
+                mean_of(&DeviceTotals::lane_wait_ms, run, history);
   double share = wait / total_of(run.times);
   if (run.labels.size() < 2 || share < communication_share) return;
   lines.push_back(
       fmt::format("communication-bound {:.0f} %: a larger batch_size sends as much for more "
                   "samples",
+                  100 * share));
+}
+
+void add_lanes(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  double share = mean_of(&DeviceTotals::lane_wait_ms, run, history) / total_of(run.times);
+  if (share < lane_wait_share) return;
+  lines.push_back(
+      fmt::format("lanes of a device wait {:.0f} % for each other: choose towers that they divide "
+                  "evenly, or look for other work on their cores",
                   100 * share));
 }
 
@@ -120,8 +164,9 @@ void add_compute(const RunNumbers& run, Lines& lines) {
 std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history) {
   Lines lines;
   if (history.steps() < verdict_steps || total_of(run.times) <= 0) return lines;
-  add_input(run, lines);
+  add_input(run, history, lines);
   add_communication(run, history, lines);
+  add_lanes(run, history, lines);
   add_straggler(run, history, lines);
   add_throttled(run, history, lines);
   add_idle(run, history, lines);

@@ -17,6 +17,7 @@ inline constexpr int64_t verdict_steps = 50;
 inline constexpr double verdict_seconds = 10;        // of readings of a device's state
 inline constexpr double input_bound_share = 0.10;    // of a step that waits for data
 inline constexpr double communication_share = 0.10;  // of a step that waits for messages
+inline constexpr double lane_wait_share = 0.10;      // of a step in which lanes wait for each other
 inline constexpr double idle_share = 0.30;           // of the time without work on a device
 inline constexpr double throttled_share = 0.05;      // of the time at a lowered clock
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -15,6 +16,16 @@ namespace {
 using OnBadStep = GuardConfig::OnBadStep;
 
 constexpr size_t max_samples = 256;  // in a message
+
+// The text as a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:,+@%-";
+  if (!text.empty() && text.find_first_not_of(plain) == text.npos) return text;
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 bool not_finite(const StepResult& result) {
   return !std::isfinite(result.loss) || !std::isfinite(result.grad_norm);
@@ -67,14 +78,10 @@ void BadSteps::roll_back(const StepResult& result, int64_t target, const std::st
       result.step, problem, target, target + 1, result.step, run_.guard.rollbacks(), most));
 }
 
-// Only where the weights are still those before the step. Else it says how to see more: the run
-// from its last checkpoint on is reproducible.
+// Only where the weights are still those before the step.
 std::string BadSteps::locate(const StepResult& result, const Batch& batch,
                              const BatchLoader& data) {
-  if (!result.rejected)
-    return fmt::format(
-        "; with guard.on_bad_step: skip {} names the first bad tensor and the samples",
-        checkpoints_.written_step() > 0 ? "a resumed run" : "the run");
+  if (!result.rejected) return how_to_locate();
   std::string found = first_of_all(first_bad_weight());
   if (found.empty()) found = first_of_all(first_bad_tensor(result, batch, data));
   if (found.empty())
@@ -82,6 +89,19 @@ std::string BadSteps::locate(const StepResult& result, const Batch& batch,
         "its towers, run again, compute finite numbers only: a device or its memory is faulty; "
         "look at it with check.replicas_every: 1";
   return "; " + found;
+}
+
+// The run from its last checkpoint on is reproducible: with a judge, which a z-score brings, it
+// ends at the same step, before its update. It writes elsewhere and so leaves this run as it is.
+std::string BadSteps::how_to_locate() const {
+  constexpr std::string_view purpose = "names the first bad tensor and its samples";
+  if (!run_.writes()) return fmt::format("; guard.loss_zscore: 1e9 {}", purpose);
+  const std::string& output = run_.setup.config.output;
+  std::string from = checkpoints_.written_step() > 0
+                         ? "--resume " + shell_word(output)
+                         : "--config " + shell_word(output + "/config.yaml");
+  return fmt::format("; this {}: trainer {} {} guard.loss_zscore=1e9", purpose, from,
+                     shell_word("output=" + output + "_bad_step"));
 }
 
 // Returns the first rank's text that has one, on all ranks, which so go on alike; collective.

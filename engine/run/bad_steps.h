@@ -24,6 +24,7 @@ class BadSteps {
 
  private:
   std::string locate(const StepResult& result, const Batch& batch, const BatchLoader& data);
+  std::string how_to_locate() const;
   std::string first_bad_weight() const;
   std::string first_of_all(const std::string& mine) const;
   std::string first_bad_tensor(const StepResult& result, const Batch& batch,

@@ -198,7 +198,6 @@ class TrainingLoop {
   void one_step() {
     Span span(timeline_.loop(), {SpanKind::step, "step", step() + 1});
     trainer_.status().begin_step(step() + 1);
-    run_.enter(Phase::data);
     const Batch& batch = next_batch();
     double lr = schedule_.lr(step());
     checkpoints_.begin_step();
@@ -210,13 +209,16 @@ class TrainingLoop {
 
   const Batch& next_batch() {
     Span span(timeline_.loop(), {SpanKind::wait, "wait for data"});
+    auto begin = RunClock::now();
+    run_.enter(Phase::data);
     batch_ = &train_data_->next();
+    waited_ = std::chrono::duration<double>(RunClock::now() - begin).count();
     return *batch_;
   }
 
   void begin_step(const Batch& batch, double lr) {
     Span span(timeline_.loop(), {SpanKind::host, "begin step"});
-    trainer_.begin_step(batch, step(), lr, run_.stop_here());
+    trainer_.begin_step(batch, step(), lr, run_.stop_here(), waited_);
   }
 
   // Takes the results of the steps under way, but for the last `ahead`.
@@ -344,6 +346,7 @@ class TrainingLoop {
   RunTimeline timeline_;
   std::optional<Evaluation> evaluation_;
   const Batch* batch_ = nullptr;  // of the newest step
+  double waited_ = 0;             // seconds, for that batch
   std::string ema_hash_;
 };
 

@@ -16,7 +16,7 @@ std::vector<DeviceLabel> labels_of(const Placement& placement) {
   for (const PlacedDevice& device : placement.devices) {
     std::string name = names.next(device.rank, to_string(device.id));
     if (placement.ranks > 1) name = fmt::format("rank {} {}", device.rank, name);
-    labels.push_back({.name = name, .towers = device.towers.size()});
+    labels.push_back({.name = name, .towers = device.towers.size(), .rank = device.rank});
   }
   return labels;
 }

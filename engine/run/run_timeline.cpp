@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "engine/base/steady_time.h"
 #include "engine/base/write_file.h"
 #include "engine/process/group/process_group.h"
-#include "engine/run/trace_events.h"
 
 namespace spire::inline run {
 namespace {
 
 // Without a choice: late enough for the first steps' slowness to be over.
 constexpr int64_t steps_before = 10, steps_in_window = 3;
+
+// Of a process: some 150 MB of its memory, and as much of the file.
+constexpr int64_t max_spans = 1'000'000;
 
 }  // namespace
 
@@ -64,13 +68,19 @@ void RunTimeline::before_step(int64_t step) {
     host_ = make_stream({});
     loop_ = std::make_unique<SpanRecorder>(*host_);
     loop_->start();
-    run_.trainer.begin_trace();
+    traced_loop_ = {"loop over steps", {}};
+    run_.trainer.begin_trace(max_spans);
   }
   if (loop_) loop_->begin_step(step);
 }
 
 void RunTimeline::after_step(int64_t done) {
+  if (loop_) take_loop(done);
   if (loop_ && done >= last_) close();
+}
+
+void RunTimeline::take_loop(int64_t step) {
+  std::ranges::move(loop_->take(step), std::back_inserter(traced_loop_.spans));
 }
 
 void RunTimeline::finish() {
@@ -89,42 +99,80 @@ void RunTimeline::align() {
 }
 
 void RunTimeline::close() {
+  take_loop(run_.progress.step);  // what came behind the last step
+  int64_t last = last_of_all(std::min(last_, run_.trainer.traced_through()));
+  std::erase_if(traced_loop_.spans, [&](const RecordedSpan& span) { return span.step > last; });
   TracedProcess process{.rank = run_.world.rank(),
                         .name = fmt::format("rank {}", run_.world.rank()),
                         .origin = origin_,
                         .threads = run_.trainer.end_trace()};
-  TracedThread loop{"loop over steps", {}};
-  for (int64_t step = *first_; step <= last_; ++step) {
-    auto spans = loop_->take(step);
-    loop.spans.insert(loop.spans.end(), spans.begin(), spans.end());
-  }
-  process.threads.insert(process.threads.begin(), std::move(loop));
+  process.threads.insert(process.threads.begin(), std::move(traced_loop_));
   loop_.reset();
   closed_ = true;
-  write(trace_events(process));
+  TraceEvents events(std::move(process));
+  write(events, last);
 }
 
-// A timeline that cannot be written is no reason to stop training.
-void RunTimeline::write(const std::string& mine) {
-  std::vector<std::string> events = {mine};
-  if (run_.world.size() > 1)
-    run_.trainer.status().wait(0, [&] { events = all_gather(*run_.world.group, mine); });
+// The last step of which all ranks have all spans.
+int64_t RunTimeline::last_of_all(int64_t mine) const {
+  if (run_.world.size() == 1) return mine;
+  for (const std::string& text : run_.setup.ranks.all_gather(std::to_string(mine)))
+    mine = std::min<int64_t>(mine, std::stoll(text));
+  return mine;
+}
+
+// Rank 0 writes what it has and what the others send, piece by piece, which all have to do: the
+// others wait until it has taken everything. A timeline that cannot be written is no reason to stop
+// training.
+void RunTimeline::write(TraceEvents& mine, int64_t last) {
+  const std::string& path = run_.options.timeline->path;
+  std::optional<AtomicWriter> file;
+  auto attempt = [&](auto&& action) {
+    try {
+      if (lost_.empty()) action();
+    } catch (const Error& error) {
+      lost_ = error.what();
+    }
+  };
+  if (run_.world.rank() == 0)
+    attempt([&] {
+      file.emplace(path, Category::checkpoint);
+      file->write(trace_begin);
+    });
+  std::string_view between;
+  auto take = [&](std::string_view piece) {
+    attempt([&] {
+      file->write(std::exchange(between, trace_between));
+      file->write(piece);
+    });
+  };
+  auto gather = [&] {
+    gather_pieces(
+        *run_.world.group, [&] { return mine.next(); }, take);
+  };
+  run_.trainer.status().wait(0, gather);
   if (run_.world.rank() != 0) return;
   bool on_gpus = run_.setup.placement.lanes[0].device.kind == DeviceKind::cuda;
+  attempt([&] {
+    file->write(trace_end(
+        {.first = *first_, .last = last, .on_gpus = on_gpus, .run = run_.setup.config.output}));
+    file->commit();
+  });
+  report(last);
+}
+
+void RunTimeline::report(int64_t last) {
   const std::string& path = run_.options.timeline->path;
-  try {
-    write_file_atomically(path,
-                          trace_file(events, {.first = *first_,
-                                              .last = std::min(last_, run_.progress.step),
-                                              .on_gpus = on_gpus,
-                                              .run = run_.setup.config.output}),
-                          Category::checkpoint);
-    run_.observer.on_note(fmt::format("timeline of steps {} to {}: {}", *first_,
-                                      std::min(last_, run_.progress.step), path));
-  } catch (const Error& error) {
-    lost_ = error.what();
+  if (!lost_.empty()) {
     run_.observer.on_warning(lost_ + "; training continues without the timeline");
+    return;
   }
+  run_.observer.on_note(fmt::format("timeline of steps {} to {}: {}", *first_, last, path));
+  int64_t done = std::min(last_, run_.progress.step);
+  if (last < done)
+    run_.observer.on_warning(fmt::format(
+        "the timeline ends at step {}, not {}: a process keeps {} spans; choose fewer steps", last,
+        done, max_spans));
 }
 
 }  // namespace spire::inline run

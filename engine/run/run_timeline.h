@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/run/run_context.h"
+#include "engine/run/trace_events.h"
 #include "engine/train/trace/span_recorder.h"
 
 namespace spire::inline run {
@@ -39,7 +40,10 @@ class RunTimeline {
   void compare_ranks() const;
   void align();
   void close();
-  void write(const std::string& mine);
+  void take_loop(int64_t step);
+  int64_t last_of_all(int64_t mine) const;
+  void write(TraceEvents& mine, int64_t last);
+  void report(int64_t last);
 
   RunContext& run_;
   std::optional<int64_t> first_;  // step; none: no window
@@ -48,6 +52,7 @@ class RunTimeline {
   int64_t origin_ = 0;  // steady clock, ns
   std::unique_ptr<Stream> host_;
   std::unique_ptr<SpanRecorder> loop_;
+  TracedThread traced_loop_;
   std::string lost_;
 };
 

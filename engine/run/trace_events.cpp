@@ -63,22 +63,34 @@ std::string event(int pid, int tid, const RecordedSpan& span, int64_t origin) {
 
 }  // namespace
 
-std::string trace_events(const TracedProcess& process) {
-  std::vector<std::string> lines = {metadata(process.rank, 0, "process_name", process.name)};
-  for (size_t tid = 0; tid < process.threads.size(); ++tid) {
-    const TracedThread& thread = process.threads[tid];
+std::vector<std::string> TraceEvents::names() const {
+  std::vector<std::string> lines = {metadata(process_.rank, 0, "process_name", process_.name)};
+  for (size_t tid = 0; tid < process_.threads.size(); ++tid) {
     auto number = static_cast<int>(tid);
-    lines.push_back(metadata(process.rank, number, "thread_name", thread.name));
+    lines.push_back(metadata(process_.rank, number, "thread_name", process_.threads[tid].name));
     lines.push_back(fmt::format(
         R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
-        process.rank, number, number));
-    for (const RecordedSpan& span : thread.spans)
-      lines.push_back(event(process.rank, number, span, process.origin));
+        process_.rank, number, number));
   }
-  return fmt::format("{}", fmt::join(lines, ",\n"));
+  return lines;
 }
 
-std::string trace_file(std::span<const std::string> events, const TraceFacts& facts) {
+std::string TraceEvents::next() {
+  std::string piece;
+  if (!std::exchange(named_, true)) piece = fmt::format("{}", fmt::join(names(), trace_between));
+  for (; thread_ < process_.threads.size(); ++thread_, span_ = 0) {
+    const TracedThread& thread = process_.threads[thread_];
+    while (span_ < thread.spans.size()) {
+      if (piece.size() >= piece_bytes_) return piece;
+      if (!piece.empty()) piece += trace_between;
+      piece +=
+          event(process_.rank, static_cast<int>(thread_), thread.spans[span_++], process_.origin);
+    }
+  }
+  return piece;
+}
+
+std::string trace_end(const TraceFacts& facts) {
   Json other = {{"run", facts.run},
                 {"first_step", facts.first},
                 {"last_step", facts.last},
@@ -86,9 +98,8 @@ std::string trace_file(std::span<const std::string> events, const TraceFacts& fa
                                         : "the host's steady clock"}};
   if (facts.on_gpus)
     other["cuda_graphs"] = "not replayed in these steps, which are slower than others";
-  return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\n\"traceEvents\":[\n{}\n]}}\n",
-                     other.dump(-1, ' ', false, Json::error_handler_t::replace),
-                     fmt::join(events, ",\n"));
+  return fmt::format("\n],\n\"otherData\":{}}}\n",
+                     other.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace spire::inline run

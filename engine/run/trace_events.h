@@ -3,8 +3,9 @@
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/train/trace/span_recorder.h"
@@ -18,10 +19,25 @@ struct TracedProcess {
   std::vector<TracedThread> threads;  // `tid` is the index
 };
 
-// Returns the process's events, one a line, with a comma between two: names of the process and its
-// threads ("M"), then a complete event ("X") for each span, with ts and dur in us. The events of a
-// thread nest.
-std::string trace_events(const TracedProcess& process);
+// The process's events, one a line, with a comma between two: names of the process and its threads
+// ("M"), and a complete event ("X") for each span, with ts and dur in us. The events of a thread
+// nest. They come in pieces of whole events, so that a long trace never is one text.
+class TraceEvents {
+ public:
+  // piece_bytes: a piece ends with the event that reaches it.
+  explicit TraceEvents(TracedProcess process, size_t piece_bytes = 256 << 10)
+      : process_(std::move(process)), piece_bytes_(piece_bytes) {}
+
+  std::string next();  // piece, without a comma at its ends; "" when there is none left
+
+ private:
+  std::vector<std::string> names() const;
+
+  TracedProcess process_;
+  size_t piece_bytes_;
+  size_t thread_ = 0, span_ = 0;  // of the next event
+  bool named_ = false;
+};
 
 struct TraceFacts {             // becomes "otherData" of the file
   int64_t first = 0, last = 0;  // steps
@@ -29,7 +45,9 @@ struct TraceFacts {             // becomes "otherData" of the file
   std::string run;  // output directory
 };
 
-// Returns the file, of the events of all processes.
-std::string trace_file(std::span<const std::string> events, const TraceFacts& facts);
+// The file is: trace_begin, pieces of events with trace_between between two, trace_end(facts).
+inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+inline constexpr std::string_view trace_between = ",\n";
+std::string trace_end(const TraceFacts& facts);
 
 }  // namespace spire::inline run

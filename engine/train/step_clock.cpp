@@ -25,10 +25,10 @@ LaneClock::LaneClock(Stream& stream, int towers)
   for (Mark& mark : marks_) mark.event = stream.make_event(Timing::on);
 }
 
-void LaneClock::begin(int64_t step) {
+void LaneClock::begin(int64_t step, const char* name) {
   marks_used_ = 0;
   stream_.record(*begun_);
-  if (spans_) spans_->begin({SpanKind::step, "step", step});
+  if (spans_) spans_->begin({SpanKind::step, name, step});
 }
 
 void LaneClock::enter(Part part) {

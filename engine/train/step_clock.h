@@ -24,7 +24,8 @@ class LaneClock {
   // Between steps: from now on the sink is shown each step and its parts; null: nobody.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
-  void begin(int64_t step = 0);  // a new step begins here; step: its number, for spans
+  // A new step begins here. step, name: its number and a literal, for spans.
+  void begin(int64_t step = 0, const char* name = "step");
   // From here on the stream's work is this part's, until enter() names another one.
   void enter(Part part);
   void end();  // later work belongs to no part
@@ -34,6 +35,11 @@ class LaneClock {
   // Returns the seconds from begin() to an event of the lane's stream that has Timing::on.
   // REQUIRES: the stream has reached it.
   double seconds_until(const Event& event) const { return stream_.seconds_between(*begun_, event); }
+  const Event& begun() const { return *begun_; }
+  // Returns the seconds from the end() of the step before, on the same stream, to this begin().
+  double seconds_since(const LaneClock& before) const {
+    return stream_.seconds_between(*before.marks_[before.marks_used_ - 1].event, *begun_);
+  }
 
  private:
   struct Mark {

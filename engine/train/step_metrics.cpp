@@ -44,7 +44,18 @@ bool StepMetrics::any_stop() const {
 StepTimes StepMetrics::times() const {
   StepTimes sum;
   for (const LaneClock& clock : clocks) sum += clock.times();
-  return sum * (1.0 / static_cast<double>(clocks.size()));
+  StepTimes mean = sum * (1.0 / static_cast<double>(clocks.size()));
+  // A lane that is alone enters no `reduce` behind its towers.
+  double& before_update = mean.reduce > 0 ? mean.reduce : mean.backward;
+  before_update = std::max(0.0, before_update - judging);
+  return mean;
+}
+
+void StepMetrics::cut_wait(const StepMetrics& before) {
+  double idle = 0;
+  for (size_t lane = 0; lane < clocks.size(); ++lane)
+    idle += clocks[lane].seconds_since(before.clocks[lane]);
+  waited = std::clamp(waited, 0.0, std::max(0.0, idle / static_cast<double>(clocks.size())));
 }
 
 double StepMetrics::arrival_ms(const PlacedDevice& device) const {
@@ -54,6 +65,15 @@ double StepMetrics::arrival_ms(const PlacedDevice& device) const {
     last = std::max(last, clocks[lane].seconds_until(*towers_done[lane]));
   }
   return 1e3 * last;
+}
+
+double StepMetrics::lane_wait_ms(const PlacedDevice& device) const {
+  double sum = 0;
+  for (int l = device.first_lane; l < device.first_lane + device.lanes; ++l) {
+    auto lane = static_cast<size_t>(l);
+    sum += clocks[lane].seconds_until(*towers_done[lane]);
+  }
+  return arrival_ms(device) - 1e3 * sum / std::max(device.lanes, 1);
 }
 
 std::vector<int> StepMetrics::owners(const Placement& placement) {

@@ -27,6 +27,8 @@ struct StepMetrics {
   double lr = 0;
   bool judged = false;    // the ranks have shared the numbers, and StepJudge has seen them
   bool rejected = false;  // the step has changed no weight
+  double waited = 0;      // seconds: the devices had no work, as the host waited for the batch
+  double judging = 0;     // seconds of the judge, for which the lanes wait
   // One per lane: events after its towers (timed) and after the whole step, and its clock.
   std::vector<std::unique_ptr<Event>> towers_done, step_done;
   std::vector<LaneClock> clocks;
@@ -37,10 +39,16 @@ struct StepMetrics {
 
   double gradient_norm() const;  // norm of the averaged gradient, times the loss scale
   bool any_stop() const;
-  StepTimes times() const;  // means over lanes. REQUIRES: all streams have reached step_done
+  // Means over lanes; the judge's time is in no part. REQUIRES: all streams have reached step_done.
+  StepTimes times() const;
   // Returns the milliseconds until the towers of a device of this process were done, the slowest
   // lane's. REQUIRES: its streams have reached towers_done.
   double arrival_ms(const PlacedDevice& device) const;
+  // Returns how long the device's lanes then wait for the slowest one, on average.
+  double lane_wait_ms(const PlacedDevice& device) const;
+  // Cuts `waited` to the time without work since `before`, the step before, was done: a device may
+  // have had work of that step meanwhile. REQUIRES: the streams have reached LaneClock::begun().
+  void cut_wait(const StepMetrics& before);
 
   // Returns for each entry of `shared` the rank that knows it, for HostAllGather.
   static std::vector<int> owners(const Placement& placement);

@@ -21,6 +21,17 @@ bool is_float(DType dtype) {
   return dtype != DType::i32 && dtype != DType::u8;
 }
 
+// Who looks for the cause of a failure must not fail for want of pinned memory: copies into plain
+// memory are slower, and that is all.
+std::unique_ptr<DeviceMemory> staging_for(DeviceId device, size_t bytes) {
+  try {
+    return allocate_staging(device, bytes);
+  } catch (const Error& error) {
+    if (error.category() != Category::out_of_memory) throw;
+  }
+  return allocate_memory({DeviceKind::cpu, 0}, bytes);
+}
+
 }  // namespace
 
 double element_value(DType dtype, std::span<const std::byte> values, int64_t index) {
@@ -57,8 +68,10 @@ void TowerTap::on_tensor(const PlanTensor& tensor) {
   size_t bytes = tensor.spec.bytes();
   const void* data = tensor.data;
   if (stream_.device().kind != DeviceKind::cpu) {
-    if (!staging_ || staging_->bytes() < bytes)
-      staging_ = allocate_staging(stream_.device(), bytes);
+    if (!staging_ || staging_->bytes() < bytes) {
+      staging_.reset();
+      staging_ = staging_for(stream_.device(), bytes);
+    }
     stream_.copy(staging_->as<std::byte>(), data, bytes);
     stream_.synchronize();
     data = staging_->as<std::byte>();

@@ -2,6 +2,7 @@
 #include "engine/train/trainer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -65,18 +66,20 @@ StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done
   metrics.step = done + 1;
   metrics.samples = batch.valid;
   metrics.judged = metrics.rejected = false;
+  metrics.waited = metrics.judging = 0;
   StepJob job{batch, metrics, context_, {}};
   job.context.step = done;
   job.context.gradient_scale = static_cast<float>(1.0 / static_cast<double>(batch.valid));
   return job;
 }
 
-void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop) {
+void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop, double waited) {
   require(!averaged_, "a step before the end of an evaluation");
   require(under_way() <= max_ahead(), "{} steps are under way", under_way());
   StepMetrics& metrics = metrics_of(begun_);  // the step before may still use the other one
   StepJob job = make_job(batch, metrics, done);
   metrics.lr = lr;
+  metrics.waited = waited;
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
   job.update = {.lr = static_cast<float>(lr),
                 .number = done + 1 - rejected_steps_,
@@ -104,10 +107,10 @@ void Trainer::run_step(int lane, const StepJob& job) {
 
 // Forward and backward of the lane's towers. Buckets of gradients are summed over all towers while
 // backward goes on, or in the update (UpdatePass::sums_in_update).
-void Trainer::run_towers(int lane, const StepJob& given) {
+void Trainer::run_towers(int lane, const StepJob& given, const char* name) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
-  job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step);
+  job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step, name);
   gradients_->train(lane, job);
 }
 
@@ -163,21 +166,25 @@ void Trainer::judge_step(StepMetrics& metrics) {
   });
   note_devices(metrics);
   share_metrics(metrics);
+  auto begin = std::chrono::steady_clock::now();
   StepResult result = result_of(metrics);
   metrics.judged = true;
   metrics.rejected = !judge_(result);
+  metrics.judging = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
   require(under_way() == 0, "an inspection while a step is under way");
   StepJob job = make_job(batch, metrics_[0], done);
+  record_step(job.metrics.step);
   gradients_->observe(&observer);
   gradients_->begin_step();
   on_lanes_until_done([&](int lane) {
-    run_towers(lane, job);
+    run_towers(lane, job, "inspected step");
     job.metrics.clocks[static_cast<size_t>(lane)].end();
   });
   gradients_->observe(nullptr);
+  take_trace(job.metrics.step);
 }
 
 // tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
@@ -202,8 +209,13 @@ StepResult Trainer::result_of(StepMetrics& metrics) const {
 StepResult Trainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);
-  if (devices_->on_gpus()) on_lanes([&](int lane) { await_step(lane, metrics); });
+  if (devices_->on_gpus())
+    on_lanes([&](int lane) {
+      await_step(lane, metrics);
+      await_next(lane);
+    });
   ++finished_;
+  if (under_way() > 0) metrics_of(finished_).cut_wait(metrics);
   if (!metrics.judged) {
     note_devices(metrics);
     share_metrics(metrics);
@@ -226,6 +238,12 @@ void Trainer::await_step(int lane, const StepMetrics& metrics) {
   devices_->status().enter(lane, Phase::idle);
 }
 
+// The step behind this one, if it has begun, begins at once: nothing is between the two.
+void Trainer::await_next(int lane) {
+  if (under_way() < 2) return;
+  devices_->await(lane, metrics_of(finished_ + 1).clocks[static_cast<size_t>(lane)].begun());
+}
+
 // What this rank's devices did, and how they were when they were last read.
 void Trainer::note_devices(StepMetrics& metrics) {
   Share own = devices_->local();
@@ -233,9 +251,13 @@ void Trainer::note_devices(StepMetrics& metrics) {
   std::span<double> numbers =
       metrics.devices.subspan(first * device_numbers, (end - first) * device_numbers);
   if (monitor_) monitor_->copy_to(numbers);
-  for (size_t d = first; d < end; ++d)
-    number_of(DeviceNumber::arrival_ms, numbers.subspan((d - first) * device_numbers)) =
-        metrics.arrival_ms(devices_->device(static_cast<int>(d)));
+  for (size_t d = first; d < end; ++d) {
+    std::span<double> mine = numbers.subspan((d - first) * device_numbers);
+    const PlacedDevice& device = devices_->device(static_cast<int>(d));
+    number_of(DeviceNumber::arrival_ms, mine) = metrics.arrival_ms(device);
+    number_of(DeviceNumber::data_ms, mine) = 1e3 * metrics.waited;
+    number_of(DeviceNumber::lane_wait_ms, mine) = metrics.lane_wait_ms(device);
+  }
 }
 
 // Every process gets all losses, scores, stop requests and numbers of devices.

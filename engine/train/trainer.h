@@ -108,7 +108,9 @@ class Trainer {
   // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
   // more steps before it finishes the oldest, and calls no other method meanwhile. GPUs read a
   // batch in pinned memory until its finish_step(), so a loader keeps max_ahead() + 1 batches.
-  void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false);
+  // waited: seconds in which the host waited for the batch, for DeviceNumber::data_ms.
+  void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false,
+                  double waited = 0);
   StepResult finish_step();
   int max_ahead() const;  // 0 with a judge
 
@@ -125,9 +127,11 @@ class Trainer {
 
   // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
   // Both are called while no step is under way. end_trace() returns the threads: the lanes, then,
-  // with several members, those that exchange buckets.
-  void begin_trace();
+  // with several members, those that exchange buckets. When this process has more than max_spans,
+  // it keeps none of later steps, and traced_through() stays at the last step that it kept.
+  void begin_trace(int64_t max_spans = INT64_MAX);
   std::vector<TracedThread> end_trace();
+  int64_t traced_through() const { return traced_through_; }
   int under_way() const { return static_cast<int>(begun_ - finished_); }
 
   // evaluate() adds the sums of one batch to `sums`. begin_evaluation() packs the weights; from
@@ -200,12 +204,13 @@ class Trainer {
   StepJob make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const;
   StepResult result_of(StepMetrics& metrics) const;
   void run_step(int lane, const StepJob& job);
-  void run_towers(int lane, const StepJob& job);
+  void run_towers(int lane, const StepJob& job, const char* name = "step");
   void run_update(int lane, const StepJob& job);
   void judge_step(StepMetrics& metrics);
   bool rejects(int lane, const StepJob& job);
   void copy_squares(int lane, StepMetrics& metrics);
   void await_step(int lane, const StepMetrics& metrics);
+  void await_next(int lane);
   void note_devices(StepMetrics& metrics);
   void share_metrics(StepMetrics& metrics);
   template <typename Body>
@@ -233,6 +238,7 @@ class Trainer {
   std::vector<std::unique_ptr<SpanSink>> profilers_;
   std::vector<std::unique_ptr<SpanRecorder>> recorders_;
   std::vector<TracedThread> traced_;
+  int64_t traced_spans_ = 0, max_traced_spans_ = 0, traced_through_ = 0;
   std::unique_ptr<DeviceSet> devices_;
   std::unique_ptr<GradientStage> gradients_;
   std::unique_ptr<UpdateStage> update_;

@@ -7,7 +7,7 @@ trainer=$1 trials=$3
 work=$(mktemp -d)
 trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$work"' EXIT
 export EMULATED_GPUS=4 EMULATED_ORDER=reversed EMULATED_PCI=yes SPIRE_NVML=$2 SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work
-words=(model.name=mlp "model.hidden=[4]" data.name=synthetic "data.synthetic.shape=[4, 4, 1]" data.synthetic.samples=64
+words=(model.name=mlp "model.hidden=[4]" data.name=synthetic "data.synthetic.shape=[4, 4, 1]" data.synthetic.samples=64 data.synthetic.test_samples=8
   batch_size=4 steps=1000000 eval.every_epochs=0 checkpoint.every_epochs=0 log.every_seconds=1000)
 
 fail() {
@@ -76,4 +76,28 @@ until grep -qs 'waits for 1 idle GPU (timeouts.devices: 600 s)' "$work/wait.err"
 done
 stop $all
 wait $waits || fail "the run that waited: exit $?: $(cat "$work/wait.err")"
+# A sweep takes idle GPUs alone.
+"$trainer" sweep "${words[@]/steps=1000000/steps=2}" seed=1,2,3 --devices auto:3 -o "$work/sweep" >"$work/sweep.out" 2>"$work/sweep.err" ||
+  fail "sweep: exit $?: $(cat "$work/sweep.err")"
+for log in "$work"/sweep/*.log; do
+  grep -q 'GPU-[0-]*[023]' "$log" || fail "sweep: no GPU in $log"
+  ! grep -q 'GPU-[0-]*1' "$log" || fail "sweep: the busy GPU was used: $(cat "$log")"
+done
+
+# A run that loses the GPU that it has chosen begins again with another idle one, to the same hash.
+words=("${words[@]/steps=1000000/steps=60}" checkpoint.every_steps=4)
+hash_of() { sed -n 's/^parameter hash *//p' "$1" | tail -n 1; }
+"$trainer" "${words[@]}" devices=auto:1 "output=$work/whole" >"$work/whole.out" 2>"$work/whole.err" || fail "whole: exit $?"
+EMULATION_LOST_DEVICES=$work/lost "$trainer" "${words[@]}" devices=auto:1 --max-restarts 1 "output=$work/again" \
+  >"$work/again.out" 2>"$work/again.err" &
+again=$!
+gpu=$(gpu_of "$work/again.err" $again)
+until ls "$work"/again/checkpoints/step_*.h5 >"$work/saved" 2>&1; do
+  kill -0 $again || fail "again: ended before its first checkpoint: $(cat "$work/again.err")"
+done
+echo "$gpu" >"$work/lost"
+wait $again || fail "again: exit $?: $(cat "$work/again.err")"
+grep -q "($gpu\|, $gpu" <<<"$(grep 'is left out from here on$' "$work/again.err")" || fail "the lost GPU is not named: $(cat "$work/again.err")"
+[ "$(grep -c '^length ' "$work/again.err")" = 2 ] || fail "it did not begin again: $(cat "$work/again.err")"
+[ "$(hash_of "$work/again.out")" = "$(hash_of "$work/whole.out")" ] || fail "another hash after the loss of a GPU"
 echo "no GPU was shared in $trials trials"

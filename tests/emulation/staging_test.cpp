@@ -184,5 +184,32 @@ TEST_F(EmulationPinned, ALoaderReportsWhatItNeedsAndWhatToDo) {
   EXPECT_NO_THROW(BatchLoader(data, loading));
 }
 
+// Looking at a step's tensors needs memory that no plan has.
+TEST(EmulationStaging, WithoutPinnedMemoryAnInspectionShowsTheSame) {
+  SmallRun run;
+  run.devices = {"cuda:0"};
+  run.model = {.name = "mlp", .hidden = {8}};
+  Trainer trainer(run.options(), run.place());
+  ImageDataset data = run.dataset();
+  BatchLoader loader(data, run.loading_ahead(trainer));
+  TensorRecorder pinned(run.towers), plain(run.towers);
+  trainer.team().lead([&] {
+    loader.start(0, 0, INT64_MAX);
+    const Batch& batch = loader.next();
+    trainer.inspect(batch, 0, pinned);
+    emulation::set_pinned_limit(emulation::pinned_memory());
+    trainer.inspect(batch, 0, plain);
+    emulation::set_pinned_limit(SIZE_MAX);
+    loader.stop();
+  });
+  for (size_t tower = 0; tower < pinned.towers().size(); ++tower) {
+    const auto &one = pinned.towers()[tower], &other = plain.towers()[tower];
+    ASSERT_GT(one.size(), 10u);
+    ASSERT_EQ(one.size(), other.size());
+    for (size_t i = 0; i < one.size(); ++i)
+      EXPECT_EQ(one[i].hash, other[i].hash) << one[i].name.text();
+  }
+}
+
 }  // namespace
 }  // namespace spire

@@ -27,6 +27,9 @@ struct MadeRun {
   void run(int count = 100, std::initializer_list<double> arrivals_ms = {900, 900, 900, 900}) {
     for (int i = 0; i < count; ++i) history.add(steps.at(arrivals_ms));
   }
+  void give_ranks() {  // two devices each
+    for (size_t d = 0; d < 4; ++d) numbers.labels[d].rank = static_cast<int>(d / 2);
+  }
   std::vector<std::string> lines() const { return verdict(numbers, history); }
 };
 
@@ -61,6 +64,46 @@ std::vector<VerdictCase> cases() {
        },
        {"input-bound 12 %: raise data.workers (now 2)",
         "communication-bound 12 %: a larger batch_size sends as much for more samples"}},
+      // The first rank's wait of 100 ms is one for the data of the second rank, of the third
+      // device.
+      {"InputOfOneRank",
+       [](MadeRun& made) {
+         made.give_ranks();
+         made.numbers.times = {.forward = 0.3, .backward = 0.58, .reduce = 0.12};
+         made.steps.devices[2].data_ms = made.steps.devices[3].data_ms = 110;
+         made.run();
+       },
+       {"input-bound 11 %: rank 1 waits for its data, and the others for it; raise data.workers "
+        "(now 2)"}},
+      {"InputOfEveryRank",
+       [](MadeRun& made) {
+         made.give_ranks();
+         made.numbers.times = {.data = 0.2, .forward = 0.3, .backward = 0.5};
+         for (int turn : {0, 1}) {
+           auto first = static_cast<size_t>(2 * turn);
+           for (DeviceReport& device : made.steps.devices) device.data_ms = 200;
+           made.steps.devices[first].data_ms = made.steps.devices[first + 1].data_ms = 210;
+           made.run(50, {700, 700, 700, 700});
+         }
+       },
+       {"input-bound 21 %: all ranks wait for their data; raise data.workers (now 2)"}},
+      // Who waits for data while others compute holds up nobody.
+      {"InputBesideLongerWork",
+       [](MadeRun& made) {
+         made.give_ranks();
+         made.steps.devices[2].data_ms = made.steps.devices[3].data_ms = 300;
+         made.run(100, {900, 900, 590, 600});
+       },
+       {"cuda:0 arrives last in 100 % of steps, 50 % after the median: it runs slower; look for "
+        "other work on it, or for weaker hardware"}},
+      {"LanesOfADevice",
+       [](MadeRun& made) {
+         made.numbers.times = {.forward = 0.3, .backward = 0.5, .reduce = 0.2};
+         made.steps.devices[0].lane_wait_ms = made.steps.devices[1].lane_wait_ms = 150;
+         made.run();
+       },
+       {"lanes of a device wait 15 % for each other: choose towers that they divide evenly, or "
+        "look for other work on their cores"}},
       // The wait of 100 ms is one for the third device, not for messages.
       {"Straggler",
        [](MadeRun& made) {

@@ -1,7 +1,9 @@
 // Two runs that differ in one thing, and where the replay finds it.
 #include "engine/run/compare/bisect_runs.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,6 +120,29 @@ TEST_F(BisectRuns, FindsAnotherNumberOfThreadsInAnOp) {
   EXPECT_GE(bisection.difference->tower, 0);
   EXPECT_THAT(bisection.difference->tensor, HasSubstr("gradient of "));
   EXPECT_NE(bisection.difference->a, bisection.difference->b);
+}
+
+// The table's outlier gives a step whose loss is not finite. A replay leaves it out, too.
+TEST(BisectSkips, AReplayGoesOnBehindASkippedStep) {
+  MadeRuns runs;
+  Words words = {"guard.on_bad_step=skip", "seed=3", "steps=12", "optimizer.lr=1e-3"};
+  Reports reports;
+  runs.train("a", words, reports);
+  auto bad = std::ranges::find_if(reports.steps, &StepReport::bad);
+  ASSERT_NE(bad, reports.steps.end());
+  ASSERT_FALSE(std::isfinite(bad->loss) && std::isfinite(bad->grad_norm));
+  ASSERT_LT(bad->step, 9);
+  runs.train("same", words + Words{"devices=3xcpu"});
+  runs.train("other", words + Words{"schedule.name=multistep", "schedule.milestone_steps=[9]"});
+  RunRecords a = read_run_records(runs / "a");
+  Bisection same = bisect(a, read_run_records(runs / "same"));
+  EXPECT_FALSE(same.difference);
+  EXPECT_EQ(same.deviation, "");
+  EXPECT_EQ(same.to, 12);
+  Bisection other = bisect(a, read_run_records(runs / "other"));
+  EXPECT_EQ(other.deviation, "");
+  ASSERT_TRUE(other.difference);
+  EXPECT_EQ(other.difference->step, 10) << "the first with another learning rate";
 }
 
 }  // namespace

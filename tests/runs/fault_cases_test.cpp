@@ -45,6 +45,17 @@ class FaultCases : public testing::Test {
   RunFolder folder_;
 };
 
+TEST_F(FaultCases, ARankWithSlowDataIsNamedByTheVerdict) {
+  Fault slow = {.rank = 1, .phase = "data", .kind = "slow"};
+  Words words = {"steps=60", "eval.every_epochs=0", "checkpoint.every_epochs=0"};
+  std::vector<Output> outputs = Ranks(start(2, "slow", words, slow)).finish();
+  for (const Output& output : outputs) EXPECT_EQ(output.code, 0) << output.err;
+  auto lines = folder_.summary("slow").at("verdict").get<Words>();
+  ASSERT_FALSE(lines.empty());
+  EXPECT_THAT(lines[0], MatchesRegex("input-bound [0-9]+ %: rank 1 waits for its data, and the "
+                                     "others for it; raise data.workers \\(now 1\\)"));
+}
+
 class OneProcess : public FaultCases {
  protected:
   Start on_second_device(const std::string& phase, const std::string& kind) const {

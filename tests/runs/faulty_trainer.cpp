@@ -1,9 +1,10 @@
 // The trainer, whose rank `rank` fails as a thread of it enters a phase:
 // SPIRE_TEST_FAULT="rank=1 phase=backward step=7 kind=stall thread=cpu:0 after=2". Kinds: stall
-// (hangs for ever), throw, error (of the data), kill (SIGKILL), stop (SIGSTOP). `after` entries
-// pass before it; step and thread may be left out: any. It says first where it strikes: "struck:
-// cpu:0, backward of step 7".
+// (hangs for ever), throw, error (of the data), kill (SIGKILL), stop (SIGSTOP), slow (works for
+// 10 ms, each time from then on). `after` entries pass before it; step and thread may be left out:
+// any. It says first where it strikes: "struck: cpu:0, backward of step 7".
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <map>
@@ -38,7 +39,10 @@ class Fault {
   void enter(const PhaseRow& row) {
     if (!matches(row)) return;
     std::unique_lock lock(mutex_);
-    if (passed_++ != std::stoi(word("after", "0"))) return;
+    bool slow = word("kind") == "slow";
+    int after = std::stoi(word("after", "0")), passed = passed_++;
+    if (slow && passed > after) work();
+    if (passed != after) return;
     fmt::print(stderr, "struck: {}, {}\n", row.thread, position_text(row));
     if (word("kind") == "error") fail(Category::data, "made to fail");
     if (word("kind") == "throw") throw std::runtime_error("made to fail");
@@ -50,7 +54,12 @@ class Fault {
  private:
   static bool known(const std::string& kind) {
     return kind == "stall" || kind == "throw" || kind == "error" || kind == "kill" ||
-           kind == "stop";
+           kind == "stop" || kind == "slow";
+  }
+  static void work() {
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+    while (std::chrono::steady_clock::now() < end) {
+    }
   }
   std::string word(const std::string& key, const std::string& otherwise = "") const {
     auto found = words_.find(key);

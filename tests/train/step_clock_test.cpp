@@ -152,6 +152,82 @@ TEST_P(LaneTimes, ADeviceArrivesAfterItsTowers) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The time in which a judge looks at a step is in none of its parts.
+TEST_P(LaneTimes, LeaveOutTheJudge) {
+  for (int64_t count : {1, 2}) {
+    SmallRun run;
+    run.devices = devices(count);
+    run.judged = true;
+    ImageDataset data = run.dataset();
+    Trainer trainer(run.options(), run.place());
+    BatchLoader loader(data, run.loading_ahead(trainer));
+    double judging = 0;
+    trainer.set_judge([&](const StepResult&) {
+      auto begin = Clock::now();
+      while (Clock::now() - begin < std::chrono::milliseconds(20)) {
+      }
+      judging = seconds_since(begin);
+      return true;
+    });
+    trainer.team().lead([&] {
+      loader.start(0, 0, INT64_MAX);
+      for (int64_t step = 0; step < 3; ++step) {
+        const Batch& batch = loader.next();
+        auto begin = Clock::now();
+        StepResult result = trainer.step(batch, step, run.optimizer.lr);
+        double seconds = seconds_since(begin);
+        EXPECT_LE(total_of(result.times), (seconds - judging) * (1 + 1e-5));
+      }
+      loader.stop();
+    });
+  }
+}
+
+// A wait for data counts where the devices have nothing to do: on a GPU that still works at the
+// step before, no more than the time between the two steps.
+TEST_P(LaneTimes, AWaitForDataCountsWhileDevicesHaveNoWork) {
+  SmallRun run;
+  run.devices = devices(2);
+  ImageDataset data = run.dataset();
+  Trainer trainer(run.options(), run.place());
+  BatchLoader loader(data, run.loading_ahead(trainer));
+  constexpr double waited = 3600;  // seconds, far longer than the test
+  std::vector<double> told;        // ms, by step
+  DeviceReports reports(2);
+  trainer.team().lead([&] {
+    loader.start(0, 0, INT64_MAX);
+    auto finish = [&](int ahead) {
+      while (trainer.under_way() > ahead) {
+        auto devices = reports.read(trainer.finish_step().devices);
+        EXPECT_EQ(devices[0].data_ms, devices[1].data_ms);
+        told.push_back(devices[0].data_ms);
+      }
+    };
+    for (int64_t step = 0; step < 4; ++step) {
+      trainer.begin_step(loader.next(), step, run.optimizer.lr, false, waited);
+      finish(trainer.max_ahead());
+    }
+    finish(0);
+    loader.stop();
+  });
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(told[0], 1e3 * waited);
+  for (size_t step = 1; step < 4; ++step) {
+    EXPECT_GE(told[step], 0);
+    if (trainer.max_ahead() > 0) {
+      EXPECT_LT(told[step], 1e3 * waited);
+    } else {
+      EXPECT_EQ(told[step], 1e3 * waited);
+    }
+  }
+}
+
 SPIRE_TEST_ON_EACH_KIND(LaneTimes);
 
 }  // namespace

@@ -103,6 +103,11 @@ struct DeviceReport {
   // From the beginning of the step until the gradients of its towers were complete. The step goes
   // on when the slowest device of the run has arrived.
   double arrival_ms = 0;
+  // Before that beginning: how long the device had nothing to do, as its process waited for the
+  // batch. The others then wait for it.
+  double data_ms = 0;
+  // Of the arrival: how long its lanes (threads) had to wait for its slowest one, on average.
+  double lane_wait_ms = 0;
   // The rest is the newest reading, of which there is one every monitor.every_seconds.
   std::optional<double> busy;  // 0..1: share of time in which a GPU, or the device's threads, ran
   // Bytes: of a GPU, used by all processes; of a CPU, what this process has in RAM, and its limit.

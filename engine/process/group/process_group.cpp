@@ -92,4 +92,35 @@ std::string broadcast(ProcessGroup& group, const std::string& text) {
   return all_gather(group, group.rank() == 0 ? text : std::string()).front();
 }
 
+void gather_pieces(ProcessGroup& group, const std::function<std::string()>& next,
+                   const std::function<void(std::string_view)>& take) {
+  auto send = [&](const void* data, size_t bytes) {
+    Outgoing message{0, data, bytes};
+    group.exchange({&message, 1}, {});
+  };
+  auto receive = [&](int peer, void* data, size_t bytes) {
+    Incoming message{peer, data, bytes};
+    group.exchange({}, {&message, 1});
+  };
+  std::string piece;
+  uint64_t length = 0;  // goes before each piece; 0: no further one
+  if (group.rank() > 0) {
+    do {
+      piece = next();
+      length = piece.size();
+      send(&length, sizeof length);
+      if (length > 0) send(piece.data(), length);
+    } while (length > 0);
+    return;
+  }
+  for (piece = next(); !piece.empty(); piece = next()) take(piece);
+  for (int peer = 1; peer < group.size(); ++peer) {
+    for (receive(peer, &length, sizeof length); length > 0; receive(peer, &length, sizeof length)) {
+      piece.resize(length);
+      receive(peer, piece.data(), length);
+      take(piece);
+    }
+  }
+}
+
 }  // namespace spire::inline process

@@ -1,9 +1,11 @@
 // A group of processes that exchange messages; collective/ builds sums and gathers on exchanges.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/error.h>
@@ -75,5 +77,11 @@ std::string mpi_version();  // empty in a build without MPI
 // entry per rank, broadcast() rank 0's text.
 std::vector<std::string> all_gather(ProcessGroup& group, const std::string& mine);
 std::string broadcast(ProcessGroup& group, const std::string& text);
+
+// Gathers texts on rank 0 piece by piece, so that no process holds more than one piece: rank 0
+// passes its own pieces to `take`, then those of rank 1, and so on. next: the rank's next piece;
+// "" when there is none left. take: called on rank 0 alone; must not throw, as the others wait.
+void gather_pieces(ProcessGroup& group, const std::function<std::string()>& next,
+                   const std::function<void(std::string_view)>& take);
 
 }  // namespace spire::inline process

@@ -100,12 +100,10 @@ void DeviceMonitor::copy_to(std::span<double> numbers) const {
   std::unique_lock lock(state_->newest_mutex, std::try_to_lock);
   if (!lock || state_->readings == 0) return;
   bool old = state_->is_old(Clock::now());
-  constexpr auto arrival = static_cast<size_t>(DeviceNumber::arrival_ms);
   for (size_t d = 0; d < state_->newest.size(); ++d) {
-    double* to = numbers.data() + d * device_numbers;
-    double own = to[arrival];
-    std::ranges::copy(old ? unknown_numbers : state_->newest[d], to);
-    to[arrival] = own;
+    const DeviceNumbers& read = old ? unknown_numbers : state_->newest[d];
+    std::copy(read.begin() + step_numbers, read.end(),
+              numbers.begin() + static_cast<std::ptrdiff_t>(d * device_numbers + step_numbers));
   }
 }
 

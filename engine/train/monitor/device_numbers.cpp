@@ -69,8 +69,11 @@ std::span<const DeviceReport> DeviceReports::read(std::span<const double> number
     auto at = [&](DeviceNumber which) {
       return numbers[d * device_numbers + static_cast<size_t>(which)];
     };
-    double arrival = at(DeviceNumber::arrival_ms), throttle = at(DeviceNumber::throttle_reasons);
-    report.arrival_ms = std::isnan(arrival) ? 0 : arrival;
+    auto measured = [&](DeviceNumber which) { return std::isnan(at(which)) ? 0 : at(which); };
+    double throttle = at(DeviceNumber::throttle_reasons);
+    report.arrival_ms = measured(DeviceNumber::arrival_ms);
+    report.data_ms = measured(DeviceNumber::data_ms);
+    report.lane_wait_ms = measured(DeviceNumber::lane_wait_ms);
     take(at(DeviceNumber::busy), report.busy);
     take(at(DeviceNumber::memory_used), report.memory_used);
     take(at(DeviceNumber::memory_total), report.memory_total);

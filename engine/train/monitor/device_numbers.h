@@ -16,8 +16,11 @@
 namespace spire::inline training {
 
 // In the units of DeviceReport's members. throttle_reasons is a sum of bits, 1 << ThrottleReason.
+// The first ones are measured in each step, the others are the newest readings of a monitor.
 enum class DeviceNumber : uint8_t {
   arrival_ms,
+  data_ms,
+  lane_wait_ms,
   busy,
   memory_used,
   memory_total,
@@ -32,7 +35,8 @@ enum class DeviceNumber : uint8_t {
   link_received,
   last_xid,
 };
-inline constexpr size_t device_numbers = 14;
+inline constexpr size_t device_numbers = 16;
+inline constexpr size_t step_numbers = 3;  // of these, the ones of the step
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 
 using DeviceNumbers = std::array<double, device_numbers>;
@@ -47,7 +51,7 @@ inline double& number_of(DeviceNumber which, std::span<double> numbers) {
 }
 double throttle_number(std::span<const ThrottleReason> reasons);
 
-// All but the arrival. mig: index of the MIG device that is used, in HostGpu::mig_devices.
+// All but those of the step. mig: index of the MIG device that is used, in HostGpu::mig_devices.
 DeviceNumbers numbers_of(const GpuState& state, std::optional<size_t> mig);
 
 // Makes the reports of a run's devices from their numbers.

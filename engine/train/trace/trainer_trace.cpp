@@ -1,4 +1,6 @@
 // Who is shown what the trainer's streams do: profilers always, recorders in the steps of a trace.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/train/trainer.h"
@@ -35,8 +37,10 @@ void Trainer::make_profiler_spans() {
   show_spans(profilers_);
 }
 
-void Trainer::begin_trace() {
+void Trainer::begin_trace(int64_t max_spans) {
   require(under_way() == 0 && recorders_.empty(), "a trace begins within a step or a trace");
+  max_traced_spans_ = max_spans;
+  traced_spans_ = traced_through_ = 0;
   auto add = [this](Stream& stream) {
     size_t index = recorders_.size();
     recorders_.push_back(std::make_unique<SpanRecorder>(stream, profilers_[index].get()));
@@ -60,12 +64,16 @@ void Trainer::record_step(int64_t step) {
   for (const auto& recorder : recorders_) recorder->begin_step(step);
 }
 
-// The streams have reached the step's end.
+// The streams have reached the step's end. Its spans are taken in any case, for their events.
 void Trainer::take_trace(int64_t step) {
+  bool full = traced_spans_ >= max_traced_spans_;
   for (size_t i = 0; i < recorders_.size(); ++i) {
     auto spans = recorders_[i]->take(step);
-    traced_[i].spans.insert(traced_[i].spans.end(), spans.begin(), spans.end());
+    if (full) continue;
+    traced_spans_ += std::ssize(spans);
+    std::ranges::move(spans, std::back_inserter(traced_[i].spans));
   }
+  if (!full) traced_through_ = step;
 }
 
 }  // namespace spire::inline training

@@ -2,6 +2,7 @@
 // the argument --release, the test is instead that a rank that waits for ever can be released.
 #include <cmath>
 #include <iostream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,6 +46,17 @@ TEST(MpiGroup, TextsReachAll) {
   auto texts = all_gather(group, std::string(size_t(group.rank()), 'r'));
   for (int rank = 0; rank < group.size(); ++rank) EXPECT_EQ(texts[size_t(rank)].size(), rank);
   EXPECT_EQ(broadcast(group, "from " + std::to_string(group.rank())), "from 0");
+}
+
+TEST(MpiGroup, PiecesReachRankZero) {
+  ProcessGroup& group = *world()->group;
+  std::string piece = "of " + std::to_string(group.rank()), taken;
+  gather_pieces(
+      group, [&] { return std::exchange(piece, ""); },
+      [&](std::string_view text) { taken += text; });
+  std::string expected;
+  for (int rank = 0; rank < group.size(); ++rank) expected += "of " + std::to_string(rank);
+  EXPECT_EQ(taken, group.rank() == 0 ? expected : "");
 }
 
 // Several messages a pair in all directions at a time, from empty ones to such as MPI sends only

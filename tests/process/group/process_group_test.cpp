@@ -219,6 +219,30 @@ TEST(GroupText, EveryRankGetsAllTextsByRank) {
   }
 }
 
+// Rank r has r pieces, of growing size.
+TEST(GroupText, PiecesReachRankZeroInOrder) {
+  for (int size : {1, 2, 4}) {
+    auto groups = threads_groups(size);
+    std::string taken, expected;
+    for (int r = 0; r < size; ++r)
+      for (int i = 0; i < r; ++i) expected += std::string(size_t(1000 * i + 1), char('a' + r));
+    run_ranks(size, [&](int rank) {
+      int sent = 0;
+      gather_pieces(
+          *groups[size_t(rank)],
+          [&] {
+            if (sent == rank) return std::string();
+            return std::string(size_t(1000 * sent++ + 1), char('a' + rank));
+          },
+          [&](std::string_view piece) {
+            EXPECT_EQ(rank, 0);
+            taken += piece;
+          });
+    });
+    EXPECT_EQ(taken, expected);
+  }
+}
+
 TEST(GroupText, RankZerosTextReachesAll) {
   auto groups = threads_groups(3);
   run_ranks(3, [&](int rank) {

@@ -44,14 +44,19 @@ std::unique_ptr<DeviceMonitor> monitor_of(
                                          MonitorOptions{.every_seconds = 1e-4});
 }
 
-TEST(DeviceMonitor, GivesTheNewestReadingAndLeavesArrivals) {
+TEST(DeviceMonitor, GivesTheNewestReadingAndLeavesTheStepsNumbers) {
   std::atomic<bool> hold = true;
   auto monitor = monitor_of(2, [&](int count, auto&) {
     if (count == 4) hold.wait(true);  // three readings are complete
   });
   monitor->await_readings(3);
   std::vector<double> numbers(2 * device_numbers, unknown_number);
-  for (size_t d : {0, 1}) numbers[d * device_numbers] = 100.0 + static_cast<double>(d);
+  for (size_t d : {0, 1}) {
+    std::span<double> own = std::span(numbers).subspan(d * device_numbers);
+    number_of(DeviceNumber::arrival_ms, own) = 100.0 + static_cast<double>(d);
+    number_of(DeviceNumber::data_ms, own) = 7;
+    number_of(DeviceNumber::lane_wait_ms, own) = 8;
+  }
   monitor->copy_to(numbers);
   DeviceReports reports(2);
   auto both = reports.read(numbers);
@@ -59,6 +64,8 @@ TEST(DeviceMonitor, GivesTheNewestReadingAndLeavesArrivals) {
   EXPECT_EQ(both[1].busy, 3);
   EXPECT_EQ(both[0].arrival_ms, 100);
   EXPECT_EQ(both[1].arrival_ms, 101);
+  EXPECT_EQ(both[1].data_ms, 7);
+  EXPECT_EQ(both[1].lane_wait_ms, 8);
   hold = false;
   hold.notify_all();
 }

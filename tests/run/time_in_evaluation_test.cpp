@@ -1,0 +1,54 @@
+// A run whose max_time is over while it evaluates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/run/made_run.h"
+
+namespace spire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Evaluations : public Reports {
+ public:
+  void on_eval(const EvalReport& eval) override { evaluated.push_back(eval.step); }
+  std::vector<int64_t> evaluated;
+};
+
+// A second of its time is kept for the end of the process.
+TEST(TimeInEvaluation, StopsThereAndAResumedRunRepeatsTheEvaluation) {
+  MadeRuns runs;
+  Words words = {"data.name=synthetic",       "data.synthetic.shape=[8, 8, 1]",
+                 "data.synthetic.samples=60", "data.synthetic.test_samples=60",
+                 "data.synthetic.classes=4",  "data.path=auto",
+                 "data.csv.target=last",      "data.csv.task=auto",
+                 "eval.every_epochs=1",       "checkpoint.every_epochs=1"};
+  std::string straight = runs.train("straight", words).summary.parameter_hash;
+  RunOptions options;
+  constexpr std::chrono::milliseconds before{700};  // for the steps before the evaluation
+  Clock::time_point over = Clock::now() + before;
+  options.started = over - std::chrono::seconds(99);
+  bool in_time = false;
+  options.on_phase = [&](const PhaseRow& row) {
+    if (row.phase != Phase::eval) return;
+    in_time = in_time || Clock::now() < over;
+    while (Clock::now() < over) {
+    }
+  };
+  Evaluations reports;
+  RunResult stopped = runs.train("run", words + Words{"max_time=100"}, reports, options);
+  EXPECT_EQ(stopped.exit_code, 75);
+  EXPECT_EQ(stopped.summary.stopped_by, "max_time");
+  if (in_time) {  // a machine that is busy may need longer until there
+    EXPECT_EQ(stopped.summary.steps, 10);
+    EXPECT_THAT(reports.evaluated, testing::IsEmpty());
+  }
+  Evaluations resumed;
+  options = {};
+  options.resume = "auto";
+  EXPECT_EQ(runs.train("run", words, resumed, options).summary.parameter_hash, straight);
+  EXPECT_THAT(resumed.evaluated, testing::ElementsAre(10, 20, 24));
+}
+
+}  // namespace
+}  // namespace spire
