@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -123,6 +124,27 @@ std::optional<size_t> find_group(const SavedTensors& tensors, const std::string&
                             [&](const TensorGroup& group) { return group.path == path; });
   if (found == groups.end()) return std::nullopt;
   return static_cast<size_t>(found - groups.begin());
+}
+
+std::vector<TensorPlace> model_tensors(const SavedTensors& tensors, bool averaged) {
+  std::vector<TensorGroup> groups = tensors.groups();
+  auto average =
+      averaged ? find_group(tensors, std::string(optimizer_groups) + average_slot) : std::nullopt;
+  std::map<std::string, size_t> averages;  // name -> its index
+  if (average)
+    for (size_t i = 0; i < groups[*average].tensors.size(); ++i)
+      averages[groups[*average].tensors[i].name] = i;
+  std::vector<TensorPlace> places;
+  for (const char* path : {weights_group, states_group}) {
+    auto group = find_group(tensors, path);
+    if (!group) continue;
+    for (size_t i = 0; i < groups[*group].tensors.size(); ++i) {
+      auto found = averages.find(groups[*group].tensors[i].name);
+      places.push_back(found == averages.end() ? TensorPlace{*group, i}
+                                               : TensorPlace{*average, found->second});
+    }
+  }
+  return places;
 }
 
 void read_all(const SavedTensors& tensors, TrainingState& state) {

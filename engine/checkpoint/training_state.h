@@ -124,6 +124,13 @@ class SavedTensors {
 // Returns the index of the group of that path, if there is one.
 std::optional<size_t> find_group(const SavedTensors& tensors, const std::string& path);
 
+struct TensorPlace {
+  size_t group = 0, tensor = 0;  // indices as SavedTensors::read has them
+};
+// Returns where each weight and running statistic is. averaged: the average of a weight replaces
+// it, where it has one; frozen weights have none.
+std::vector<TensorPlace> model_tensors(const SavedTensors& tensors, bool averaged);
+
 struct NamedTensor {
   std::string name;
   Shape shape;

@@ -30,6 +30,14 @@ void refuse_other_formats(const fs::path& path) {
          path.string(), suffix);
 }
 
+std::vector<TensorPlace> all_of(const SavedTensors& source) {
+  std::vector<TensorGroup> groups = source.groups();
+  std::vector<TensorPlace> places;
+  for (size_t group = 0; group < groups.size(); ++group)
+    for (size_t i = 0; i < groups[group].tensors.size(); ++i) places.push_back({group, i});
+  return places;
+}
+
 }  // namespace
 
 WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged)
@@ -37,7 +45,7 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
   refuse_other_formats(path_);
   if (is_safetensors(path_)) {
     source_ = std::make_shared<SafetensorsReader>(path_);
-    take_group(0);
+    take(all_of(*source_));
   } else {
     auto warn = on_damaged ? on_damaged : [](const fs::path&, const std::string&) {};
     // Alone the words auto, best and latest would mean checkpoints of the run itself.
@@ -47,23 +55,20 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     path_ = loaded.path;
     checkpoint_ = true;
     source_ = loaded.tensors;
-    auto average = find_group(*source_, std::string(optimizer_groups) + average_slot);
-    take_group(average ? average : find_group(*source_, weights_group));
-    take_group(find_group(*source_, states_group));
+    take(model_tensors(*source_, true));
   }
 }
 
 WeightFile::WeightFile(fs::path path, std::shared_ptr<const SavedTensors> tensors)
     : path_(std::move(path)), source_(std::move(tensors)) {
-  for (size_t group = 0; group < source_->groups().size(); ++group) take_group(group);
+  take(all_of(*source_));
 }
 
-void WeightFile::take_group(const std::optional<size_t>& group) {
-  if (!group) return;
-  std::vector<TensorEntry> entries = source_->groups()[*group].tensors;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    tensors_.push_back(entries[i]);
-    places_.push_back({*group, i});
+void WeightFile::take(const std::vector<TensorPlace>& places) {
+  std::vector<TensorGroup> groups = source_->groups();
+  for (TensorPlace place : places) {
+    tensors_.push_back(groups[place.group].tensors[place.tensor]);
+    places_.push_back(place);
   }
 }
 

@@ -36,16 +36,13 @@ class WeightFile {
   std::optional<std::filesystem::path> config_path() const;
 
  private:
-  struct Place {
-    size_t group, tensor;
-  };
-  void take_group(const std::optional<size_t>& group);
+  void take(const std::vector<TensorPlace>& places);
 
   std::filesystem::path path_;
   bool checkpoint_ = false;
   std::shared_ptr<const SavedTensors> source_;
   std::vector<TensorEntry> tensors_;
-  std::vector<Place> places_;
+  std::vector<TensorPlace> places_;
 };
 
 }  // namespace spire::inline weights

@@ -10,22 +10,15 @@
 namespace spire::inline weights {
 namespace {
 
-struct Place {
-  size_t group, tensor;
-};
-
 class SavedWeights {
  public:
   SavedWeights(const SavedTensors& state, bool averaged) : state_(state), groups_(state.groups()) {
-    auto average =
-        averaged ? find_group(state, std::string(optimizer_groups) + average_slot) : std::nullopt;
-    auto weights = average ? average : find_group(state, weights_group);
-    for (auto group : {weights, find_group(state, states_group)})
-      if (group) add(*group);
+    for (TensorPlace place : model_tensors(state, averaged))
+      places_[groups_[place.group].tensors[place.tensor].name] = place;
   }
 
   // Throws Error(checkpoint) unless the state has it in that shape.
-  Place find(const NamedParameter& parameter) const {
+  TensorPlace find(const NamedParameter& parameter) const {
     auto found = places_.find(parameter.name);
     if (found == places_.end())
       fail(Category::checkpoint, "the checkpoint has no '{}'; use the config of its run",
@@ -37,26 +30,22 @@ class SavedWeights {
            parameter.name, to_string(shape), to_string(parameter.shape));
     return found->second;
   }
-  void read(Place place, int64_t begin, std::span<float> out) const {
+  void read(TensorPlace place, int64_t begin, std::span<float> out) const {
     state_.read(place.group, place.tensor, begin, out);
   }
 
  private:
-  void add(size_t group) {
-    for (size_t i = 0; i < groups_[group].tensors.size(); ++i)
-      places_[groups_[group].tensors[i].name] = {group, i};
-  }
-
   const SavedTensors& state_;
   std::vector<TensorGroup> groups_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, TensorPlace> places_;
 };
 
 using ReadPart = std::function<void(int64_t begin, std::span<float> out)>;
 
 // A tensor in another order is made whole when its first elements are asked for, and dropped with
 // its last.
-ReadPart reader(const TensorPart& part, std::shared_ptr<const SavedWeights> saved, Place place) {
+ReadPart reader(const TensorPart& part, std::shared_ptr<const SavedWeights> saved,
+                TensorPlace place) {
   if (part.axes.empty())
     return
         [=](int64_t begin, std::span<float> out) { saved->read(place, part.begin + begin, out); };
@@ -81,7 +70,7 @@ std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedT
   auto saved = std::make_shared<const SavedWeights>(state, averaged);
   std::vector<TensorToWrite> tensors;
   for (const NamedParameter& parameter : table.parameters) {
-    Place place = saved->find(parameter);
+    TensorPlace place = saved->find(parameter);
     for (const TensorPart& part : parameter.parts)
       tensors.push_back({part.name, part.shape, reader(part, saved, place)});
   }
