@@ -128,20 +128,18 @@ std::optional<size_t> find_group(const SavedTensors& tensors, const std::string&
 
 std::vector<TensorPlace> model_tensors(const SavedTensors& tensors, bool averaged) {
   std::vector<TensorGroup> groups = tensors.groups();
-  auto average =
-      averaged ? find_group(tensors, std::string(optimizer_groups) + average_slot) : std::nullopt;
-  std::map<std::string, size_t> averages;  // name -> its index
-  if (average)
-    for (size_t i = 0; i < groups[*average].tensors.size(); ++i)
-      averages[groups[*average].tensors[i].name] = i;
+  std::map<std::string, TensorPlace> averages;  // by name
+  if (averaged)
+    if (auto group = find_group(tensors, std::string(optimizer_groups) + average_slot))
+      for (size_t i = 0; i < groups[*group].tensors.size(); ++i)
+        averages[groups[*group].tensors[i].name] = {*group, i};
   std::vector<TensorPlace> places;
   for (const char* path : {weights_group, states_group}) {
     auto group = find_group(tensors, path);
     if (!group) continue;
     for (size_t i = 0; i < groups[*group].tensors.size(); ++i) {
       auto found = averages.find(groups[*group].tensors[i].name);
-      places.push_back(found == averages.end() ? TensorPlace{*group, i}
-                                               : TensorPlace{*average, found->second});
+      places.push_back(found == averages.end() ? TensorPlace{*group, i} : found->second);
     }
   }
   return places;
