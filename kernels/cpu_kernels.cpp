@@ -70,6 +70,7 @@ std::span<const KernelEntry> cpu_kernels() {
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},
       {"batch_norm_eval", cpu_kernel<BatchNormEvalOp>},
+      {"batch_norm_eval_backward", cpu_kernel<BatchNormEvalBackwardOp>},
       {"batch_norm_moments", cpu_kernel<BatchNormMomentsOp>},
       {"batch_norm_sync", cpu_kernel<BatchNormSyncOp>},
       {"batch_norm_gradient_sums", cpu_kernel<BatchNormGradientSumsOp>},

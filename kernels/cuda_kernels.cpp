@@ -71,6 +71,7 @@ std::span<const KernelEntry> cuda_kernels() {
       {"batch_norm", cuda_kernel<BatchNormOp>},
       {"batch_norm_backward", cuda_kernel<BatchNormBackwardOp>},
       {"batch_norm_eval", cuda_kernel<BatchNormEvalOp>},
+      {"batch_norm_eval_backward", cuda_kernel<BatchNormEvalBackwardOp>},
       {"batch_norm_moments", cuda_kernel<BatchNormMomentsOp>},
       {"batch_norm_sync", cuda_kernel<BatchNormSyncOp>},
       {"batch_norm_gradient_sums", cuda_kernel<BatchNormGradientSumsOp>},

@@ -3,6 +3,7 @@
 // again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
+#include "kernels/ops/activation/activation.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline kernels {
@@ -101,6 +102,27 @@ std::vector<TensorSpec> BatchNormEvalOp::infer(std::span<const TensorSpec> input
   TensorSpec c = channels_of(inputs[0]);
   for (size_t i : {1, 2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
   if (attributes_.residual) expect_like(*this, inputs[5], inputs[0], "residual");
+  return {inputs[0]};
+}
+
+void BatchNormEvalOp::gradient(GradientBuilder& builder) const {
+  Value g = builder.output_gradient(0);
+  if (!g) return;
+  expect(*this, !builder.wants_gradient(1) && !builder.wants_gradient(2),
+         "has no gradients for gamma and beta: freeze both or neither");
+  if (attributes_.relu)
+    g = builder.emit(std::make_unique<ActivationBackwardOp>(), {g, builder.output(0)})[0];
+  if (attributes_.residual && builder.wants_gradient(5)) builder.set_gradient(5, g);
+  if (!builder.wants_gradient(0)) return;
+  builder.set_gradient(0, builder.emit(std::make_unique<BatchNormEvalBackwardOp>(attributes_),
+                                       {g, builder.input(1), builder.input(4)})[0]);
+}
+
+std::vector<TensorSpec> BatchNormEvalBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 3, 3);
+  expect_normalizable(*this, inputs[0]);
+  for (size_t i : {1, 2})
+    expect_like(*this, inputs[i], channels_of(inputs[0]), "a vector of channels");
   return {inputs[0]};
 }
 

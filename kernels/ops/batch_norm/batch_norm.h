@@ -51,16 +51,29 @@ class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
 
-// inputs: x, gamma, beta, running_mean, running_var [, residual]. outputs: y.
+// inputs: x, gamma, beta, running_mean, running_var [, residual]. outputs: y. In training it stands
+// for a frozen batch norm: it has gradients for x and the residual, none for gamma and beta.
 class BatchNormEvalOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_eval"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 5; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
+};
+
+// inputs: g, gamma, running_var. outputs: dx = gamma / sqrt(running_var + epsilon) g, of g's shape;
+// g: the gradient of y behind the relu, if there is one.
+class BatchNormEvalBackwardOp : public OpWith<BatchNormAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "batch_norm_eval_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 0; }
 };
 
 // inputs: x (..., C). outputs: (2 C + 1) fp64: sum x and sum x^2 of each channel, number of rows.

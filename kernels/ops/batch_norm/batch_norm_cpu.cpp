@@ -181,6 +181,40 @@ class BatchNormEvalCpuKernel : public Kernel {
   ChannelScratch scratch_;
 };
 
+// dx = affine(g), with the scale of evaluation and no center and shift.
+template <typename T>
+class BatchNormEvalBackwardCpuKernel : public Kernel {
+ public:
+  BatchNormEvalBackwardCpuKernel(const BatchNormAttributes& attributes,
+                                 const KernelRequest& request)
+      : epsilon_(attributes.epsilon),
+        tiles_(request.inputs[0].shape),
+        threads_(request.threads),
+        scratch_(tiles_, 0) {}
+
+  size_t workspace_bytes() const override { return scratch_.bytes(); }
+
+  void run(const KernelArgs& args) override {
+    scratch_.bind(args.workspace);
+    auto gamma = static_cast<const float*>(args.inputs[1]);
+    auto variance = static_cast<const float*>(args.inputs[2]);
+    float *zero = scratch_.table(0), *scale = scratch_.table(1);
+    for (int64_t c = 0; c < tiles_.channels; ++c) {
+      zero[c] = 0;
+      scale[c] = gamma[c] / std::sqrt(variance[c] + epsilon_);
+    }
+    for (float* lanes : {zero, scale}) repeat_lanes(tiles_, lanes);
+    normalize<T>(tiles_, threads_, {}, static_cast<const T*>(args.inputs[0]), nullptr,
+                 {zero, scale, zero}, static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  float epsilon_;
+  ChannelTiles tiles_;
+  int threads_;
+  ChannelScratch scratch_;
+};
+
 template <typename T>
 class BatchNormMomentsCpuKernel : public Kernel {
  public:
@@ -246,6 +280,12 @@ std::unique_ptr<Kernel> make_cpu(const BatchNormOp& op, const KernelRequest& req
 template <>
 std::unique_ptr<Kernel> make_cpu(const BatchNormEvalOp& op, const KernelRequest& request) {
   return make_typed<BatchNormEvalCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cpu(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed<BatchNormEvalBackwardCpuKernel>(request.inputs[0].dtype, attributes, request);
 }
 
 template <>

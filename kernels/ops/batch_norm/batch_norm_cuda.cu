@@ -181,6 +181,41 @@ class BatchNormEvalCudaKernel : public Kernel {
   ChannelGrid map_;
 };
 
+// dx = gamma / sqrt(running variance + epsilon) g, as map_channels takes it.
+struct ScaleGradient {
+  const float* gamma;
+  ScaleByVariance scale;
+
+  template <int N>
+  __device__ Pack<float, N> channels(int64_t c) const {
+    auto own = load_pack<N>(gamma + c);
+    for (int i = 0; i < N; ++i) own.at[i] = scale(c + i, own.at[i]);
+    return own;
+  }
+  template <int N>
+  __device__ float value(const Pack<float, N>& own, int i, const float* in) const {
+    return own.at[i] * in[0];
+  }
+};
+
+template <typename T>
+class BatchNormEvalBackwardCudaKernel : public Kernel {
+ public:
+  BatchNormEvalBackwardCudaKernel(const BatchNormAttributes& attributes,
+                                  const KernelRequest& request)
+      : epsilon_(attributes.epsilon), map_(map_grid(request.inputs[0].shape)) {}
+
+  void run(const KernelArgs& args) override {
+    auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
+    map_channels(map_, args.stream, Streams<T, 1>{{static_cast<const T*>(args.inputs[0])}},
+                 ScaleGradient{vector(1), {vector(2), epsilon_}}, static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  float epsilon_;
+  ChannelGrid map_;
+};
+
 struct FinishMoments {
   int64_t channels, rows;
   double* sums;
@@ -250,6 +285,13 @@ template <>
 std::unique_ptr<Kernel> make_cuda(const BatchNormEvalOp& op, const KernelRequest& request) {
   return make_typed_cuda<BatchNormEvalCudaKernel>(request.inputs[0].dtype, op.attributes(),
                                                   request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed_cuda<BatchNormEvalBackwardCudaKernel>(request.inputs[0].dtype, attributes,
+                                                          request);
 }
 
 template <>

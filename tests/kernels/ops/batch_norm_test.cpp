@@ -83,6 +83,31 @@ TEST_P(BatchNormTest, EvaluationUsesTheRunningStatistics) {
   }
 }
 
+// A frozen batch norm passes gradients on to x and the residual: gamma and beta have none.
+TEST_P(BatchNormTest, EvaluationHasAGradient) {
+  for (Shape shape : {Shape{3, 4, 5}, Shape{57, 36}}) {
+    for (const BatchNormAttributes& form : batch_norm_forms) {
+      Shape channels{shape.back()};
+      OpCase test;
+      test.op = std::make_shared<BatchNormEvalOp>(form);
+      test.inputs = {activation(uniform(shape, 41)), statistic(uniform(channels, 42, 0.5, 1.5)),
+                     statistic(uniform(channels, 43)), statistic(uniform(channels, 44)),
+                     statistic(uniform(channels, 45, 0.1, 2))};
+      if (form.residual) test.inputs.push_back(activation(uniform(shape, 46)));
+      test.reference = [form](std::span<const HostTensor> in) {
+        const HostTensor* residual = form.residual ? &in[5] : nullptr;
+        return std::vector{
+            normalized(in[0], {in[3].data, in[4].data}, in[1], in[2], residual, form.relu)};
+      };
+      test.floor = 8;  // |x - mean| gamma inv_std + |beta| + |residual|
+      test.value_factor = 2;
+      test.kink_share = 0.02;
+      test.gradient_samples = 16;
+      check_op(test, GetParam());
+    }
+  }
+}
+
 SPIRE_TEST_EVERYWHERE(BatchNormTest);
 
 TEST(BatchNormOp, IsFusedWithReluAndResidual) {
