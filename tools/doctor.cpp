@@ -110,8 +110,8 @@ class Examination {
       return {
           {"config", Level::ok, "none given; trainer doctor --config FILE checks its run, too"}};
     PlanReport report = naming_places(resolved_, [&] { return plan(resolved_.config); });
-    checkpoints_ =
-        checkpoint_need(resolved_.config, report.start.parameters, report.start.total_steps);
+    checkpoints_ = checkpoint_need(resolved_.config, report.start.parameters, report.start.frozen,
+                                   report.start.total_steps);
     planned_ = true;
     std::string run = fmt::format("{} on {}, {}", report.start.model, report.start.dataset,
                                   report.start.precision);

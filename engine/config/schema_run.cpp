@@ -49,6 +49,14 @@ std::vector<Field> run_fields() {
       {.path = "precision",
        .slot = [](C& c) -> Slot { return &c.precision; },
        .help = "type of the computation; weights, optimizer state and sums stay fp32"},
+      {.path = "freeze",
+       .slot = [](C& c) -> Slot { return &c.freeze; },
+       .help = "patterns of names of parameters that training leaves as they are, such as "
+               "\"stage1.*\""},
+      {.path = "freeze_batch_norm",
+       .slot = [](C& c) -> Slot { return &c.freeze_batch_norm; },
+       .help = "batch norms all of whose parameters are frozen use their running statistics in "
+               "training, too, and leave them as they are"},
       // The limit decides whether a plan fits, not what it computes.
       {.path = "memory.limit",
        .slot = [](C& c) -> Slot { return &c.memory.limit; },

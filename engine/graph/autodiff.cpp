@@ -21,7 +21,8 @@ class Backward final : public GradientBuilder {
     graph_.nodes()[static_cast<size_t>(node)].op->gradient(*this);
   }
 
-  // Returns true if the node is on a path from a parameter to a loss. Other nodes get no gradient.
+  // Returns true if the node is on a path from a trained parameter to a loss. Other nodes get no
+  // gradient.
   bool matters(int node) const {
     const Node& n = graph_.nodes()[static_cast<size_t>(node)];
     bool reached = false, wanted = false;
@@ -62,11 +63,11 @@ class Backward final : public GradientBuilder {
     return value.id < forward_count_ && depends_[static_cast<size_t>(value.id)];
   }
 
-  // Marks parameters and all that is computed from them: these tensors need gradients.
+  // Marks trained parameters and all that is computed from them: these tensors need gradients.
   void mark_dependents() {
     depends_.assign(static_cast<size_t>(forward_count_), false);
     for (Value value : graph_.values_of(Role::parameter))
-      depends_[static_cast<size_t>(value.id)] = true;
+      depends_[static_cast<size_t>(value.id)] = !graph_.tensor(value).frozen;
     for (const Node& node : graph_.nodes()) {
       bool any = false;
       for (Value input : node.inputs) any |= depends(input);
@@ -78,7 +79,7 @@ class Backward final : public GradientBuilder {
   const int forward_count_;
   int node_ = 0;
   std::vector<Value> gradients_;  // by forward tensor; null: none yet
-  std::vector<bool> depends_;     // by forward tensor: computed from a parameter
+  std::vector<bool> depends_;     // by forward tensor: computed from a trained parameter
 };
 
 }  // namespace
@@ -95,6 +96,7 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
     graph.nodes()[node].backward = true;
   std::vector<ParameterGradient> gradients;
   for (Value parameter : graph.values_of(Role::parameter)) {
+    if (graph.tensor(parameter).frozen) continue;
     Value gradient = backward.gradient(parameter);
     if (!gradient) {
       fail(Category::config, "parameter '{}' has no influence on the loss; remove its layer",

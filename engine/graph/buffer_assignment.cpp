@@ -49,7 +49,7 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
 std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
                                         const std::vector<int>& first_writers, int end) {
   std::vector<FixedBlock> blocks;
-  for (size_t e = 0; e < layout.entries().size(); ++e) {
+  for (size_t e = 0; e < layout.entries_with_gradients().size(); ++e) {
     const ParameterEntry& entry = layout.entries()[e];
     auto offset = static_cast<size_t>(entry.offset) * sizeof(float);
     auto bytes = static_cast<size_t>(entry.elements()) * sizeof(float);
@@ -205,7 +205,8 @@ void BufferAssignment::place_arena_tensors(bool over_gradients) {
   std::vector<int> blocks;
   std::vector<Lifetime> lifetimes;
   std::vector<size_t> slot(parent_.size(), SIZE_MAX);
-  std::vector<int> first_writers(layout_.entries().size(), -1);  // of gradients, by entry
+  std::vector<int> first_writers(layout_.entries_with_gradients().size(),
+                                 -1);  // of gradients, by entry
   for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
     for (Value output : graph_.nodes()[static_cast<size_t>(n)].outputs) {
       auto block = static_cast<size_t>(root(output.id));

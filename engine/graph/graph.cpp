@@ -79,6 +79,12 @@ void Graph::keep_output(const std::string& name) {
   state_updates_.clear();
 }
 
+void Graph::drop_updates_from(const Node& node) {
+  std::erase_if(state_updates_, [&](const StateUpdate& update) {
+    return std::ranges::count(node.outputs, update.contribution) > 0;
+  });
+}
+
 void Graph::set_row_pitch(Value value, int64_t elements) {
   tensors_[static_cast<size_t>(value.id)].spec.row_pitch = elements;
 }

@@ -22,7 +22,7 @@ namespace spire::inline graph {
 enum class Role : uint8_t {
   activation,  // computed by an op, in the arena
   input,       // passed to every run
-  parameter,   // fp32, trained
+  parameter,   // fp32, trained unless it is frozen
   state,       // fp32, running statistics: evaluation reads them, training updates them
 };
 
@@ -37,6 +37,7 @@ struct Tensor {
   Role role = Role::activation;
   std::string name;        // for inputs, parameters and states: "conv1.weight"
   Initializer initialize;  // for parameters and states
+  bool frozen = false;     // a parameter that training leaves as it is (freeze.h)
   int producer = -1;       // position of the node that computes it; -1 unless an activation
   int output_index = 0;    // index into the producer's outputs
 };
@@ -104,6 +105,8 @@ class Graph {
   // Drops losses, state updates and other outputs; remove_dead_nodes() then drops their nodes.
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
+  void freeze(Value parameter) { tensors_[static_cast<size_t>(parameter.id)].frozen = true; }
+  void drop_updates_from(const Node& node);  // of states, by contributions that it computes
 
   const TensorSpec& spec(Value value) const { return tensor(value).spec; }
   const Tensor& tensor(Value value) const { return tensors_[static_cast<size_t>(value.id)]; }
@@ -142,8 +145,9 @@ struct ParameterGradient {
   Value parameter, gradient;
 };
 
-// Appends the gradient of the losses (Op::gradient). Returns the parameters in the order in which
-// their gradients become complete. Throws Error(config) for one on which no loss depends.
+// Appends the gradient of the losses (Op::gradient). Returns the parameters that are not frozen, in
+// the order in which their gradients become complete. Throws Error(config) for one on which no loss
+// depends.
 std::vector<ParameterGradient> differentiate(Graph& graph);
 
 // Returns shapes, parameters and costs of a graph's layers. REQUIRES: not yet differentiated.

@@ -1,6 +1,7 @@
 #include "engine/graph/parameter_layout.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "engine/base/hash.h"
 
@@ -17,9 +18,28 @@ ParameterLayout::ParameterLayout(const Graph& graph,
     const Tensor& tensor = graph.tensor(update.state);
     append({.name = tensor.name,
             .shape = tensor.spec.shape,
-            .trained = false,
+            .statistic = true,
             .momentum = update.momentum,
             .initialize = tensor.initialize});
+  }
+  gradient_floats_ = total_floats_;
+  append_frozen(graph);
+}
+
+// What no gradient and no state update changes.
+void ParameterLayout::append_frozen(const Graph& graph) {
+  std::unordered_set<std::string> known;
+  for (const auto& entry : entries_) known.insert(entry.name);
+  for (Role role : {Role::parameter, Role::state}) {
+    for (Value value : graph.values_of(role)) {
+      const Tensor& tensor = graph.tensor(value);
+      if (known.contains(tensor.name)) continue;
+      append({.name = tensor.name,
+              .shape = tensor.spec.shape,
+              .statistic = role == Role::state,
+              .frozen = true,
+              .initialize = tensor.initialize});
+    }
   }
 }
 
@@ -28,6 +48,11 @@ void ParameterLayout::append(ParameterEntry entry) {
   entry.offset = total_floats_;
   total_floats_ += (entry.elements() + 15) / 16 * 16;
   entries_.push_back(std::move(entry));
+}
+
+std::span<const ParameterEntry> ParameterLayout::entries_with_gradients() const {
+  auto first_frozen = std::ranges::find(entries_, true, &ParameterEntry::frozen);
+  return {entries_.begin(), first_frozen};
 }
 
 const ParameterEntry& ParameterLayout::find(const std::string& name) const {
@@ -45,7 +70,14 @@ size_t ParameterLayout::entry_at(size_t floats) const {
 
 int64_t ParameterLayout::parameter_count() const {
   int64_t count = 0;
-  for (const auto& entry : entries_) count += entry.trained ? entry.elements() : 0;
+  for (const auto& entry : entries_) count += entry.statistic ? 0 : entry.elements();
+  return count;
+}
+
+int64_t ParameterLayout::frozen_count() const {
+  int64_t count = 0;
+  for (const auto& entry : entries_)
+    count += entry.frozen && !entry.statistic ? entry.elements() : 0;
   return count;
 }
 
@@ -79,7 +111,10 @@ uint64_t ParameterLayout::hash(const float* weights) const {
 
 // A form that any step reads is packed for steps, whoever registered it first.
 size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool step) {
-  floats_ = std::max(floats_, entry.offset + entry.elements());
+  Extent& extent = entry.frozen ? frozen_ : changing_;
+  if (entry.frozen && extent.end == 0) extent.begin = entry.offset;
+  extent.begin = std::min(extent.begin, entry.offset);
+  extent.end = std::max(extent.end, entry.offset + entry.elements());
   for (Form& known : forms_) {
     if (known.parameter_offset != entry.offset || known.packing.form != packing.form) continue;
     known.step = known.step || step;
@@ -87,23 +122,32 @@ size_t PackedWeights::add(const ParameterEntry& entry, Packing packing, bool ste
   }
   size_t offset = bytes_;
   bytes_ += align_up(packing.bytes);
-  forms_.push_back({entry.offset, offset, entry.elements(), step, std::move(packing)});
+  forms_.push_back(
+      {entry.offset, offset, entry.elements(), step, entry.frozen, std::move(packing)});
   return offset;
 }
 
 void PackedWeights::pack_for_step(const float* weights, int part, int parts, Stream& stream) {
-  pack_forms(weights, true, part, parts, stream);
+  for (const Form& form : forms_)
+    if (form.packs_every_step()) pack_form(form, weights, share_of(changing_, part, parts), stream);
 }
 
 void PackedWeights::pack_for_evaluation(const float* weights, int part, int parts, Stream& stream) {
-  pack_forms(weights, false, part, parts, stream);
+  for (const Form& form : forms_)
+    if (!form.step && !form.frozen)
+      pack_form(form, weights, share_of(changing_, part, parts), stream);
+}
+
+void PackedWeights::pack_frozen(const float* weights, int part, int parts, Stream& stream) {
+  for (const Form& form : forms_)
+    if (form.frozen) pack_form(form, weights, share_of(frozen_, part, parts), stream);
 }
 
 std::vector<PackedWeights::Unit> PackedWeights::step_units() const {
   std::vector<Unit> units;
   for (size_t f = 0; f < forms_.size(); ++f) {
     const Form& form = forms_[f];
-    if (!form.step) continue;
+    if (!form.packs_every_step()) continue;
     int64_t each = form.packing.unit_floats > 0 ? form.packing.unit_floats : form.elements;
     for (int64_t i = 0; i < form.packing.units; ++i) {
       int64_t first = form.packing.unit_floats > 0 ? i * each : 0;
@@ -120,23 +164,24 @@ void PackedWeights::pack(const Unit& unit, const float* weights, Stream& stream)
                           unit.index, unit.index + 1, stream.native());
 }
 
-// Part i of n has the plain weights [i / n, (i + 1) / n). A unit belongs to the part in which its
-// first weight is, so the parts pack every unit exactly once.
-void PackedWeights::pack_forms(const float* weights, bool step, int part, int parts,
-                               Stream& stream) {
-  int64_t begin = floats_ * part / parts, end = floats_ * (part + 1) / parts;
-  for (const Form& form : forms_) {
-    if (form.step != step) continue;
-    // Returns the first unit of the form that begins at or after plain weight `at`.
-    auto unit_from = [&](int64_t at) {
-      int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
-      return (inside * form.packing.units + form.elements - 1) / form.elements;
-    };
-    int64_t first = unit_from(begin), last = unit_from(end);
-    if (first == last) continue;
-    form.packing.pack_units(weights + form.parameter_offset, memory_->as<std::byte>() + form.offset,
-                            first, last, stream.native());
-  }
+PackedWeights::Extent PackedWeights::share_of(Extent all, int part, int parts) {
+  int64_t size = all.end - all.begin;
+  return {all.begin + size * part / parts, all.begin + size * (part + 1) / parts};
+}
+
+// A unit belongs to the share in which its first weight is, so the parts pack every unit exactly
+// once.
+void PackedWeights::pack_form(const Form& form, const float* weights, Extent share,
+                              Stream& stream) {
+  // Returns the first unit of the form that begins at or after plain weight `at`.
+  auto unit_from = [&](int64_t at) {
+    int64_t inside = std::clamp<int64_t>(at - form.parameter_offset, 0, form.elements);
+    return (inside * form.packing.units + form.elements - 1) / form.elements;
+  };
+  int64_t first = unit_from(share.begin), last = unit_from(share.end);
+  if (first == last) return;
+  form.packing.pack_units(weights + form.parameter_offset, memory_->as<std::byte>() + form.offset,
+                          first, last, stream.native());
 }
 
 }  // namespace spire::inline graph

@@ -1,11 +1,15 @@
 // Layout of the flat fp32 buffers (weights, gradients, each optimizer slot), and packed weights.
-// Parameters are in the order in which backward completes their gradients, so that a prefix of the
-// gradient buffer is final early. Running statistics come last; their part of the gradient buffer
-// contains the step's contributions (StateUpdate).
+//   weights    trained parameters | running statistics | frozen parameters and statistics
+//   gradients  trained parameters | running statistics
+//   slots      trained parameters
+// Trained parameters are in the order in which backward completes their gradients, so that a prefix
+// of the gradient buffer is final early; the part of the running statistics contains the step's
+// contributions (StateUpdate). No step changes what is frozen.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,25 +24,34 @@ namespace spire::inline graph {
 struct ParameterEntry {
   std::string name;
   Shape shape;
-  int64_t offset = 0;     // in floats, a multiple of 16
-  bool trained = true;    // false: a running statistic
-  float momentum = 0.0f;  // for a running statistic: StateUpdate::momentum
+  int64_t offset = 0;      // in floats, a multiple of 16
+  bool statistic = false;  // a running statistic, not a parameter
+  bool frozen = false;     // no step changes it
+  float momentum = 0.0f;   // for a running statistic: StateUpdate::momentum
   Initializer initialize;
+  bool trained() const { return !statistic && !frozen; }
   int64_t elements() const { return shape.elements(); }
 };
 
 class ParameterLayout {
  public:
   ParameterLayout() = default;
+  // graph: after differentiate(), which returned the gradients.
   ParameterLayout(const Graph& graph, const std::vector<ParameterGradient>& gradients);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
+  // Those that have a place in the gradient buffer: all but the frozen ones.
+  std::span<const ParameterEntry> entries_with_gradients() const;
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
   size_t entry_at(size_t floats) const;  // index of the entry with that element of the flat buffer
-  // Sizes in floats, padding included: of the trained parameters, and of those and the statistics.
+  // Sizes in floats, padding included, of the buffers above: of a slot, of the gradients, and of
+  // the weights.
   int64_t trained_floats() const { return trained_floats_; }
+  int64_t gradient_floats() const { return gradient_floats_; }
   int64_t total_floats() const { return total_floats_; }
-  int64_t parameter_count() const;  // elements of all parameters, without padding
+  // Return elements, without padding: of all parameters, and of those that are frozen.
+  int64_t parameter_count() const;
+  int64_t frozen_count() const;
 
   // Writes share `part` of `parts` of the initial weights (total_floats()), which are a function of
   // the seed and each name. Threads may write their shares at once.
@@ -49,13 +62,15 @@ class ParameterLayout {
 
  private:
   void append(ParameterEntry entry);
+  void append_frozen(const Graph& graph);
 
   std::vector<ParameterEntry> entries_;
-  int64_t trained_floats_ = 0, total_floats_ = 0;
+  int64_t trained_floats_ = 0, gradient_floats_ = 0, total_floats_ = 0;
 };
 
 // Packed weights of one device: its parameters in the forms that its kernels read
-// (Kernel::packings), made from the plain fp32 weights after every update.
+// (Kernel::packings), made from the plain fp32 weights after every update; those of frozen ones are
+// made once.
 class PackedWeights {
  public:
   // Registers a packed form, which all plans share, and returns its byte offset. step: true if
@@ -71,8 +86,11 @@ class PackedWeights {
   // weights, so that the thread that updates weights packs them. Threads may pack at once.
   void pack_for_step(const float* weights, int part, int parts, Stream& stream);
   void pack_for_evaluation(const float* weights, int part, int parts, Stream& stream);
+  // Packs the same share of what is frozen, for steps and evaluations; call it when all weights
+  // were set.
+  void pack_frozen(const float* weights, int part, int parts, Stream& stream);
 
-  struct Unit {  // of a form that training steps read: see Packing::units
+  struct Unit {  // of a form that an update must pack for the next step: see Packing::units
     size_t form = 0;
     int64_t index = 0;
     int64_t begin = 0, end = 0;  // it reads plain weights [begin, end), in floats
@@ -86,13 +104,18 @@ class PackedWeights {
     int64_t parameter_offset;  // in the plain weights, in floats
     size_t offset;             // in memory_, in bytes
     int64_t elements;
-    bool step;
+    bool step, frozen;
     Packing packing;
+    bool packs_every_step() const { return step && !frozen; }
   };
-  void pack_forms(const float* weights, bool step, int part, int parts, Stream& stream);
+  struct Extent {  // of plain weights, in floats
+    int64_t begin = 0, end = 0;
+  };
+  static Extent share_of(Extent all, int part, int parts);
+  void pack_form(const Form& form, const float* weights, Extent share, Stream& stream);
 
   std::vector<Form> forms_;
-  int64_t floats_ = 0;  // end of the last plain weight that has a form
+  Extent changing_, frozen_;  // from the first of such weights to the last that has a form
   size_t bytes_ = 0;
   std::unique_ptr<DeviceMemory> memory_;
 };

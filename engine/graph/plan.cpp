@@ -28,7 +28,9 @@ class PlanBuilder {
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (graph_.nodes()[n].op->is_view()) continue;
       plan.steps_.push_back(make_step(n, plan, packed));
-      if (makes_output(graph_.nodes()[n])) plan.backward_begin_ = plan.steps_.size();
+      if (!makes_output(graph_.nodes()[n])) continue;
+      plan.backward_begin_ = plan.steps_.size();
+      plan.forward_sums_ = plan.tower_sums_.size();
     }
     find_ready_gradients(plan);
     for (const auto& [name, value] : graph_.outputs())
@@ -100,7 +102,7 @@ class PlanBuilder {
     const ParameterEntry& entry = layout_.entries()[layout_.entry_at(place.offset / sizeof(float))];
     bool whole = static_cast<size_t>(entry.offset) * sizeof(float) == place.offset &&
                  spec.dtype == DType::f32 && spec.shape.elements() == entry.elements();
-    return whole && (node.backward || !entry.trained) ? entry.name : "";
+    return whole && (node.backward || entry.statistic) ? entry.name : "";
   }
 
   // The prefix of the node's first parameter: "conv1" of "conv1.weight". Without one it is the
@@ -132,7 +134,7 @@ class PlanBuilder {
   void find_ready_gradients(Plan& plan) {
     if (options_.gradients.empty()) return;
     // Found by places, so views and overwritten tensors count as well.
-    std::vector<size_t> last(layout_.entries().size(), 0);
+    std::vector<size_t> last(layout_.entries_with_gradients().size(), 0);
     for (size_t s = 0; s < plan.steps_.size(); ++s) {
       for (const auto* places : {&plan.steps_[s].inputs, &plan.steps_[s].outputs}) {
         for (Place p : *places) {
@@ -146,7 +148,7 @@ class PlanBuilder {
       // step are one notification, the longer one.
       latest = std::max(latest, last[e]);
       bool is_last = e + 1 == last.size();
-      int64_t ready = is_last ? layout_.total_floats() : layout_.entries()[e + 1].offset;
+      int64_t ready = is_last ? layout_.gradient_floats() : layout_.entries()[e + 1].offset;
       if (is_notified(ready, is_last)) plan.steps_[latest].gradients_ready = ready;
     }
   }

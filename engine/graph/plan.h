@@ -36,7 +36,7 @@ struct PlanOptions {
 struct Bindings {
   const float* weights = nullptr;     // plain fp32 (ParameterLayout::total_floats())
   const std::byte* packed = nullptr;  // PackedWeights::data()
-  float* gradients = nullptr;         // (total_floats()), written with `=`, not `+=`
+  float* gradients = nullptr;         // (gradient_floats()), written with `=`, not `+=`
   std::byte* arena = nullptr;         // all activations and scratch, Plan::arena_bytes()
   std::vector<const void*> inputs;    // in the order of the graph's inputs
   const StepContext* step = nullptr;  // numbers that change from training step to training step
@@ -85,6 +85,7 @@ class Plan {
   size_t end() const { return steps_.size(); }
   TowerVector tower_vector(size_t position, const Bindings& bindings) const;
   const std::vector<int64_t>& tower_sums() const { return tower_sums_; }  // count of each sum
+  size_t forward_sums() const { return forward_sums_; }  // how many of them are in forward
 
   // The arena without workspace; with `over_gradients` the gradient buffer counts, too.
   size_t activation_bytes() const { return activation_bytes_; }
@@ -123,6 +124,7 @@ class Plan {
   std::vector<std::pair<std::string, Place>> outputs_;
   std::vector<Written> inputs_;  // the columns of a batch
   std::vector<int64_t> tower_sums_;
+  size_t forward_sums_ = 0;
   size_t backward_begin_ = 0;  // position after the kernel that computes the last graph output
   size_t activation_bytes_ = 0, workspace_bytes_ = 0;
 };

@@ -154,6 +154,9 @@ std::string start_block(const StartInfo& start) {
   std::string note = start.model_note.empty() ? "" : fmt::format(" ({})", start.model_note);
   block.add("model", fmt::format("{}{}, {}, {}", start.model, note,
                                  plural(start.parameters, "parameter"), start.precision));
+  if (start.frozen > 0)
+    block.add("frozen", fmt::format("{}; {} are trained", plural(start.frozen, "parameter"),
+                                    count_text(start.parameters - start.frozen)));
   block.add("task", start.task);
   block.add("data",
             fmt::format("{}, {} for training, {} for testing", start.dataset,

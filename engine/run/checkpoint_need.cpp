@@ -9,10 +9,11 @@ namespace spire::inline run {
 
 namespace fs = std::filesystem;
 
-CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t steps) {
-  auto values = 1 + std::ssize(make_optimizer(config.optimizer)->slots());
-  if (config.ema.decay > 0) ++values;
-  auto bytes = static_cast<uint64_t>(values * floats) * sizeof(float);
+CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
+                               int64_t steps) {
+  auto slots = std::ssize(make_optimizer(config.optimizer)->slots());
+  if (config.ema.decay > 0) ++slots;
+  auto bytes = static_cast<uint64_t>(floats + slots * (floats - frozen)) * sizeof(float);
   CheckpointNeed need{.bytes = bytes, .kept = config.checkpoint.keep_last + 1};
   if (int64_t every = config.checkpoint.keep_every_steps; every > 0) need.kept += steps / every;
   CheckpointStore store(fs::path(config.output) / "checkpoints", {});

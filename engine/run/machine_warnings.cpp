@@ -48,7 +48,7 @@ std::vector<std::string> compiled_gpus(const RunSetup& setup) {
 
 }  // namespace
 
-RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
+RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes) {
   const RunConfig& config = setup.config;
   const Placement& placement = setup.placement;
   RunUse use;
@@ -62,13 +62,16 @@ RunUse use_of(const RunSetup& setup, int64_t floats, bool writes) {
     use.cpu_threads = threads * setup.ranks.processes_here();
   }
   use.output = config.output;
-  if (writes) use.checkpoints = checkpoint_need(config, floats, setup.total_steps());
+  if (!writes) return use;
+  int64_t frozen = layout.total_floats() - layout.gradient_floats();
+  use.checkpoints = checkpoint_need(config, layout.total_floats(), frozen, setup.total_steps());
   return use;
 }
 
-void warn_of_machine(const RunSetup& setup, int64_t floats, bool writes, Observer& observer) {
+void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
+                     Observer& observer) {
   if (!setup.ranks.is_first()) return;
-  RunUse use = use_of(setup, floats, writes);
+  RunUse use = use_of(setup, layout, writes);
   const RankHardware& own = setup.hardware();
   Topology topology{own.allowed_cores(), own.machine_cores, own.limits};
   for (const Finding& finding : check_run(use, read_run_machine(use, std::move(topology))))

@@ -7,11 +7,12 @@
 
 namespace spire::inline run {
 
-// floats: all numbers that the weights have. writes: whether this run writes checkpoints.
-RunUse use_of(const RunSetup& setup, int64_t floats, bool writes);
+// writes: whether this run writes checkpoints.
+RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);
 
 // Warns of what the doctor's short form finds (doctor/run_checks.h), on rank 0 of its own host.
-void warn_of_machine(const RunSetup& setup, int64_t floats, bool writes, Observer& observer);
+void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
+                     Observer& observer);
 
 // For runs on GPUs: notes the variables of NCCL and CUDA that are set, and NCCL's files.
 void note_environment(const RunSetup& setup, Observer& observer);

@@ -7,14 +7,13 @@
 #include "engine/observe/report_text.h"
 #include "engine/run/run_report.h"
 #include "engine/run/run_setup.h"
-#include "models/model.h"
 
 namespace spire {
 namespace {
 
 // Lists the layers as a tower trains them: fused ops are one row.
 std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_size) {
-  Graph graph = build_model(options.model, options.loss, options.input(batch_size, true), true);
+  Graph graph = options.build(batch_size, true);
   fuse_activations(graph);
   return layer_table(graph);
 }

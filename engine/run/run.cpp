@@ -158,7 +158,7 @@ class TrainingLoop {
     }
     timeline_.warn_at_start();
     warn_of_small_batches(setup_, trainer_.layout(), run_.observer);
-    warn_of_machine(setup_, trainer_.layout().total_floats(), output_.is_writable(), run_.observer);
+    warn_of_machine(setup_, trainer_.layout(), output_.is_writable(), run_.observer);
     note_environment(setup_, run_.observer);
     run_.skipped_samples.warn(setup_.data, run_.observer);
     int64_t evaluated = evaluation_->samples(), all = setup_.data.test->count();

@@ -173,6 +173,7 @@ StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t tota
   info.base_batch = config.lr.base_batch;
   // Amounts: parameters, samples, steps, memory.
   info.parameters = trainer.layout().parameter_count();
+  info.frozen = trainer.layout().frozen_count();
   info.train_samples = data.train->count();
   info.test_samples = data.test->count();
   info.steps_per_epoch = setup.steps_per_epoch();
@@ -215,10 +216,11 @@ void warn_of_cuda_versions(const Placement& placement, Observer& observer) {
 // Statistics of a few samples are mostly noise.
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer) {
-  // Only batch norm has entries that are not trained: its running statistics.
+  // Batch norm has running statistics; a frozen one computes none.
   const auto& entries = layout.entries();
-  bool normalizes = std::any_of(entries.begin(), entries.end(),
-                                [](const ParameterEntry& entry) { return !entry.trained; });
+  bool normalizes = std::any_of(entries.begin(), entries.end(), [](const ParameterEntry& entry) {
+    return entry.statistic && !entry.frozen;
+  });
   int64_t samples = setup.placement.batch_size;
   if (!normalizes || samples >= 8 || setup.config.model.batch_norm == ModelConfig::BatchNorm::sync)
     return;

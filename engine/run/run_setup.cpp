@@ -167,6 +167,7 @@ CheckpointStore RunSetup::store() const {
 TrainerOptions RunSetup::trainer_options() const {
   return {.model = config.model,
           .loss = config.loss,
+          .freeze = {config.freeze, config.freeze_batch_norm},
           .optimizer = config.optimizer,
           .ema = config.ema,
           .loss_scale = config.loss_scale,

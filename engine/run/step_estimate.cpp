@@ -8,7 +8,6 @@
 #include "engine/observe/formatting.h"
 #include "engine/optim/optimizer.h"
 #include "engine/run/run_setup.h"
-#include "models/model.h"
 
 namespace spire::inline run {
 namespace {
@@ -42,7 +41,8 @@ class Estimator {
   void add_update(const Graph& graph, int64_t slots, DType packed) {
     double parameters = 0;
     for (Value value : graph.values_of(Role::parameter))
-      parameters += static_cast<double>(graph.spec(value).shape.elements());
+      if (!graph.tensor(value).frozen)
+        parameters += static_cast<double>(graph.spec(value).shape.elements());
     double each = 4 * (2 + 2 + 2 * static_cast<double>(slots));
     if (size_of(packed) == 2) each += 4 + 2;
     OpWork work{.layer = {}, .op = "update", .shapes = {}, .pass = Pass::update};
@@ -123,8 +123,7 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   RunSetup setup(here, {}, silent);
   TrainerOptions options = setup.trainer_options();
   // The same passes as in a trainer, in the same order.
-  ModelInput input = options.input(setup.placement.batch_size, true);
-  Graph graph = build_model(options.model, options.loss, input, true);
+  Graph graph = options.build(setup.placement.batch_size, true);
   fuse_activations(graph);
   auto gradients = differentiate(graph);
   std::vector<Value> keep;

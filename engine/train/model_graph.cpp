@@ -23,7 +23,7 @@ ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {
 
 std::vector<FloatRange> bucket_ranges(const BucketConfig& config, const ParameterLayout& layout) {
   auto floats = [](double mib) { return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float)); };
-  return make_buckets(layout.total_floats(), floats(config.first_mib), floats(config.mib));
+  return make_buckets(layout.gradient_floats(), floats(config.first_mib), floats(config.mib));
 }
 
 LoweredGraph lower_for_evaluation(Graph graph, DeviceId device) {

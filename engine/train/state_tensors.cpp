@@ -16,6 +16,13 @@ std::optional<size_t> find_group(const SavedTensors& saved, const std::string& p
   return static_cast<size_t>(found - groups.begin());
 }
 
+// Returns the index of the tensor of that name, if there is one.
+std::optional<size_t> find_tensor(const TensorGroup& group, const std::string& name) {
+  auto found = std::ranges::find(group.tensors, name, &TensorEntry::name);
+  if (found == group.tensors.end()) return std::nullopt;
+  return static_cast<size_t>(found - group.tensors.begin());
+}
+
 // Throws Error(checkpoint) where the state has no group of that path.
 size_t need_group(const SavedTensors& saved, const std::string& path) {
   auto group = find_group(saved, path);
@@ -33,34 +40,49 @@ size_t find_weights(const SavedTensors& saved) {
   return need_group(saved, weights_group);
 }
 
+void require_same_freeze(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
+                         const std::string& name) {
+  std::vector<TensorGroup> groups = saved.groups();
+  for (const ParameterEntry& entry : layout.entries()) {
+    bool has_state = find_tensor(groups.at(group), entry.name).has_value();
+    if (entry.statistic || entry.trained() == has_state) continue;
+    fail(Category::checkpoint,
+         "the checkpoint has {} optimizer state '{}' of '{}', which {}: resume with the freeze of "
+         "its run, or start a new run from its weights",
+         has_state ? "an" : "no", name, entry.name,
+         has_state ? "this run freezes" : "its run has frozen and this one trains");
+  }
+}
+
 GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
-                         bool trained, const std::string& what)
+                         const Choice& wanted, const std::string& what)
     : saved_(saved), group_(group) {
-  std::vector<TensorEntry> tensors = saved.groups().at(group).tensors;
+  TensorGroup tensors = saved.groups().at(group);
+  size_t known = 0;  // tensors of the group that are entries of the layout
   for (const auto& entry : layout.entries()) {
-    if (entry.trained != trained) continue;
-    auto found = std::find_if(tensors.begin(), tensors.end(),
-                              [&](const TensorEntry& t) { return t.name == entry.name; });
-    if (found == tensors.end()) {
+    auto found = find_tensor(tensors, entry.name);
+    known += found ? 1 : 0;
+    if (!wanted(entry)) continue;
+    if (!found) {
       fail(Category::checkpoint,
            "{}: the checkpoint has no '{}'; use the config of its run, or another checkpoint", what,
            entry.name);
     }
-    if (found->shape != entry.shape) {
+    const Shape& shape = tensors.tensors[*found].shape;
+    if (shape != entry.shape) {
       fail(Category::checkpoint,
            "{} '{}' has shape {} in the checkpoint, but {} in the model; use the config of its "
            "run, or another checkpoint",
-           what, entry.name, to_string(found->shape), to_string(entry.shape));
+           what, entry.name, to_string(shape), to_string(entry.shape));
     }
-    sources_.push_back({{entry.offset, entry.offset + entry.elements()},
-                        static_cast<size_t>(found - tensors.begin())});
+    sources_.push_back({{entry.offset, entry.offset + entry.elements()}, *found});
   }
   // All of the model's tensors were found: more are another model's.
-  if (tensors.size() != sources_.size()) {
+  if (tensors.tensors.size() != known) {
     fail(Category::checkpoint,
          "{}: the checkpoint has {} tensors, but the model {}; use the config of its run, or "
          "another checkpoint",
-         what, tensors.size(), sources_.size());
+         what, tensors.tensors.size(), known);
   }
 }
 
@@ -76,21 +98,36 @@ void GroupReader::read(FloatRange window, float* flat) const {
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat) {
   auto average = averaged ? find_slot(saved, average_slot) : std::nullopt;
-  size_t weights = average ? *average : find_weights(saved);
+  TensorGroup averages = average ? saved.groups().at(*average) : TensorGroup{};
+  auto is_averaged = [&](const ParameterEntry& entry) {
+    return !entry.statistic && find_tensor(averages, entry.name);
+  };
+  auto is_plain = [&](const ParameterEntry& entry) {
+    return !entry.statistic && !is_averaged(entry);
+  };
   FloatRange all = {0, layout.total_floats()};
-  GroupReader(layout, saved, weights, true, "weight").read(all, flat);
-  GroupReader(layout, saved, need_group(saved, states_group), false, "statistic").read(all, flat);
+  if (average) GroupReader(layout, saved, *average, is_averaged, "weight").read(all, flat);
+  GroupReader(layout, saved, find_weights(saved), is_plain, "weight").read(all, flat);
+  GroupReader(layout, saved, need_group(saved, states_group), &ParameterEntry::statistic,
+              "statistic")
+      .read(all, flat);
 }
 
-// Groups 0 and 1 are weights and running statistics; slots follow, with the weights' tensors.
-TrainerTensors::TrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots)
-    : groups_{{weights_group, {}}, {states_group, {}}} {
-  for (const ParameterEntry& entry : layout.entries()) {
-    groups_[entry.trained ? 0 : 1].tensors.push_back({entry.name, entry.shape});
-    (entry.trained ? trained_ : statistics_).push_back(entry.offset);
-  }
-  for (const std::string& slot : slots)
-    groups_.push_back({optimizer_groups + slot, groups_[0].tensors});
+// Groups 0 and 1 are weights and running statistics; slots follow, of what is trained.
+TrainerTensors::TrainerTensors(const ParameterLayout& layout,
+                               const std::vector<std::string>& slots) {
+  auto add = [&](const std::string& path, const GroupReader::Choice& wanted) {
+    TensorGroup& group = groups_.emplace_back(TensorGroup{path, {}});
+    std::vector<int64_t>& offsets = offsets_.emplace_back();
+    for (const ParameterEntry& entry : layout.entries()) {
+      if (!wanted(entry)) continue;
+      group.tensors.push_back({entry.name, entry.shape});
+      offsets.push_back(entry.offset);
+    }
+  };
+  add(weights_group, [](const ParameterEntry& entry) { return !entry.statistic; });
+  add(states_group, &ParameterEntry::statistic);
+  for (const std::string& slot : slots) add(optimizer_groups + slot, &ParameterEntry::trained);
 }
 
 void TrainerTensors::bind(const float* weights, ReadSlot read_slot) {
@@ -99,7 +136,7 @@ void TrainerTensors::bind(const float* weights, ReadSlot read_slot) {
 }
 
 void TrainerTensors::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
-  int64_t at = (group == 1 ? statistics_ : trained_).at(tensor) + begin;
+  int64_t at = offsets_.at(group).at(tensor) + begin;
   if (group < 2) {
     std::copy_n(weights_ + at, out.size(), out.begin());
   } else {

@@ -21,14 +21,21 @@ std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& na
 // Returns the index of the group of weights. Throws Error(checkpoint) if there is none.
 size_t find_weights(const SavedTensors& saved);
 
+// Throws Error(checkpoint) if the tensors of the slot `name`, whose group this is, are not those of
+// the trained parameters: the state's run had frozen others.
+void require_same_freeze(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
+                         const std::string& name);
+
 // Reads one group of a saved state (weights, statistics or a slot) into a flat buffer.
 class GroupReader {
  public:
-  // trained: the group is of trained parameters, else of running statistics. what: the noun in
-  // error messages, such as "weight". The state outlives this. Throws Error(checkpoint) with the
-  // name of the first tensor that does not fit the model.
-  GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group, bool trained,
-              const std::string& what);
+  using Choice = std::function<bool(const ParameterEntry&)>;
+  // wanted: which entries to read, all of which the group must have; it may have other entries of
+  // the layout, but no further tensors. what: the noun in error messages, such as "weight". The
+  // state outlives this. Throws Error(checkpoint) with the name of the first tensor that does not
+  // fit the model.
+  GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
+              const Choice& wanted, const std::string& what);
 
   // Copies what lies in `window`, a range of the flat buffer that begins at `flat`; padding between
   // tensors is not written. Throws what saved.read() throws.
@@ -45,6 +52,7 @@ class GroupReader {
 };
 
 // Fills a flat host buffer: weights (averaged ones if `averaged` and there are any), statistics.
+// The average of a frozen weight is the weight itself, and is not stored.
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat);
 
@@ -64,7 +72,7 @@ class TrainerTensors : public SavedTensors {
 
  private:
   std::vector<TensorGroup> groups_;
-  std::vector<int64_t> trained_, statistics_;  // offset of each tensor in the flat buffer
+  std::vector<std::vector<int64_t>> offsets_;  // of each tensor of each group in the flat buffer
   const float* weights_ = nullptr;
   ReadSlot read_slot_;
 };

@@ -14,11 +14,14 @@ namespace {
 
 constexpr size_t room_beside_plan = size_t{64} << 20;  // bytes that are in no plan
 
+// Nobody updates the frozen weights behind the buckets; they are divided to be broadcast.
 std::vector<std::vector<FloatRange>> shards_of_ranks(const Placement& placement,
-                                                     const std::vector<FloatRange>& buckets) {
+                                                     const ParameterLayout& layout,
+                                                     std::vector<FloatRange> ranges) {
+  ranges.push_back({layout.gradient_floats(), layout.total_floats()});
   std::vector<std::vector<FloatRange>> shards;
   for (int rank = 0; rank < placement.ranks; ++rank)
-    shards.push_back(shards_of(buckets, placement.devices_of(rank)));
+    shards.push_back(shards_of(ranges, placement.devices_of(rank)));
   return shards;
 }
 
@@ -30,7 +33,7 @@ StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const Para
       update_(update),
       layout_(layout),
       strategy_(strategy),
-      shards_(shards_of_ranks(devices.placement(), buckets), devices.host_communicator()),
+      shards_(shards_of_ranks(devices.placement(), layout, buckets), devices.host_communicator()),
       tensors_(layout, update.slots()) {}
 
 size_t StateTransfer::piece_floats() const {
@@ -131,7 +134,7 @@ void StateTransfer::for_each_window(const std::function<void(FloatRange)>& body)
   for (int64_t at = 0; at < trained; at += step) body({at, std::min(at + step, trained)});
 }
 
-// Weights are broadcast whole, slots window by window, so that no rank needs room for all of them.
+// All weights are broadcast, slots window by window, so that no rank needs room for all of them.
 void StateTransfer::restore(const SavedTensors* tensors) {
   float* values = devices_.read_weights();
   if (tensors) read_weights(layout_, *tensors, false, values);
@@ -154,7 +157,9 @@ void StateTransfer::restore_slot(size_t slot, const std::string& name,
            "new run",
            name);
     }
-    reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors), true, name);
+    if (group) require_same_freeze(layout_, *tensors, *group, name);
+    reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors),
+                   &ParameterEntry::trained, name);
   }
   float* flat = piece().data();
   for_each_window([&](FloatRange window) {

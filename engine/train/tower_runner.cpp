@@ -84,7 +84,7 @@ class TowerRunner::Progress : public BackwardMark {
 
 TowerRunner::TowerRunner(const LaneOptions& options, const GraphBuilder& build,
                          const ParameterLayout& layout, Replica& replica)
-    : options_(options), replica_(replica), total_floats_(layout.total_floats()) {
+    : options_(options), replica_(replica), gradient_floats_(layout.gradient_floats()) {
   compile(train_plans_, options.batch_size, true, build, layout);
   for (int64_t samples : options.ragged_train) compile(train_plans_, samples, true, build, layout);
   compile(eval_plans_, options.batch_size, false, build, layout);
@@ -190,6 +190,10 @@ const std::vector<int64_t>& TowerRunner::tower_sums() const {
   return train_plans_.at(options_.batch_size).plan->tower_sums();
 }
 
+size_t TowerRunner::forward_sums() const {
+  return train_plans_.at(options_.batch_size).plan->forward_sums();
+}
+
 void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSums& sums,
                         LaneClock& clock, const LaneContext& shared) {
   if (shared.tower_sums) {  // batch_norm: sync
@@ -221,7 +225,7 @@ void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& contex
       progress.backward_begins();
       stream().fill_zero(gradients(step.target), buffer_bytes());
     }
-    progress.gradients_ready(total_floats_);
+    progress.gradients_ready(gradient_floats_);
     finish(tower, static_cast<size_t>(i), sums);
   }
 }
@@ -240,8 +244,8 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
   BackwardMark others(clock);
   shared.status->enter(shared.lane, Phase::forward);
   for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
-    // Forward has the first half of the sums. Between the halves a tower goes on to backward.
-    bool forward = 2 * sum <= tower_sums().size();
+    // After its last sum of forward a tower goes on to backward.
+    bool forward = sum <= forward_sums();
     clock.enter(forward ? &StepTimes::forward : &StepTimes::backward);
     for (Tower& tower : towers_) {
       if (!tower.plan) continue;
@@ -254,7 +258,7 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }
-  progress.gradients_ready(total_floats_);
+  progress.gradients_ready(gradient_floats_);
   for (size_t i = 0; i < towers_.size(); ++i) finish(towers_[i], i, sums);
 }
 
@@ -274,7 +278,7 @@ void TowerRunner::sum_over_towers(size_t index, const LaneContext& shared) {
   }
   shared.status->enter(shared.lane, Phase::waiting);
   shared.tower_sums->meet(index, shared.lane, count);
-  bool forward = 2 * index < tower_sums().size();  // each has one sum forward and one backward
+  bool forward = index < forward_sums();
   shared.status->enter(shared.lane, forward ? Phase::forward : Phase::backward);
   arithmetic_->sum_rows(rows, options_.towers, count, vector);
   for (const Tower& tower : towers_) {

@@ -79,6 +79,7 @@ class TowerRunner {
   // Lengths of the vectors that a training plan sums over all towers (sync batch norm). If there
   // are any, the lane's towers run in lockstep, from one sum to the next; else one after another.
   const std::vector<int64_t>& tower_sums() const;
+  size_t forward_sums() const;  // how many of them are in forward
 
   std::optional<RecomputeInfo> recompute() const;  // none without LaneOptions::recompute
   bool has_blocks() const { return has_blocks_; }  // whether the model marks blocks to recompute
@@ -119,13 +120,13 @@ class TowerRunner {
   float* gradients(int buffer) { return gradients_[static_cast<size_t>(buffer)]; }
   Stream& stream() { return *options_.stream; }
   size_t upload_slots() const { return towers_.size() + 1; }
-  size_t buffer_bytes() const { return static_cast<size_t>(total_floats_) * sizeof(float); }
+  size_t buffer_bytes() const { return static_cast<size_t>(gradient_floats_) * sizeof(float); }
   // Of an arena, without the gradient buffer that it begins with.
   size_t activation_bytes() const { return arena_bytes_ - buffer_bytes(); }
 
   LaneOptions options_;
   Replica& replica_;
-  int64_t total_floats_;
+  int64_t gradient_floats_;
   Plans train_plans_, eval_plans_;
   LaneSchedule schedule_;
   size_t arena_bytes_ = 0, workspace_bytes_ = 0;  // per tower

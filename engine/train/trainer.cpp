@@ -308,7 +308,10 @@ std::optional<uint64_t> Trainer::average_hash() {
 }
 
 void Trainer::renew_replicas() {
-  on_lanes_until_done([this](int lane) { update_->replicate(lane); });
+  on_lanes_until_done([this](int lane) {
+    update_->replicate(lane);
+    update_->pack_frozen(lane);
+  });
 }
 
 // The host's copy is edited, then written back to all replicas.

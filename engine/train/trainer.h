@@ -12,6 +12,7 @@
 
 #include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
+#include "engine/graph/freeze.h"
 #include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/gradient_stage.h"
@@ -29,6 +30,7 @@ namespace spire::inline training {
 struct TrainerOptions {
   ModelConfig model;
   LossConfig loss;
+  FreezeOptions freeze = {};
   OptimizerConfig optimizer;
   EmaConfig ema;
   LossScaleConfig loss_scale = {};
@@ -49,6 +51,8 @@ struct TrainerOptions {
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
   ModelInput input(int64_t batch, bool training) const;
+  // Returns the model's graph (a GraphBuilder) with the frozen parameters. Throws Error(config).
+  Graph build(int64_t batch, bool training) const;
 };
 
 struct StepResult {

@@ -18,9 +18,7 @@ std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement)
 
 // The options outlive the builder.
 GraphBuilder graph_builder(const TrainerOptions& options) {
-  return [&options](int64_t batch, bool training) {
-    return build_model(options.model, options.loss, options.input(batch, training), training);
-  };
+  return [&options](int64_t batch, bool training) { return options.build(batch, training); };
 }
 
 int root_member(const Placement& placement) {
@@ -67,6 +65,12 @@ ModelInput TrainerOptions::input(int64_t batch, bool training) const {
           .classes = classes,
           .batch = batch,
           .dtype = precision};
+}
+
+Graph TrainerOptions::build(int64_t batch, bool training) const {
+  Graph graph = build_model(model, loss, input(batch, training), training);
+  freeze_parameters(graph, freeze);
+  return graph;
 }
 
 Trainer::Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group)

@@ -5,21 +5,21 @@
 
 namespace spire::inline training {
 
-UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
+UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t floats,
                        const std::vector<Group>& groups)
     : devices_(devices), gradients_(gradients) {
   for (const Group& group : groups) {
     for (const HostUpdate* update : group.updates)
       require(update->weights() == group.updated->values(), "an update of another replica");
-    add_lanes(group, total_floats);
+    add_lanes(group, floats);
   }
 }
 
 // Divides the flat buffer among the lanes of a group.
-void UpdatePass::add_lanes(const Group& group, int64_t total_floats) {
+void UpdatePass::add_lanes(const Group& group, int64_t floats) {
   std::vector<FloatRange> ranges;
   for (int i = 0; i < group.lanes; ++i)
-    ranges.push_back(share_of({0, total_floats}, i, i + 1, group.lanes));
+    ranges.push_back(share_of({0, floats}, i, i + 1, group.lanes));
   size_t first = lanes_.size();
   for (FloatRange range : ranges) {
     Lane& lane =

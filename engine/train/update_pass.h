@@ -21,8 +21,8 @@ class UpdatePass {
     Replica* updated = nullptr;
     std::vector<Replica*> replicas;  // `updated` and its copies
   };
-  // groups: in the order of their lanes; total_floats: of the flat buffer.
-  UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t total_floats,
+  // groups: in the order of their lanes; floats: of the flat buffer of gradients.
+  UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t floats,
              const std::vector<Group>& groups);
 
   // Whether a run can be updated so: no trust ratio is needed before the update of a tensor.
@@ -43,7 +43,7 @@ class UpdatePass {
     std::vector<PackingShare> packing;         // one per replica
     std::vector<HostUpdate::ChunkStep> steps;  // one per update
   };
-  void add_lanes(const Group& group, int64_t total_floats);
+  void add_lanes(const Group& group, int64_t floats);
 
   DeviceSet& devices_;
   GradientStage& gradients_;

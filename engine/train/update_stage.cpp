@@ -131,7 +131,7 @@ void UpdateStage::make_pass(GradientStage& gradients) {
     Replica& updated = devices_.front_replica(devices_.members().front());
     groups.push_back(pass_group(local.begin, local.end, updated));
   }
-  pass_ = std::make_unique<UpdatePass>(devices_, gradients, layout_.total_floats(), groups);
+  pass_ = std::make_unique<UpdatePass>(devices_, gradients, layout_.gradient_floats(), groups);
 }
 
 // Of the devices [first, last), whose lanes all update the replica `updated`.
@@ -212,8 +212,8 @@ void UpdateStage::replicate(int lane) {
   Replica& front = devices_.front_replica(devices_.member_of(site.device));
   bool copies = !strategy_.updates_every_replica();
   if (copies && &replica != &front) {
-    int64_t total = layout_.total_floats();
-    int64_t begin = total * site.part / site.parts, end = total * (site.part + 1) / site.parts;
+    int64_t size = layout_.gradient_floats();  // all but the frozen weights
+    int64_t begin = size * site.part / site.parts, end = size * (site.part + 1) / site.parts;
     stream.copy(replica.values() + begin, front.values() + begin,
                 static_cast<size_t>(end - begin) * sizeof(float));
   }
@@ -227,6 +227,12 @@ void UpdateStage::pack_for_evaluation(int lane) {
   LaneSite site = devices_.site(lane);
   Replica& replica = devices_.replica(site.device);
   replica.forms.pack_for_evaluation(replica.values(), site.part, site.parts, devices_.stream(lane));
+}
+
+void UpdateStage::pack_frozen(int lane) {
+  LaneSite site = devices_.site(lane);
+  Replica& replica = devices_.replica(site.device);
+  replica.forms.pack_frozen(replica.values(), site.part, site.parts, devices_.stream(lane));
 }
 
 // Weights are swapped with their average where they are updated; the result reaches every replica

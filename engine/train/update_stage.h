@@ -50,6 +50,7 @@ class UpdateStage {
   void publish(int lane);
   void replicate(int lane);  // as publish(), but sends nothing to other members
   void pack_for_evaluation(int lane);
+  void pack_frozen(int lane);  // after write_weights(): no update packs frozen parameters
 
   // Swaps the weights and their average on all devices; a second call restores every bit.
   void swap_average(int lane);

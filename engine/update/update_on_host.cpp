@@ -15,7 +15,7 @@ class UpdateOnHost : public ParameterUpdate {
       : options_(options),
         team_(options.host_lanes, "update"),
         host_stream_(make_stream({})),
-        bytes_(static_cast<size_t>(layout.total_floats()) * sizeof(float)),
+        bytes_(static_cast<size_t>(layout.gradient_floats()) * sizeof(float)),
         weights_(allocate_staging(options.device(), bytes_)),
         sums_(allocate_staging(options.device(), bytes_)),
         squares_(allocate_staging(options.device(), options.squares.size_bytes())),
@@ -82,7 +82,7 @@ class UpdateOnHost : public ParameterUpdate {
   MemoryPool memory_{DeviceId{}};  // without a limit: the host's memory is in no device's plan
   LaneTeam team_;
   std::unique_ptr<Stream> host_stream_;
-  size_t bytes_;
+  size_t bytes_;  // of what updates change: all but the frozen weights
   std::unique_ptr<DeviceMemory> weights_, sums_, squares_;  // of the host, pinned
   bool measures_;  // layer-wise: measure() fetches the gradients, update() does not
   std::unique_ptr<TensorNorms> norms_;

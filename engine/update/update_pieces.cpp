@@ -25,10 +25,10 @@ void add_weights(FloatRange range, const std::vector<WeightSpan>& spans, const T
   }
 }
 
-// Running statistics follow the trained weights in the flat buffer.
+// Running statistics follow the trained weights in the flat buffer; the owned ranges end with them.
 void add_statistics(FloatRange range, const ParameterLayout& layout, UpdatePieces& pieces) {
   for (const auto& entry : layout.entries()) {
-    if (entry.trained) continue;
+    if (!entry.statistic) continue;
     int64_t begin = std::max(range.begin, entry.offset);
     int64_t end = std::min(range.end, entry.offset + entry.elements());
     if (begin < end) pieces.statistics.push_back({begin, end - begin, entry.momentum});
@@ -48,7 +48,7 @@ std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwi
                                      const ParameterLayout& layout) {
   std::vector<WeightSpan> spans;
   for (const ParameterEntry& entry : layout.entries()) {
-    if (!entry.trained) continue;
+    if (!entry.trained()) continue;
     bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
     float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
     if (!spans.empty()) spans.back().range.end = entry.offset;  // with the padding

@@ -59,6 +59,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
     if (choices.fill) choices.fill(entry, {values, static_cast<size_t>(entry.elements())});
   }
   forms.pack_for_step(weights.as<float>(), 0, 1, *make_stream({}));
+  forms.pack_frozen(weights.as<float>(), 0, 1, *make_stream({}));
   std::memset(arena.data(), choices.poison, arena.bytes());
   std::memset(gradient.data(), choices.poison, gradient.bytes());
   const Buffer& written = choices.over_gradients ? arena : gradient;
@@ -76,7 +77,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
     const auto* first = static_cast<const float*>(plan.output("output", arena.data()));
     run.output.assign(first, first + output_elements);
   }
-  for (const auto& entry : layout.entries()) {
+  for (const auto& entry : layout.entries_with_gradients()) {
     const float* begin = gradients_begin + entry.offset;
     run.gradients[entry.name].assign(begin, begin + entry.elements());
   }

@@ -41,6 +41,14 @@ TEST(StartBlock, ShowsTheTaskAndWhyTheModelWasChosen) {
                  "data          fashion_mnist"));
 }
 
+TEST(StartBlock, SaysHowManyParametersAreFrozen) {
+  StartInfo start = sample_start();
+  start.frozen = 400000;
+  EXPECT_THAT(start_block(start),
+              HasSubstr("421 642 parameters, bf16\n"
+                        "frozen        400 000 parameters; 21 642 are trained\ndata"));
+}
+
 TEST(StartBlock, ShowsCoresOnOneLineOrOneLineARank) {
   StartInfo start = sample_start();
   start.cores = "2 of 2, not pinned: the process may use the whole machine";

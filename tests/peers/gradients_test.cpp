@@ -48,7 +48,7 @@ struct Recorded {
   }
 
   void fill(const ParameterEntry& entry, std::span<float> values) const {
-    if (!entry.trained) return;  // training does not read running statistics
+    if (!entry.trained()) return;  // training does not read running statistics
     Hashed hash(entry.name, seed), sign(entry.name + ".sign", seed);
     double fan_in = static_cast<double>(entry.elements()) / static_cast<double>(entry.shape[0]);
     for (size_t i = 0; i < values.size(); ++i) {

@@ -26,7 +26,7 @@ double hashed_uniform(uint32_t k, uint32_t i) {
 }
 
 void fill(const ParameterEntry& entry, std::span<float> values, uint32_t k) {
-  if (!entry.trained) {
+  if (!entry.trained()) {
     entry.initialize(RandomStream(0, Purpose::initialize), 0, values);
     return;
   }
@@ -89,7 +89,7 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   BatchLoader loader(*data.train, loading);
   trainer.team().lead([&] {
     trainer.set_weights([&](const ParameterEntry& entry, std::span<float> values) {
-      fill(entry, values, entry.trained ? order.at(entry.name) : 0);
+      fill(entry, values, entry.trained() ? order.at(entry.name) : 0);
     });
     loader.start(0, 0, 1);
     for (size_t step = 0; step < losses.size(); ++step) {

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t floats = 1000, steps = 1000;
 
 CheckpointNeed need_of(const MadeRuns& runs, const Words& more) {
-  return checkpoint_need(parse_config({}, runs.words("run", more)).config, floats, steps);
+  return checkpoint_need(parse_config({}, runs.words("run", more)).config, floats, 0, steps);
 }
 
 TEST(CheckpointNeed, CountsWeightsSlotsAndAverages) {
@@ -24,6 +24,13 @@ TEST(CheckpointNeed, CountsWeightsSlotsAndAverages) {
                                       {{"optimizer.name=adam"}, 3},
                                       {{"optimizer.name=adam", "ema.decay=0.9"}, 4}})
     EXPECT_EQ(need_of(runs, words).bytes, 4u * floats * values) << words[0];
+}
+
+TEST(CheckpointNeed, FrozenWeightsHaveNoSlotsAndNoAverage) {
+  MadeRuns runs;
+  RunConfig config =
+      parse_config({}, runs.words("run", {"optimizer.name=adam", "ema.decay=0.9"})).config;
+  EXPECT_EQ(checkpoint_need(config, floats, 900, steps).bytes, 4u * (floats + 3 * 100));
 }
 
 TEST(CheckpointNeed, CountsTheBestAndThoseThatAreKeptForever) {

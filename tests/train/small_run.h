@@ -31,6 +31,7 @@ inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
 struct SmallRun {
   ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
   LossConfig loss = {};
+  FreezeOptions freeze = {};
   OptimizerConfig optimizer{
       .name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.9, .nesterov = true};
   EmaConfig ema = {};
@@ -80,6 +81,7 @@ struct SmallRun {
   TrainerOptions options() const {
     return {.model = model,
             .loss = loss,
+            .freeze = freeze,
             .optimizer = optimizer,
             .ema = ema,
             .loss_scale = loss_scale,

@@ -39,6 +39,37 @@ struct Forms {
   using Counts = std::vector<std::vector<int>>;
 };
 
+// Steps and evaluations leave what is frozen alone: it is packed once, by parts that share it.
+TEST(PackedWeights, PacksFrozenFormsOnlyWhenAsked) {
+  std::vector<std::vector<int>> packed;
+  PackedWeights weights;
+  auto add = [&](int64_t offset, bool frozen, bool step) {
+    size_t form = packed.size();
+    packed.emplace_back(2);
+    auto pack = [&packed, form](const float*, void*, int64_t first, int64_t last, void*) {
+      for (int64_t u = first; u < last; ++u) ++packed[form][static_cast<size_t>(u)];
+    };
+    weights.add({.name = "", .shape = {1000}, .offset = offset, .frozen = frozen, .initialize = {}},
+                {0, "form", 64, 2, pack, 500}, step);
+  };
+  for (bool frozen : {false, true}) {
+    add(frozen ? 2016 : 0, frozen, true);
+    add(frozen ? 3024 : 1008, frozen, false);
+  }
+  MemoryPool memory{DeviceId{}};
+  weights.allocate(memory);
+  std::vector<float> plain(4032);
+  auto stream = make_stream({});
+  using Counts = std::vector<std::vector<int>>;
+  for (int part : {0, 1, 2}) weights.pack_for_step(plain.data(), part, 3, *stream);
+  EXPECT_EQ(packed, (Counts{{1, 1}, {0, 0}, {0, 0}, {0, 0}}));
+  for (int part : {0, 1, 2}) weights.pack_for_evaluation(plain.data(), part, 3, *stream);
+  EXPECT_EQ(packed, (Counts{{1, 1}, {1, 1}, {0, 0}, {0, 0}}));
+  for (int part : {0, 1, 2}) weights.pack_frozen(plain.data(), part, 3, *stream);
+  EXPECT_EQ(packed, (Counts{{1, 1}, {1, 1}, {1, 1}, {1, 1}}));
+  for (const PackedWeights::Unit& unit : weights.step_units()) EXPECT_EQ(unit.form, 0u);
+}
+
 TEST(PackingShare, PacksEarlyWhatOneLaneHasUpdated) {
   Forms forms;
   auto stream = make_stream({});

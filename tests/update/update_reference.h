@@ -30,7 +30,7 @@ class UpdateReference {
       for (double& value : g) value *= c_.clip_norm / norm;
     for (const WeightSpan& span : weight_spans(c_, layerwise_, layout_)) update(span, g, lr);
     for (const ParameterEntry& entry : layout_.entries()) {
-      if (entry.trained) continue;
+      if (entry.trained()) continue;
       for (size_t i = begin_of(entry); i < begin_of(entry) + size_of(entry); ++i)
         weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
     }

@@ -38,7 +38,7 @@ TEST(WeightSpans, PartitionTheWeights) {
   }
   EXPECT_EQ(at, layout.trained_floats());
   for (const ParameterEntry& entry : layout.entries()) {
-    if (!entry.trained) continue;
+    if (!entry.trained()) continue;
     for (const WeightSpan& span : spans) {
       if (span.range.begin <= entry.offset && entry.offset < span.range.end) {
         EXPECT_GE(span.range.end, entry.offset + entry.elements()) << entry.name;
@@ -76,7 +76,7 @@ TEST_P(Decay, LeavesOtherWeightsThanMatricesAlone) {
       told_apart |= decayed[at] != none[at];
     }
     bool zeros = entry.name.ends_with("bias") || entry.name.ends_with("beta");  // at the start
-    EXPECT_TRUE(told_apart || zeros || !entry.trained) << entry.name;
+    EXPECT_TRUE(told_apart || zeros || !entry.trained()) << entry.name;
   }
 }
 

@@ -320,6 +320,9 @@ struct RunConfig {
   MemoryConfig memory;
   CudaConfig cuda;
   Precision precision = Precision::fp32;
+  // Patterns of names of parameters that training leaves as they are.
+  std::vector<std::string> freeze = {};
+  bool freeze_batch_norm = true;  // a batch norm with frozen parameters uses its running statistics
   OptimizerConfig optimizer;
   EmaConfig ema;
   LossScaleConfig loss_scale;

@@ -75,6 +75,7 @@ class TimedTowers {
       Replica& replica = devices_->replica(site.device);
       Stream& stream = devices_->stream(lane);
       replica.forms.pack_for_step(replica.values(), site.part, site.parts, stream);
+      replica.forms.pack_frozen(replica.values(), site.part, site.parts, stream);
       stream.synchronize();
     });
   }
@@ -82,7 +83,7 @@ class TimedTowers {
   RunSetup& setup_;
   TrainerOptions options_;
   GraphBuilder build_ = [this](int64_t batch, bool training) {
-    return build_model(options_.model, options_.loss, options_.input(batch, training), training);
+    return options_.build(batch, training);
   };
   ParameterLayout layout_;
   std::unique_ptr<DeviceSet> devices_;

@@ -12,7 +12,7 @@ TimedTower::TimedTower(DeviceSet& devices, int lane, const Options& options)
       stream_(devices.stream(lane)),
       replica_(devices.replica(device_)),
       seed_(options.seed),
-      total_floats_(static_cast<size_t>(options.layout.total_floats())) {
+      gradient_floats_(static_cast<size_t>(options.layout.gradient_floats())) {
   const Placement& placement = devices.placement();
   const LaneSpec& spec = placement.lanes[static_cast<size_t>(lane)];
   Graph graph = options.build(placement.batch_size, true);
@@ -36,7 +36,7 @@ void TimedTower::allocate() {
   MemoryPool& memory = devices_.pool(device_);
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});
-  gradients_ = memory.allocate(MemoryKind::gradients, total_floats_ * sizeof(float));
+  gradients_ = memory.allocate(MemoryKind::gradients, gradient_floats_ * sizeof(float));
   std::vector<size_t> inputs;
   auto samples = static_cast<size_t>(devices_.placement().batch_size);
   for (size_t row : row_bytes_) inputs.push_back(row * samples);

@@ -44,7 +44,7 @@ class TimedTower {
   Stream& stream_;
   Replica& replica_;
   uint64_t seed_;
-  size_t total_floats_;
+  size_t gradient_floats_;
   std::vector<OpWork> work_;
   std::vector<size_t> row_bytes_;  // bytes per sample of each input
   std::unique_ptr<Plan> plan_;

@@ -15,9 +15,7 @@ ModelFacts model_facts(const RunConfig& config) {
   RunSetup setup(on_one_cpu(config), {}, silent);
   TrainerOptions options = setup.trainer_options();
   ModelFacts facts{.model = setup.config.model.name, .batch_size = setup.placement.batch_size};
-  auto build = [&options](int64_t batch, bool training) {
-    return build_model(options.model, options.loss, options.input(batch, training), training);
-  };
+  auto build = [&options](int64_t batch, bool training) { return options.build(batch, training); };
   Graph graph = build(facts.batch_size, true);
   facts.parameters = total_of(layer_table(graph)).parameters;
   LoweredGraph lowered =

@@ -1,0 +1,73 @@
+#include "engine/graph/freeze.h"
+
+#include <algorithm>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/name_patterns.h"
+#include "engine/graph/passes.h"
+#include "kernels/ops/batch_norm/batch_norm.h"
+
+namespace spire::inline graph {
+namespace {
+
+void freeze_matches(Graph& graph, const std::vector<std::string>& patterns) {
+  std::vector<Value> parameters = graph.values_of(Role::parameter);
+  std::vector<std::string> names;
+  for (Value parameter : parameters) names.push_back(graph.tensor(parameter).name);
+  require_matches("freeze", patterns, names);
+  size_t trained = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (first_match(patterns, names[i]))
+      graph.freeze(parameters[i]);
+    else
+      ++trained;
+  }
+  if (trained == 0)
+    fail(Category::config,
+         "freeze: the patterns match all {} of the model, so nothing is left to train; leave out "
+         "those of the layers to train, or use trainer eval",
+         counted(std::ssize(names), "parameter"));
+}
+
+// Returns the state that a batch norm updates with one of its outputs.
+Value state_of(const Graph& graph, Value contribution) {
+  auto update = std::ranges::find(graph.state_updates(), contribution, &StateUpdate::contribution);
+  require(update != graph.state_updates().end(), "a batch norm without running statistics");
+  return update->state;
+}
+
+// Both ops have inputs x, gamma, beta, ... and the same outputs. Returns false for any other node,
+// and for one with a trained parameter.
+template <typename BatchNorm>
+bool use_running_statistics(Graph& graph, Node& node) {
+  const auto* norm = dynamic_cast<const BatchNorm*>(node.op.get());
+  if (!norm) return false;
+  Value gamma = node.inputs[1], beta = node.inputs[2];
+  if (!graph.tensor(gamma).frozen || !graph.tensor(beta).frozen) return false;
+  require(!norm->attributes().residual, "a batch norm is frozen before it is fused");
+  Value mean = state_of(graph, node.outputs[3]), variance = state_of(graph, node.outputs[4]);
+  graph.drop_updates_from(node);
+  node.inputs = {node.inputs[0], gamma, beta, mean, variance};
+  node.outputs.resize(1);
+  node.op = std::make_shared<BatchNormEvalOp>(norm->attributes());
+  return true;
+}
+
+}  // namespace
+
+void freeze_parameters(Graph& graph, const FreezeOptions& options) {
+  if (options.patterns.empty()) return;
+  freeze_matches(graph, options.patterns);
+  if (!options.batch_norm) return;
+  bool unread_sums = false;  // over towers, of a batch norm with sync
+  for (Node& node : graph.nodes()) {
+    use_running_statistics<BatchNormOp>(graph, node);
+    unread_sums |= use_running_statistics<BatchNormSyncOp>(graph, node);
+  }
+  graph.reindex();
+  if (unread_sums) remove_dead_nodes(graph);
+}
+
+}  // namespace spire::inline graph
