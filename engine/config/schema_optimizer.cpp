@@ -34,6 +34,10 @@ std::vector<Field> optimizer_fields() {
        .help = "learning rate, before warm-up, schedule and lr.scaling; not given: 0.1 with sgd, "
                "0.001 with adam and adamw, 0.01 with lamb, 1 with lars",
        .range = at_least(0)},
+      {.path = "optimizer.lr_factors",
+       .slot = [](C& c) -> Slot { return &c.optimizer.lr_factors; },
+       .help = "factors of the learning rate by patterns of parameters' names, such as "
+               "{\"stem.*\": 0.1}; the first pattern that matches counts, other parameters have 1"},
       {.path = "optimizer.momentum",
        .slot = [](C& c) -> Slot { return &c.optimizer.momentum; },
        .help = "factor of the previous steps in the momentum",

@@ -70,6 +70,13 @@ std::string yaml(const std::vector<std::string>& words) {
   return words.size() == 1 ? entries.front() : fmt::format("[{}]", fmt::join(entries, ", "));
 }
 
+std::string yaml(const std::vector<LrFactor>& factors) {
+  std::vector<std::string> entries;
+  for (const auto& [pattern, factor] : factors)
+    entries.push_back(fmt::format("{}: {}", yaml_word(pattern), yaml(factor)));
+  return fmt::format("{{{}}}", fmt::join(entries, ", "));
+}
+
 std::string yaml(const std::vector<LayerConfig>& layers) {
   return layers_text(layers);
 }
@@ -192,6 +199,9 @@ std::string_view type_name(std::vector<int64_t>*) {
 }
 std::string_view type_name(std::vector<std::string>*) {
   return "word or list of words";
+}
+std::string_view type_name(std::vector<LrFactor>*) {
+  return "map of patterns and numbers";
 }
 std::string_view type_name(std::vector<LayerConfig>*) {
   return "list of layers, see below";

@@ -32,6 +32,9 @@ std::vector<int64_t> read(const YAML::Node& node, const std::vector<int64_t>&);
 std::vector<double> read(const YAML::Node& node, const std::vector<double>&);
 std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&);
 
+// Reads a map of patterns and factors, in its order.
+std::vector<LrFactor> read(const YAML::Node& node, const std::vector<LrFactor>&);
+
 std::string describe(const YAML::Node& node);  // "a list", "a map", "'text'"
 
 struct NodeProblem {

@@ -24,6 +24,7 @@ struct TrustSquares {  // sums of squares over a slice, or over a tensor
 struct SliceFactors {     // factors for one slice, a contiguous range of the weights
   float gradient = 1.0f;  // of the gradient: GradientScale::factor()
   float decay = 1.0f;     // of weight_decay
+  float lr = 1.0f;        // of the learning rate: optimizer.lr_factors
   float trust = 1.0f;     // of the step: the trust ratio
 };
 
@@ -33,7 +34,7 @@ struct SgdFormula {
   float lr, weight_decay;
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w) const {
-    w -= lr * (g * at.gradient + weight_decay * at.decay * w);
+    w -= lr * at.lr * (g * at.gradient + weight_decay * at.decay * w);
   }
 };
 
@@ -48,7 +49,7 @@ struct MomentumFormula {
     float gradient = g * at.gradient + weight_decay * at.decay * w;
     float velocity = momentum * v + gradient;
     v = velocity;
-    w -= lr * (nesterov ? gradient + momentum * velocity : velocity);
+    w -= lr * at.lr * (nesterov ? gradient + momentum * velocity : velocity);
   }
 };
 
@@ -87,9 +88,9 @@ struct AdamFormula {
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
                                 float& v) const {
     float decay = weight_decay * at.decay;
-    float shrink = decoupled ? 1.0f - lr * decay : 1.0f, l2 = decoupled ? 0.0f : decay;
+    float shrink = decoupled ? 1.0f - lr * at.lr * decay : 1.0f, l2 = decoupled ? 0.0f : decay;
     moments.add(g * at.gradient + l2 * w, m, v);
-    w = w * shrink - rate * m / moments.spread(v);
+    w = w * shrink - rate * at.lr * m / moments.spread(v);
   }
 };
 
@@ -113,7 +114,7 @@ struct LarsFormula {
   }
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& v) const {
     v = momentum * v + at.trust * (g * at.gradient + weight_decay * at.decay * w);
-    w -= lr * v;
+    w -= lr * at.lr * v;
   }
 };
 
@@ -137,7 +138,7 @@ struct LambFormula {
   }
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
                                 float& v) const {
-    w -= lr * at.trust * measured(at, g, w, m, v);
+    w -= lr * at.lr * at.trust * measured(at, g, w, m, v);
   }
 };
 

@@ -158,7 +158,10 @@ TrustSquares measure_slice(const Formula formula, const SliceFactors at, const U
 }
 
 SliceFactors factors_of(float gradient_factor, const UpdateSlice& slice) {
-  return {.gradient = gradient_factor, .decay = slice.decay, .trust = slice.trust_ratio};
+  return {.gradient = gradient_factor,
+          .decay = slice.decay,
+          .lr = slice.lr,
+          .trust = slice.trust_ratio};
 }
 
 }  // namespace

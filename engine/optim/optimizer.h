@@ -26,6 +26,7 @@ struct UpdateSlice {
   float* weights = nullptr;            // updated in place
   std::span<float* const> slots = {};  // optimizer state in the order of slots(); in place
   float decay = 1.0f;                  // factor of weight_decay: 0 for weights that do not decay
+  float lr = 1.0f;                     // factor of the learning rate
   float trust_ratio = 1.0f;            // for layer-wise optimizers
 };
 

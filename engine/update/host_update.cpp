@@ -126,7 +126,8 @@ UpdateSlice HostUpdate::slice_of(const UpdatePiece& piece, const float* sums, Sl
           .gradients = sums,
           .weights = options_.weights + piece.begin,
           .slots = {slots.data(), slots_.size()},
-          .decay = piece.decay};
+          .decay = piece.decay,
+          .lr = piece.lr};
 }
 
 float HostUpdate::trust_ratio(const UpdatePiece& piece) const {

@@ -57,6 +57,7 @@ struct TrustSpan {  // a WeightSpan with a trust ratio
 __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
   return {.gradient = buffers.factors->gradient,
           .decay = piece.decay,
+          .lr = piece.lr,
           .trust = piece.adapts && buffers.trust ? buffers.trust[piece.span] : 1.0f};
 }
 

@@ -4,6 +4,8 @@
 
 #include <spire/error.h>
 
+#include "engine/base/message_words.h"
+#include "engine/base/name_patterns.h"
 #include "engine/collective/tree.h"
 
 namespace spire::inline update {
@@ -20,7 +22,7 @@ void add_weights(FloatRange range, const std::vector<WeightSpan>& spans, const T
       next = std::min(end, (begin / TreeSum::chunk + 1) * TreeSum::chunk);
       size_t cell = span.adapts ? norms->cell(i, begin) : 0;
       pieces.weights.push_back(
-          {begin, next - begin, pieces.state_floats(), span.decay, i, cell, span.adapts});
+          {begin, next - begin, pieces.state_floats(), span.decay, span.lr, i, cell, span.adapts});
     }
   }
 }
@@ -35,6 +37,36 @@ void add_statistics(FloatRange range, const ParameterLayout& layout, UpdatePiece
   }
 }
 
+// The factors of optimizer.lr_factors by the names of parameters.
+class LrFactors {
+ public:
+  LrFactors(const std::vector<LrFactor>& factors, const ParameterLayout& layout)
+      : factors_(factors) {
+    for (const LrFactor& factor : factors) patterns_.push_back(factor.pattern);
+    std::vector<std::string> trained, frozen;
+    for (const ParameterEntry& entry : layout.entries())
+      if (!entry.statistic) (entry.frozen ? frozen : trained).push_back(entry.name);
+    for (const std::string& pattern : patterns_) {
+      auto matched = [&](const std::string& name) { return matches(pattern, name); };
+      if (std::ranges::none_of(trained, matched) && std::ranges::any_of(frozen, matched))
+        fail(Category::config,
+             "optimizer.lr_factors: '{}' matches frozen parameters only; remove it, or do not "
+             "freeze them",
+             printable(pattern));
+    }
+    require_matches("optimizer.lr_factors", patterns_, trained);
+  }
+
+  float of(const std::string& name) const {
+    auto index = first_match(patterns_, name);
+    return index ? static_cast<float>(factors_[*index].factor) : 1.0f;
+  }
+
+ private:
+  const std::vector<LrFactor>& factors_;
+  std::vector<std::string> patterns_;
+};
+
 }  // namespace
 
 // Weights of convolutions, dense layers and embeddings.
@@ -47,14 +79,17 @@ bool is_matrix(const Shape& shape) {
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
                                      const ParameterLayout& layout) {
   std::vector<WeightSpan> spans;
+  const LrFactors factors(config.lr_factors, layout);
   for (const ParameterEntry& entry : layout.entries()) {
     if (!entry.trained()) continue;
     bool matrix = is_matrix(entry.shape), adapts = layerwise && matrix;
     float decay = config.decay == OptimizerConfig::Decay::all || matrix ? 1.0f : 0.0f;
     if (!spans.empty()) spans.back().range.end = entry.offset;  // with the padding
-    // Neighbours with the same decay become one span, and so one piece a chunk.
-    bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay;
-    if (!joins) spans.push_back({{entry.offset, 0}, decay, adapts});
+    // Neighbours with the same factors become one span, and so one piece a chunk.
+    float lr = factors.of(entry.name);
+    bool joins = !spans.empty() && !adapts && !spans.back().adapts && spans.back().decay == decay &&
+                 spans.back().lr == lr;
+    if (!joins) spans.push_back({{entry.offset, 0}, decay, lr, adapts});
   }
   if (!spans.empty()) spans.back().range.end = layout.trained_floats();
   return spans;

@@ -19,6 +19,7 @@ namespace spire::inline update {
 struct WeightSpan {
   FloatRange range;     // whole parameters, each followed by its padding
   float decay = 1.0f;   // factor of optimizer.weight_decay
+  float lr = 1.0f;      // factor of optimizer.lr
   bool adapts = false;  // the span is a single tensor with a trust ratio (LARS, LAMB)
 };
 
@@ -26,6 +27,7 @@ struct WeightSpan {
 bool is_matrix(const Shape& shape);
 
 // Cuts [0, trained_floats()) into the fewest spans. layerwise: each matrix is one that adapts.
+// Throws Error(config) for a pattern of optimizer.lr_factors that matches no trained parameter.
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
                                      const ParameterLayout& layout);
 
@@ -64,12 +66,12 @@ class TensorNorms {
   std::unique_ptr<DeviceMemory> memory_;
 };
 
-// The weights of one chunk in one span: they share decay, trust ratio, cell and GPU block.
+// The weights of one chunk in one span: they share factors, trust ratio, cell and GPU block.
 struct UpdatePiece {
-  int64_t begin = 0, count = 0;  // floats [begin, begin + count) of the flat buffer
-  int64_t state = 0;             // offset of the optimizer state in each slot
-  float decay = 1.0f;
-  size_t span = 0, cell = 0;  // cell: in TensorNorms, unused unless `adapts`
+  int64_t begin = 0, count = 0;   // floats [begin, begin + count) of the flat buffer
+  int64_t state = 0;              // offset of the optimizer state in each slot
+  float decay = 1.0f, lr = 1.0f;  // those of the span
+  size_t span = 0, cell = 0;      // cell: in TensorNorms, unused unless `adapts`
   bool adapts = false;
 };
 

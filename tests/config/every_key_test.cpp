@@ -64,6 +64,9 @@ struct WrongValue {
   Wrong operator()(std::vector<int64_t>*) const { return {"many", "a list of integers", "'many'"}; }
   Wrong operator()(std::vector<double>*) const { return {"much", "a list of numbers", "'much'"}; }
   Wrong operator()(std::vector<std::string>*) const { return {"{a: b}", "a word", "a map"}; }
+  Wrong operator()(std::vector<LrFactor>*) const {
+    return {"7", "a map of patterns and factors", "'7'"};
+  }
   Wrong operator()(std::vector<LayerConfig>*) const { return {"7", "a list of layers", "'7'"}; }
 };
 

@@ -13,7 +13,6 @@ namespace {
 
 // An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
 // none. Emulated GPUs are slow, so they run fewer steps.
-constexpr int64_t cpu_steps = 50;
 std::vector<int> device_counts(DeviceKind kind) {
   return kind == DeviceKind::cuda ? std::vector{1, 2, 8} : std::vector{1, 2, 4, 8};
 }
@@ -22,7 +21,7 @@ constexpr int64_t towers = 8;
 struct Row {
   std::string name;
   std::function<void(SmallRun&)> change;
-  int64_t gpu_steps = 8;
+  int64_t gpu_steps = 8, cpu_steps = 50;
 };
 
 SmallRun row_run(const Row& row, DType precision) {
@@ -45,7 +44,7 @@ class Matrix : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DTy
 TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   const Row& row = std::get<Row>(GetParam());
   SmallRun run = row_run(row, std::get<DType>(GetParam()));
-  int64_t steps = kind() == DeviceKind::cuda ? row.gpu_steps : cpu_steps;
+  int64_t steps = kind() == DeviceKind::cuda ? row.gpu_steps : row.cpu_steps;
   run.devices = devices_of(kind(), 1);
   uint64_t expected = hash_after(run, steps);
   for (int devices : device_counts(kind())) {
@@ -147,6 +146,13 @@ const std::vector<Row> rows = {
                       .weight_decay = 0.1,
                       .decay = OptimizerConfig::Decay::matrices};
      }},
+    {"cnn_frozen_stem_and_factors",
+     [](SmallRun& r) {
+       r.model.normalization = ModelConfig::Normalization::batch_norm;
+       r.freeze.patterns = {"conv1.*"};
+       r.optimizer.lr_factors = {{"conv2.*", 0.1}, {"*.bias", 2}};
+     },
+     2, 15},
     {"resnet_sync_batch_norm",
      [](SmallRun& r) {
        r.model = {.name = "resnet", .depth = 8, .batch_norm = ModelConfig::BatchNorm::sync};

@@ -25,11 +25,13 @@ OptimizerConfig with_all(OptimizerConfig optimizer) {
   optimizer.weight_decay = 0.1;
   optimizer.clip_norm = 1;
   optimizer.decay = OptimizerConfig::Decay::matrices;
+  optimizer.lr_factors = {{"wide.*", 0.3}, {"*.bias", 1.7}};
   return optimizer;
 }
 
 // The epsilon is so large that a gradient near zero, which is mostly rounding, moves nothing. Each
-// optimizer alone, and with all that may go along: clipping, averages, weights without decay.
+// optimizer alone, and with all that may go along: clipping, averages, weights without decay,
+// factors of the learning rate.
 std::vector<Case> cases() {
   OptimizerConfig plain{.name = OptimizerConfig::Name::sgd, .momentum = 0};
   OptimizerConfig momentum{.name = OptimizerConfig::Name::sgd, .momentum = 0.9};

@@ -57,6 +57,7 @@ class UpdateReference {
 
   void update(const WeightSpan& span, const std::vector<double>& g, double lr) {
     double decay = c_.weight_decay * span.decay;
+    lr *= double{span.lr};
     auto begin = static_cast<size_t>(span.range.begin), end = static_cast<size_t>(span.range.end);
     if (c_.name == OptimizerConfig::Name::lars && span.adapts) {
       double weights = norm_of(weights_, span.range);

@@ -1,7 +1,9 @@
-// Tests that weight decay reaches exactly the weights that the config names, to the bit.
-#include <gtest/gtest.h>
+// Tests that weight decay and factors of the learning rate reach exactly the weights that the
+// config names, to the bit.
+#include <gmock/gmock.h>
 
 #include "engine/update/update_pieces.h"
+#include "tests/base/message_of.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -45,6 +47,58 @@ TEST(WeightSpans, PartitionTheWeights) {
         EXPECT_EQ(span.decay, entry.shape.rank() > 1 ? 1.0f : 0.0f) << entry.name;
       }
     }
+  }
+}
+
+// The first pattern that matches a parameter counts.
+TEST(WeightSpans, HaveTheFactorsOfTheirParameters) {
+  SmallRun run = resnet_run({.lr_factors = {{"stem.*", 0.5}, {"*.norm.*", 2}, {"head.*", 4}}});
+  Trainer trainer(run.options(), run.place());
+  const ParameterLayout& layout = trainer.layout();
+  auto expected = [](const std::string& name) {
+    if (name.starts_with("stem.")) return 0.5f;
+    if (name.find(".norm.") != name.npos) return 2.0f;
+    return name.starts_with("head.") ? 4.0f : 1.0f;
+  };
+  for (bool layerwise : {false, true}) {
+    int64_t at = 0;
+    for (const WeightSpan& span : weight_spans(run.optimizer, layerwise, layout)) {
+      EXPECT_EQ(span.range.begin, at);
+      at = span.range.end;
+      for (const ParameterEntry& entry : layout.entries()) {
+        if (entry.offset < span.range.begin || entry.offset >= span.range.end) continue;
+        EXPECT_EQ(span.lr, expected(entry.name)) << entry.name;
+      }
+    }
+    EXPECT_EQ(at, layout.trained_floats());
+  }
+}
+
+TEST(WeightSpans, RefusePatternsThatMatchNothingTrained) {
+  SmallRun run = resnet_run({});
+  run.freeze.patterns = {"stem.*"};
+  Trainer trainer(run.options(), run.place());
+  auto refusal = [&](const std::string& pattern) {
+    return message_of(Category::config, [&] {
+      weight_spans({.lr_factors = {{pattern, 0.5}}}, false, trainer.layout());
+    });
+  };
+  EXPECT_THAT(refusal("haed.weight"), testing::HasSubstr("did you mean 'head.weight'?"));
+  EXPECT_EQ(refusal("stem.*"),
+            "optimizer.lr_factors: 'stem.*' matches frozen parameters only; remove it, or do not "
+            "freeze them");
+}
+
+// Factors that are powers of two give the bits of a run with another learning rate.
+TEST(WeightSpans, AFactorForAllIsAnotherLearningRate) {
+  for (const char* name : {"sgd", "adam", "adamw", "lars", "lamb"}) {
+    SmallRun run = resnet_run(
+        {.name = *find_word<OptimizerConfig::Name>(name), .lr = 0.02, .weight_decay = 0.1});
+    run.optimizer.lr_factors = {{"*", 0.25}};
+    uint64_t with_factor = hash_after(run, 2);
+    run.optimizer.lr_factors.clear();
+    run.optimizer.lr *= 0.25;
+    EXPECT_EQ(with_factor, hash_after(run, 2)) << name;
   }
 }
 

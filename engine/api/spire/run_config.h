@@ -152,6 +152,13 @@ struct LossConfig {
   double label_smoothing = 0.0;  // for cross_entropy
 };
 
+struct LrFactor {
+  std::string pattern;  // of names of parameters, as in a shell: "stem.*"
+  double factor = 1.0;  // of the learning rate
+
+  bool operator==(const LrFactor&) const = default;
+};
+
 // Comments name the optimizers that use a member, if not all do.
 struct OptimizerConfig {
   enum class Name { sgd, adam, adamw, lars, lamb };
@@ -159,8 +166,9 @@ struct OptimizerConfig {
 
   Name name = Name::sgd;
   double lr = 0.1;
-  double momentum = 0.9;  // sgd, lars
-  bool nesterov = false;  // sgd
+  std::vector<LrFactor> lr_factors = {};  // the first that matches a parameter applies to it
+  double momentum = 0.9;                  // sgd, lars
+  bool nesterov = false;                  // sgd
   double weight_decay = 0.0;
   Decay decay = Decay::all;           // which weights decay; matrices: no biases
   double beta1 = 0.9, beta2 = 0.999;  // adam, adamw, lamb
