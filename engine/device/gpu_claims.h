@@ -15,10 +15,15 @@ inline constexpr const char* claim_holder = "SPIRE_CLAIM_HOLDER";
 
 // Another process that has claimed a GPU.
 struct ClaimHolder {
-  int pid = 0;       // 0: unknown, in another PID namespace
+  int pid = 0;  // 0: not visible from here, as it is in another PID namespace or on another host
   std::string name;  // the program's name; empty if unknown
+  // What the lock file says: "node7, process 17, since 2026-11-23T20:00:00Z", as the holder sees
+  // itself. A holder that may only read the file has left what another one wrote before.
+  std::string written = {};
 };
-std::string to_string(const ClaimHolder& holder);  // "process 4711 (trainer)"
+// "process 4711 (trainer)"; "a run in another container or on another host; its lock file was last
+// written by node7, process 17, since ..."
+std::string to_string(const ClaimHolder& holder);
 
 // Not thread-safe. Claims also keep apart two objects of one process.
 class GpuClaims {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <sstream>
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "engine/device/gpu_requirements.h"
@@ -46,6 +49,37 @@ std::vector<std::string> compiled_gpus(const RunSetup& setup) {
   return names;
 }
 
+// The first rank of each host; all ranks get the same.
+std::vector<int> first_of_hosts(const RankGroup& ranks) {
+  std::vector<int> first;
+  std::set<std::string> hosts;
+  int count = ranks.group() ? ranks.group()->size() : 1;
+  for (int rank = 0; rank < count; ++rank)
+    if (hosts.insert(ranks.host_of(rank)).second) first.push_back(rank);
+  return first;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Of this host, each a line.
+std::vector<std::string> machine_texts(const RunSetup& setup, const ParameterLayout& layout,
+                                       bool writes) {
+  RunUse use = use_of(setup, layout, writes);
+  const RankHardware& own = setup.hardware();
+  Topology topology{own.allowed_cores(), own.machine_cores, own.limits};
+  std::vector<std::string> texts;
+  for (const Finding& finding : check_run(use, read_run_machine(use, std::move(topology)))) {
+    texts.push_back(fmt::format("{}; {}", finding.seen, finding.remedy));
+    std::ranges::replace(texts.back(), '\n', ' ');
+  }
+  return texts;
+}
+
 }  // namespace
 
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes) {
@@ -68,14 +102,43 @@ RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes)
   return use;
 }
 
+std::vector<std::string> merge_by_host(std::span<const HostWarnings> hosts) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> hosts_of;  // by text
+  for (const HostWarnings& each : hosts) {
+    for (const std::string& text : each.texts) {
+      auto& names = hosts_of[text];
+      if (names.empty()) order.push_back(text);
+      names.push_back(each.host);
+    }
+  }
+  if (hosts.size() < 2) return order;
+  for (std::string& text : order)
+    text = fmt::format("{}: {}", fmt::join(hosts_of[text], ", "), text);
+  return order;
+}
+
+std::vector<std::string> gather_by_host(const RankGroup& ranks,
+                                        const std::function<std::vector<std::string>()>& look) {
+  std::vector<int> lookers = first_of_hosts(ranks);
+  std::vector<std::string> texts;
+  if (std::ranges::count(lookers, ranks.rank()) > 0) texts = look();
+  std::vector<HostWarnings> hosts;
+  if (lookers.size() == 1) {
+    hosts.push_back({"", texts});
+  } else {
+    auto all = ranks.all_gather(fmt::format("{}", fmt::join(texts, "\n")));
+    for (int rank : lookers)
+      hosts.push_back({ranks.host_of(rank), lines_of(all[static_cast<size_t>(rank)])});
+  }
+  if (!ranks.is_first()) return {};
+  return merge_by_host(hosts);
+}
+
 void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
                      Observer& observer) {
-  if (!setup.ranks.is_first()) return;
-  RunUse use = use_of(setup, layout, writes);
-  const RankHardware& own = setup.hardware();
-  Topology topology{own.allowed_cores(), own.machine_cores, own.limits};
-  for (const Finding& finding : check_run(use, read_run_machine(use, std::move(topology))))
-    observer.on_warning(fmt::format("{}; {}", finding.seen, finding.remedy));
+  auto look = [&] { return machine_texts(setup, layout, writes); };
+  for (const std::string& text : gather_by_host(setup.ranks, look)) observer.on_warning(text);
 }
 
 void note_environment(const RunSetup& setup, Observer& observer) {

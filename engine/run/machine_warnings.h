@@ -1,5 +1,11 @@
 // What a user should know of the machine before a run, and the environment of NCCL and CUDA.
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include <spire/observer.h>
 
 #include "engine/doctor/run_checks.h"
@@ -10,9 +16,23 @@ namespace spire::inline run {
 // writes: whether this run writes checkpoints.
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);
 
-// Warns of what the doctor's short form finds (doctor/run_checks.h), on rank 0 of its own host.
+// Warns of what the doctor's short form finds (doctor/run_checks.h) on each host of the run, on
+// rank 0. Collective: the first rank of each host looks.
 void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
                      Observer& observer);
+
+struct HostWarnings {
+  std::string host;
+  std::vector<std::string> texts;
+};
+// Returns each text once, in the order of the hosts; where there are several, behind the names of
+// those that have it: "node1, node2: /dev/shm has ...".
+std::vector<std::string> merge_by_host(std::span<const HostWarnings> hosts);
+
+// The same for a run; collective. look: returns the texts of this host; the first rank of each host
+// calls it. The result is rank 0's; other ranks get none.
+std::vector<std::string> gather_by_host(const RankGroup& ranks,
+                                        const std::function<std::vector<std::string>()>& look);
 
 // For runs on GPUs: notes the variables of NCCL and CUDA that are set, and NCCL's files.
 void note_environment(const RunSetup& setup, Observer& observer);

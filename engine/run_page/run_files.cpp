@@ -4,14 +4,16 @@
 #include <chrono>
 #include <sstream>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/file_locks.h"
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/observe/formatting.h"
@@ -79,20 +81,12 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
   return summary;
 }
 
-// The system's list of locks names files by device and inode: looking at it disturbs no run that
-// wants the lock.
 bool is_locked(const fs::path& file) {
-  struct stat status = {};
-  if (::stat(file.c_str(), &status) != 0) return false;
-  std::string locks;
-  try {
-    locks = read_stream("/proc/locks", Category::config);
-  } catch (const Error&) {
-    return false;
-  }
-  std::string name =
-      fmt::format(" {:02x}:{:02x}:{} ", major(status.st_dev), minor(status.st_dev), status.st_ino);
-  return locks.find(name) != locks.npos;
+  int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  bool locked = flock_holder(descriptor).has_value();
+  ::close(descriptor);
+  return locked;
 }
 
 std::string first_line(const fs::path& file) {
