@@ -100,8 +100,8 @@ NamedTensor random_tensor(const Tensor& tensor, uint64_t seed) {
 
 }  // namespace
 
-MadeModel made_model(const Words& words) {
-  MadeModel made;
+ModelToExport made_model(const Words& words) {
+  ModelToExport made;
   ResolvedConfig resolved = parse_config({}, words);
   made.config = resolved.config;
   made.spec = open_dataset(made.config.data, {}).train->spec();

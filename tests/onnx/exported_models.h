@@ -20,12 +20,12 @@ const std::vector<ExportCase>& export_cases();
 
 // All that an export reads. Weights are random, also those that begin at 0 or 1, and so are running
 // statistics: an error in any of them shows in the outputs.
-struct MadeModel {
+struct ModelToExport {
   RunConfig config;
   SampleSpec spec;
   TrainingState state;
 };
-MadeModel made_model(const std::vector<std::string>& words);
+ModelToExport made_model(const std::vector<std::string>& words);
 
 // `count` rows of the model's input: normal numbers, or tokens of the vocabulary.
 std::vector<float> random_numbers(int64_t count, uint64_t seed);

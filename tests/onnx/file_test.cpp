@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const MadeModel& small_model() {
-  static const MadeModel made = made_model({"data.name=synthetic", "data.synthetic.shape=[12,10,3]",
-                                            "data.synthetic.classes=5", "model.name=cnn",
-                                            "model.channels=[4,8]", "model.hidden=[16]"});
+const ModelToExport& small_model() {
+  static const ModelToExport made = made_model(
+      {"data.name=synthetic", "data.synthetic.shape=[12,10,3]", "data.synthetic.classes=5",
+       "model.name=cnn", "model.channels=[4,8]", "model.hidden=[16]"});
   return made;
 }
 
@@ -37,7 +37,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-ExportedOnnx write(const fs::path& path, const OnnxOptions& options, const MadeModel& made) {
+ExportedOnnx write(const fs::path& path, const OnnxOptions& options, const ModelToExport& made) {
   return export_onnx(path, made.config, made.state, made.state, options);
 }
 ExportedOnnx write(const fs::path& path, const OnnxOptions& options = {}) {
@@ -107,7 +107,7 @@ TEST(OnnxFile, IsNotThereAfterAFullDiskOrASignal) {
 
 TEST(OnnxFile, HasTheWeightsThatEvaluationsUse) {
   ScratchFolder scratch;
-  MadeModel made = small_model();
+  ModelToExport made = small_model();
   EXPECT_THAT(message_of(Category::checkpoint,
                          [&] { write(scratch.path / "m", {.averaged = true}, made); }),
               HasSubstr("did not set ema.decay; leave out --ema"));
@@ -131,7 +131,7 @@ TEST(OnnxFile, HasTheWeightsThatEvaluationsUse) {
 
 TEST(OnnxFile, SaysHowInputsAreNormalizedAndWhatClassesAreCalled) {
   ScratchFolder scratch;
-  MadeModel made = small_model();
+  ModelToExport made = small_model();
   made.spec.normalization = {{0.5, 0.25, 0.125}, {0.2, 0.3, 0.4}};
   made.spec.class_names = {"shoe", "\"bag\"", "c", "d", "caf\xc3\xa9"};
   made.state.data_spec = to_text(made.spec);
@@ -152,7 +152,7 @@ TEST(OnnxFile, RefusesWhatDoesNotFit) {
   ScratchFolder scratch;
   EXPECT_THAT(message_of(Category::config, [&] { write(scratch.path / "m", {.opset = 17}); }),
               HasSubstr("opset 17 is not supported; use 18 to 23"));
-  MadeModel made = small_model();
+  ModelToExport made = small_model();
   made.state.weights[0].name = "other";
   EXPECT_THAT(message_of(Category::checkpoint, [&] { write(scratch.path / "m", {}, made); }),
               HasSubstr("the checkpoint has no 'conv1.weight'"));

@@ -14,23 +14,23 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-struct Refusal {
+struct RefusedExport {
   std::string name;
   std::vector<std::string> words;
   int code;
   std::string message;
 };
-void PrintTo(const Refusal& refusal, std::ostream* out) {
+void PrintTo(const RefusedExport& refusal, std::ostream* out) {
   *out << refusal.name;
 }
 
-class ExportRefusal : public testing::TestWithParam<Refusal> {
+class ExportRefusal : public testing::TestWithParam<RefusedExport> {
  protected:
   TrainedRun run_{{"model.name=mlp", "model.hidden=[4]"}};
 };
 
 TEST_P(ExportRefusal, SaysWhatToDo) {
-  const Refusal& refusal = GetParam();
+  const RefusedExport& refusal = GetParam();
   fs::create_directory(run_.folder / "empty");
   std::ofstream(run_.folder / "text.h5") << "no checkpoint";
   std::ofstream(run_.folder / "taken.onnx") << "somebody's";
@@ -60,35 +60,37 @@ std::vector<std::string> to(const std::string& target, const std::vector<std::st
 INSTANTIATE_TEST_SUITE_P(
     Words, ExportRefusal,
     testing::Values(
-        Refusal{"Ending", to("new.pt"), 2,
-                "new.pt: the file's ending says the format, and must be one of: .onnx, "
-                ".safetensors, .npz"},
-        Refusal{"NoEnding", to("new"), 2, "the file's ending says the format"},
-        Refusal{"NoTarget", {"--checkpoint", "FOLDER/run"}, 2, "--to is required"},
-        Refusal{"NoCheckpoint", {"--to", "FOLDER/new.onnx"}, 2, "--checkpoint is required"},
-        Refusal{"EmptyRun", to("new.onnx", {}, "FOLDER/empty"), 5, "empty"},
-        Refusal{"NoRun", to("new.onnx", {}, "FOLDER/nothing"), 5, "nothing"},
-        Refusal{"NoCheckpointFile", to("new.onnx", {}, "FOLDER/text.h5"), 5, "text.h5"},
-        Refusal{"DamagedCheckpoint", to("new.onnx", {}, "FOLDER/half.h5"), 5, "half.h5"},
-        Refusal{"Taken", to("taken.onnx"), 2,
-                "taken.onnx: is there already; name another file, or give --overwrite"},
-        Refusal{"TheCheckpointItself",
-                {"--checkpoint", "FOLDER/taken.onnx", "--to", "FOLDER/taken.onnx"},
-                5,
-                "taken.onnx"},
-        Refusal{"NoAverage", to("new.onnx", {"--ema"}), 5,
-                "the checkpoint has no averaged weights, as its run did not set ema.decay; leave "
-                "out --ema"},
-        Refusal{"NoAverageOfWeights", to("new.npz", {"--ema"}), 5, "leave out --ema"},
-        Refusal{"Both", to("new.onnx", {"--ema", "--no-ema"}), 2, "excludes"},
-        Refusal{"Batch", to("new.onnx", {"--batch", "some"}), 2, "--batch"},
-        Refusal{"BatchOfWeights", to("new.npz", {"--batch", "3"}), 2,
-                "--batch: means nothing for .npz, only for .onnx; leave it out"},
-        Refusal{"Opset", to("new.onnx", {"--opset", "12"}), 2, "--opset"},
-        Refusal{"NamesOfOnnx", to("new.onnx", {"--names", "spire"}), 2,
-                "--names: means nothing for .onnx, only for .safetensors and .npz; leave it out"},
-        Refusal{"NamesOfAnotherModel", to("new.safetensors", {"--names", "huggingface"}), 2,
-                "mlp"}),
+        RefusedExport{"Ending", to("new.pt"), 2,
+                      "new.pt: the file's ending says the format, and must be one of: .onnx, "
+                      ".safetensors, .npz"},
+        RefusedExport{"NoEnding", to("new"), 2, "the file's ending says the format"},
+        RefusedExport{"NoTarget", {"--checkpoint", "FOLDER/run"}, 2, "--to is required"},
+        RefusedExport{"NoCheckpoint", {"--to", "FOLDER/new.onnx"}, 2, "--checkpoint is required"},
+        RefusedExport{"EmptyRun", to("new.onnx", {}, "FOLDER/empty"), 5, "empty"},
+        RefusedExport{"NoRun", to("new.onnx", {}, "FOLDER/nothing"), 5, "nothing"},
+        RefusedExport{"NoCheckpointFile", to("new.onnx", {}, "FOLDER/text.h5"), 5, "text.h5"},
+        RefusedExport{"DamagedCheckpoint", to("new.onnx", {}, "FOLDER/half.h5"), 5, "half.h5"},
+        RefusedExport{"Taken", to("taken.onnx"), 2,
+                      "taken.onnx: is there already; name another file, or give --overwrite"},
+        RefusedExport{"TheCheckpointItself",
+                      {"--checkpoint", "FOLDER/taken.onnx", "--to", "FOLDER/taken.onnx"},
+                      5,
+                      "taken.onnx"},
+        RefusedExport{
+            "NoAverage", to("new.onnx", {"--ema"}), 5,
+            "the checkpoint has no averaged weights, as its run did not set ema.decay; leave "
+            "out --ema"},
+        RefusedExport{"NoAverageOfWeights", to("new.npz", {"--ema"}), 5, "leave out --ema"},
+        RefusedExport{"Both", to("new.onnx", {"--ema", "--no-ema"}), 2, "excludes"},
+        RefusedExport{"Batch", to("new.onnx", {"--batch", "some"}), 2, "--batch"},
+        RefusedExport{"BatchOfWeights", to("new.npz", {"--batch", "3"}), 2,
+                      "--batch: means nothing for .npz, only for .onnx; leave it out"},
+        RefusedExport{"Opset", to("new.onnx", {"--opset", "12"}), 2, "--opset"},
+        RefusedExport{
+            "NamesOfOnnx", to("new.onnx", {"--names", "spire"}), 2,
+            "--names: means nothing for .onnx, only for .safetensors and .npz; leave it out"},
+        RefusedExport{"NamesOfAnotherModel", to("new.safetensors", {"--names", "huggingface"}), 2,
+                      "mlp"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -18,7 +18,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ParsedOnnx exported(const MadeModel& made, const OnnxOptions& options = {}) {
+ParsedOnnx exported(const ModelToExport& made, const OnnxOptions& options = {}) {
   ScratchFolder scratch;
   export_onnx(scratch.path / "model.onnx", made.config, made.state, made.state, options);
   return parse_onnx(scratch.path / "model.onnx");
@@ -32,7 +32,7 @@ std::string bytes_of(const std::vector<float>& values) {
 
 class OnnxStructure : public testing::TestWithParam<ExportCase> {
  protected:
-  MadeModel made_ = made_model(GetParam().words);
+  ModelToExport made_ = made_model(GetParam().words);
   ParsedOnnx model_ = exported(made_);
 };
 

@@ -28,7 +28,7 @@ class OnnxValues : public testing::TestWithParam<ExportCase> {};
 // 18: gelu by other operators.
 TEST_P(OnnxValues, AreThoseOfSpire) {
   constexpr int64_t samples = 2;
-  MadeModel made = made_model(GetParam().words);
+  ModelToExport made = made_model(GetParam().words);
   Predictor predictor(made.state, made.state, {.device = "cpu", .batch = samples});
   const Column& column = predictor.spec().columns[0];
   const Shape& result = predictor.output_shape();
