@@ -17,7 +17,6 @@
 namespace spire::tool {
 namespace {
 
-
 // stdout and stderr of one process.
 struct Captured {
   CapturedOutput out, err;
