@@ -15,9 +15,9 @@ constexpr int64_t chunk = TreeSum::chunk;
 // A vector at the start of the first chunk, a tensor from there into the fourth, another within the
 // fourth.
 std::vector<WeightSpan> three_spans() {
-  return {{{0, 100}, 1, false},
-          {{100, 3 * chunk + 16}, 1, true},
-          {{3 * chunk + 16, 3 * chunk + 64}, 1, true}};
+  return {{{0, 100}, 1, 1, false},
+          {{100, 3 * chunk + 16}, 1, 1, true},
+          {{3 * chunk + 16, 3 * chunk + 64}, 1, 1, true}};
 }
 
 class TensorNormsTest : public testing::Test {
