@@ -107,8 +107,9 @@ std::vector<Field> tokens_fields() {
        .used_by = with_tokens},
       {.path = "data.tokens.bpe_path",
        .slot = [](C& c) -> Slot { return &c.data.tokens.bpe_path; },
-       .help = "gpt2: folder of encoder.json and vocab.bpe; auto: the places where they are "
-               "usually installed",
+       .help =
+           "gpt2: folder of encoder.json and vocab.bpe or of tokenizer.json, or this file; auto: "
+           "the places where they are usually installed",
        .used_by = with_tokens},
       {.path = "data.tokens.val_share",
        .slot = [](C& c) -> Slot { return &c.data.tokens.val_share; },

@@ -1,5 +1,5 @@
-// A vocabulary as a checkpoint holds it; and the two files of a GPT-2 vocabulary, separated by a
-// zero byte.
+// A vocabulary as a checkpoint holds it; the two files of a GPT-2 vocabulary, separated by a zero
+// byte; and a tokenizer.json, which begins with {.
 #include "engine/data/text/vocabulary.h"
 
 #include <algorithm>
@@ -36,12 +36,18 @@ int read_files(const std::string& tokens, const std::string& merges) {
   return parse_or_refuse(Category::data, [&] { check(*read_bpe(folder.path())); });
 }
 
+int read_tokenizer(const std::string& tokenizer) {
+  TemporaryFolder folder;
+  write_text(folder / "tokenizer.json", tokenizer);
+  return parse_or_refuse(Category::data, [&] { check(*read_bpe(folder.path())); });
+}
+
 }  // namespace
 
 int consume(const uint8_t* data, size_t size) {
   std::string text(reinterpret_cast<const char*>(data), size);
   size_t zero = text.find('\0');
-  if (zero == text.npos) return read_text_form(text);
+  if (zero == text.npos) return text.starts_with('{') ? read_tokenizer(text) : read_text_form(text);
   return read_files(text.substr(0, zero), text.substr(zero + 1));
 }
 
@@ -52,7 +58,14 @@ std::vector<Bytes> seeds() {
                                      "<|endoftext|>"});
   bpe += '\0';
   bpe += "#version: 0.2\na b\nab c\n\xc4\xa0 ab\n";
-  return {bytes_of("bytes"), bytes_of("characters:\"\\n !ab\xc3\xa9\""), bytes_of(bpe)};
+  std::string level = R"({"type":"ByteLevel","add_prefix_space":false})";
+  std::string tokenizer = R"({"added_tokens":[{"id":258,"content":"<x>","lstrip":false}],)"
+                          R"("normalizer":null,"pre_tokenizer":)" +
+                          level + R"(,"decoder":)" + level +
+                          R"(,"model":{"type":"BPE","byte_fallback":false,"vocab":)" +
+                          vocabulary_json({"ab", "abc"}) + R"(,"merges":["a b",["ab","c"]]}})";
+  return {bytes_of("bytes"), bytes_of("characters:\"\\n !ab\xc3\xa9\""), bytes_of(bpe),
+          bytes_of(tokenizer)};
 }
 
 }  // namespace spire::fuzz

@@ -118,7 +118,7 @@ struct TokensConfig {
   int64_t length = 256;                // tokens per sample
   std::vector<std::string> text = {};  // text files; empty: reads token shards
   Vocabulary vocabulary = Vocabulary::automatic;
-  std::string bpe_path = "auto";  // gpt2: folder of encoder.json and vocab.bpe
+  std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json
   double val_share = 0.1;         // share of the text, at its end, kept for evaluation
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/data/text/bpe_tables.h"
 #include "engine/data/text/vocabulary.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -51,23 +52,24 @@ constexpr size_t max_cached = size_t{1} << 18;  // pretokens, in one encode()
 // Encodes by tables; immutable after construction.
 class BpeVocabulary : public Vocabulary {
  public:
-  BpeVocabulary(fs::path folder, BpeTables tables)
-      : folder_(std::move(folder)), tables_(std::move(tables)) {}
+  BpeVocabulary(fs::path path, BpeTables tables)
+      : path_(std::move(path)), tables_(std::move(tables)) {}
 
   std::string name() const override { return "gpt2"; }
   int64_t size() const override { return std::ssize(tables_.bytes); }
-  std::string to_text() const override { return "gpt2:" + folder_.string(); }
+  std::string to_text() const override { return "gpt2:" + path_.string(); }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
 
  private:
   using Cache = std::unordered_map<std::string_view, std::vector<int32_t>>;
 
-  // Encodes a text without <|endoftext|>; keys of `cache` are views of the text.
-  void encode_part(std::string_view text, Cache& cache, std::vector<int32_t>& ids) const;
+  // Encodes a text without the special tokens below `level`; keys of `cache` are views of the text.
+  void encode_part(std::string_view text, size_t level, Cache& cache,
+                   std::vector<int32_t>& ids) const;
   std::vector<int32_t> encode_pretoken(std::string_view pretoken) const;
 
-  fs::path folder_;
+  fs::path path_;
   BpeTables tables_;
 };
 
@@ -77,20 +79,21 @@ std::vector<int32_t> BpeVocabulary::encode(std::string_view text) const {
          "byte {}: is not UTF-8; convert the text, or set data.tokens.vocabulary: bytes", *at);
   std::vector<int32_t> ids;
   Cache cache;
-  while (tables_.end_of_text >= 0) {
-    // <|endoftext|> stands for its token wherever it occurs, and separates texts.
-    size_t end = text.find(end_of_text);
-    if (end == text.npos) break;
-    encode_part(text.substr(0, end), cache, ids);
-    ids.push_back(tables_.end_of_text);
-    text.remove_prefix(end + end_of_text.size());
-  }
-  encode_part(text, cache, ids);
+  encode_part(text, 0, cache, ids);
   return ids;
 }
 
-void BpeVocabulary::encode_part(std::string_view text, Cache& cache,
+void BpeVocabulary::encode_part(std::string_view text, size_t level, Cache& cache,
                                 std::vector<int32_t>& ids) const {
+  if (level < tables_.special.size()) {
+    // A special token separates the texts around it.
+    while (auto match = tables_.special[level].find(text)) {
+      encode_part(text.substr(0, match->begin), level + 1, cache, ids);
+      ids.push_back(match->token->id);
+      text.remove_prefix(match->begin + match->token->text.size());
+    }
+    return encode_part(text, level + 1, cache, ids);
+  }
   for_each_pretoken(text, [&](std::string_view pretoken) {
     // Most pretokens of a text are words that have occurred before.
     if (cache.size() >= max_cached) cache.clear();
@@ -130,7 +133,7 @@ std::string BpeVocabulary::decode(std::span<const int32_t> ids) const {
   for (int32_t id : ids) {
     if (id < 0 || id >= size())
       fail(Category::data, "token {} is not in the vocabulary of {}, which has 0 to {}", id,
-           folder_.string(), size() - 1);
+           path_.string(), size() - 1);
     text += tables_.bytes[static_cast<size_t>(id)];
   }
   return text;
@@ -163,8 +166,8 @@ std::string unicode_version() {
   return text;
 }
 
-std::unique_ptr<Vocabulary> read_bpe(const fs::path& folder) {
-  return std::make_unique<BpeVocabulary>(folder, read_bpe_tables(folder));
+std::unique_ptr<Vocabulary> read_bpe(const fs::path& path) {
+  return std::make_unique<BpeVocabulary>(path, read_bpe_tables(path));
 }
 
 }  // namespace spire::inline data

@@ -90,13 +90,14 @@ fs::path find_bpe(const std::string& path) {
   std::string tried;
   for (const fs::path& folder : standard_dataset_folders("gpt2")) {
     // OpenAI's name of the file, then Hugging Face's.
-    for (const char* name : {"encoder.json", "vocab.json"})
+    for (const char* name : {"encoder.json", "vocab.json", "tokenizer.json"})
       if (!find_input(folder / name).empty()) return fs::absolute(folder);
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", folder.string());
   }
   fail(Category::data,
-       "there is no encoder.json or vocab.json in any of: {}; put GPT-2's vocabulary there, or set "
-       "data.tokens.bpe_path",
+       "there is no encoder.json, vocab.json or tokenizer.json in any of: {}; put GPT-2's "
+       "vocabulary "
+       "there, or set data.tokens.bpe_path",
        tried);
 }
 

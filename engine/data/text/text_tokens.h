@@ -40,8 +40,8 @@ TextTokens read_text_tokens(const TokensConfig& config);  // read_token_text(), 
 // Returns how many of `count` ids are test data; they are the last ones.
 int64_t test_tokens(int64_t count, const TokensConfig& config);
 
-// Returns the absolute path of the folder of a GPT-2 vocabulary. The path "auto" searches
-// standard_dataset_folders("gpt2"), and throws Error(data) if none has it.
+// Returns the absolute path of a GPT-2 vocabulary: a folder or a tokenizer.json. The path "auto"
+// searches standard_dataset_folders("gpt2"), and throws Error(data) if none has it.
 std::filesystem::path find_bpe(const std::string& path);
 
 }  // namespace spire::inline data

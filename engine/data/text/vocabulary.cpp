@@ -139,7 +139,7 @@ std::unique_ptr<Vocabulary> make_vocabulary(const std::string& text) {
   if (text.starts_with(bpe_prefix)) return read_bpe(text.substr(bpe_prefix.size()));
   fail(Category::data,
        "vocabulary: damaged: it begins with '{}', expected one of: bytes, characters:..., "
-       "gpt2:<folder>",
+       "gpt2:<path>",
        text.substr(0, 20));
 }
 

@@ -1,7 +1,6 @@
 // Vocabularies, which translate text to token ids and back: bytes, characters, and GPT-2's
 // byte-pair encoding (Radford et al. 2019); and functions for UTF-8 (RFC 3629).
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace spire::inline data {
@@ -39,12 +37,13 @@ std::unique_ptr<Vocabulary> character_vocabulary(std::string_view text);
 
 // Reads a GPT-2 vocabulary, whose encode() accepts only UTF-8, from the files of a folder:
 // - encoder.json or vocab.json: {"token": id, ...}, ids 0 to n - 1, with a token for each byte;
-// - vocab.bpe or merges.txt: one merge "left right" per line; the first was learnt first.
-// Throws Error(data), naming the file and the line or token.
-std::unique_ptr<Vocabulary> read_bpe(const std::filesystem::path& folder);
+// - vocab.bpe or merges.txt: one merge "left right" per line; the first was learnt first;
+// or from a tokenizer.json of Hugging Face's tokenizers, given itself or in the folder. If the
+// folder has all three, they must agree. Throws Error(data), naming the file and the place in it.
+std::unique_ptr<Vocabulary> read_bpe(const std::filesystem::path& path);
 
 // Makes a vocabulary from one of the texts "bytes", "characters:<JSON string of all characters>"
-// and "gpt2:<folder>". Throws Error(data) for any other text, and for damaged files.
+// and "gpt2:<path of read_bpe()>". Throws Error(data) for any other text, and for damaged files.
 std::unique_ptr<Vocabulary> make_vocabulary(const std::string& text);
 
 inline constexpr std::string_view end_of_text = "<|endoftext|>";  // a single token of GPT-2
@@ -53,24 +52,6 @@ inline constexpr std::string_view end_of_text = "<|endoftext|>";  // a single to
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 // The matches are views of `text` and cover it. REQUIRES: `text` is valid UTF-8.
 void for_each_pretoken(std::string_view text, const std::function<void(std::string_view)>& use);
-
-struct BpeMerge {
-  int32_t rank;    // the merge with the lowest rank is applied first
-  int32_t merged;  // id of the token that results
-};
-
-struct BpeTables {                                // lookup tables made from the two files
-  std::vector<std::string> bytes;                 // (size): the bytes of each token
-  std::array<int32_t, 256> ids_of_bytes{};        // id of the token of each single byte
-  std::unordered_map<uint64_t, BpeMerge> merges;  // keys are those of pair_key()
-  int32_t end_of_text = -1;                       // id of <|endoftext|>; -1: there is none
-};
-BpeTables read_bpe_tables(const std::filesystem::path& folder);  // throws what read_bpe() throws
-
-// Packs two neighbouring ids into the key of their merge.
-inline uint64_t pair_key(int32_t left, int32_t right) {
-  return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-}
 
 // Returns the Unicode version of the installed PCRE2, which splits pretokens: "14.0.0".
 std::string unicode_version();

@@ -1,0 +1,77 @@
+// Lookup tables of a byte-pair vocabulary, and functions that make them from its files.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "engine/data/text/special_tokens.h"
+
+namespace spire::inline data {
+
+struct BpeMerge {
+  int32_t rank;    // the merge with the lowest rank is applied first
+  int32_t merged;  // id of the token that results
+  bool operator==(const BpeMerge&) const = default;
+};
+
+struct BpeTables {
+  std::vector<std::string> bytes;                 // (size): the bytes of each token
+  std::array<int32_t, 256> ids_of_bytes{};        // id of the token of each single byte
+  std::unordered_map<uint64_t, BpeMerge> merges;  // keys are those of pair_key()
+  // Those of [0] are found first; those of [1] in what is left between them.
+  std::array<SpecialTokens, 2> special;
+};
+
+// Packs two neighbouring ids into the key of their merge.
+inline uint64_t pair_key(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
+}
+
+// Reads what read_bpe() reads and throws what it throws.
+BpeTables read_bpe_tables(const std::filesystem::path& path);
+
+// Reads a tokenizer.json of Hugging Face's tokenizers. Throws Error(data), naming the place in the
+// file, for one that is damaged or splits or merges otherwise than GPT-2's.
+BpeTables read_tokenizer_json(const std::filesystem::path& path);
+
+// What the readers of both formats share. `path` is named by errors; all throw Error(data).
+inline constexpr size_t max_vocabulary_bytes = size_t{64} << 20;  // of one file
+
+// Parses a file whose content is a JSON object; `what` says what the object is.
+nlohmann::json read_json_object(const std::filesystem::path& path, const char* what);
+
+// Returns the tokens by id of {"token": id, ...}, ids 0 to n - 1, as they are written.
+std::vector<std::string> tokens_by_id(const nlohmann::json& object,
+                                      const std::filesystem::path& path);
+
+// Returns the bytes that a token stands for, whose characters each stand for one; nullopt if one
+// does not.
+std::optional<std::string> bytes_of_token(const std::string& token);
+
+// Makes tables without merges and special tokens. Tokens of `whole` may have any characters and
+// stand for themselves; of all others there is one for each byte.
+BpeTables tables_of(const std::vector<std::string>& tokens, const std::vector<bool>& whole,
+                    const std::filesystem::path& path);
+
+// Collects merges in the order of learning.
+class MergeTable {
+ public:
+  // No merge can have a token of `whole`.
+  MergeTable(const std::vector<std::string>& tokens, const std::vector<bool>& whole);
+  // Returns what is wrong with a merge; nullopt if it was added.
+  std::optional<std::string> add(const std::string& left, const std::string& right);
+  std::unordered_map<uint64_t, BpeMerge> take();
+
+ private:
+  std::unordered_map<std::string, int32_t> ids_;
+  std::unordered_map<uint64_t, BpeMerge> merges_;
+};
+
+}  // namespace spire::inline data
