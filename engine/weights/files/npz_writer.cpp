@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fmt/ranges.h>
+#include <minizip/zip.h>
 
 #include <spire/error.h>
 
@@ -36,62 +38,79 @@ std::string npy_header(const Shape& shape) {
   return header + text;
 }
 
-// Zip archive of stored files, written to `file`. libarchive writes zip64 where sizes need it.
+// Zip archive of stored files, written to `file` by minizip.
 class StoredZip {
  public:
-  explicit StoredZip(AtomicWriter& file) : file_(file), archive_(archive_write_new()) {
-    if (!archive_) throw std::bad_alloc();
-    check(archive_write_set_format_zip(archive_.get()));
-    check(archive_write_zip_set_compression_store(archive_.get()));
-    check(archive_write_set_bytes_per_block(archive_.get(), 1 << 20));
-    check(archive_write_set_bytes_in_last_block(archive_.get(), 1));
-    check(archive_write_open(archive_.get(), this, nullptr, &StoredZip::take, nullptr));
+  explicit StoredZip(AtomicWriter& file) : file_(file) {
+    zlib_filefunc64_def functions = {.zopen64_file = open,
+                                     .zread_file = nullptr,
+                                     .zwrite_file = write_part,
+                                     .ztell64_file = tell,
+                                     .zseek64_file = seek,
+                                     .zclose_file = ignore,
+                                     .zerror_file = ignore,
+                                     .opaque = this};
+    zip_ = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
+    if (!zip_) throw std::bad_alloc();
   }
+  ~StoredZip() {
+    if (zip_) zipClose(zip_, nullptr);  // into the temporary file, which nobody commits
+  }
+  StoredZip(const StoredZip&) = delete;
+  StoredZip& operator=(const StoredZip&) = delete;
 
   void begin(const std::string& name, uint64_t bytes) {
-    std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(),
-                                                                   archive_entry_free);
-    if (!entry) throw std::bad_alloc();
-    archive_entry_set_pathname_utf8(entry.get(), name.c_str());
-    archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes));
-    archive_entry_set_filetype(entry.get(), AE_IFREG);
-    archive_entry_set_perm(entry.get(), 0644);
-    archive_entry_set_mtime(entry.get(), 0, 0);  // the same weights give the same bytes
-    check(archive_write_header(archive_.get(), entry.get()));
+    constexpr uint32_t first_of_1980 = 1 << 21 | 1 << 16;  // the same weights give the same bytes
+    constexpr uint32_t made_by_unix = 3 << 8 | 45, utf8_name = 1 << 11;
+    constexpr uint32_t regular_0644 = 0100644u << 16;
+    zip_fileinfo info = {
+        .tmz_date = {}, .dosDate = first_of_1980, .internal_fa = 0, .external_fa = regular_0644};
+    bool zip64 = bytes >= 0xffffffff;
+    check(zipOpenNewFileInZip4_64(zip_, name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0,
+                                  0, -MAX_WBITS, DEF_MEM_LEVEL, Z_DEFAULT_STRATEGY, nullptr, 0,
+                                  made_by_unix, utf8_name, zip64));
   }
   void write(const void* bytes, size_t count) {
-    la_ssize_t wrote = archive_write_data(archive_.get(), bytes, count);
-    if (wrote != static_cast<la_ssize_t>(count)) fail_write();
+    check(zipWriteInFileInZip(zip_, bytes, static_cast<unsigned>(count)));
   }
-  void close() { check(archive_write_close(archive_.get())); }
+  void end() { check(zipCloseFileInZip(zip_)); }
+  void close() { check(zipClose(std::exchange(zip_, nullptr), nullptr)); }
 
  private:
-  // libarchive is C: an exception waits here until its function has returned.
-  static la_ssize_t take(archive*, void* self, const void* bytes, size_t count) {
-    auto* zip = static_cast<StoredZip*>(self);
+  static voidpf open(voidpf self, const void*, int) { return self; }
+  static int ignore(voidpf, voidpf) { return 0; }
+  static ZPOS64_T tell(voidpf self, voidpf) { return static_cast<StoredZip*>(self)->at_; }
+  static long seek(voidpf opaque, voidpf, ZPOS64_T offset, int origin) {
+    auto* self = static_cast<StoredZip*>(opaque);
+    uint64_t from = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
+                    : origin == ZLIB_FILEFUNC_SEEK_CUR ? self->at_
+                                                       : self->end_;
+    self->at_ = from + offset;
+    return 0;
+  }
+  // minizip is C: an exception waits until its function has returned.
+  static uLong write_part(voidpf opaque, voidpf, const void* bytes, uLong count) {
+    auto* self = static_cast<StoredZip*>(opaque);
     try {
-      zip->file_.write({static_cast<const char*>(bytes), count});
-      return static_cast<la_ssize_t>(count);
+      self->file_.write_at(self->at_, {static_cast<const char*>(bytes), count});
     } catch (...) {
-      zip->thrown_ = std::current_exception();
-      return -1;
+      if (!self->thrown_) self->thrown_ = std::current_exception();
+      return 0;
     }
+    self->at_ += count;
+    self->end_ = std::max(self->end_, self->at_);
+    return count;
   }
-  void check(int result) {
-    if (result < ARCHIVE_WARN || thrown_) fail_write();
-  }
-  [[noreturn]] void fail_write() {
+  void check(int result) const {
     if (thrown_) std::rethrow_exception(thrown_);
-    const char* text = archive_error_string(archive_.get());
-    fail(Category::checkpoint, "cannot write the .npz file: {}", text != nullptr ? text : "");
+    if (result != ZIP_OK)
+      fail(Category::checkpoint, "cannot write the .npz file: minizip's error {}", result);
   }
 
-  struct Free {
-    void operator()(archive* a) const { archive_write_free(a); }
-  };
   AtomicWriter& file_;
+  uint64_t at_ = 0, end_ = 0;  // where the next bytes go; size of the file
   std::exception_ptr thrown_;
-  std::unique_ptr<archive, Free> archive_;
+  zipFile zip_ = nullptr;
 };
 
 }  // namespace
@@ -112,6 +131,7 @@ void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite>
       zip.write(part.data(), part.size_bytes());
       at += std::ssize(part);
     }
+    zip.end();
   }
   zip.close();
   file.commit();
