@@ -125,6 +125,12 @@ int run_export(const Arguments& arguments) {
   InputFiles read;
   read.add(run->checkpoint->path);
   read.refuse_as_target(asked.to);
+  // As an error of the arguments; the writers look again.
+  std::error_code error;
+  if (!arguments.overwrite && fs::is_regular_file(asked.to, error) &&
+      fs::file_size(asked.to, error) > 0)
+    fail(Category::config, "{}: is there already; name another file, or give --overwrite",
+         asked.to);
   StopSignals signals(StopSignals::ending);
   signals.begin_work();
   format.write({.asked = asked,

@@ -254,13 +254,17 @@ std::string OnnxBuilder::number(float value) {
 }
 
 std::string OnnxBuilder::causal_mask(int64_t length) {
-  std::string bytes;
-  for (int64_t row = 0; row < length; ++row) {
-    bytes.append(static_cast<size_t>(row + 1), '\1');
-    bytes.append(static_cast<size_t>(length - row - 1), '\0');
-  }
-  return constant(fmt::format("causal_mask[{}]", length), OnnxType::boolean, {length, length},
-                  std::move(bytes));
+  std::string& mask = causal_masks_[length];
+  if (!mask.empty()) return mask;
+  auto scalar = [&](int64_t number) {
+    std::string bytes(sizeof number, '\0');
+    std::memcpy(bytes.data(), &number, bytes.size());
+    return constant(fmt::format("int64_scalar[{}]", number), OnnxType::int64, {}, std::move(bytes));
+  };
+  std::string columns = add("Range", {scalar(0), scalar(length), scalar(1)});
+  std::string rows = add("Reshape", {columns, whole_numbers({length, 1})});
+  mask = add("LessOrEqual", {columns, rows});
+  return mask;
 }
 
 // 0 copies a dimension of the tensor that is reshaped, -1 is what the others leave.

@@ -69,8 +69,9 @@ class OnnxBuilder {
 
   // Constants; the same content is one tensor.
   std::string whole_numbers(const std::vector<int64_t>& numbers);
-  std::string number(float value);          // a scalar
-  std::string causal_mask(int64_t length);  // (T, T): true where column <= row
+  std::string number(float value);  // a scalar
+  // (T, T): true where column <= row. Nodes compute it, as T x T numbers would fill the file.
+  std::string causal_mask(int64_t length);
   // The target of a Reshape to these dimensions.
   std::string target_shape(const OnnxDims& to, const OnnxDims& from);
   // The dimensions as a tensor that a node can read as they are, also the number of samples.
@@ -106,6 +107,7 @@ class OnnxBuilder {
   std::vector<std::vector<size_t>> readers_;    // by value: positions of nodes
   std::set<std::string> node_names_, tensor_names_;
   std::map<std::string, std::string> transposed_;  // weight -> its transpose
+  std::map<int64_t, std::string> causal_masks_;    // by length
   std::string batch_;                              // the number of samples, a tensor (1)
 };
 

@@ -6,6 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/read_file.h"
 #include "engine/onnx/onnx_messages.h"
 
 namespace spire::inline onnx {
@@ -72,6 +77,40 @@ void in_pieces(const OnnxWeight& weight, size_t index, const ReadWeight& read,
   }
 }
 
+// Returns true if the model at `path` has weights in `beside`. A broken or missing model has none.
+bool is_data_of(const fs::path& path, const fs::path& beside) {
+  std::string entry = "location\x12", name = beside.filename().string();  // as elsewhere() has it
+  append_varint(entry, name.size());
+  entry += name;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) return false;
+  MappedFile model(path);
+  std::string_view text(reinterpret_cast<const char*>(model.bytes().data()), model.bytes().size());
+  return text.find(entry) != std::string_view::npos;
+}
+
+// Gives both files their names. The old model goes first: after a kill there is none, rather than
+// one over the weights of another.
+void commit_both(AtomicWriter& data, AtomicWriter& model, const fs::path& beside,
+                 const fs::path& path, Existing existing) {
+  fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (existing == Existing::replace && ::unlink(path.c_str()) == 0)
+    sync_directory(folder, Category::config);
+  data.commit();
+  try {
+    model.commit();
+  } catch (const Error&) {
+    ::unlink(beside.c_str());
+    fs::path temporary = path;
+    temporary += temporary_suffix;
+    std::error_code error;
+    if (existing == Existing::replace || !fs::exists(path, error)) throw;
+    ::unlink(temporary.c_str());  // of no use without the weights
+    fail(Category::config, "{}: was created meanwhile and is kept; name another file",
+         path.string());
+  }
+}
+
 }  // namespace
 
 WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadWeight& read,
@@ -89,6 +128,11 @@ WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadW
           path.string(), plan.bytes, most_bytes);
     plan = plan_file(model, beside.filename().string());
   }
+  if (plan.bytes > most_bytes)
+    fail(Category::config,
+         "{}: would have {} bytes without its weights, and a model has at most {}; ONNX cannot "
+         "hold it, but .safetensors and .npz hold its weights",
+         path.string(), plan.bytes, most_bytes);
   AtomicWriter file(path, Category::config, options.existing);
   std::optional<AtomicWriter> data;
   if (plan.data_bytes > 0) data.emplace(beside, Category::config, options.existing);
@@ -102,10 +146,20 @@ WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadW
                 weight.beside ? data->write_at(weight.offset + offset, values) : file.write(values);
               });
   }
-  // The model last: whoever finds it finds its weights.
-  if (data) data->commit();
+  WrittenOnnx written = {.bytes = plan.bytes, .data_bytes = plan.data_bytes};
+  if (data) {
+    commit_both(*data, file, beside, path, options.existing);
+    written.data = beside;
+    return written;
+  }
+  std::error_code error;
+  bool left = fs::exists(beside, error);
+  bool ours = left && options.existing == Existing::replace && is_data_of(path, beside);
   file.commit();
-  return {.bytes = plan.bytes, .data = data ? beside : fs::path(), .data_bytes = plan.data_bytes};
+  if (ours) left = ::unlink(beside.c_str()) != 0;
+  if (ours && !left) written.removed = beside;
+  if (left) written.unused = beside;
+  return written;
 }
 
 }  // namespace spire::inline onnx

@@ -25,14 +25,19 @@ struct OnnxFileOptions {
 };
 
 struct WrittenOnnx {
-  uint64_t bytes = 0;          // of the file
-  std::filesystem::path data;  // the second file; empty if there is none
+  uint64_t bytes = 0;               // of the file
+  std::filesystem::path data = {};  // the second file; empty if there is none
   uint64_t data_bytes = 0;
+  // "<path>.data" where this model has no second file: removed, as the replaced model's; or left
+  // where it is, as no model's that is known. Empty if there was none.
+  std::filesystem::path removed = {}, unused = {};
 };
 
-// Writes the file, or both, whole or not at all; each weight is read once, in order. Throws
+// Writes the file, or both, whole or not at all; each weight is read once, in order. Where the last
+// step of replacing two files fails, neither the old model nor the new one is there. Throws
 // Error(config) if a file cannot be written or, with Existing::keep, is there already; with
-// WeightPlace::inside also if the model is too large; and what `read` throws.
+// WeightPlace::inside also if the model is too large, or if it is without its weights; and what
+// `read` throws.
 WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,
                        const ReadWeight& read, const OnnxFileOptions& options);
 

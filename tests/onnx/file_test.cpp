@@ -105,6 +105,39 @@ TEST(OnnxFile, IsNotThereAfterAFullDiskOrASignal) {
   EXPECT_THAT(names_in(scratch.path), ElementsAre());
 }
 
+// The model's temporary file vanishes while the weights are written, so its commit fails.
+TEST(OnnxFile, IsNeverOverTheWeightsOfAnother) {
+  for (Existing existing : {Existing::replace, Existing::keep}) {
+    ScratchFolder scratch;
+    fs::path path = scratch.path / "m.onnx";
+    OnnxFileOptions options = {.existing = existing, .weights = WeightPlace::beside};
+    if (existing == Existing::replace) write(path, {.file = options});
+    const ModelToExport& made = small_model();
+    OnnxModel model = onnx_model(made.config, made.state, {});
+    auto read = [&](size_t, int64_t, std::span<float> out) {
+      std::ranges::fill(out, 1.f);
+      fs::remove(scratch.path / "m.onnx.tmp");
+    };
+    EXPECT_THAT(message_of(Category::config, [&] { write_onnx(path, model, read, options); }),
+                HasSubstr("cannot rename to"));
+    EXPECT_THAT(names_in(scratch.path), ElementsAre());
+  }
+}
+
+TEST(OnnxFile, TakesTheReplacedModelsSecondFileAway) {
+  ScratchFolder scratch;
+  fs::path path = scratch.path / "m.onnx", beside = scratch.path / "m.onnx.data";
+  write(path, {.file = {.weights = WeightPlace::beside}});
+  OnnxOptions one_file = {.file = {.existing = Existing::replace}};
+  EXPECT_EQ(write(path, one_file).file.removed, beside);
+  EXPECT_THAT(names_in(scratch.path), ElementsAre("m.onnx"));
+  std::ofstream(beside) << "somebody's";  // the model does not name it
+  ExportedOnnx exported = write(path, one_file);
+  EXPECT_EQ(exported.file.removed, "");
+  EXPECT_EQ(exported.file.unused, beside);
+  EXPECT_EQ(file_text(beside), "somebody's");
+}
+
 TEST(OnnxFile, HasTheWeightsThatEvaluationsUse) {
   ScratchFolder scratch;
   ModelToExport made = small_model();

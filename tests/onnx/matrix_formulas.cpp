@@ -130,6 +130,8 @@ OnnxFormulas matrix_formulas() {
       {"Add", elementwise([](const Node&, const Values& x) { return x[0] + x[1]; })},
       {"Mul", elementwise([](const Node&, const Values& x) { return x[0] * x[1]; })},
       {"Pow", elementwise([](const Node&, const Values& x) { return std::pow(x[0], x[1]); })},
+      {"LessOrEqual",
+       elementwise([](const Node&, const Values& x) { return x[0] <= x[1] ? 1. : 0.; })},
       {"Where", elementwise([](const Node&, const Values& x) { return x[0] != 0 ? x[1] : x[2]; })},
       {"Relu", elementwise([](const Node&, const Values& x) { return std::max(x[0], 0.0); })},
       {"LeakyRelu", elementwise([](const Node& node, const Values& x) {

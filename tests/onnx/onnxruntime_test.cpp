@@ -72,7 +72,8 @@ class OnnxRuntime : public testing::TestWithParam<ExportCase> {};
 TEST_P(OnnxRuntime, ComputesWhatSpireComputes) {
   ScratchFolder scratch;
   fs::path log = scratch.path / "log";
-  if (run_python("", log) == no_package) GTEST_SKIP() << "Python has no onnx or onnxruntime here";
+  if (run_python("", log) == no_package)
+    GTEST_SKIP() << "this Python has no onnx or onnxruntime: set ONNX_PYTHON to one that has";
   std::string run = scratch.path / "run", model = scratch.path / "model.onnx";
   std::vector<std::string> words = {"train", "output=" + run};
   words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());

@@ -34,6 +34,7 @@ TEST_P(ExportRefusal, SaysWhatToDo) {
   fs::create_directory(run_.folder / "empty");
   std::ofstream(run_.folder / "text.h5") << "no checkpoint";
   std::ofstream(run_.folder / "taken.onnx") << "somebody's";
+  std::ofstream(run_.folder / "taken.npz") << "somebody's";
   // A good header, and then half of the tensors.
   fs::copy_file(run_.checkpoint(), run_.folder / "half.h5");
   fs::resize_file(run_.folder / "half.h5", fs::file_size(run_.checkpoint()) * 3 / 4);
@@ -72,6 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedExport{"DamagedCheckpoint", to("new.onnx", {}, "FOLDER/half.h5"), 5, "half.h5"},
         RefusedExport{"Taken", to("taken.onnx"), 2,
                       "taken.onnx: is there already; name another file, or give --overwrite"},
+        RefusedExport{"TakenWeights", to("taken.npz"), 2,
+                      "taken.npz: is there already; name another file, or give --overwrite"},
+        RefusedExport{"NamesOfTorchvision", to("new.npz", {"--names", "torchvision"}), 2,
+                      "(here: --names pytorch, or --names spire)"},
         RefusedExport{"TheCheckpointItself",
                       {"--checkpoint", "FOLDER/taken.onnx", "--to", "FOLDER/taken.onnx"},
                       5,

@@ -28,6 +28,13 @@ OnnxArrays transpose(const ParsedNode& node, const Inputs& in) {
   return {y};
 }
 
+OnnxArrays count_up(const ParsedNode&, const Inputs& in) {
+  OnnxArray y{{}, {}};
+  for (double x = in[0]->data[0]; x < in[1]->data[0]; x += in[2]->data[0]) y.data.push_back(x);
+  y.dims = {y.size()};
+  return {y};
+}
+
 OnnxArrays reshape(const ParsedNode&, const Inputs& in) {
   Numbers dims = numbers(*in[1]);
   int64_t known = 1;
@@ -143,7 +150,7 @@ OnnxArrays pad(const ParsedNode&, const Inputs& in) {
 OnnxFormulas shape_formulas() {
   return {{"Transpose", transpose}, {"Reshape", reshape}, {"Flatten", flatten}, {"Concat", concat},
           {"Slice", slice},         {"Split", split},     {"Gather", gather},   {"Expand", expand},
-          {"Shape", shape},         {"Pad", pad}};
+          {"Shape", shape},         {"Pad", pad},         {"Range", count_up}};
 }
 
 }  // namespace spire

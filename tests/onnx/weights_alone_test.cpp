@@ -44,7 +44,7 @@ TEST(WeightsAlone, HaveTheBitsOfTheCheckpointUnderItsNames) {
     file.read(0, static_cast<size_t>(place - found.begin()), 0, values);
     EXPECT_EQ(values, tensor.values) << tensor.name;
   }
-  EXPECT_EQ(exported(run, "w.safetensors").code, 5);  // it is there already
+  EXPECT_EQ(exported(run, "w.safetensors").code, 2);  // it is there already
   EXPECT_EQ(exported(run, "w.safetensors", {"--overwrite"}).code, 0);
 }
 
@@ -68,6 +68,33 @@ TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
   std::filesystem::remove(run.folder / "model.safetensors");
   EXPECT_EQ(exported(run, "model.safetensors").code, 2);
   EXPECT_FALSE(std::filesystem::exists(run.folder / "model.safetensors"));
+  // A config.json of a model of another type is not replaced.
+  EXPECT_EQ(exported(run, "model.safetensors", {"--overwrite"}).code, 0);
+  run.folder.write("config.json", R"({"model_type": "bert"})");
+  Output refused = exported(run, "model.safetensors", {"--overwrite"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("config.json: is there already, and is not of a model of the "
+                                     "type \"vit\"; export to an empty folder"));
+  EXPECT_THAT(file_text(run.folder / "config.json"), HasSubstr("bert"));
+}
+
+TEST(WeightsAlone, OfOtherVocabulariesHaveNoEndToken) {
+  TemporaryFolder folder;
+  std::string text(2000, 'a');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 7);
+  Output trained =
+      trainer({"train", "data.name=tokens", "data.tokens.text=" + folder.write("t.txt", text),
+               "data.tokens.vocabulary=characters", "data.tokens.length=8", "model.name=gpt",
+               "model.blocks=1", "model.width=8", "model.heads=2", "devices=cpu", "tower_threads=1",
+               "batch_size=4", "steps=2", "eval.every_epochs=0", "output=" + folder / "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  Output output =
+      trainer({"export", "--checkpoint", folder / "run", "--to", folder / "model.safetensors"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  auto config = nlohmann::json::parse(file_text(folder / "config.json"));
+  EXPECT_EQ(config["vocab_size"], 7);
+  EXPECT_TRUE(config.contains("bos_token_id") && config["bos_token_id"].is_null());
+  EXPECT_TRUE(config.contains("eos_token_id") && config["eos_token_id"].is_null());
 }
 
 }  // namespace

@@ -21,8 +21,14 @@ void export_as_onnx(const ExportJob& job) {
   TextTable files = {{job.to.string(), bytes_text(static_cast<int64_t>(file.bytes))}};
   if (!file.data.empty())
     files.push_back({file.data.string(), bytes_text(static_cast<int64_t>(file.data_bytes))});
+  if (!file.unused.empty())
+    print_log(
+        "warning: {}: is not of this model, whose weights are all in its file; remove it if nobody "
+        "needs it\n",
+        file.unused.string());
   Sections sections;
   sections.add("written", files);
+  if (!file.removed.empty()) sections.add("removed", file.removed.string());
   sections.add("input", to_string(exported.input));
   sections.add("output", to_string(exported.output));
   sections.add("weights",

@@ -1,7 +1,11 @@
 // Weights alone: safetensors and NumPy's .npz.
+#include <nlohmann/json.hpp>
+
 #include <spire/error.h>
 
+#include "engine/base/read_file.h"
 #include "engine/config/words.h"
+#include "engine/data/text/vocabulary.h"
 #include "engine/observe/formatting.h"
 #include "engine/onnx/inference_graph.h"
 #include "engine/weights/files/npz_writer.h"
@@ -24,17 +28,54 @@ struct NamedWeights {
   bool averaged = false;
 };
 
+// Messages about names speak of the config's key.
+NameTable table_of(WeightNames asked, const ModelConfig& model, const Graph& graph) {
+  try {
+    return name_table(asked, model, graph);
+  } catch (const Error& error) {
+    if (error.category() != Category::config) throw;
+    fail(Category::config, "{} (here: --names pytorch, or --names spire)", error.what());
+  }
+}
+
+// The token that ends a text, which only GPT-2's vocabulary has.
+std::optional<int64_t> end_token(const SampleSpec& spec) {
+  if (!spec.vocabulary.starts_with("gpt2:")) return std::nullopt;
+  try {
+    std::vector<int32_t> ids = make_vocabulary(spec.vocabulary)->encode(end_of_text);
+    if (ids.size() == 1 && ids[0] < spec.classes) return ids[0];
+  } catch (const Error& error) {
+    print_log("warning: config.json names no end token, as the vocabulary cannot be read: {}\n",
+              error.what());
+  }
+  return std::nullopt;
+}
+
+// Throws Error(config) if a config.json is there that export would not have written for such a
+// model.
+void require_own_config(const fs::path& path, const std::string& ours) {
+  std::optional<std::string> text = read_file_if_there(path, Category::config);
+  if (!text || text->empty()) return;
+  using Json = nlohmann::json;
+  Json theirs = Json::parse(*text, nullptr, false), own = Json::parse(ours);
+  if (theirs.is_object() && theirs.value("model_type", Json()) == own["model_type"]) return;
+  fail(Category::config,
+       "{}: is there already, and is not of a model of the type {}; export to an empty folder, or "
+       "take --names pytorch, which needs no config.json",
+       path.string(), own["model_type"].dump());
+}
+
 NamedWeights weights_of(const ExportJob& job, WeightNames by_default) {
   const SavedTensors& saved = *job.checkpoint.tensors;
-  Graph graph =
-      inference_graph(job.config, sample_spec_from_text(job.checkpoint.state.data_spec), 1);
+  SampleSpec spec = sample_spec_from_text(job.checkpoint.state.data_spec);
+  Graph graph = inference_graph(job.config, spec, 1);
   WeightNames asked =
       job.asked.names.empty() ? by_default : *find_word<WeightNames>(job.asked.names);
-  NameTable table = name_table(asked, job.config.model, graph);
+  NameTable table = table_of(asked, job.config.model, graph);
   NamedWeights weights{.tensors = {}, .names = table.names, .config = {}};
   weights.averaged = takes_average(saved, job.asked.ema);
   weights.tensors = tensors_to_write(table, saved, weights.averaged);
-  weights.config = foreign_config(table, job.config.model, graph);
+  weights.config = foreign_config(table, job.config.model, graph, end_token(spec));
   for (TensorToWrite& tensor : weights.tensors)
     tensor.read = [read = tensor.read, to = job.to, stop = job.stop](int64_t begin,
                                                                      std::span<float> out) {
@@ -64,18 +105,26 @@ void print_weights(const ExportJob& job, const NamedWeights& weights,
 }  // namespace
 
 // With Hugging Face's names a config.json goes beside the weights, as its classes read a folder.
+// Neither stays alone where the other cannot be written.
 void export_as_safetensors(const ExportJob& job) {
   NamedWeights weights = weights_of(job, WeightNames::automatic);
   std::optional<AtomicWriter> config;
   fs::path config_path = job.to.parent_path() / "config.json";
   if (!weights.config.empty()) {
+    if (job.existing == Existing::replace) require_own_config(config_path, weights.config);
     config.emplace(config_path, Category::config, job.existing);
     config->write(weights.config);
   }
   std::vector<fs::path> files =
       write_safetensors(job.to, weights.tensors, {.existing = job.existing});
   if (config) {
-    config->commit();
+    try {
+      config->commit();
+    } catch (const Error&) {
+      std::error_code error;
+      for (const fs::path& file : files) fs::remove(file, error);
+      throw;
+    }
     files.push_back(config_path);
   }
   print_weights(job, weights, files);

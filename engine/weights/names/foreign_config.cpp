@@ -74,7 +74,10 @@ const Shape& shape_of(const NameTable& table, std::string_view name) {
 }
 
 std::string gpt2_config(const NameTable& table, const ModelConfig& model,
-                        const TransformerFacts& facts) {
+                        const TransformerFacts& facts, std::optional<int64_t> end_token) {
+  // Without these keys transformers takes GPT-2's 50256, which other vocabularies do not have.
+  nlohmann::ordered_json end;
+  if (end_token) end = *end_token;
   const Shape &tokens = shape_of(table, "tokens.weight"),
               &up = shape_of(table, "block1.mlp.up.weight");
   nlohmann::ordered_json config = {{"architectures", {"GPT2LMHeadModel"}},
@@ -91,8 +94,8 @@ std::string gpt2_config(const NameTable& table, const ModelConfig& model,
                                    {"embd_pdrop", model.dropout},
                                    {"attn_pdrop", model.dropout},
                                    {"tie_word_embeddings", true},
-                                   {"bos_token_id", tokens[0] - 1},
-                                   {"eos_token_id", tokens[0] - 1},
+                                   {"bos_token_id", end},
+                                   {"eos_token_id", end},
                                    {"dtype", "float32"}};
   return config.dump(2) + "\n";
 }
@@ -142,10 +145,11 @@ void check_foreign_config(const std::string& text, const std::string& path, cons
   facts.gelu_tanh ? check_gpt2(check, facts) : check_vit(check, facts);
 }
 
-std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph) {
+std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
+                           std::optional<int64_t> end_token) {
   if (table.names != WeightNames::huggingface) return "";
   TransformerFacts facts = transformer_facts(graph);
-  return model.name == "gpt" ? gpt2_config(table, model, facts)
+  return model.name == "gpt" ? gpt2_config(table, model, facts, end_token)
                              : vit_config(table, model, graph, facts);
 }
 

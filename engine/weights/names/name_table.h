@@ -2,6 +2,7 @@
 // writing (docs/weights.md).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -67,7 +68,8 @@ std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedT
                                             bool averaged = true);
 
 // A config.json with which Hugging Face's AutoModel classes compute what the model computes; empty
-// for names that have none. graph: as above, of fp32.
-std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph);
+// for names that have none. graph: as above, of fp32. end_token: of the vocabulary, if it has one.
+std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
+                           std::optional<int64_t> end_token = std::nullopt);
 
 }  // namespace spire::inline weights
