@@ -7,6 +7,7 @@
 #include "engine/weights/files/npz_writer.h"
 #include "engine/weights/files/safetensors_writer.h"
 #include "engine/weights/names/name_table.h"
+#include "engine/weights/names/own_metadata.h"
 #include "tools/export/export_job.h"
 #include "tools/output/streams.h"
 
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 struct NamedWeights {
   std::vector<TensorToWrite> tensors;
   WeightNames names;
-  std::string config;  // of Hugging Face's classes; may be empty
+  std::string config;                                // of Hugging Face's classes; may be empty
+  std::map<std::string, std::string> metadata = {};  // of safetensors
   bool averaged = false;
 };
 
@@ -34,6 +36,7 @@ NamedWeights weights_of(const ExportJob& job, WeightNames by_default) {
   NamedWeights weights{.tensors = {}, .names = table.names, .config = {}};
   weights.averaged = takes_average(saved, job.asked.ema);
   weights.tensors = tensors_to_write(table, saved, weights.averaged);
+  weights.metadata = own_metadata(table, graph);
   weights.config = foreign_config(table, job.config.model, graph);
   for (TensorToWrite& tensor : weights.tensors)
     tensor.read = [read = tensor.read, to = job.to, stop = job.stop](int64_t begin,
@@ -72,8 +75,8 @@ void export_as_safetensors(const ExportJob& job) {
     config.emplace(config_path, Category::config, job.existing);
     config->write(weights.config);
   }
-  std::vector<fs::path> files =
-      write_safetensors(job.to, weights.tensors, {.existing = job.existing});
+  std::vector<fs::path> files = write_safetensors(
+      job.to, weights.tensors, {.existing = job.existing, .metadata = weights.metadata});
   if (config) {
     config->commit();
     files.push_back(config_path);
