@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "engine/run/trained_config.h"
 #include "engine/weights/weight_match.h"
 
 namespace spire::inline run {
@@ -12,7 +13,10 @@ struct OpenWeights {
   OpenWeights(const RunSetup& setup, Observer& observer)
       : file(setup.config.init.from, [&](const std::filesystem::path&,
                                          const std::string& text) { observer.on_warning(text); }),
-        match(file, setup.config.init, setup.config.model, graph(setup)) {}
+        match(file, setup.config.init, setup.config.model, graph(setup)) {
+    if (const StateMetadata* state = file.state())
+      check_trained_config(*state, file.path().string(), setup, graph(setup), observer);
+  }
 
   static Graph graph(const RunSetup& setup) {
     const RunConfig& config = setup.config;

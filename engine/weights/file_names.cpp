@@ -53,13 +53,15 @@ void check_map_entry(const std::string& entry) {
 }
 
 FileNames::FileNames(const WeightFile& file, const std::vector<std::string>& map) {
+  std::vector<Renaming> entries;
+  for (const std::string& entry : map) entries.push_back(parse(entry));
   std::vector<bool> used(map.size());
   std::vector<std::string> names;
   for (size_t i = 0; i < file.tensors().size(); ++i) {
     std::string name = file.tensors()[i].name;
     names.push_back(name);
     for (size_t entry = 0; entry < map.size(); ++entry) {
-      auto other = renamed(parse(map[entry]), name);
+      auto other = renamed(entries[entry], name);
       if (!other) continue;
       used[entry] = true;
       name = *other;
@@ -68,10 +70,11 @@ FileNames::FileNames(const WeightFile& file, const std::vector<std::string>& map
     if (!tensors_.emplace(name, i).second)
       fail(Category::config, "init.map: two tensors of {} would be named '{}'",
            file.path().string(), printable(name));
+    names_.push_back(std::move(name));
   }
   for (size_t entry = 0; entry < map.size(); ++entry) {
     if (used[entry]) continue;
-    std::string theirs = parse(map[entry]).theirs;
+    const std::string& theirs = entries[entry].theirs;
     fail(Category::config, "init.map: '{}' fits no tensor of {}, which has {}{}", printable(theirs),
          file.path().string(), quoted_list(names), did_you_mean(nearest(theirs, names)));
   }

@@ -19,10 +19,12 @@ class FileNames {
   FileNames(const WeightFile& file, const std::vector<std::string>& map);
 
   std::optional<size_t> find(const std::string& name) const;
+  const std::string& name_of(size_t tensor) const { return names_.at(tensor); }
   const std::map<std::string, size_t>& all() const { return tensors_; }  // name -> tensor
 
  private:
   std::map<std::string, size_t> tensors_;
+  std::vector<std::string> names_;  // of each tensor
 };
 
 // Throws Error(config) if `entry` is no entry of init.map.

@@ -1,6 +1,7 @@
 #include "engine/weights/weight_match.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -13,6 +14,8 @@
 #include "engine/config/words.h"
 #include "engine/weights/file_names.h"
 #include "engine/weights/names/foreign_config.h"
+#include "engine/weights/names/known_names.h"
+#include "engine/weights/names/own_metadata.h"
 
 namespace spire::inline weights {
 namespace {
@@ -24,8 +27,16 @@ struct Attempt {
   NameTable table;
   std::vector<FoundParameter> found;
   std::vector<NewParameter> fresh;
-  std::set<size_t> used;  // tensors of the file, also those in another shape
+  std::set<size_t> used;     // tensors of the file, also those in another shape
+  size_t by_own_name = 0;    // parameters that init.map calls by Spire's names
+  std::string refusal = {};  // why an entry of init.map cannot hold; empty: all do
 };
+
+// Whether init.skip names the tensor as it is in the file or as init.map renames it.
+bool skips(const InitConfig& init, const WeightFile& file, const FileNames& names, size_t tensor) {
+  return first_match(init.skip, names.name_of(tensor)) ||
+         first_match(init.skip, file.tensors()[tensor].name);
+}
 
 std::optional<size_t> find_part(const FileNames& file, const NameTable& table,
                                 const std::string& name) {
@@ -50,9 +61,11 @@ class Attempts {
 
   void add(const NamedParameter& given, Attempt& attempt) const {
     NamedParameter parameter = given;
-    std::vector<size_t> tensors = find_parts(parameter, attempt.table);
+    std::vector<size_t> tensors = find_parts(parameter, attempt);
     NewParameter fresh{parameter.name, parameter.shape, "", {}, false};
-    fresh.skipped = first_match(init_.skip, parameter.name).has_value();
+    fresh.skipped =
+        first_match(init_.skip, parameter.name).has_value() ||
+        std::ranges::any_of(tensors, [&](size_t t) { return skips(init_, file_, names_, t); });
     bool complete = tensors.size() == parameter.parts.size(), fits = complete;
     for (size_t i = 0; complete && i < tensors.size(); ++i) {
       if (shape(tensors[i]) == parameter.parts[i].shape) continue;
@@ -68,15 +81,32 @@ class Attempts {
     }
   }
 
-  // Under the table's names, else under the parameter's own, which init.map may have given it.
-  std::vector<size_t> find_parts(NamedParameter& parameter, const NameTable& table) const {
+  // Under the table's names, or of a tensor that copies it; else under the parameter's own name, if
+  // init.map gave it to a tensor, which is then laid out as the one of the table.
+  std::vector<size_t> find_parts(const NamedParameter& parameter, Attempt& attempt) const {
     std::vector<size_t> tensors;
     for (const TensorPart& part : parameter.parts)
-      if (auto tensor = find_part(names_, table, part.name)) tensors.push_back(*tensor);
+      if (auto tensor = find_or_copy(part.name, attempt.table)) tensors.push_back(*tensor);
     auto own = names_.find(parameter.name);
-    if (!tensors.empty() || !own || init_.map.empty()) return tensors;
-    parameter.parts = {{.name = parameter.name, .shape = parameter.shape}};
+    bool renamed = own && names_.name_of(*own) != file_.tensors()[*own].name;
+    if (!tensors.empty() || !renamed) return tensors;
+    if (parameter.parts.size() > 1) {
+      attempt.refusal = fmt::format(
+          "init.map: '{}' cannot be '{}', which is joined from several tensors under {} names; "
+          "rename it to one of theirs, '{}'",
+          printable(file_.tensors()[*own].name), parameter.name, word_of(attempt.table.names),
+          parameter.parts[0].name);
+      return {};
+    }
+    ++attempt.by_own_name;
     return {*own};
+  }
+
+  std::optional<size_t> find_or_copy(const std::string& name, const NameTable& table) const {
+    auto tensor = find_part(names_, table, name);
+    for (const auto& [copy, original] : table.copies)
+      if (!tensor && original == name) tensor = names_.find(copy);
+    return tensor;
   }
 
   const WeightFile& file_;
@@ -114,10 +144,13 @@ Attempt best_attempt(const WeightFile& file, const Attempts& attempts, const Mod
       if (error.category() != Category::config) throw;
       continue;  // the model has no counterpart under these names
     }
-    if (!best || next->found.size() > best->found.size()) {
+    auto rank = [](const Attempt& a) {
+      return std::pair(a.found.size(), -static_cast<int64_t>(a.by_own_name));
+    };
+    if (!best || rank(*next) > rank(*best)) {
       best = std::move(next);
       equal.reset();
-    } else if (next->found.size() == best->found.size() && !same_layout(*next, *best)) {
+    } else if (rank(*next) == rank(*best) && !same_layout(*next, *best)) {
       equal = std::move(next);
     }
   }
@@ -136,16 +169,24 @@ Attempt attempt_for(const WeightFile& file, const FileNames& names, const InitCo
     return attempts.with(name_table(WeightNames::spire, model, graph));
   if (init.names != WeightNames::automatic)
     return attempts.with(name_table(init.names, model, graph));
+  if (auto written = written_names(file.metadata()))
+    return attempts.with(name_table(*written, model, graph));
   return best_attempt(file, attempts, model, graph);
 }
 
 // A head that shares the table of tokens in the model, but not in the file, would be lost.
-void check_copies(const WeightFile& file, const FileNames& names, Attempt& attempt) {
+void check_copies(const WeightFile& file, const FileNames& names, const InitConfig& init,
+                  Attempt& attempt) {
+  auto taken = [&](size_t tensor) {
+    return std::ranges::any_of(attempt.found, [&](const FoundParameter& found) {
+      return std::ranges::find(found.tensors, tensor) != found.tensors.end();
+    });
+  };
   for (const auto& [copy, original] : attempt.table.copies) {
     auto a = names.find(copy), b = find_part(names, attempt.table, original);
     if (!a) continue;
     attempt.used.insert(*a);
-    if (!b) continue;
+    if (!b || !taken(*b) || skips(init, file, names, *a)) continue;
     bool equal = file.tensors()[*a].shape == file.tensors()[*b].shape;
     std::vector<float> x(size_t{1} << 16), y(x.size());
     int64_t count = file.tensors()[*a].shape.elements();
@@ -161,6 +202,22 @@ void check_copies(const WeightFile& file, const FileNames& names, Attempt& attem
            "a model that ties them",
            file.path().string(), copy, original);
   }
+}
+
+// A name as an entry of a YAML list of patterns: quoted where YAML or a pattern would take it for
+// something else.
+std::string as_pattern(const std::string& name) {
+  auto plain = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_'; };
+  if (!name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) &&
+      std::ranges::all_of(name, plain))
+    return name;
+  std::string text;
+  for (char c : name) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) text += '\\';
+    text += c;
+    if (c == '\'') text += c;
+  }
+  return fmt::format("'{}'", printable(text));
 }
 
 std::string names_of(const std::vector<NewParameter>& parameters) {
@@ -196,7 +253,10 @@ WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const M
   std::vector<std::string> all;  // that init.skip may name
   for (const NamedParameter& parameter : attempt.table.parameters) all.push_back(parameter.name);
   for (const auto& [name, tensor] : names.all()) all.push_back(name);
-  require_matches("init.skip", init.skip, all);
+  std::vector<std::string> skippable = all;
+  for (const TensorEntry& tensor : file.tensors()) skippable.push_back(tensor.name);
+  require_matches("init.skip", init.skip, skippable);
+  if (!attempt.refusal.empty()) fail(Category::config, "{}", attempt.refusal);
   if (attempt.found.empty())
     fail(Category::checkpoint,
          "{}: none of its tensors fits the model under {} names: it has {}; the model has {}; see "
@@ -204,17 +264,27 @@ WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const M
          file.path().string(), word_of(attempt.table.names),
          quoted_list({all.begin() + std::ssize(attempt.table.parameters), all.end()}),
          names_of(attempt.fresh));
-  check_copies(file, names, attempt);
+  check_copies(file, names, init, attempt);
   for (const auto& [name, tensor] : names.all()) {
-    bool of_use = !first_match(attempt.table.without_use, name) && !first_match(init.skip, name);
+    bool of_use =
+        !first_match(attempt.table.without_use, name) && !skips(init, file, names, tensor);
     if (of_use && !attempt.used.contains(tensor)) left_over_.push_back(name);
   }
   names_ = attempt.table.names;
   found_ = std::move(attempt.found);
   fresh_ = std::move(attempt.fresh);
-  if (auto path = file.config_path(); path && names_ == WeightNames::huggingface)
-    check_foreign_config(read_stream(*path, Category::checkpoint), path->string(), graph);
+  check_computation(graph);
   if (init.strict) require_all();
+}
+
+void WeightMatch::check_computation(const Graph& graph) {
+  std::string path = file_.path().string();
+  bool known = check_metadata(file_.metadata(), path, graph);
+  if (auto config = file_.config_path(); config && names_ == WeightNames::huggingface) {
+    check_foreign_config(read_stream(*config, Category::checkpoint), config->string(), graph);
+    known = true;
+  }
+  unchecked_ = !known && !file_.is_checkpoint() && transformer_facts(graph).blocks > 0;
 }
 
 void WeightMatch::require_all() const {
@@ -230,6 +300,7 @@ void WeightMatch::require_all() const {
   std::vector<std::string> skips = left_over_;
   for (const auto* list : {&other, &missing})
     for (const NewParameter& parameter : *list) skips.insert(skips.begin(), parameter.name);
+  for (std::string& name : skips) name = as_pattern(name);
   text += skips.size() <= most_shown
               ? fmt::format(
                     "\n  init.skip: [{}] leaves these out of the file and starts them as in "
@@ -267,8 +338,7 @@ std::string WeightMatch::text() const {
                   file_.path().string(), word_of(names_));
   if (!fresh_.empty()) text += "; new: " + list_of(fresh_, ", ");
   if (!left_over_.empty()) text += "; left out: " + quoted_list(left_over_);
-  if (names_ == WeightNames::huggingface && !file_.config_path())
-    text += "; no config.json beside it: heads and epsilon are not checked";
+  if (unchecked_) text += "; nothing says heads and epsilon, so they are not checked";
   return text;
 }
 

@@ -53,13 +53,15 @@ class WeightMatch {
   std::string text() const;
 
  private:
-  void require_all() const;  // init.strict
+  void check_computation(const Graph& graph);  // heads and epsilon, as far as the file has them
+  void require_all() const;                    // init.strict
 
   const WeightFile& file_;
   WeightNames names_ = WeightNames::spire;
   std::vector<FoundParameter> found_;
   std::vector<NewParameter> fresh_;
   std::vector<std::string> left_over_;
+  bool unchecked_ = false;  // heads and epsilon of a model with attention
 };
 
 }  // namespace spire::inline weights

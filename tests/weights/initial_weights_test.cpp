@@ -151,6 +151,56 @@ TEST_F(InitialWeights, OthersStartAtRandom) {
   EXPECT_THAT(wider, HasSubstr("dense3.weight (4, 8)"));
 }
 
+// What no tensor shows: a checkpoint's config says it.
+TEST_F(InitialWeights, MustBeOfAModelThatComputesTheSame) {
+  Words tokens = {"data.name=synthetic",
+                  "data.synthetic.kind=tokens",
+                  "data.synthetic.shape=[6]",
+                  "data.synthetic.classes=8",
+                  "data.synthetic.samples=24",
+                  "data.synthetic.test_samples=12",
+                  "model.name=gpt",
+                  "model.hidden=[]",
+                  "model.blocks=1",
+                  "model.width=8",
+                  "optimizer.lr=0.05",
+                  "steps=1"};
+  runs_.train("gpt", tokens + Words{"model.heads=2"});
+  Words from_gpt = tokens + from("gpt");
+  EXPECT_NO_THROW(runs_.train("same", from_gpt + Words{"model.heads=2"}));
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { runs_.train("other", from_gpt + Words{"model.heads=4"}); }),
+              HasSubstr("model.heads is 2, but 4 in this run, which no tensor shows"));
+  EXPECT_THAT(
+      message_of(Category::checkpoint,
+                 [&] {
+                   runs_.train("other", from_gpt + Words{"model.heads=2", "model.epsilon=0.001"});
+                 }),
+      HasSubstr("model.epsilon is 1e-05, but 0.001"));
+  EXPECT_NO_THROW(runs_.train("loose", from_gpt + Words{"model.heads=4", "init.strict=false"}));
+}
+
+TEST_F(InitialWeights, MustHaveTheLayersThatTheyWereTrainedWith) {
+  auto layers = [](const char* middle) {
+    return Words{"model.name=layers", "model.hidden=[]", "steps=1",
+                 fmt::format("model.layers=[{{dense: {{units: 5}}}}, {}, dense]", middle)};
+  };
+  train("relu", layers("relu"));
+  EXPECT_NO_THROW(train("same", layers("relu") + from("relu")));
+  EXPECT_THAT(
+      message_of(Category::checkpoint, [&] { train("other", layers("tanh") + from("relu")); }),
+      HasSubstr("layer 2 but dropout is [relu], but [tanh] in this run"));
+  EXPECT_NO_THROW(train("skipped", layers("tanh") + from("relu", {"init.skip=dense2.bias"})));
+}
+
+// A run's directory may have an export in it.
+TEST_F(InitialWeights, AreTheRunsWhereAnExportLiesInIt) {
+  write("source/model.safetensors", WeightNames::spire);
+  EXPECT_THAT(start_text(from("source", kept)), HasSubstr("step_00000007.h5"));
+  EXPECT_THAT(start_text(from("source/model.safetensors", kept)),
+              HasSubstr("source/model.safetensors (spire names)"));
+}
+
 TEST_F(InitialWeights, ThatDoNotFitEndTheRunBeforeItWritesAnything) {
   EXPECT_THAT(refusal(from("source", {"model.hidden=[8]"})), HasSubstr("of another shape: "));
   EXPECT_THAT(refusal(from("nowhere")), HasSubstr("nothing is there"));

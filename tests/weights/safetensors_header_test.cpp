@@ -49,6 +49,22 @@ TEST(SafetensorsHeader, AnUnknownTypeMayHaveAnySize) {
   EXPECT_EQ(parse_safetensors_header("{" + tensor("a", "F4", "[3]", 0, 2) + "}", 2).size(), 1u);
 }
 
+std::string empty_tensors(size_t count) {
+  std::string json = "{";
+  for (size_t i = 0; i < count; ++i)
+    json += (i > 0 ? "," : "") + tensor(fmt::format("t{}", i), "F32", "[0]", 0, 0);
+  return json + "}";
+}
+
+// Many tensors are read in a time that grows as their number: the test hangs where it grows as the
+// square.
+TEST(SafetensorsHeader, NumberOfTensorsIsBounded) {
+  EXPECT_EQ(parse_safetensors_header(empty_tensors(most_safetensors), 0).size(), most_safetensors);
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [] { parse_safetensors_header(empty_tensors(most_safetensors + 1), 0); }),
+              HasSubstr("more than 100000 tensors"));
+}
+
 struct Damage {
   std::string name, json, message;
   uint64_t bytes = 8;
@@ -71,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"Empty", "", "does not begin with '{'"}, Damage{"List", "[]", "does not begin"},
         Damage{"NotJson", "{\"a\":", "is not JSON"}, Damage{"Binary", "{\xff\xfe}", "is not JSON"},
         Damage{"Twice", "{" + good + "," + good + "}", "has 'a' twice"},
+        Damage{"LongName", "{" + tensor(std::string(1001, 'n'), "F32", "[2]", 0, 8) + "}",
+               "a name of 1001 bytes"},
         Damage{"Deep", "{\"a\":[[[[[]]]]]}", "lists within lists"},
         Damage{"Word", "{\"a\":1}", "at 'a': it needs dtype, shape and data_offsets"},
         Damage{"NoShape", R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", "it needs dtype"},

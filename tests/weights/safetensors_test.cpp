@@ -155,6 +155,23 @@ TEST_F(Safetensors, NeverReplaceAFileUnasked) {
               HasSubstr("two tensors would be named 'z'"));
 }
 
+// A folder that appears where the second shard goes fails after the first has its name.
+TEST_F(Safetensors, KeepTheFilesThatTheyWouldReplaceUntilAllAreThere) {
+  std::vector<NamedTensor> two = {random_tensor("a", {300}, 3), random_tensor("b", {300}, 4)};
+  SafetensorsOptions options{.shard_bytes = 1200, .existing = Existing::replace};
+  auto paths = write_safetensors(file(), to_write(two), options);
+  ASSERT_EQ(paths.size(), 3u);
+  std::string good = read_stream(paths[0], Category::checkpoint);
+  fs::remove(paths[1]);
+  auto others = to_write(std::vector{random_tensor("a", {300}, 5), random_tensor("b", {300}, 6)});
+  others[1].read = [&](int64_t, std::span<float>) { fs::create_directory(paths[1]); };
+  EXPECT_THROW(write_safetensors(file(), others, options), Error);
+  EXPECT_EQ(read_stream(paths[0], Category::checkpoint), good);
+  fs::remove(paths[1]);
+  auto names = list_folder(folder, Category::checkpoint);
+  EXPECT_EQ(names.size(), 2u);  // the first shard and the index, nothing beside them
+}
+
 TEST_F(Safetensors, CutOffSayWhere) {
   write_safetensors(file(), to_write(tensors));
   std::string whole = read_stream(file(), Category::checkpoint);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/names/own_metadata.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/weights/made_tensors.h"
@@ -96,6 +97,31 @@ TEST_F(Matching, SkippedWeightsStartAnewThoughTheyFit) {
       HasSubstr("init.skip: 'haed.*' matches none of"));
 }
 
+// By the file's name, though the table finds it under that name; and by the name after init.map.
+TEST_F(Matching, SkippedTensorsAreNotRead) {
+  for (const char* pattern : {"fc.*", "head.*"}) {
+    WeightMatch found = match(made(net, WeightNames::torchvision), {.skip = {pattern}});
+    EXPECT_EQ(found.fresh().size(), 2u) << pattern;
+    std::vector<float> values(5);
+    EXPECT_FALSE(found.read("head.bias", values)) << pattern;
+  }
+  auto tensors = made(net, WeightNames::torchvision);
+  find(*tensors, "fc.bias").name = "linear.bias";
+  for (const char* pattern : {"linear.bias", "fc.bias"}) {
+    WeightMatch found = match(tensors, {.map = {"linear.:fc."}, .skip = {pattern}});
+    ASSERT_EQ(found.fresh().size(), 1u) << pattern;
+    EXPECT_TRUE(found.fresh()[0].skipped) << pattern;
+  }
+}
+
+TEST_F(Matching, AdviceQuotesNamesThatAreNoPlainWords) {
+  auto tensors = made(net, WeightNames::torchvision);
+  tensors->add("odd [1]: *", {1});
+  std::string advice = refusal(tensors, {});
+  EXPECT_THAT(advice, HasSubstr("init.skip: ['odd \\[1]: \\*']"));
+  EXPECT_NO_THROW(match(tensors, {.skip = {"odd \\[1]: \\*"}}));
+}
+
 TEST_F(Matching, CountersAreOfNoUse) {
   auto tensors = made(net, WeightNames::torchvision);
   tensors->add("bn1.num_batches_tracked", {});
@@ -160,7 +186,7 @@ TEST_F(Matching, FormsOfGpt2) {
   WeightMatch found = match(bare, {}, gpt);
   EXPECT_EQ(found.names(), WeightNames::huggingface);
   EXPECT_TRUE(found.left_over().empty());
-  EXPECT_THAT(found.text(), HasSubstr("no config.json beside it: heads and epsilon"));
+  EXPECT_THAT(found.text(), HasSubstr("nothing says heads and epsilon, so they are not checked"));
 
   auto tied = made(gpt, WeightNames::huggingface);
   tied->tensors.push_back(find(*tied, "transformer.wte.weight"));
@@ -169,6 +195,51 @@ TEST_F(Matching, FormsOfGpt2) {
   tied->tensors.back().values[3] += 1;
   EXPECT_THAT(refusal(tied, {}, gpt),
               HasSubstr("'lm_head.weight' is not equal to 'transformer.wte.weight'"));
+}
+
+// A square weight has the same shape transposed: only the table knows that it is.
+TEST_F(Matching, MapToOwnNamesKeepsTheLayout) {
+  auto tensors = made(gpt, WeightNames::huggingface);
+  std::vector<float> plain(64), renamed(64);
+  ASSERT_TRUE(match(tensors, {}, gpt).read("block1.attention.project.weight", plain));
+  find(*tensors, "transformer.h.0.attn.c_proj.weight").name = "odd";
+  for (WeightNames names : {WeightNames::automatic, WeightNames::huggingface}) {
+    InitConfig init{.names = names, .map = {"odd:block1.attention.project.weight"}};
+    ASSERT_TRUE(match(tensors, init, gpt).read("block1.attention.project.weight", renamed));
+    EXPECT_EQ(renamed, plain);
+  }
+  EXPECT_NE(renamed, find(*tensors, "odd").values);
+}
+
+TEST_F(Matching, MapCannotNameAJoinedParameter) {
+  MadeModel vit{{.name = "vit", .blocks = 1, .width = 8, .heads = 2, .patch = 4}, image_columns(8)};
+  auto tensors = made(vit, WeightNames::huggingface);
+  std::erase_if(tensors->tensors, [](const NamedTensor& t) {
+    return t.name.find(".attention.attention.") != std::string::npos && t.name.ends_with("weight");
+  });
+  tensors->add("joined", {24, 8});
+  EXPECT_THAT(
+      refusal(tensors, {.map = {"joined:block1.attention.qkv.weight"}}, vit, Category::config),
+      HasSubstr("'joined' cannot be 'block1.attention.qkv.weight', which is joined"));
+}
+
+TEST_F(Matching, TiedHeadThatIsSkippedOrAlone) {
+  auto tied = made(gpt, WeightNames::huggingface);
+  tied->tensors.push_back(find(*tied, "transformer.wte.weight"));
+  NamedTensor& head = tied->tensors.back();
+  head.name = "lm_head.weight";
+  std::vector<float> table = head.values, values(table.size());
+  std::erase_if(tied->tensors,
+                [](const NamedTensor& t) { return t.name == "transformer.wte.weight"; });
+  WeightMatch alone = match(tied, {}, gpt);
+  ASSERT_TRUE(alone.read("tokens.weight", values));
+  EXPECT_EQ(values, table);
+
+  auto other = made(gpt, WeightNames::huggingface);
+  other->add("lm_head.weight", {11, 8});
+  EXPECT_THAT(refusal(other, {}, gpt), HasSubstr("is not equal to"));
+  for (const char* skipped : {"lm_head.weight", "tokens.weight", "transformer.wte.*"})
+    EXPECT_TRUE(match(other, {.skip = {skipped}}, gpt).left_over().empty()) << skipped;
 }
 
 class ConfigBeside : public CheckpointTest {
@@ -195,7 +266,9 @@ TEST_F(ConfigBeside, MustComputeTheSame) {
   EXPECT_THAT(
       message(gpt, R"({"n_head": 4})"),
       HasSubstr("config.json: n_head is 4, but this model computes with 2; set model.heads"));
-  EXPECT_THAT(message(gpt, "{}"), HasSubstr("n_head is 12"));  // transformers' default
+  EXPECT_THAT(message(gpt, "{}"), HasSubstr("n_head is missing, so transformers' default 12"));
+  EXPECT_THAT(message(gpt, R"({"model_type": "vit", "num_attention_heads": 2})"),
+              HasSubstr("model_type is \"vit\", but weights of a \"gpt2\" are needed"));
   EXPECT_THAT(message(gpt, R"({"n_head": 2, "layer_norm_epsilon": 1e-6})"),
               HasSubstr("layer_norm_epsilon is 1e-06, but this model computes with 1e-05"));
   EXPECT_THAT(message(gpt, R"({"n_head": 2, "activation_function": "relu"})"),
@@ -206,7 +279,8 @@ TEST_F(ConfigBeside, MustComputeTheSame) {
   EXPECT_THAT(message(gpt, "[]"), HasSubstr("it is not a map"));
   MadeModel vit{{.name = "vit", .blocks = 1, .width = 8, .heads = 2, .patch = 4}, image_columns(8)};
   std::string heads = R"({"num_attention_heads": 2})";
-  EXPECT_THAT(message(vit, heads), HasSubstr("layer_norm_eps is 1e-12, but this model computes "
+  EXPECT_THAT(message(vit, heads), HasSubstr("layer_norm_eps is missing, so transformers' default "
+                                             "1e-12, but this model computes "
                                              "with 1e-06; set model.epsilon to that"));
   vit.config.epsilon = 1e-12;
   EXPECT_EQ(message(vit, heads), "");
@@ -219,6 +293,34 @@ TEST_F(ConfigBeside, IsAlsoWritten) {
     NameTable table = name_table(WeightNames::huggingface, model.config, model.graph());
     EXPECT_EQ(message(model, foreign_config(table, model.config, model.graph())), "");
   }
+}
+
+// Spire's own files say whose names they have, where a file alone would not, and heads.
+TEST_F(ConfigBeside, OwnFilesNeedNoQuestion) {
+  MadeModel mlp{{.name = "mlp"}, image_columns(4)};
+  auto written = [&](const MadeModel& model, WeightNames names) {
+    NameTable table = name_table(names, model.config, model.graph());
+    std::vector<TensorToWrite> all;
+    for (const NamedParameter& parameter : table.parameters)
+      for (const TensorPart& part : parameter.parts)
+        all.push_back({part.name, part.shape,
+                       [](int64_t, std::span<float> out) { std::ranges::fill(out, 0.5f); }});
+    write_safetensors(
+        folder / "own.safetensors", all,
+        {.existing = Existing::replace, .metadata = own_metadata(table, model.graph())});
+    return WeightFile((folder / "own.safetensors").string());
+  };
+  WeightFile plain = written(mlp, WeightNames::pytorch);
+  EXPECT_EQ(WeightMatch(plain, {}, mlp.config, mlp.graph()).names(), WeightNames::pytorch);
+
+  WeightFile heads = written(gpt, WeightNames::spire);
+  EXPECT_THAT(WeightMatch(heads, {}, gpt.config, gpt.graph()).text(),
+              testing::Not(HasSubstr("not checked")));
+  MadeModel four = gpt;
+  four.config.heads = 4;
+  EXPECT_THAT(
+      message_of(Category::checkpoint, [&] { WeightMatch(heads, {}, four.config, four.graph()); }),
+      HasSubstr("has model.heads 2, but this model computes with 4"));
 }
 
 TEST_F(ConfigBeside, FilesOfOtherKinds) {

@@ -11,6 +11,7 @@
 #include "engine/weights/files/npz_writer.h"
 #include "engine/weights/files/safetensors_writer.h"
 #include "engine/weights/names/name_table.h"
+#include "engine/weights/names/own_metadata.h"
 #include "tools/export/export_job.h"
 #include "tools/output/streams.h"
 
@@ -24,7 +25,8 @@ namespace fs = std::filesystem;
 struct NamedWeights {
   std::vector<TensorToWrite> tensors;
   WeightNames names;
-  std::string config;  // of Hugging Face's classes; may be empty
+  std::string config;                                // of Hugging Face's classes; may be empty
+  std::map<std::string, std::string> metadata = {};  // of safetensors
   bool averaged = false;
 };
 
@@ -75,6 +77,7 @@ NamedWeights weights_of(const ExportJob& job, WeightNames by_default) {
   NamedWeights weights{.tensors = {}, .names = table.names, .config = {}};
   weights.averaged = takes_average(saved, job.asked.ema);
   weights.tensors = tensors_to_write(table, saved, weights.averaged);
+  weights.metadata = own_metadata(table, graph);
   weights.config = foreign_config(table, job.config.model, graph, end_token(spec));
   for (TensorToWrite& tensor : weights.tensors)
     tensor.read = [read = tensor.read, to = job.to, stop = job.stop](int64_t begin,
@@ -115,8 +118,8 @@ void export_as_safetensors(const ExportJob& job) {
     config.emplace(config_path, Category::config, job.existing);
     config->write(weights.config);
   }
-  std::vector<fs::path> files =
-      write_safetensors(job.to, weights.tensors, {.existing = job.existing});
+  std::vector<fs::path> files = write_safetensors(
+      job.to, weights.tensors, {.existing = job.existing, .metadata = weights.metadata});
   if (config) {
     try {
       config->commit();

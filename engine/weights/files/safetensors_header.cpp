@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr const char* metadata_key = "__metadata__";
 constexpr int deepest = 3;  // of lists and maps: header, tensor, shape
+constexpr size_t longest_name = 1000;
 
 // Bytes of an element; nothing for a type of which the size is not known here.
 std::optional<uint64_t> size_of_type(std::string_view dtype) {
@@ -29,22 +30,54 @@ std::optional<uint64_t> size_of_type(std::string_view dtype) {
   return found == sizes.end() ? std::nullopt : std::optional(found->second);
 }
 
-// nlohmann's parser takes the last of two equal keys, and lists as deep as the text.
-json parse(std::string_view text) {
-  std::set<std::string> names;
-  auto look = [&](int depth, json::parse_event_t event, json& value) {
-    bool opens =
-        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth >= deepest)
-      fail(Category::checkpoint, "its header has lists within lists where none belong");
-    if (event == json::parse_event_t::key && depth == 1) {
-      auto [name, added] = names.insert(value.get<std::string>());
-      if (!added) fail(Category::checkpoint, "its header has '{}' twice", printable(*name));
-    }
+// Checks what nlohmann's parser lets pass: it takes the last of two equal keys, lists as deep as
+// the text, and any number of tensors.
+class HeaderLimits : public json::json_sax_t {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(json::number_integer_t) override { return true; }
+  bool number_unsigned(json::number_unsigned_t) override { return true; }
+  bool number_float(json::number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool start_object(size_t) override { return open(); }
+  bool start_array(size_t) override { return open(); }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+  // The parser that follows reports it.
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+  bool key(std::string& name) override {
+    if (depth_ != 1) return true;
+    if (name.size() > longest_name)
+      fail(Category::checkpoint, "its header has a name of {} bytes; at most {} are supported",
+           name.size(), longest_name);
+    if (!names_.insert(name).second)
+      fail(Category::checkpoint, "its header has '{}' twice", printable(name));
+    if (names_.size() > most_safetensors)
+      fail(Category::checkpoint, "its header has more than {} tensors, which no model has",
+           most_safetensors);
     return true;
-  };
+  }
+
+ private:
+  bool open() {
+    if (depth_++ >= deepest)
+      fail(Category::checkpoint, "its header has lists within lists where none belong");
+    return true;
+  }
+
+  int depth_ = 0;
+  std::unordered_set<std::string> names_;
+};
+
+// The parser with a callback would look through all tensors at the end of each.
+json parse(std::string_view text) {
+  HeaderLimits limits;
+  json::sax_parse(text, &limits);
   try {
-    return json::parse(text, look);
+    return json::parse(text);
   } catch (const json::exception& error) {
     fail(Category::checkpoint, "its header is not JSON: {}", printable(error.what()));
   }
@@ -119,7 +152,8 @@ void check_metadata(const json& metadata) {
 
 }  // namespace
 
-std::vector<StoredTensor> parse_safetensors_header(std::string_view text, uint64_t data_bytes) {
+std::vector<StoredTensor> parse_safetensors_header(std::string_view text, uint64_t data_bytes,
+                                                   std::map<std::string, std::string>* metadata) {
   if (text.empty() || text.front() != '{')
     fail(Category::checkpoint, "its header does not begin with '{{'");
   json header = parse(text);
@@ -128,6 +162,7 @@ std::vector<StoredTensor> parse_safetensors_header(std::string_view text, uint64
   for (const auto& [name, entry] : header.items()) {
     if (name == metadata_key) {
       check_metadata(entry);
+      if (metadata != nullptr) entry.get_to(*metadata);
     } else {
       tensors.push_back(read_tensor(name, entry, data_bytes));
     }

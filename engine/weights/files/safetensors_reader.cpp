@@ -36,6 +36,7 @@ class SafetensorsShard {
 
   const fs::path& path() const { return file_.path(); }
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   void read(size_t index, int64_t begin, std::span<float> out) const {
     const StoredTensor& tensor = tensors_.at(index);
@@ -77,7 +78,7 @@ class SafetensorsShard {
       fail(Category::checkpoint, "it ends within its header of {} bytes; is it cut off?", header);
     std::string text(header, '\0');
     read_at(length.size(), std::as_writable_bytes(std::span(text)));
-    tensors_ = parse_safetensors_header(text, file_.bytes() - data_);
+    tensors_ = parse_safetensors_header(text, file_.bytes() - data_, &metadata_);
   }
 
   // The file may have become shorter since it was opened.
@@ -110,6 +111,7 @@ class SafetensorsShard {
   RegularFile file_;
   uint64_t data_ = 0;  // where the tensors begin
   std::vector<StoredTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
 namespace {
@@ -144,19 +146,19 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 
 }  // namespace
 
-SafetensorsReader::SafetensorsReader(const fs::path& path) {
-  if (is_folder(path)) {
-    if (is_there(path / usual_index)) {
-      open_index(path / usual_index);
-    } else {
-      open_file(path / usual_file);
-    }
-  } else if (path.extension() == ".json") {
-    open_index(path);
+SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
+  if (is_folder(path)) path_ /= is_there(path / usual_index) ? usual_index : usual_file;
+  if (path_.extension() == ".json") {
+    open_index(path_);
   } else {
-    open_file(path);
+    open_file(path_);
   }
   sort_tensors();
+}
+
+const std::map<std::string, std::string>& SafetensorsReader::metadata() const {
+  static const std::map<std::string, std::string> none;
+  return shards_.empty() ? none : shards_.front()->metadata();
 }
 
 SafetensorsReader::~SafetensorsReader() = default;
@@ -205,7 +207,9 @@ void SafetensorsReader::read(size_t, size_t tensor, int64_t begin, std::span<flo
 }
 
 bool is_safetensors(const fs::path& path) {
-  if (is_folder(path)) return is_there(path / usual_file) || is_there(path / usual_index);
+  if (is_folder(path))
+    return !is_there(path / "checkpoints") &&
+           (is_there(path / usual_file) || is_there(path / usual_index));
   return path.extension() == ".safetensors" || path.string().ends_with(".safetensors.index.json");
 }
 

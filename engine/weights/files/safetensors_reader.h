@@ -1,8 +1,10 @@
 // Reads tensors of safetensors files (https://huggingface.co/docs/safetensors, "Format").
 #pragma once
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/checkpoint/training_state.h"
@@ -23,6 +25,9 @@ class SafetensorsReader : public SavedTensors {
 
   // One group, of all tensors in the order of their names, whatever their types.
   std::vector<TensorGroup> groups() const override { return {{"", tensors_}}; }
+  // Of __metadata__; of several files the first one's.
+  const std::map<std::string, std::string>& metadata() const;
+  const std::filesystem::path& path() const { return path_; }  // of the file or index
   // Converts F32, F16, BF16 and F64 (rounded) to float. Throws Error(checkpoint) for other types.
   void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const override;
 
@@ -34,12 +39,14 @@ class SafetensorsReader : public SavedTensors {
   void open_index(const std::filesystem::path& path);
   void sort_tensors();
 
+  std::filesystem::path path_;
   std::vector<std::unique_ptr<SafetensorsShard>> shards_;
   std::vector<TensorEntry> tensors_;
   std::vector<Place> places_;  // of each of tensors_
 };
 
-// Tells whether the path names safetensors: by its suffix, or by what a folder holds.
+// Tells whether the path names safetensors: by its suffix, or by what a folder holds. A folder with
+// checkpoints is a run's, whatever else is in it.
 bool is_safetensors(const std::filesystem::path& path);
 
 }  // namespace spire::inline weights

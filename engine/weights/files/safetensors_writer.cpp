@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -109,16 +110,19 @@ class Pieces {
   std::vector<uint16_t> halves_;
 };
 
-void write_file(const File& file, std::span<const TensorToWrite> tensors, DType dtype,
-                Pieces& pieces, AtomicWriter& writer) {
+void write_file(const File& file, std::span<const TensorToWrite> tensors,
+                const SafetensorsOptions& options, Pieces& pieces, AtomicWriter& writer) {
   std::vector<StoredTensor> stored;
   uint64_t at = 0;
   for (size_t i : file.tensors) {
-    uint64_t bytes = bytes_of(tensors[i], dtype);
-    stored.push_back({tensors[i].name, dtype_word(dtype), tensors[i].shape, at, at + bytes});
+    uint64_t bytes = bytes_of(tensors[i], options.dtype);
+    stored.push_back(
+        {tensors[i].name, dtype_word(options.dtype), tensors[i].shape, at, at + bytes});
     at += bytes;
   }
-  writer.write(safetensors_header(stored, {{"format", "pt"}}));
+  auto metadata = options.metadata;
+  metadata["format"] = "pt";
+  writer.write(safetensors_header(stored, metadata));
   for (size_t i : file.tensors) pieces.write(tensors[i], writer);
 }
 
@@ -133,25 +137,55 @@ std::string index_text(const std::vector<File>& files, std::span<const TensorToW
   return index.dump(2) + "\n";
 }
 
-// Files that get their names one after another, and lose them again if a later one fails.
+// Files that get their names one after another. If a later one fails they lose them again to the
+// files that had them before, which have a second name until all are there.
 class Commits {
  public:
   ~Commits() {
     std::error_code error;
-    if (!complete_)
-      for (const fs::path& path : done_) fs::remove(path, error);
+    for (const auto& [path, former] : done_) {
+      if (complete_) {
+        fs::remove(former, error);
+      } else if (!fs::exists(former, error)) {
+        fs::remove(path, error);
+      } else {
+        fs::rename(former, path, error);
+      }
+    }
   }
   void commit(AtomicWriter& writer, const fs::path& path) {
-    writer.commit();
-    done_.push_back(path);
+    fs::path former = path;
+    former += ".former";
+    std::error_code error;
+    if (fs::exists(path, error)) keep(path, former);
+    try {
+      writer.commit();
+    } catch (...) {
+      fs::remove(former, error);
+      throw;
+    }
+    done_.emplace_back(path, former);
   }
   std::vector<fs::path> complete() {
     complete_ = true;
-    return done_;
+    std::vector<fs::path> paths;
+    for (const auto& [path, former] : done_) paths.push_back(path);
+    return paths;
   }
 
  private:
-  std::vector<fs::path> done_;
+  // File systems without links get a copy.
+  static void keep(const fs::path& path, const fs::path& former) {
+    std::error_code error;
+    fs::remove(former, error);
+    fs::create_hard_link(path, former, error);
+    if (error) fs::copy_file(path, former, error);
+    if (error)
+      fail(Category::checkpoint, "cannot keep {} as {} until all files are written: {}",
+           path.string(), former.string(), error.message());
+  }
+
+  std::vector<std::pair<fs::path, fs::path>> done_;
   bool complete_ = false;
 };
 
@@ -168,7 +202,7 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
     writers.push_back(std::make_unique<AtomicWriter>(name, Category::checkpoint, options.existing));
     return *writers.back();
   };
-  for (const File& file : files) write_file(file, tensors, options.dtype, pieces, open(file.path));
+  for (const File& file : files) write_file(file, tensors, options, pieces, open(file.path));
   if (files.size() > 1) {
     fs::path index = path.string() + ".index.json";
     open(index).write(index_text(files, tensors));

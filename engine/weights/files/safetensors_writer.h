@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/base/dtype.h"
@@ -19,9 +21,11 @@ struct SafetensorsOptions {
   // which says where each tensor is, where `path` is NAME.safetensors.
   uint64_t shard_bytes = 0;
   Existing existing = Existing::keep;
+  std::map<std::string, std::string> metadata = {};  // of every file, besides "format"
 };
 
-// Writes all of the files or none, tensor by tensor in parts of at most 8 MiB, with the metadata
+// Writes all of the files or none (with Existing::replace the old ones stay until all new ones have
+// their names), tensor by tensor in parts of at most 8 MiB, with the metadata
 // {"format": "pt"}, which transformers asks for. Returns their paths; of several the index is the
 // last. Throws Error(checkpoint): also for a finite number that is too large for f16, and for two
 // tensors of one name.

@@ -44,7 +44,10 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     : path_(from) {
   refuse_other_formats(path_);
   if (is_safetensors(path_)) {
-    source_ = std::make_shared<SafetensorsReader>(path_);
+    auto reader = std::make_shared<SafetensorsReader>(path_);
+    path_ = reader->path();
+    metadata_ = reader->metadata();
+    source_ = std::move(reader);
     take(all_of(*source_));
   } else {
     auto warn = on_damaged ? on_damaged : [](const fs::path&, const std::string&) {};
@@ -55,6 +58,7 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     path_ = loaded.path;
     checkpoint_ = true;
     source_ = loaded.tensors;
+    state_ = std::move(loaded.state);
     take(model_tensors(*source_, true));
   }
 }
@@ -84,8 +88,7 @@ void WeightFile::read(size_t tensor, int64_t begin, std::span<float> out) const 
 
 std::optional<fs::path> WeightFile::config_path() const {
   if (checkpoint_) return std::nullopt;
-  std::error_code error;
-  fs::path folder = fs::is_directory(path_, error) ? path_ : path_.parent_path();
+  fs::path folder = path_.parent_path();
   if (!is_there(folder / "config.json")) return std::nullopt;
   return folder / "config.json";
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,10 +25,15 @@ class WeightFile {
   // All groups of tensors that are not in a file. path: what messages call them.
   WeightFile(std::filesystem::path path, std::shared_ptr<const SavedTensors> tensors);
 
-  const std::filesystem::path& path() const { return path_; }  // of the checkpoint, or as given
+  const std::filesystem::path& path() const { return path_; }  // of the file or index
   bool is_checkpoint() const { return checkpoint_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   std::optional<size_t> find(const std::string& name) const;
+
+  // What safetensors say of themselves; empty for checkpoints.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // Of a checkpoint; null for other files.
+  const StateMetadata* state() const { return state_ ? &*state_ : nullptr; }
 
   // As SavedTensors::read().
   void read(size_t tensor, int64_t begin, std::span<float> out) const;
@@ -40,6 +46,8 @@ class WeightFile {
 
   std::filesystem::path path_;
   bool checkpoint_ = false;
+  std::map<std::string, std::string> metadata_;
+  std::optional<StateMetadata> state_;
   std::shared_ptr<const SavedTensors> source_;
   std::vector<TensorEntry> tensors_;
   std::vector<TensorPlace> places_;

@@ -29,7 +29,23 @@ class ConfigCheck {
     json theirs = value(key, by_default);
     bool equal = theirs.is_number() && ours.is_number() ? theirs.get<float>() == ours.get<float>()
                                                         : theirs == ours;
-    if (!equal) refuse(key, theirs, ours.dump(), remedy);
+    if (equal) return;
+    auto found = config_.find(key);
+    bool missing = found == config_.end() || found->is_null();
+    std::string text = fmt::format("{}{}", missing ? "missing, so transformers' default " : "",
+                                   printable(theirs.dump()));
+    fail(Category::checkpoint, "{}: {} is {}, but this model computes with {}; {}", path_, key,
+         text, ours.dump(), remedy);
+  }
+  // First of all: the keys of another kind of model would be missing, and say nothing.
+  void expect_type(std::string_view ours) const {
+    json type = value("model_type", json(ours));
+    if (type != json(ours))
+      fail(
+          Category::checkpoint,
+          "{}: model_type is {}, but weights of a \"{}\" are needed for this model; take those, or "
+          "move this file away if it is not of these weights",
+          path_, printable(type.dump()), ours);
   }
   [[noreturn]] void refuse(const char* key, const json& theirs, const std::string& ours,
                            std::string_view remedy) const {
@@ -50,6 +66,7 @@ double decimal(float value) {
 }
 
 void check_gpt2(const ConfigCheck& check, const TransformerFacts& facts) {
+  check.expect_type("gpt2");
   check.expect("n_head", 12, facts.heads, "set model.heads to that");
   check.expect("layer_norm_epsilon", 1e-5, decimal(facts.epsilon), "set model.epsilon to that");
   json activation = check.value("activation_function", "gelu_new");
@@ -62,6 +79,7 @@ void check_gpt2(const ConfigCheck& check, const TransformerFacts& facts) {
 }
 
 void check_vit(const ConfigCheck& check, const TransformerFacts& facts) {
+  check.expect_type("vit");
   check.expect("num_attention_heads", 12, facts.heads, "set model.heads to that");
   check.expect("layer_norm_eps", 1e-12, decimal(facts.epsilon), "set model.epsilon to that");
   check.expect("hidden_act", "gelu", "gelu", no_key);

@@ -52,8 +52,8 @@ struct NameTable {
 // usual_names().
 NameTable name_table(WeightNames names, const ModelConfig& model, const Graph& graph);
 
-// The names that most programs expect: torchvision's for an ImageNet ResNet or a VGG, Hugging
-// Face's for gpt and vit, else pytorch.
+// The names that most programs expect: torchvision's for an ImageNet ResNet with shortcuts by
+// projection, Hugging Face's for gpt and vit, else pytorch.
 WeightNames usual_names(const ModelConfig& model);
 
 // Copy between a part's tensor as it is in a file and the parameter's elements from part.begin on.

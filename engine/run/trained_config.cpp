@@ -1,0 +1,99 @@
+#include "engine/run/trained_config.h"
+
+#include <cmath>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+
+#include "engine/config/schema.h"
+#include "engine/config/text.h"
+#include "engine/weights/names/own_metadata.h"
+#include "models/model.h"
+
+namespace spire::inline run {
+namespace {
+
+struct Difference {
+  std::string key, theirs, ours;
+};
+
+// Without what tensors show, and what may change between two runs.
+std::vector<LayerConfig> computation(std::vector<LayerConfig> layers) {
+  for (LayerConfig& layer : layers) {
+    for (const char* key : {"channels", "units", "width", "vocabulary", "init", "gamma", "momentum",
+                            "rate", "dropout"})
+      layer.values.erase(key);
+    layer.layers = computation(std::move(layer.layers));
+  }
+  std::erase_if(layers, [](const LayerConfig& layer) { return layer.type == "dropout"; });
+  return layers;
+}
+
+std::optional<Difference> first_other_layer(const ModelConfig& theirs, const ModelConfig& ours) {
+  if (theirs.name != "layers" || ours.name != "layers") return std::nullopt;
+  auto a = computation(theirs.layers), b = computation(ours.layers);
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    auto text = [&](const std::vector<LayerConfig>& all) {
+      return i < all.size() ? layers_text({all[i]}) : std::string("no layer");
+    };
+    if (text(a) != text(b))
+      return Difference{fmt::format("model.layers, layer {} but dropout", i + 1), text(a), text(b)};
+  }
+  return std::nullopt;
+}
+
+std::vector<Difference> differences(const RunConfig& theirs, const RunConfig& ours) {
+  std::vector<Difference> all;
+  for (const char* key : {"model.upsample", "model.output_activation"}) {
+    const Field& field = *find_field(key);
+    if (unused(field, theirs) || unused(field, ours)) continue;
+    std::string a = value_text(field, theirs), b = value_text(field, ours);
+    if (a != b) all.push_back({key, a, b});
+  }
+  return all;
+}
+
+bool other_normalization(const Normalization& a, const Normalization& b) {
+  auto near = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::ranges::equal(
+        x, y, [](double p, double q) { return std::abs(p - q) <= 1e-4 * (1 + std::abs(q)); });
+  };
+  return !near(a.mean, b.mean) || !near(a.stddev, b.stddev);
+}
+
+}  // namespace
+
+void check_trained_config(const StateMetadata& trained, const std::string& from,
+                          const RunSetup& setup, const Graph& own, Observer& observer) {
+  const InitConfig& init = setup.config.init;
+  RunConfig theirs;
+  auto report = [&](const Difference& found, bool warns) {
+    std::string text = fmt::format("{}: {} is {}, but {} in this run, which no tensor shows", from,
+                                   found.key, found.theirs, found.ours);
+    if (!warns) fail(Category::checkpoint, "{}; use the same, or init.strict: false", text);
+    observer.on_warning(text);
+  };
+  try {
+    theirs = parse_config({{"config", trained.config_yaml}}, {}).config;
+    SampleSpec spec = sample_spec_from_text(trained.data_spec);
+    Graph graph = build_model(theirs.model, theirs.loss,
+                              {.columns = spec.columns, .classes = spec.classes}, false);
+    for (const AttentionFact& fact : other_attention(graph, own))
+      report({fact.key, fact.first, fact.second}, !init.strict);
+    for (const Difference& found : differences(theirs, setup.config)) report(found, !init.strict);
+    if (auto layer = first_other_layer(theirs.model, setup.config.model))
+      report(*layer, !init.strict || !init.skip.empty());
+    if (other_normalization(spec.normalization, setup.data.train->spec().normalization))
+      observer.on_warning(fmt::format(
+          "{}: its data was normalized by other means or deviations (data.mean, data.stddev) than "
+          "this run's",
+          from));
+  } catch (const Error& error) {
+    if (error.category() == Category::checkpoint) throw;
+    observer.on_warning(fmt::format(
+        "{}: heads, epsilon and activations are not checked, since its config cannot be read: {}",
+        from, error.what()));
+  }
+}
+
+}  // namespace spire::inline run

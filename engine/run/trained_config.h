@@ -1,0 +1,19 @@
+// What a checkpoint's model computes that no tensor shows, compared with a new run that begins with
+// its weights.
+#pragma once
+#include <spire/observer.h>
+
+#include "engine/checkpoint/training_state.h"
+#include "engine/run/run_setup.h"
+
+namespace spire::inline run {
+
+// Compares heads, epsilon, model.upsample, model.output_activation and the layers of model.layers
+// (but widths, starts and dropout). A difference is an Error(checkpoint) with the key and both
+// values; without init.strict it is a warning, and so are layers where init.skip leaves some out.
+// Other normalization of the data (data.mean, data.stddev) is a warning. from: for messages. own:
+// the run's graph, for evaluation. Warns if the checkpoint's config cannot be read.
+void check_trained_config(const StateMetadata& trained, const std::string& from,
+                          const RunSetup& setup, const Graph& own, Observer& observer);
+
+}  // namespace spire::inline run

@@ -1,0 +1,32 @@
+// What Spire's safetensors say of themselves in __metadata__: whose names they have, and what their
+// model computes that no tensor shows.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/graph/graph.h"
+#include "engine/weights/names/name_table.h"
+
+namespace spire::inline weights {
+
+// {"spire.names": "pytorch"}, and for models with attention "spire.heads" and "spire.epsilon" (of
+// the layer norms). graph: as in name_table().
+std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph);
+
+// The names of a file with this metadata; nothing for files of others.
+std::optional<WeightNames> written_names(const std::map<std::string, std::string>& metadata);
+
+// Compares heads and epsilon with the model's and returns true; false if the metadata does not have
+// them. Throws Error(checkpoint) for a difference. path: for messages.
+bool check_metadata(const std::map<std::string, std::string>& metadata, const std::string& path,
+                    const Graph& graph);
+
+// Heads and epsilon by which two models compute something else, as text.
+struct AttentionFact {
+  std::string key, first, second;  // "model.heads", "2", "8"
+};
+std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second);
+
+}  // namespace spire::inline weights
