@@ -12,10 +12,27 @@
 namespace spire::inline graph {
 namespace {
 
+// Running statistics are no parameters, though checkpoints name them beside these.
+void refuse_statistics(const Graph& graph, const std::vector<std::string>& patterns,
+                       const std::vector<std::string>& parameters) {
+  for (const std::string& pattern : patterns) {
+    auto matched = [&](const std::string& name) { return matches(pattern, name); };
+    if (std::ranges::any_of(parameters, matched)) continue;
+    for (Value state : graph.values_of(Role::state)) {
+      if (!matched(graph.tensor(state).name)) continue;
+      fail(Category::config,
+           "freeze: '{}' matches running statistics only, which follow their batch norm; freeze "
+           "its gamma and beta, and freeze_batch_norm: true keeps its statistics as well",
+           printable(pattern));
+    }
+  }
+}
+
 void freeze_matches(Graph& graph, const std::vector<std::string>& patterns) {
   std::vector<Value> parameters = graph.values_of(Role::parameter);
   std::vector<std::string> names;
   for (Value parameter : parameters) names.push_back(graph.tensor(parameter).name);
+  refuse_statistics(graph, patterns, names);
   require_matches("freeze", patterns, names);
   size_t trained = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -163,6 +163,9 @@ class TrainingLoop {
                       "step {}; set more epochs or steps to train on",
                       step(), total_steps_));
     }
+    bool has_weights = setup_.resumed || setup_.config.init.from != "none" ||
+                       (run_.options.dry_run > 0 && run_.options.resume);
+    if (!has_weights) warn_of_frozen_noise(trainer_.layout(), run_.observer);
     timeline_.warn_at_start();
     warn_of_small_batches(setup_, trainer_.layout(), run_.observer);
     warn_of_machine(setup_, trainer_.layout(), output_.is_writable(), run_.observer);

@@ -230,6 +230,14 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                   counted(samples, "sample"), setup.placement.global_batch()));
 }
 
+void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer) {
+  if (layout.frozen_count() == 0) return;
+  observer.on_warning(
+      fmt::format("freeze keeps {} at the random values they begin with, as neither init.from nor "
+                  "--resume gives weights; name trained ones with init.from, or leave freeze out",
+                  counted(layout.frozen_count(), "parameter")));
+}
+
 RunSummary summarize(const RunContext& run, const RunOutput& output,
                      const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,
                      const std::string& ema_hash) {

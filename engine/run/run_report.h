@@ -28,6 +28,9 @@ void warn_of_changes(const RunSetup& setup, Observer& observer);
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer);
 
+// Warns of frozen parameters in a run that reads no weights to begin with.
+void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer);
+
 // Returns the content of summary.json. ema_hash: hash of the averaged weights, or "".
 RunSummary summarize(const RunContext& run, const RunOutput& output,
                      const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,

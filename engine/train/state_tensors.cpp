@@ -22,29 +22,45 @@ size_t need_group(const SavedTensors& saved, const std::string& path) {
   return *group;
 }
 
-}  // namespace
-
 std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& name) {
   return find_group(saved, optimizer_groups + name);
 }
 
-size_t find_weights(const SavedTensors& saved) {
-  return need_group(saved, weights_group);
-}
-
+// Throws Error(checkpoint) if the tensors of the slot `name`, whose group this is, are not those of
+// the trained parameters: the state's run had frozen others.
 void require_same_freeze(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
                          const std::string& name) {
-  std::vector<TensorGroup> groups = saved.groups();
+  TensorGroup tensors = saved.groups().at(group);
   for (const ParameterEntry& entry : layout.entries()) {
-    bool has_state = find_tensor(groups.at(group), entry.name).has_value();
+    bool has_state = find_tensor(tensors, entry.name).has_value();
     if (entry.statistic || entry.trained() == has_state) continue;
     fail(Category::checkpoint,
          "the checkpoint has {} optimizer state '{}' of '{}', which {}: resume with the freeze of "
-         "its run, or start a new run from its weights",
+         "its run, or start a new run from its weights with init.from",
          has_state ? "an" : "no", name, entry.name,
          has_state ? "this run freezes" : "its run has frozen and this one trains");
   }
 }
+
+// Readers of what is trained: from the group of averages those that it has, the others from the
+// weights.
+std::vector<GroupReader> average_readers(const ParameterLayout& layout, const SavedTensors& saved) {
+  auto group = find_slot(saved, average_slot);
+  TensorGroup averages = group ? saved.groups().at(*group) : TensorGroup{};
+  auto is_averaged = [&](const ParameterEntry& entry) {
+    return entry.trained() && find_tensor(averages, entry.name);
+  };
+  auto is_plain = [&](const ParameterEntry& entry) {
+    return entry.trained() && !find_tensor(averages, entry.name);
+  };
+  std::vector<GroupReader> readers;
+  if (group) readers.emplace_back(layout, saved, *group, is_averaged, average_slot);
+  size_t weights = need_group(saved, weights_group);
+  readers.emplace_back(layout, saved, weights, is_plain, average_slot);
+  return readers;
+}
+
+}  // namespace
 
 GroupReader::GroupReader(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
                          const Choice& wanted, const std::string& what)
@@ -87,6 +103,22 @@ void GroupReader::read(FloatRange window, float* flat) const {
   }
 }
 
+std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const SavedTensors& saved,
+                                      const std::string& name) {
+  if (name == average_slot) return average_readers(layout, saved);
+  auto group = find_slot(saved, name);
+  if (!group) {
+    fail(Category::checkpoint,
+         "the checkpoint has no optimizer state '{}'; use the optimizer of its run, or start a new "
+         "run",
+         name);
+  }
+  require_same_freeze(layout, saved, *group, name);
+  std::vector<GroupReader> readers;
+  readers.emplace_back(layout, saved, *group, &ParameterEntry::trained, name);
+  return readers;
+}
+
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat) {
   auto average = averaged ? find_slot(saved, average_slot) : std::nullopt;
@@ -99,7 +131,7 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
   };
   FloatRange all = {0, layout.total_floats()};
   if (average) GroupReader(layout, saved, *average, is_averaged, "weight").read(all, flat);
-  GroupReader(layout, saved, find_weights(saved), is_plain, "weight").read(all, flat);
+  GroupReader(layout, saved, need_group(saved, weights_group), is_plain, "weight").read(all, flat);
   GroupReader(layout, saved, need_group(saved, states_group), &ParameterEntry::statistic,
               "statistic")
       .read(all, flat);

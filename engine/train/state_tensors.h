@@ -13,17 +13,6 @@
 
 namespace spire::inline training {
 
-// Returns the index of the group of tensors of the optimizer's slot `name` ("momentum"), if any.
-std::optional<size_t> find_slot(const SavedTensors& saved, const std::string& name);
-
-// Returns the index of the group of weights. Throws Error(checkpoint) if there is none.
-size_t find_weights(const SavedTensors& saved);
-
-// Throws Error(checkpoint) if the tensors of the slot `name`, whose group this is, are not those of
-// the trained parameters: the state's run had frozen others.
-void require_same_freeze(const ParameterLayout& layout, const SavedTensors& saved, size_t group,
-                         const std::string& name);
-
 // Reads one group of a saved state (weights, statistics or a slot) into a flat buffer.
 class GroupReader {
  public:
@@ -48,6 +37,13 @@ class GroupReader {
   size_t group_;
   std::vector<Source> sources_;
 };
+
+// Returns the readers that together fill the trained part of the slot `name` ("momentum"). An
+// average that the state lacks, as its run made none or had the parameter frozen, begins with the
+// weight. Throws Error(checkpoint) if it lacks another slot, or has it for others than the trained
+// parameters, as its run had others frozen.
+std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const SavedTensors& saved,
+                                      const std::string& name);
 
 // Fills a flat host buffer: weights (averaged ones if `averaged` and there are any), statistics.
 // The average of a frozen weight is the weight itself, and is not stored.

@@ -1,9 +1,6 @@
 #include "engine/train/state_transfer.h"
 
 #include <algorithm>
-#include <optional>
-
-#include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/observe/formatting.h"
@@ -155,27 +152,15 @@ void StateTransfer::set_weights(
   update_.write_weights(values);
 }
 
-// From rank 0, which alone has the tensors. An average that the checkpoint's run did not make
-// begins with the weights.
+// From rank 0, which alone has the tensors.
 void StateTransfer::restore_slot(size_t slot, const std::string& name,
                                  const SavedTensors* tensors) {
-  std::optional<GroupReader> reader;
-  if (tensors) {
-    auto group = find_slot(*tensors, name);
-    if (!group && name != average_slot) {
-      fail(Category::checkpoint,
-           "the checkpoint has no optimizer state '{}'; use the optimizer of its run, or start a "
-           "new run",
-           name);
-    }
-    if (group) require_same_freeze(layout_, *tensors, *group, name);
-    reader.emplace(layout_, *tensors, group ? *group : find_weights(*tensors),
-                   &ParameterEntry::trained, name);
-  }
+  std::vector<GroupReader> readers;
+  if (tensors) readers = slot_readers(layout_, *tensors, name);
   float* flat = piece().data();
   for_each_window([&](FloatRange window) {
     std::fill_n(flat, window.size(), 0.0f);  // padding between the tensors
-    if (reader) reader->read(window, flat);
+    for (const GroupReader& reader : readers) reader.read(window, flat);
     devices_.status().wait(0, [&] { shards_.broadcast(flat, devices_.host_stream(), 0, window); });
     update_.copy_state_in(slot, window, flat);
   });

@@ -93,6 +93,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
 void Trainer::make_devices(const TrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
+  check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
   buckets_ = bucket_ranges(options.bucket, layout_);
   strategy_ = make_update_strategy(placement_.strategy,
                                    {.buckets = buckets_,

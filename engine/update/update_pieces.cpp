@@ -55,6 +55,7 @@ class LrFactors {
              printable(pattern));
     }
     require_matches("optimizer.lr_factors", patterns_, trained);
+    for (size_t i = 0; i < patterns_.size(); ++i) require_effect(i, trained);
   }
 
   float of(const std::string& name) const {
@@ -63,6 +64,20 @@ class LrFactors {
   }
 
  private:
+  // REQUIRES: the pattern matches a name.
+  void require_effect(size_t pattern, const std::vector<std::string>& names) const {
+    size_t earlier = pattern;
+    for (const std::string& name : names) {
+      auto first = first_match(patterns_, name);
+      if (first == pattern) return;
+      if (first && matches(patterns_[pattern], name)) earlier = *first;
+    }
+    fail(Category::config,
+         "optimizer.lr_factors: '{}' never counts: '{}' is before it and matches the same "
+         "parameters; put it first",
+         printable(patterns_[pattern]), printable(patterns_[earlier]));
+  }
+
   const std::vector<LrFactor>& factors_;
   std::vector<std::string> patterns_;
 };
@@ -74,6 +89,10 @@ bool is_matrix(const Shape& shape) {
   int wide = 0;
   for (int axis = 0; axis < shape.rank(); ++axis) wide += shape[axis] > 1 ? 1 : 0;
   return wide >= 2;
+}
+
+void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout) {
+  LrFactors factors(config.lr_factors, layout);
 }
 
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,

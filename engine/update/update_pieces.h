@@ -26,8 +26,12 @@ struct WeightSpan {
 // Returns whether two axes or more are longer than 1: not for biases, nor gamma and beta of norms.
 bool is_matrix(const Shape& shape);
 
+// Throws Error(config) for a pattern of optimizer.lr_factors that matches no trained parameter, or
+// only such as an earlier pattern matches.
+void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout);
+
 // Cuts [0, trained_floats()) into the fewest spans. layerwise: each matrix is one that adapts.
-// Throws Error(config) for a pattern of optimizer.lr_factors that matches no trained parameter.
+// Throws what check_lr_factors() throws.
 std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
                                      const ParameterLayout& layout);
 

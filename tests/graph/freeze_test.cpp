@@ -96,6 +96,13 @@ TEST(Freeze, AFrozenBatchNormUpdatesNoState) {
   }
 }
 
+TEST(Freeze, StatisticsAreNoParameters) {
+  EXPECT_THAT(
+      message_of(Category::config, [] { lower({{"low.norm.running_*"}}); }),
+      HasSubstr("freeze: 'low.norm.running_*' matches running statistics only, which follow "
+                "their batch norm; freeze its gamma and beta"));
+}
+
 TEST(Freeze, TheLayoutEndsWithWhatIsFrozen) {
   FrozenNet lowered = lower({{"low*"}});
   ParameterLayout layout(lowered.graph, lowered.gradients);

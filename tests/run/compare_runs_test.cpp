@@ -69,6 +69,23 @@ TEST(CompareRuns, StatesDifferInOneBitOfOneElement) {
   EXPECT_EQ(found->b, changed);
 }
 
+TEST(CompareRuns, StatesOfRunsWithOtherFrozenWeightsArePairedByName) {
+  TrainingState a, b;
+  a.weights = {{"low", {2}, {1, 2}}, {"high", {2}, {3, 4}}};
+  a.optimizer = {{"m", {{"low", {2}, {0, 0}}, {"high", {2}, {0.5f, 0}}}}};
+  b.weights = {a.weights[1], a.weights[0]};
+  b.optimizer = {{"m", {a.optimizer[0].second[1]}}};
+  EXPECT_FALSE(first_difference(a, b));
+  EXPECT_FALSE(first_difference(b, a));
+  b.optimizer[0].second[0].values[1] = 2;
+  auto found = first_difference(a, b);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->tensor, "m of high");
+  EXPECT_EQ(found->element, "[1]");
+  b.weights.pop_back();
+  EXPECT_EQ(first_difference(a, b)->tensor, "weights low, which the other run does not have");
+}
+
 TEST(CompareRuns, ZerosOfTwoSignsDiffer) {  // as their bits do
   TrainingState a = state_of({0, 0}), b = state_of({0, -0.0f});
   EXPECT_TRUE(first_difference(a, b));

@@ -89,6 +89,14 @@ TEST(WeightSpans, RefusePatternsThatMatchNothingTrained) {
             "freeze them");
 }
 
+// The trainer refuses it, too, before it compiles a plan.
+TEST(WeightSpans, RefusePatternsBehindOthersThatMatchTheSame) {
+  SmallRun run = resnet_run({.lr_factors = {{"*", 0.1}, {"head.*", 1}}});
+  EXPECT_EQ(message_of(Category::config, [&] { Trainer trainer(run.options(), run.place()); }),
+            "optimizer.lr_factors: 'head.*' never counts: '*' is before it and matches the same "
+            "parameters; put it first");
+}
+
 // Factors that are powers of two give the bits of a run with another learning rate.
 TEST(WeightSpans, AFactorForAllIsAnotherLearningRate) {
   for (const char* name : {"sgd", "adam", "adamw", "lars", "lamb"}) {

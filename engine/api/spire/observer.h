@@ -59,8 +59,8 @@ struct StartInfo {
   double lr = 0;                // after that scaling, before warm-up and schedule
   double base_lr = 0;           // optimizer.lr, for a global batch of base_batch
   int64_t base_batch = 0;       // samples
-  int64_t parameters = 0;       // trainable numbers of the model
-  int64_t frozen = 0;           // how many of them are frozen
+  int64_t parameters = 0;       // numbers of the model, without running statistics
+  int64_t frozen = 0;           // how many of them training leaves as they are
   int64_t train_samples = 0;
   int64_t test_samples = 0;
   int64_t steps_per_epoch = 0;

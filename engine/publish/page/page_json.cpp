@@ -29,6 +29,7 @@ Json run_json(const StartInfo& start) {
           {"task", start.task},
           {"dataset", start.dataset},
           {"parameters", start.parameters},
+          {"frozen", start.frozen},
           {"global_batch", start.batch_size * start.towers},
           {"precision", start.precision},
           {"strategy", start.strategy},

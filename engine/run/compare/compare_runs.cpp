@@ -69,6 +69,37 @@ ConfigText recorded_config(const RunRecords& records) {
   return {file.string(), *found};
 }
 
+struct SavedTensor {
+  const SavedTensors& state;
+  const std::vector<TensorGroup>& groups;
+  size_t group, tensor;
+  const TensorEntry& entry() const { return groups[group].tensors[tensor]; }
+};
+
+std::optional<ElementDifference> difference_of(const SavedTensor& a, const SavedTensor& b) {
+  const Shape &shape = a.entry().shape, &other_shape = b.entry().shape;
+  std::string name = tensor_name(a.groups[a.group].path, a.entry().name);
+  if (shape != other_shape)
+    return ElementDifference{
+        fmt::format("{} {}, in the other run {}", name, to_string(shape), to_string(other_shape))};
+  std::vector<float> left(static_cast<size_t>(std::min(piece, shape.elements())));
+  std::vector<float> right(left.size());
+  for (int64_t begin = 0; begin < shape.elements(); begin += piece) {
+    auto count = static_cast<size_t>(std::min(piece, shape.elements() - begin));
+    std::span<float> l(left.data(), count), r(right.data(), count);
+    a.state.read(a.group, a.tensor, begin, l);
+    b.state.read(b.group, b.tensor, begin, r);
+    auto same = [](float x, float y) {
+      return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+    };
+    auto [at, other] = std::mismatch(l.begin(), l.end(), r.begin(), same);
+    if (at == l.end()) continue;
+    int64_t element = begin + (at - l.begin());
+    return ElementDifference{name, coordinates({shape, DType::f32}, element), *at, *other};
+  }
+  return {};
+}
+
 }  // namespace
 
 RunRecords read_run_records(const fs::path& directory, const std::vector<std::string>& overrides) {
@@ -109,32 +140,23 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
   return comparison;
 }
 
+// Layouts, and so the order of tensors, depend on what is frozen: pairs are found by name.
 std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b) {
   std::vector<TensorGroup> ours = a.groups(), theirs = b.groups();
-  std::vector<float> left(piece), right(piece);
-  for (size_t g = 0; g < std::min(ours.size(), theirs.size()); ++g) {
-    for (size_t t = 0; t < std::min(ours[g].tensors.size(), theirs[g].tensors.size()); ++t) {
-      const TensorEntry& entry = ours[g].tensors[t];
-      std::string name = tensor_name(ours[g].path, entry.name);
-      std::string other_name = tensor_name(theirs[g].path, theirs[g].tensors[t].name);
-      if (name != other_name || entry.shape != theirs[g].tensors[t].shape)
-        return ElementDifference{fmt::format("{} {}, in the other run {} {}", name,
-                                             to_string(entry.shape), other_name,
-                                             to_string(theirs[g].tensors[t].shape))};
-      for (int64_t begin = 0; begin < entry.shape.elements(); begin += piece) {
-        auto count = static_cast<size_t>(std::min(piece, entry.shape.elements() - begin));
-        std::span<float> l(left.data(), count), r(right.data(), count);
-        a.read(g, t, begin, l);
-        b.read(g, t, begin, r);
-        auto same = [](float x, float y) {
-          return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
-        };
-        auto [at, other] = std::mismatch(l.begin(), l.end(), r.begin(), same);
-        if (at == l.end()) continue;
-        int64_t element = begin + (at - l.begin());
-        return ElementDifference{tensor_name(ours[g].path, entry.name),
-                                 coordinates({entry.shape, DType::f32}, element), *at, *other};
+  for (size_t g = 0; g < ours.size(); ++g) {
+    auto group = find_group(b, ours[g].path);
+    if (!group) continue;  // the other run's optimizer has no such state
+    const auto& others = theirs[*group].tensors;
+    for (size_t t = 0; t < ours[g].tensors.size(); ++t) {
+      auto other = std::ranges::find(others, ours[g].tensors[t].name, &TensorEntry::name);
+      if (other == others.end()) {
+        // State is not kept of what is frozen; weights without a partner are another model's.
+        if (ours[g].path.starts_with(optimizer_groups)) continue;
+        return ElementDifference{tensor_name(ours[g].path, ours[g].tensors[t].name) +
+                                 ", which the other run does not have"};
       }
+      auto at = static_cast<size_t>(other - others.begin());
+      if (auto found = difference_of({a, ours, g, t}, {b, theirs, *group, at})) return found;
     }
   }
   return {};

@@ -54,6 +54,7 @@ struct ElementDifference {
   float a = 0, b = 0;
 };
 // Returns the first difference in bits, in the order of the groups; none if the states are equal.
+// Optimizer state that only one of them has is none: its run trained what the other had frozen.
 std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b);
 
 // Several lines. empty: the same as the other's.
