@@ -82,17 +82,37 @@ TEST_P(Freeze, BatchNormMayKeepFollowingTheBatches) {
 }
 
 // One step of plain SGD with rate 1 subtracts the gradient.
-TEST_P(Freeze, OthersHaveTheGradientsOfTheWholeModel) {
-  SmallRun run = run_with({});
+void expect_gradients_of_the_whole(SmallRun run, const std::vector<std::string>& patterns) {
   run.optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 1, .momentum = 0};
   run.ema = {};
+  run.freeze = {};
   Tensors whole = tensors_after(run, 1);
-  run.freeze = {.patterns = {"conv1.*", "conv2.weight", "dense1.*"}, .batch_norm = false};
-  FreezeOptions freeze = run.freeze;
+  run.freeze = {.patterns = patterns, .batch_norm = false};
   for (const auto& [name, values] : tensors_after(run, 1)) {
-    bool frozen = first_match(freeze.patterns, name) && name.find("running") == name.npos;
-    EXPECT_EQ(values == whole.at(name), !frozen) << name;
+    bool frozen = first_match(patterns, name) && name.find("running") == name.npos;
+    EXPECT_EQ(values == whole.at(name), !frozen) << name << ", frozen " << patterns[0];
   }
+}
+
+TEST_P(Freeze, OthersHaveTheGradientsOfTheWholeModel) {
+  expect_gradients_of_the_whole(run_with({}), {"conv1.*", "conv2.weight", "dense1.*"});
+}
+
+// The gradient of a weight is then computed without that of its bias.
+TEST_P(Freeze, AFrozenBiasKeepsTheBitsOfItsWeightsGradient) {
+  SmallRun run = run_with({});
+  run.model.normalization = ModelConfig::Normalization::none;
+  for (DType precision : {DType::f32, DType::bf16}) {
+    run.precision = precision;
+    expect_gradients_of_the_whole(run, {"dense1.bias", "conv1.bias", "conv2.bias"});
+  }
+}
+
+TEST_P(Freeze, PartsOfAResnetKeepTheGradientsOfTheRest) {
+  SmallRun run = run_with({});
+  run.model = {.name = "resnet", .depth = 8};
+  for (const char* pattern : {"stage1.block1.*", "*.gamma", "*.beta"})
+    expect_gradients_of_the_whole(run, {pattern});
 }
 
 TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
@@ -148,15 +168,18 @@ TEST_P(Freeze, SyncedBatchNormsBelowNeedNoSumInBackward) {
 }
 
 TEST_P(Freeze, RecomputedBlocksKeepTheBits) {
-  SmallRun run = run_with({"conv1.*"});
-  uint64_t expected = hash_after(run, 3);
-  run.recompute = true;
-  EXPECT_EQ(hash_after(run, 3), expected);
+  for (const char* pattern : {"conv1.*", "conv2.*"}) {  // the second: between trained layers
+    SmallRun run = run_with({pattern});
+    uint64_t expected = hash_after(run, 3);
+    run.recompute = true;
+    EXPECT_EQ(hash_after(run, 3), expected) << pattern;
+  }
 }
 
 // The state of rank 0 reaches ranks that began with other weights; the frozen ones, too.
 TEST_P(Freeze, ContinuesFromACheckpointOnAnyRanks) {
   SmallRun run = run_with({"conv1.*", "dense1.*"});
+  run.optimizer.clip_norm = 0;  // so that CPUs add up gradients in the update
   uint64_t straight = hash_after(run, 4);
   TrainingState state = state_after(run, 2);
   run.seed = 3;
@@ -204,16 +227,20 @@ TEST_P(FrozenState, OfOtherParametersIsRefused) {
                                      "freezes: resume with the freeze"));
 }
 
-// Without slots nothing is missing: any others may be frozen from here on.
+// Without slots nothing is missing: any others may be frozen from here on. An average begins with
+// the weights where the checkpoint has none.
 TEST_P(FrozenState, WithoutSlotsMayChange) {
   SmallRun run = run_with({"conv1.*"});
   run.optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 0.1, .momentum = 0};
-  run.ema = {};
-  TrainingState state = state_after(run, 1);
-  run.freeze.patterns = {"conv2.*"};
-  Trainer trainer(run.options(), run.place());
-  trainer.team().lead([&] { trainer.restore(state, &state); });
-  EXPECT_EQ(hex(trainer.parameter_hash()), state.parameter_hash);
+  for (double decay : {0.0, 0.9}) {
+    run.ema.decay = decay;
+    run.freeze.patterns = {"conv1.*"};
+    TrainingState state = state_after(run, 1);
+    run.freeze.patterns = {"conv2.*"};
+    Trainer trainer(run.options(), run.place());
+    trainer.team().lead([&] { trainer.restore(state, &state); });
+    EXPECT_EQ(hex(trainer.parameter_hash()), state.parameter_hash);
+  }
 }
 
 // Those who only read a model freeze nothing: its average has the frozen weights themselves.

@@ -1,9 +1,11 @@
 // Tests a small GPT on tokens: one hash for all devices, and a loss that nears the entropy of the
 // data.
 #include <cmath>
+#include <map>
 
 #include <gtest/gtest.h>
 
+#include "engine/base/name_patterns.h"
 #include "engine/data/dataset.h"
 #include "tests/train/small_run.h"
 
@@ -39,6 +41,7 @@ SmallRun gpt_run(DType precision) {
 
 struct Ended {
   uint64_t hash = 0;
+  std::map<std::string, std::vector<float>> weights = {};  // by name
   double first_loss = 0, last_loss = 0;
 };
 
@@ -60,6 +63,10 @@ Ended train(const SmallRun& run, int64_t steps) {
     loader.stop();
   });
   ended.hash = trainer.parameter_hash();
+  for (const ParameterEntry& entry : trainer.layout().entries()) {
+    const float* begin = trainer.weights() + entry.offset;
+    ended.weights[entry.name].assign(begin, begin + entry.elements());
+  }
   return ended;
 }
 
@@ -72,6 +79,19 @@ TEST_P(LanguageModel, HasOneHashForAllDevices) {
        {std::vector<std::string>{"cpu:0", "cpu:1"}, {"cpu:0", "cpu:1", "cpu:2", "cpu:3"}}) {
     run.devices = devices;
     EXPECT_EQ(train(run, 12).hash, expected) << devices.size() << " devices";
+  }
+}
+
+// One step of plain SGD with rate 1 subtracts the gradient. Norms with one frozen parameter of two
+// are among the cases.
+TEST_P(LanguageModel, FrozenPartsLeaveTheGradientsOfTheRest) {
+  SmallRun run = gpt_run(GetParam());
+  run.optimizer = {.name = OptimizerConfig::Name::sgd, .lr = 1, .momentum = 0};
+  auto whole = train(run, 1).weights;
+  for (const char* pattern : {"tokens.*", "block1.*", "*.gamma", "*.beta"}) {
+    run.freeze.patterns = {pattern};
+    for (const auto& [name, values] : train(run, 1).weights)
+      EXPECT_EQ(values == whole.at(name), !matches(pattern, name)) << name << ", " << pattern;
   }
 }
 
