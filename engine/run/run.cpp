@@ -11,7 +11,7 @@
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/bad_steps.h"
 #include "engine/run/evaluation.h"
-#include "engine/run/initial_weights.h"
+#include "engine/run/initial/initial_weights.h"
 #include "engine/run/machine_warnings.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"

@@ -254,7 +254,8 @@ WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const M
   for (const NamedParameter& parameter : attempt.table.parameters) all.push_back(parameter.name);
   for (const auto& [name, tensor] : names.all()) all.push_back(name);
   std::vector<std::string> skippable = all;
-  for (const TensorEntry& tensor : file.tensors()) skippable.push_back(tensor.name);
+  for (size_t i = 0; i < file.tensors().size(); ++i)
+    if (file.tensors()[i].name != names.name_of(i)) skippable.push_back(file.tensors()[i].name);
   require_matches("init.skip", init.skip, skippable);
   if (!attempt.refusal.empty()) fail(Category::config, "{}", attempt.refusal);
   if (attempt.found.empty())

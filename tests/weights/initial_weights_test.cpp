@@ -182,15 +182,17 @@ TEST_F(InitialWeights, MustBeOfAModelThatComputesTheSame) {
 
 TEST_F(InitialWeights, MustHaveTheLayersThatTheyWereTrainedWith) {
   auto layers = [](const char* middle) {
-    return Words{"model.name=layers", "model.hidden=[]", "steps=1",
-                 fmt::format("model.layers=[{{dense: {{units: 5}}}}, {}, dense]", middle)};
+    return Words{
+        "model.name=layers", "model.hidden=[]", "steps=1",
+        fmt::format("model.layers=[{{dense: {{units: 5}}}}, {}, {{dense: {{units: classes}}}}]",
+                    middle)};
   };
   train("relu", layers("relu"));
   EXPECT_NO_THROW(train("same", layers("relu") + from("relu")));
   EXPECT_THAT(
       message_of(Category::checkpoint, [&] { train("other", layers("tanh") + from("relu")); }),
       HasSubstr("layer 2 but dropout is [relu], but [tanh] in this run"));
-  EXPECT_NO_THROW(train("skipped", layers("tanh") + from("relu", {"init.skip=dense2.bias"})));
+  EXPECT_NO_THROW(train("skipped", layers("tanh") + from("relu", {"init.skip=2.dense.bias"})));
 }
 
 // A run's directory may have an export in it.

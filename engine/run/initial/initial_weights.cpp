@@ -1,8 +1,8 @@
-#include "engine/run/initial_weights.h"
+#include "engine/run/initial/initial_weights.h"
 
 #include <optional>
 
-#include "engine/run/trained_config.h"
+#include "engine/run/initial/trained_config.h"
 #include "engine/weights/weight_match.h"
 
 namespace spire::inline run {

@@ -1,4 +1,4 @@
-#include "engine/run/trained_config.h"
+#include "engine/run/initial/trained_config.h"
 
 #include <cmath>
 
