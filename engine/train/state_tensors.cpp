@@ -42,21 +42,21 @@ void require_same_freeze(const ParameterLayout& layout, const SavedTensors& save
   }
 }
 
-// Readers of what is trained: from the group of averages those that it has, the others from the
-// weights.
-std::vector<GroupReader> average_readers(const ParameterLayout& layout, const SavedTensors& saved) {
-  auto group = find_slot(saved, average_slot);
-  TensorGroup averages = group ? saved.groups().at(*group) : TensorGroup{};
+// Readers of the wanted parameters: averages, of those that the group `average` has, and weights.
+std::vector<GroupReader> averaged_readers(const ParameterLayout& layout, const SavedTensors& saved,
+                                          const std::optional<size_t>& average,
+                                          const GroupReader::Choice& wanted,
+                                          const std::string& what) {
+  TensorGroup averages = average ? saved.groups().at(*average) : TensorGroup{};
   auto is_averaged = [&](const ParameterEntry& entry) {
-    return entry.trained() && find_tensor(averages, entry.name);
+    return wanted(entry) && find_tensor(averages, entry.name);
   };
   auto is_plain = [&](const ParameterEntry& entry) {
-    return entry.trained() && !find_tensor(averages, entry.name);
+    return wanted(entry) && !find_tensor(averages, entry.name);
   };
   std::vector<GroupReader> readers;
-  if (group) readers.emplace_back(layout, saved, *group, is_averaged, average_slot);
-  size_t weights = need_group(saved, weights_group);
-  readers.emplace_back(layout, saved, weights, is_plain, average_slot);
+  if (average) readers.emplace_back(layout, saved, *average, is_averaged, what);
+  readers.emplace_back(layout, saved, need_group(saved, weights_group), is_plain, what);
   return readers;
 }
 
@@ -105,8 +105,9 @@ void GroupReader::read(FloatRange window, float* flat) const {
 
 std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const SavedTensors& saved,
                                       const std::string& name) {
-  if (name == average_slot) return average_readers(layout, saved);
   auto group = find_slot(saved, name);
+  if (name == average_slot)
+    return averaged_readers(layout, saved, group, &ParameterEntry::trained, name);
   if (!group) {
     fail(Category::checkpoint,
          "the checkpoint has no optimizer state '{}'; use the optimizer of its run, or start a new "
@@ -122,16 +123,10 @@ std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const Saved
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat) {
   auto average = averaged ? find_slot(saved, average_slot) : std::nullopt;
-  TensorGroup averages = average ? saved.groups().at(*average) : TensorGroup{};
-  auto is_averaged = [&](const ParameterEntry& entry) {
-    return !entry.statistic && find_tensor(averages, entry.name);
-  };
-  auto is_plain = [&](const ParameterEntry& entry) {
-    return !entry.statistic && !is_averaged(entry);
-  };
+  auto is_parameter = [](const ParameterEntry& entry) { return !entry.statistic; };
   FloatRange all = {0, layout.total_floats()};
-  if (average) GroupReader(layout, saved, *average, is_averaged, "weight").read(all, flat);
-  GroupReader(layout, saved, need_group(saved, weights_group), is_plain, "weight").read(all, flat);
+  for (const GroupReader& reader : averaged_readers(layout, saved, average, is_parameter, "weight"))
+    reader.read(all, flat);
   GroupReader(layout, saved, need_group(saved, states_group), &ParameterEntry::statistic,
               "statistic")
       .read(all, flat);
