@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <sys/wait.h>
@@ -15,11 +14,6 @@
 namespace spire {
 
 namespace {
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 int count(const std::string& text, const std::string& part) {
   int times = 0;
@@ -34,7 +28,7 @@ struct Stat {
 
 // "PID (NAME) STATE PARENT ...", where NAME may hold anything.
 Stat stat_of(const std::string& process) {
-  std::string text = read("/proc/" + process + "/stat");
+  std::string text = content_of("/proc/" + process + "/stat");
   Stat stat;
   size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return stat;
@@ -58,6 +52,13 @@ std::filesystem::path make_folder() {
 }
 
 }  // namespace
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
 
 std::string Output::last_error_line() const {
   std::string text = err.substr(0, err.find_last_not_of('\n') + 1);
@@ -96,8 +97,8 @@ bool Program::wait_for(const std::string& text, int times) {
   while (true) {
     bool ended = pid_ <= 0 || waitpid(pid_, &status_, WNOHANG) == pid_;
     if (ended) pid_ = -1;
-    if (count(read(folder_ / "err"), text) >= times) return true;
-    if (count(read(folder_ / "out"), text) >= times) return true;
+    if (count(content_of(folder_ / "err"), text) >= times) return true;
+    if (count(content_of(folder_ / "out"), text) >= times) return true;
     if (ended) return false;
     usleep(2000);  // gives the core to the program; the end of the loop is the text, not the time
   }
@@ -116,7 +117,7 @@ Output Program::finish() {
   if (pid_ > 0) waitpid(pid_, &status_, 0);
   pid_ = -1;
   int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-  return {code, read(folder_ / "out"), read(folder_ / "err")};
+  return {code, content_of(folder_ / "out"), content_of(folder_ / "err")};
 }
 
 std::vector<pid_t> children_of(pid_t parent) {

@@ -186,8 +186,7 @@ class Variables {
 };
 
 std::string content(pid_t process, const char* name) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/" + name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return content_of("/proc/" + std::to_string(process) + "/" + name);
 }
 
 // The value of a variable that the process was started with; empty when there is none.
