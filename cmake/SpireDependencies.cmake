@@ -37,7 +37,9 @@ spire_check_required()
 spire_dependency(MPI OPTION SPIRE_MPI FIND MPI 3.0 COMPONENTS C TARGET MPI::MPI_C PACKAGE libopenmpi-dev
   FOR "processes and hosts")
 include(SpireCuda)
+include(SpirePython)
 
+spire_dependency(doxygen OPTION SPIRE_REFERENCE PROGRAM doxygen BUILD_ONLY FOR "the target reference")
 spire_dependency(ccache OPTION SPIRE_CCACHE PROGRAM ccache PACKAGE ccache FOR "rebuilding")
 if(SPIRE_HAS_ccache)
   foreach(language CXX CUDA)

@@ -1,24 +1,27 @@
-# cmake --install: the public headers as <spire/...>, a static library a floor, the trainer, the configs, and the package
-# files by which find_package(Spire) gives the target Spire::spire, all floors together.
+# cmake --install: the public headers as <spire/...>, the shared and the static library, the trainer, configs and docs, and
+# the files by which find_package(Spire) and pkg-config find them.
 include(CMakePackageConfigHelpers)
+include(SpireLibrary)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Spire)
+spire_libraries()
+spire_pkg_config(${PROJECT_BINARY_DIR}/pkgconfig)
 
-get_property(floors GLOBAL PROPERTY SPIRE_FLOORS)
-add_library(spire INTERFACE)
-add_library(Spire::spire ALIAS spire)
-target_link_libraries(spire INTERFACE ${floors})
-
-install(TARGETS spire ${floors} EXPORT SpireTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS spire EXPORT SpireTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS spire_static EXPORT SpireStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SpireTargets NAMESPACE Spire:: DESTINATION ${package_folder})
+install(EXPORT SpireStaticTargets NAMESPACE Spire:: DESTINATION ${package_folder})
+install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/spire.pc ${PROJECT_BINARY_DIR}/pkgconfig/spire-static.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY engine/api/spire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-if(TARGET trainer)
-  install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS trainer spire_hdf5_check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/spire FILES_MATCHING PATTERN "*.yaml" PATTERN "*.yml" PATTERN "*.json")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/spire FILES_MATCHING PATTERN "*.md")
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/spire)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/spire RENAME copyright)
 
-# A consumer links static libraries, so it needs what they are made of: the package looks for the same again.
+# A program that links the static library needs what it is made of: the package looks for the same again.
 get_property(SPIRE_FIND_DEPENDENCIES GLOBAL PROPERTY SPIRE_FIND_DEPENDENCIES)
-list(JOIN SPIRE_FIND_DEPENDENCIES "\n" SPIRE_FIND_DEPENDENCIES)
+list(JOIN SPIRE_FIND_DEPENDENCIES "\n  " SPIRE_FIND_DEPENDENCIES)
 configure_package_config_file(cmake/SpireConfig.cmake.in ${PROJECT_BINARY_DIR}/SpireConfig.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/SpireConfigVersion.cmake COMPATIBILITY SameMinorVersion)

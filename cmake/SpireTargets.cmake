@@ -48,6 +48,11 @@ function(_spire_precompiled name type)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
+# What a shared library of these objects exports is what SPIRE_API marks.
+function(_spire_hide target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 set(_spire_for_ccache $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 
 # Tests are compiled for longer than they run: -O1 in place of -O3. With the headers it takes 40 % off.
@@ -63,6 +68,8 @@ endfunction()
 
 function(spire_reuse_large_headers target)
   _spire_precompiled(precompiled_for_floors OBJECT_LIBRARY HEADERS ${SPIRE_LARGE_HEADERS})
+  _spire_hide(precompiled_for_floors)
+  _spire_hide(${target})
   target_precompile_headers(${target} REUSE_FROM precompiled_for_floors)
   target_compile_options(${target} PRIVATE ${_spire_for_ccache})
 endfunction()
@@ -82,6 +89,7 @@ function(spire_floor name)
     PRIVATE $<BUILD_INTERFACE:spire_flags> ${ARG_PRIVATE_DEPENDS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
+  _spire_hide(${target})
   if(ARG_OWN_FLAGS)
     target_precompile_headers(${target} PRIVATE ${SPIRE_LARGE_HEADERS})
     target_compile_options(${target} PRIVATE ${_spire_for_ccache})

@@ -6,6 +6,7 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
@@ -16,9 +17,12 @@
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
+#include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
@@ -49,8 +53,22 @@ std::span<const KernelEntry> cpu_kernels() {
       {"sigmoid_backward", cpu_kernel<ActivationBackwardOp>},
       {"tanh", cpu_kernel<ActivationOp>},
       {"tanh_backward", cpu_kernel<ActivationBackwardOp>},
+      {"affine", cpu_kernel<ActivationOp>},
+      {"exp", cpu_kernel<ActivationOp>},
+      {"exp_backward", cpu_kernel<ActivationBackwardOp>},
+      {"log", cpu_kernel<ActivationOp>},
+      {"log_backward", cpu_kernel<ActivationBackwardOp>},
+      {"square", cpu_kernel<ActivationOp>},
+      {"square_backward", cpu_kernel<ActivationBackwardOp>},
+      {"sqrt", cpu_kernel<ActivationOp>},
+      {"sqrt_backward", cpu_kernel<ActivationBackwardOp>},
+      {"abs", cpu_kernel<ActivationOp>},
+      {"abs_backward", cpu_kernel<ActivationBackwardOp>},
       {"add", cpu_kernel<AddOp>},
       {"mul", cpu_kernel<MulOp>},
+      {"sub", cpu_kernel<SubOp>},
+      {"div", cpu_kernel<DivOp>},
+      {"cast", cpu_kernel<CastOp>},
       {"dropout", cpu_kernel<DropoutOp>},
       {"dropout_backward", cpu_kernel<DropoutBackwardOp>},
       // Convolutions and products of matrices.
@@ -101,7 +119,18 @@ std::span<const KernelEntry> cpu_kernels() {
       {"embedding", cpu_kernel<EmbeddingOp>},
       {"embedding_backward", cpu_kernel<EmbeddingBackwardOp>},
       {"one_hot", cpu_kernel<OneHotOp>},
+      // Softmax and sums over an axis.
+      {"softmax", cpu_kernel<SoftmaxOp>},
+      {"softmax_backward", cpu_kernel<SoftmaxBackwardOp>},
+      {"log_softmax", cpu_kernel<SoftmaxOp>},
+      {"log_softmax_backward", cpu_kernel<SoftmaxBackwardOp>},
+      {"sum", cpu_kernel<ReduceOp>},
+      {"sum_backward", cpu_kernel<ReduceBackwardOp>},
+      {"mean", cpu_kernel<ReduceOp>},
+      {"mean_backward", cpu_kernel<ReduceBackwardOp>},
       // Losses.
+      {"mean_loss", cpu_kernel<MeanLossOp>},
+      {"mean_loss_backward", cpu_kernel<MeanLossBackwardOp>},
       {"softmax_cross_entropy", cpu_kernel<SoftmaxCrossEntropyOp>},
       {"softmax_cross_entropy_backward", cpu_kernel<SoftmaxCrossEntropyBackwardOp>},
       {"mse", cpu_kernel<RegressionLossOp>},

@@ -7,6 +7,7 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
@@ -17,9 +18,12 @@
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
+#include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
@@ -50,8 +54,22 @@ std::span<const KernelEntry> cuda_kernels() {
       {"sigmoid_backward", cuda_kernel<ActivationBackwardOp>},
       {"tanh", cuda_kernel<ActivationOp>},
       {"tanh_backward", cuda_kernel<ActivationBackwardOp>},
+      {"affine", cuda_kernel<ActivationOp>},
+      {"exp", cuda_kernel<ActivationOp>},
+      {"exp_backward", cuda_kernel<ActivationBackwardOp>},
+      {"log", cuda_kernel<ActivationOp>},
+      {"log_backward", cuda_kernel<ActivationBackwardOp>},
+      {"square", cuda_kernel<ActivationOp>},
+      {"square_backward", cuda_kernel<ActivationBackwardOp>},
+      {"sqrt", cuda_kernel<ActivationOp>},
+      {"sqrt_backward", cuda_kernel<ActivationBackwardOp>},
+      {"abs", cuda_kernel<ActivationOp>},
+      {"abs_backward", cuda_kernel<ActivationBackwardOp>},
       {"add", cuda_kernel<AddOp>},
       {"mul", cuda_kernel<MulOp>},
+      {"sub", cuda_kernel<SubOp>},
+      {"div", cuda_kernel<DivOp>},
+      {"cast", cuda_kernel<CastOp>},
       {"dropout", cuda_kernel<DropoutOp>},
       {"dropout_backward", cuda_kernel<DropoutBackwardOp>},
       // Convolutions and products of matrices.
@@ -102,7 +120,18 @@ std::span<const KernelEntry> cuda_kernels() {
       {"embedding", cuda_kernel<EmbeddingOp>},
       {"embedding_backward", cuda_kernel<EmbeddingBackwardOp>},
       {"one_hot", cuda_kernel<OneHotOp>},
+      // Softmax and sums over an axis.
+      {"softmax", cuda_kernel<SoftmaxOp>},
+      {"softmax_backward", cuda_kernel<SoftmaxBackwardOp>},
+      {"log_softmax", cuda_kernel<SoftmaxOp>},
+      {"log_softmax_backward", cuda_kernel<SoftmaxBackwardOp>},
+      {"sum", cuda_kernel<ReduceOp>},
+      {"sum_backward", cuda_kernel<ReduceBackwardOp>},
+      {"mean", cuda_kernel<ReduceOp>},
+      {"mean_backward", cuda_kernel<ReduceBackwardOp>},
       // Losses.
+      {"mean_loss", cuda_kernel<MeanLossOp>},
+      {"mean_loss_backward", cuda_kernel<MeanLossBackwardOp>},
       {"softmax_cross_entropy", cuda_kernel<SoftmaxCrossEntropyOp>, {.input = 0}},
       {"softmax_cross_entropy_backward",
        cuda_kernel<SoftmaxCrossEntropyBackwardOp>,

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
 
 namespace spire::inline kernels {
 

@@ -19,18 +19,28 @@ void check_padded_rows(const Op& op, const PaddedRows& takes, const KernelReques
             "[{}] does not make padded rows of output {}", op.name(), i);
 }
 
-}  // namespace
-
-const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
+const KernelEntry* find_row(const Op& op, DeviceId device) {
   auto table = device.kind == DeviceKind::cuda ? cuda_kernels() : cpu_kernels();
   auto row = std::find_if(table.begin(), table.end(),
                           [&](const KernelEntry& entry) { return entry.op == op.name(); });
-  if (row == table.end())
-    fail(Category::device, "[{}] has no kernel for {}", op.name(), to_string(device));
+  return row == table.end() ? nullptr : &*row;
+}
+
+}  // namespace
+
+const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
+  const KernelEntry* row = find_row(op, device);
+  if (!row) fail(Category::device, "[{}] has no kernel for {}", op.name(), to_string(device));
   return *row;
 }
 
+PaddedRows padded_rows(const Op& op, DeviceId device) {
+  const KernelEntry* row = find_row(op, device);
+  return row ? row->padded_rows : PaddedRows{};
+}
+
 std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request) {
+  if (std::unique_ptr<Kernel> own = op.make_kernel(request)) return own;
   const KernelEntry& row = kernel_entry(op, request.device);
   check_padded_rows(op, row.padded_rows, request);
   return row.make(op, request);

@@ -1,90 +1,14 @@
-// A kernel: an op prepared for one device, one set of shapes and one thread count. Kernels are made
-// when a graph is compiled into a plan (graph/plan.h), which fixes algorithm and workspace size.
+// Makes the kernels of ops, by the table of each kind of device.
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
+#include <string_view>
 
-#include "engine/base/dtype.h"
+#include <spire/kernel.h>
+
 #include "engine/device/device.h"
-#include "kernels/op.h"
 
 namespace spire::inline kernels {
-
-// Numbers of one tower (one of the equal shares of a global batch) in one training step. They are
-// the same on whichever device the tower runs.
-struct StepContext {
-  uint64_t seed = 0;
-  int64_t step = 0;
-  int64_t first_row = 0;  // of the tower in the global batch; its random numbers depend on it
-  // Factors of every loss gradient. gradient_scale: 1 / valid samples (not padding) of the global
-  // batch. loss_scale: with fp16 the loss scale, in the device's memory, as it depends on the step
-  // before; else null.
-  float gradient_scale = 1.0f;
-  const double* loss_scale = nullptr;
-  // Valid samples of this tower / those of the global batch: the weight of its batch statistics.
-  float tower_weight = 1.0f;
-
-  SPIRE_HOST_DEVICE float loss_gradient_scale() const {
-    return loss_scale ? gradient_scale * static_cast<float>(*loss_scale) : gradient_scale;
-  }
-};
-
-// Tensors, scratch memory and stream of one run of a kernel.
-struct KernelArgs {
-  std::span<const void* const> inputs;  // in the op's order; packed where packings() asks for it
-  std::span<void* const> outputs;       // written with `=`, never `+=`
-  void* workspace = nullptr;  // scratch memory of workspace_bytes(), aligned to workspace_alignment
-  // In the device's memory: GPU kernels read it as they run, so a CUDA graph sees each step's
-  // numbers.
-  const StepContext* step = nullptr;
-  void* stream = nullptr;  // the cudaStream_t on which a CUDA kernel launches
-};
-
-// The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
-// of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
-// it.
-struct Packing {
-  int input = 0;     // index of the op's input, which must be a parameter
-  std::string form;  // names layout and dtype; equal names mean equal bytes
-  size_t bytes = 0;
-  int64_t units = 1;  // equal shares of the weights that threads may pack concurrently
-  // Packs the units [first, last) of `plain`, fp32 in the plain layout. Both pointers are to whole
-  // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
-  std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
-      pack_units;
-  // Unit i reads only the plain weights from i * unit_floats on, unit_floats of them or the rest.
-  // 0: a unit may read all of them.
-  int64_t unit_floats = 0;
-
-  void pack(const float* plain, void* packed, void* stream = nullptr) const {
-    pack_units(plain, packed, 0, units, stream);
-  }
-};
-
-class CudaLibraries;  // nvidia/libraries.h
-
-// Computes one op. Used by one thread at a time; run() allocates nothing.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-  virtual void run(const KernelArgs& args) = 0;
-  virtual size_t workspace_bytes() const { return 0; }
-  virtual std::vector<Packing> packings() const { return {}; }
-};
-
-// Device, shapes and resources for which a kernel is made.
-struct KernelRequest {
-  std::span<const TensorSpec> inputs;
-  std::span<const TensorSpec> outputs;
-  DeviceId device;
-  int threads = 1;  // CPU threads of the kernel, exactly: results may depend on it
-  int op_id = 0;    // id of the op's node in the graph; dropout's random numbers depend on it
-  CudaLibraries* cuda = nullptr;  // libraries of a GPU, which outlive the kernel; null for a CPU
-};
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) if the device's kernel
 // table lacks the op, and Error(unexpected) for padded rows that the kernel does not take.
@@ -110,6 +34,8 @@ struct KernelEntry {
   std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);
   PaddedRows padded_rows = {};
 };
+// Returns the padded rows that the op's kernel takes: none for an op of the calling program.
+PaddedRows padded_rows(const Op& op, DeviceId device);
 // Returns the row of `op` in the device's table. Throws Error(device) if there is none.
 const KernelEntry& kernel_entry(const Op& op, DeviceId device);
 std::span<const KernelEntry> cpu_kernels();

@@ -1,5 +1,6 @@
 // Defaults of ops and helpers of their shape inference.
-#include "kernels/op.h"
+#include <spire/kernel.h>
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 
@@ -12,6 +13,10 @@ size_t TensorSpec::bytes() const {
 
 std::string to_string(const TensorSpec& spec) {
   return fmt::format("{} {}", name(spec.dtype), to_string(spec.shape));
+}
+
+std::unique_ptr<Kernel> Op::make_kernel(const KernelRequest&) const {
+  return nullptr;
 }
 
 void Op::gradient(GradientBuilder&) const {

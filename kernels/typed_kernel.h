@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
 
-#include "engine/base/dtype.h"
 #include "kernels/kernel.h"
 
 namespace spire::inline kernels {

@@ -2,17 +2,11 @@
 #pragma once
 #include <algorithm>
 
-#include "engine/base/dtype.h"
-#include "kernels/op.h"
+#include <spire/dtype.h>
+#include <spire/layer_options.h>
+#include <spire/op.h>
 
 namespace spire::inline kernels {
-
-struct Extent2d {
-  int64_t h = 1, w = 1;
-  bool operator==(const Extent2d&) const = default;
-};
-std::string to_string(Extent2d extent);        // "3x5"
-std::string to_short_string(Extent2d extent);  // "2" if both are equal, else as to_string()
 
 struct Window {
   Extent2d kernel{1, 1};
@@ -32,10 +26,6 @@ TensorSpec pooled(const Op& op, const Window& window, const TensorSpec& x);
 
 // Throws Error(config) unless x is (N, H, W, C) of a float type and not empty.
 void expect_nhwc(const Op& op, const TensorSpec& x);
-
-inline Extent2d extent_of(const Shape& nhwc) {
-  return {nhwc[1], nhwc[2]};
-}
 
 // A half-open range of indices.
 struct IndexRange {

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "models/model.h"
 
 namespace spire::inline models {

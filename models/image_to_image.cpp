@@ -1,5 +1,6 @@
 // Convolutional models that make an image of each image: unet and autoencoder.
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "models/model.h"
 
 namespace spire::inline models {

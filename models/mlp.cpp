@@ -1,5 +1,6 @@
 // Fully connected models: linear (no hidden layer) and mlp.
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "models/model.h"
 
 namespace spire::inline models {

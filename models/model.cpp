@@ -4,8 +4,9 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/layers.h>
+
 #include "engine/config/words.h"
-#include "engine/graph/layers.h"
 
 namespace spire::inline models {
 namespace {
@@ -41,31 +42,22 @@ const ModelEntry& find_model(const std::string& name) {
   for (const auto& entry : models()) {
     if (entry.name == name) return entry;
   }
-  fail(Category::config, "unknown model '{}'; must be one of: {}", name,
-       fmt::join(model_names(), ", "));
+  fail(Category::config,
+       "unknown model '{}'; must be one of: {}; or of the program that trained it, which brings it",
+       name, fmt::join(model_names(), ", "));
 }
 
-// The graph's inputs, by name of the column.
-class Inputs {
- public:
-  Inputs(Graph& graph, const ModelInput& input) {
-    for (const Column& column : input.columns) {
-      std::vector<int64_t> dims = {input.batch};
-      dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
-      values_.emplace_back(column.name, graph.input(column.name, {Shape(dims), column.dtype}));
-    }
-    require(!values_.empty(), "a model without inputs");
+// Adds the graph's inputs.
+ModelInputs add_inputs(Graph& graph, const ModelInput& input) {
+  std::vector<std::pair<std::string, Value>> values;
+  for (const Column& column : input.columns) {
+    std::vector<int64_t> dims = {input.batch};
+    dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+    values.emplace_back(column.name, graph.input(column.name, {Shape(dims), column.dtype}));
   }
-  Value first() const { return values_.front().second; }
-  Value find(std::string_view name) const {
-    for (const auto& [known, value] : values_)
-      if (known == name) return value;
-    return {};
-  }
-
- private:
-  std::vector<std::pair<std::string, Value>> values_;
-};
+  require(!values.empty(), "a model without inputs");
+  return {std::move(values), input.batch, input.classes};
+}
 
 // Length of the output vector of a model of classes or values.
 int64_t output_size(const ModelInput& input) {
@@ -83,7 +75,7 @@ std::string column_names(const std::vector<Column>& columns) {
 using Name = LossConfig::Name;
 
 // Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
-void add_class_loss(Graph& graph, Value logits, const Inputs& inputs, const LossConfig& loss) {
+void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss) {
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
   if (loss.name == Name::automatic || loss.name == Name::cross_entropy) {
     cross_entropy_loss(graph, logits, labels,
@@ -133,18 +125,66 @@ Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
   return layers_make_images(model.layers, first.shape) ? Output::image : Output::vector;
 }
 
-// Checks the output shape of a list of layers, which may be anything.
-void check_output(const Graph& graph, Value output, Task task, const ModelInput& input) {
+// The shape that the loss of a task needs.
+Shape expected_output(Task task, const ModelInput& input) {
   std::vector<int64_t> dims = {input.batch, output_size(input)};
   auto sample = input.columns.front().shape.dims();
   if (task == Task::predict_tokens) dims.insert(dims.begin() + 1, sample[0]);
   if (task == Task::reconstruct) dims = {input.batch, sample[0], sample[1], sample[2]};
-  const Shape& shape = graph.spec(output).shape;
-  if (shape == Shape(dims)) return;
+  return Shape(dims);
+}
+
+// Checks the output shape of a list of layers, which may be anything.
+void check_output(const Graph& graph, Value output, Task task, const ModelInput& input) {
+  Shape shape = graph.spec(output).shape, expected = expected_output(task, input);
+  if (shape == expected) return;
   fail(Category::config,
        "model.layers: the output of the last layer is {}, but for a batch of {} it must be {}{}",
-       to_string(shape), input.batch, to_string(Shape(dims)),
+       to_string(shape), input.batch, to_string(expected),
        task == Task::reconstruct ? "" : "; end with flatten and {dense: {units: classes}}");
+}
+
+bool has_column(const std::vector<Column>& columns, std::string_view name) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [&](const Column& column) { return column.name == name; });
+}
+
+// The loss compares the output with a column of the data.
+void add_loss(Graph& graph, Value output, const ModelInputs& inputs, const LossConfig& loss,
+              Task task) {
+  switch (task) {
+    case Task::classify:
+      return add_class_loss(graph, output, inputs, loss);
+    case Task::predict_tokens:
+      return add_token_loss(graph, output, inputs["targets"], loss);
+    case Task::regress:
+      return add_regression_loss(graph, output, inputs["values"], loss, Regression::mse);
+    case Task::reconstruct:
+      return add_regression_loss(graph, output, inputs["images"], loss, Regression::l1_l2);
+    case Task::custom:
+      break;
+  }
+  fail(Category::unexpected, "a loss of its own");
+}
+
+void check_own_output(const Model& model, const Graph& graph, Value output, Task task,
+                      const ModelInput& input) {
+  Shape shape = graph.spec(output).shape, expected = expected_output(task, input);
+  if (shape == expected) return;
+  fail(Category::config,
+       "model {}: its output is {}, but for a batch of {} it must be {}; or give the model a loss "
+       "of its own",
+       model.name, to_string(shape), input.batch, to_string(expected));
+}
+
+void check_own_loss(const Model& model, const Graph& graph) {
+  bool complete = !graph.losses().empty() && graph.outputs().contains("loss") &&
+                  graph.outputs().contains("score");
+  if (complete) return;
+  fail(Category::config,
+       "model {}: its loss must add a loss to the graph (add_loss) and mark the outputs 'loss' and "
+       "'score' (mark_output)",
+       model.name);
 }
 
 }  // namespace
@@ -163,10 +203,7 @@ std::string model_for(const ModelConfig& model, const std::vector<Column>& colum
 }
 
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
-  auto has = [&](std::string_view name) {
-    return std::any_of(columns.begin(), columns.end(),
-                       [&](const Column& column) { return column.name == name; });
-  };
+  auto has = [&](std::string_view name) { return has_column(columns, name); };
   // Data with values is for regression although it may have labels, too.
   bool vectors = has("images") || has("features");
   auto expect = [&](bool fits, Task task, const char* needs) {
@@ -204,27 +241,60 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
                   bool training) {
   Task task = task_of(model, input.columns);
   Graph graph(training, input.dtype);
-  Inputs inputs(graph, input);
+  ModelInputs inputs = add_inputs(graph, input);
   const ModelEntry& entry = find_model(model_for(model, input.columns));
   Value output = entry.build(graph, inputs.first(), model, output_size(input));
   if (model.name == "layers") check_output(graph, output, task, input);
-  // The loss compares the output with a column of the data.
   graph.mark_output("output", output);
-  switch (task) {
-    case Task::classify:
-      add_class_loss(graph, output, inputs, loss);
-      break;
-    case Task::predict_tokens:
-      add_token_loss(graph, output, inputs.find("targets"), loss);
-      break;
-    case Task::regress:
-      add_regression_loss(graph, output, inputs.find("values"), loss, Regression::mse);
-      break;
-    case Task::reconstruct:
-      add_regression_loss(graph, output, inputs.find("images"), loss, Regression::l1_l2);
-      break;
+  add_loss(graph, output, inputs, loss, task);
+  return graph;
+}
+
+Task own_task(const Model& model, const std::vector<Column>& columns) {
+  if (model.loss) return Task::custom;
+  if (has_column(columns, "targets")) return Task::predict_tokens;
+  if (has_column(columns, "values")) return Task::regress;
+  if (has_column(columns, "labels")) return Task::classify;
+  if (has_column(columns, "images")) return Task::reconstruct;
+  fail(Category::config,
+       "model {}: the data has {}, which no loss fits; give the model a loss of its own, or data "
+       "with labels, values or targets",
+       model.name, column_names(columns));
+}
+
+Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInput& input,
+                      bool training) {
+  Task task = own_task(model, input.columns);
+  Graph graph(training, input.dtype);
+  ModelInputs inputs = add_inputs(graph, input);
+  Value output = model.layers(graph, inputs);
+  if (!output) fail(Category::config, "model {}: its layers return no value", model.name);
+  graph.mark_output("output", output);
+  if (task == Task::custom) {
+    model.loss(graph, output, inputs);
+    check_own_loss(model, graph);
+    return graph;
   }
+  check_own_output(model, graph, output, task, input);
+  add_loss(graph, output, inputs, loss, task);
   return graph;
 }
 
 }  // namespace spire::inline models
+
+namespace spire {
+
+Value ModelInputs::find(std::string_view column) const {
+  for (const auto& [known, value] : values_)
+    if (known == column) return value;
+  return {};
+}
+
+Value ModelInputs::operator[](std::string_view column) const {
+  if (Value value = find(column)) return value;
+  std::vector<std::string> names;
+  for (const auto& [known, value] : values_) names.push_back(known);
+  fail(Category::config, "the data has no column '{}'; it has {}", column, fmt::join(names, ", "));
+}
+
+}  // namespace spire

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include <spire/model.h>
 #include <spire/run_config.h>
+#include <spire/sample_spec.h>
 
-#include "engine/data/sample.h"
 #include "engine/graph/graph.h"
 
 namespace spire::inline models {
@@ -16,6 +17,7 @@ enum class Task : uint8_t {
   regress,         // images or features -> numbers against "values"
   predict_tokens,  // tokens -> logits of each next token, against "targets"
   reconstruct,     // images -> images against the input images
+  custom,          // the loss of a program's own model
 };
 
 // Finds the task by the data's columns. Throws Error(config) if they do not fit the model.
@@ -38,6 +40,11 @@ struct ModelInput {
 // sums over samples; measure() computes the metric from the score. Throws Error(config).
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
+
+// The same for a program's own model. Throws Error(config) if it adds no loss or none fits.
+Task own_task(const Model& model, const std::vector<Column>& columns);
+Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInput& input,
+                      bool training);
 
 std::vector<std::string> model_names();
 

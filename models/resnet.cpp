@@ -12,7 +12,8 @@
 // `identity`).
 #include <array>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "models/model.h"
 
 namespace spire::inline models {

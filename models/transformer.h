@@ -3,9 +3,8 @@
 #include <functional>
 #include <string>
 
+#include <spire/layers.h>
 #include <spire/run_config.h>
-
-#include "engine/graph/layers.h"
 
 namespace spire::inline models {
 

@@ -9,7 +9,7 @@ packages=(
   libutf8proc-dev libxxhash-dev libsodium-dev libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev
   libmicrohttpd-dev prometheus-cpp-dev libprotozero-dev libminizip-dev
   libopenmpi-dev openmpi-bin
-  libgtest-dev libgmock-dev iproute2 dataset-fashion-mnist
+  libgtest-dev libgmock-dev pkgconf iproute2 dataset-fashion-mnist
   clang-format clang-tidy universal-ctags python3
 )
 

@@ -1,8 +1,7 @@
-#include "engine/base/dtype.h"
-
 #include <algorithm>
 #include <array>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
 
 namespace spire {

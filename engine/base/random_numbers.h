@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire {
 

@@ -1,10 +1,9 @@
-#include "engine/base/shape.h"
-
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
+#include <spire/shape.h>
 
 namespace spire {
 

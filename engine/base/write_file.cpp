@@ -18,12 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_for_want_of_room(int reason) {
+  return reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
+}
+
 // Throws with the operation that failed and errno's reason. Errors that stay until somebody acts
 // are PermanentErrors: retries would only delay them.
 [[noreturn]] void fail_errno(Category category, std::string_view what, const fs::path& path) {
   int reason = errno;
   category = category_of(reason, category);
   std::string text = fmt::format("cannot {} {}: {}", what, path.string(), system_reason(reason));
+  if (category == Category::config && is_for_want_of_room(reason))
+    throw Error(Category::device, text + "; make room there, or name a file on another disk");
   for (int permanent : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG})
     if (reason == permanent) throw PermanentError(category, text);
   throw Error(category, text);
@@ -55,10 +61,6 @@ fs::path folder_of(const fs::path& path) {
   fail(Category::data,
        "{}: needs {} bytes{}: {}; free space or choose another disk, then repeat the same command",
        path.string(), bytes, error ? "" : fmt::format(", {} are free", space.available), reason);
-}
-
-bool is_for_want_of_room(int reason) {
-  return reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ enum class Existing { replace, keep };  // keep: throw if a file exists, unless 
 // throws if `path` is a folder, FIFO, device or link.
 class AtomicWriter {
  public:
-  // All functions throw Error(category) with the file and the system's reason. With Existing::keep,
-  // commit() throws if a new file has appeared at `path`; the data stays in the temporary file.
+  // All throw Error(category) with file and reason (for config a full disk is Error(device)). With
+  // Existing::keep, commit() throws if a file appeared at `path`; the temporary keeps the data.
   AtomicWriter(std::filesystem::path path, Category category,
                Existing existing = Existing::replace);
   ~AtomicWriter();

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
 
 namespace spire::inline checkpoint {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
 
 namespace spire::inline collective {
 

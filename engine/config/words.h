@@ -57,9 +57,11 @@ consteval size_t count_enumerators() {
   (std::make_index_sequence<looked_for>());
 }
 
-// The words of an enum in the order of its enumerators.
+// The words of an enum in the order of its enumerators. Hidden by name, as the compiler exports
+// variable templates over public types in spite of its flags.
 template <typename Enum>
-inline constexpr auto all_words = []<size_t... i>(std::index_sequence<i...>) {
+inline constexpr auto all_words
+    [[gnu::visibility("hidden")]] = []<size_t... i>(std::index_sequence<i...>) {
   return std::array<std::string_view, sizeof...(i)>{enumerator_word<static_cast<Enum>(i)>()...};
 }
 (std::make_index_sequence<count_enumerators<Enum>()>());

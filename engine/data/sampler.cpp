@@ -7,8 +7,7 @@
 #include <bit>
 
 #include <spire/error.h>
-
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire::inline data {
 namespace {

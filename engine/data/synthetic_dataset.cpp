@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 

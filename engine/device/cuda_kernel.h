@@ -8,7 +8,8 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "engine/device/cuda_error.h"
 
 namespace spire::inline device {

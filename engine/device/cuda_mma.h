@@ -15,7 +15,7 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
 
 namespace spire::inline device {
 

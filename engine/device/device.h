@@ -1,5 +1,4 @@
-// Names and properties of devices, on which towers (the equal shares of a global batch) run.
-// "cpu:1" is the second of equal shares of the process's cores; "cuda:0" is a GPU.
+// Properties of devices, on which towers (the equal shares of a global batch) run.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,20 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/dtype.h"
+#include <spire/device_id.h>
+#include <spire/dtype.h>
 
 namespace spire::inline device {
-
-enum class DeviceKind : uint8_t { cpu, cuda };
-
-struct DeviceId {
-  DeviceKind kind = DeviceKind::cpu;
-  int index = 0;
-  bool operator==(const DeviceId&) const = default;
-};
-
-std::string to_string(DeviceId device);        // returns "cpu:0"
-DeviceId parse_device(std::string_view text);  // throws Error(config)
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
   int index = 0;         // the N of cuda:N, see in_spire_order()

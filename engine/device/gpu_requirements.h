@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "engine/device/device.h"
 
 namespace spire::inline device {

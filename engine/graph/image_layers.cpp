@@ -1,13 +1,15 @@
 // Layers over images, (N, H, W, C): convolution, batch normalization, pooling, resizing.
 #include <algorithm>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/resize/resize.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::inline graph {

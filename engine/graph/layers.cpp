@@ -1,9 +1,9 @@
 // Initializers, layers that fit tensors of any shape (dense, elementwise, and those that only move
 // elements), and layers over sequences (N, T, C): T positions of C features per sample.
-#include "engine/graph/layers.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include <spire/layers.h>
 
 #include "engine/base/random_numbers.h"
 #include "kernels/ops/activation/activation.h"

@@ -1,6 +1,8 @@
 // Appends losses and scores to a training graph.
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace spire::inline graph {

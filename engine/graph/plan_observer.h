@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline graph {
 

@@ -49,7 +49,7 @@ class RowPadding {
   bool pad(const Node& node) {
     int64_t pitch = padded_width(graph_.spec(node.outputs[0]));
     if (pitch == 0 || node.op->is_view()) return false;
-    if (!kernel_entry(*node.op, device_).padded_rows.output) return false;
+    if (!padded_rows(*node.op, device_).output) return false;
     std::vector<Value> same;
     if (!all_take_padding(node.outputs[0], same)) return false;
     for (Value value : same) graph_.set_row_pitch(value, pitch);
@@ -62,9 +62,8 @@ class RowPadding {
     same.push_back(value);
     if (graph_.spec(value).shape.back() != graph_.spec(same[0]).shape.back()) return false;
     for (auto [node, input] : readers_[static_cast<size_t>(value.id)]) {
-      bool takes = node->op->is_view()
-                       ? all_take_padding(node->outputs[0], same)
-                       : kernel_entry(*node->op, device_).padded_rows.input == input;
+      bool takes = node->op->is_view() ? all_take_padding(node->outputs[0], same)
+                                       : padded_rows(*node->op, device_).input == input;
       if (!takes) return false;
     }
     return true;

@@ -8,8 +8,8 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/config/check.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/placement/placement.h"

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
 
-#include "engine/base/dtype.h"
 #include "engine/base/message_words.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/inference/input_rows.h"

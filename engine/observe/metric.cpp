@@ -20,17 +20,16 @@ struct Description {
 
 // In the order of the enum, which indexes it.
 constexpr std::array descriptions = {
-    Description{"accuracy", "acc", true},
-    Description{"perplexity", "ppl", false},
-    Description{"psnr", "psnr", true},
-    Description{"rmse", "rmse", false},
+    Description{"accuracy", "acc", true}, Description{"perplexity", "ppl", false},
+    Description{"psnr", "psnr", true},    Description{"rmse", "rmse", false},
+    Description{"score", "score", true},  Description{"error", "error", false},
 };
 
 const Description& describe(Metric metric) {
   return descriptions[static_cast<size_t>(metric)];
 }
 
-// Perplexity and RMSE have no fixed range: they are shown with four significant digits.
+// These have no fixed range: they are shown with four significant digits.
 std::string text(const MetricValue& value, int decimals) {
   switch (value.metric) {
     case Metric::accuracy:
@@ -39,6 +38,8 @@ std::string text(const MetricValue& value, int decimals) {
       return fmt::format("{:.{}f} dB", unsigned_nan(value.value), decimals);
     case Metric::perplexity:
     case Metric::rmse:
+    case Metric::score:
+    case Metric::error:
       return loss_text(value.value);
   }
   fail(Category::unexpected, "unknown metric");
@@ -56,6 +57,9 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score) {
       return {metric, -10 * std::log10(mean_score)};
     case Metric::rmse:
       return {metric, std::sqrt(mean_score)};
+    case Metric::score:
+    case Metric::error:
+      return {metric, mean_score};
   }
   fail(Category::unexpected, "unknown metric");
 }

@@ -1,4 +1,4 @@
-// Activations, sums and products.
+// Functions of one tensor, sums, differences, products and quotients.
 #include <cmath>
 #include <numbers>
 
@@ -54,6 +54,19 @@ std::string activation(OnnxBuilder& builder, const ActivationAttributes& attribu
       return builder.add("Sigmoid", {x});
     case Activation::tanh:
       return builder.add("Tanh", {x});
+    case Activation::affine:
+      return builder.add("Add", {builder.add("Mul", {x, builder.number(attributes.factor)}),
+                                 builder.number(attributes.offset)});
+    case Activation::exp:
+      return builder.add("Exp", {x});
+    case Activation::log:
+      return builder.add("Log", {x});
+    case Activation::square:
+      return builder.add("Mul", {x, x});
+    case Activation::sqrt:
+      return builder.add("Sqrt", {x});
+    case Activation::abs:
+      return builder.add("Abs", {x});
   }
   fail(Category::unexpected, "unknown activation");
 }
@@ -78,6 +91,19 @@ void emit_add(OnnxBuilder& builder, const Node& node) {
 
 void emit_mul(OnnxBuilder& builder, const Node& node) {
   emit_binary(builder, node, "Mul");
+}
+
+void emit_sub(OnnxBuilder& builder, const Node& node) {
+  emit_binary(builder, node, "Sub");
+}
+
+void emit_div(OnnxBuilder& builder, const Node& node) {
+  emit_binary(builder, node, "Div");
+}
+
+// All tensors are fp32 here.
+void emit_cast(OnnxBuilder& builder, const Node& node) {
+  builder.define_view(node.outputs[0], node.inputs[0]);
 }
 
 // Positions are a bias over the T C numbers of a sample; here they stay rows of a table.

@@ -34,6 +34,9 @@ void emit_pad_channels(OnnxBuilder& builder, const Node& node);
 void emit_activation(OnnxBuilder& builder, const Node& node);
 void emit_add(OnnxBuilder& builder, const Node& node);
 void emit_mul(OnnxBuilder& builder, const Node& node);
+void emit_sub(OnnxBuilder& builder, const Node& node);
+void emit_div(OnnxBuilder& builder, const Node& node);
+void emit_cast(OnnxBuilder& builder, const Node& node);
 void emit_bias(OnnxBuilder& builder, const Node& node);
 
 // matrix_emitters.cpp: dense layers, and layers over sequences.
@@ -42,6 +45,10 @@ void emit_matmul(OnnxBuilder& builder, const Node& node);
 void emit_embedding(OnnxBuilder& builder, const Node& node);
 void emit_layer_norm(OnnxBuilder& builder, const Node& node);
 void emit_attention(OnnxBuilder& builder, const Node& node);
+
+// reduction_emitters.cpp: softmax and sums over an axis.
+void emit_softmax(OnnxBuilder& builder, const Node& node);  // and log_softmax
+void emit_reduce(OnnxBuilder& builder, const Node& node);   // sum, mean
 
 // shape_emitters.cpp: those that only move elements.
 void emit_view(OnnxBuilder& builder, const Node& node);  // reshape, flatten

@@ -89,6 +89,18 @@ bool is_data_of(const fs::path& path, const fs::path& beside) {
   return text.find(entry) != std::string_view::npos;
 }
 
+// Throws Error(config) for the second file of a model that is not there: the user has to say that
+// it may go.
+void refuse_orphan(const fs::path& beside, const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path, error) || !fs::is_regular_file(beside, error)) return;
+  if (fs::file_size(beside, error) == 0 || error) return;
+  fail(Category::config,
+       "{}: is there already without its model {}, as an export that was killed leaves it; give "
+       "--overwrite, or name another file",
+       beside.string(), path.filename().string());
+}
+
 // Gives both files their names. The old model goes first: after a kill there is none, rather than
 // one over the weights of another.
 void commit_both(AtomicWriter& data, AtomicWriter& model, const fs::path& beside,
@@ -133,6 +145,7 @@ WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadW
          "{}: would have {} bytes without its weights, and a model has at most {}; ONNX cannot "
          "hold it, but .safetensors and .npz hold its weights",
          path.string(), plan.bytes, most_bytes);
+  if (plan.data_bytes > 0 && options.existing == Existing::keep) refuse_orphan(beside, path);
   AtomicWriter file(path, Category::config, options.existing);
   std::optional<AtomicWriter> data;
   if (plan.data_bytes > 0) data.emplace(beside, Category::config, options.existing);

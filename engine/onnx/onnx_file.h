@@ -35,7 +35,8 @@ struct WrittenOnnx {
 
 // Writes the file, or both, whole or not at all; each weight is read once, in order. Where the last
 // step of replacing two files fails, neither the old model nor the new one is there. Throws
-// Error(config) if a file cannot be written or, with Existing::keep, is there already; with
+// Error(device) for a full disk, Error(config) if a file cannot be written for another reason or,
+// with Existing::keep, is there already (the second one also without a model); with
 // WeightPlace::inside also if the model is too large, or if it is without its weights; and what
 // `read` throws.
 WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,

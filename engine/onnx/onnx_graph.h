@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
 
 namespace spire::inline onnx {
 

@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <variant>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "engine/optim/loss_scale.h"
 
 namespace spire::inline optim {

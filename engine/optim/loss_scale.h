@@ -4,10 +4,9 @@
 #pragma once
 #include <cstdint>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
-
-#include "engine/base/dtype.h"
 
 namespace spire::inline optim {
 

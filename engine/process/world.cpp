@@ -2,6 +2,7 @@
 
 #include <spire/world.h>
 
+#include "engine/base/thread.h"
 #include "engine/process/rendezvous/rendezvous.h"
 
 namespace spire {
@@ -56,13 +57,19 @@ std::vector<std::vector<ControlLink>> star_of_pairs(const std::vector<RankInfo>&
   return links;
 }
 
+JoinOptions with_cores(JoinOptions options) {
+  if (options.cores.empty()) options.cores = allowed_cores();
+  return options;
+}
+
 }  // namespace
 
 std::string to_string(const RankInfo& info) {
   return fmt::format("rank {} (host {}, pid {})", info.rank, info.host, info.pid);
 }
 
-std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& options) {
+std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& given) {
+  JoinOptions options = with_cores(given);
   RankInfo self{launch.rank, host_name(), static_cast<int>(getpid()), options.cores};
   if (launch.size == 1) return assemble_world(launch, {self}, single_process(), {}, options);
   if (launch.mpi) return join_over_mpi(launch, self, options);
@@ -72,7 +79,8 @@ std::unique_ptr<World> join_world(const Launch& launch, const JoinOptions& optio
                         options);
 }
 
-std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& options) {
+std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& given) {
+  JoinOptions options = with_cores(given);
   auto groups = threads_groups(size);
   std::vector<RankInfo> ranks;
   for (int rank = 0; rank < size; ++rank)

@@ -27,7 +27,7 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-bool not_finite(const StepResult& result) {
+bool not_finite(const StepOutcome& result) {
   return !std::isfinite(result.loss) || !std::isfinite(result.grad_norm);
 }
 
@@ -38,10 +38,10 @@ void BadSteps::start() {
   run_.trainer.set_rejected_steps(run_.guard.bad_steps());
   if (run_.guard.judges())
     run_.trainer.set_judge(
-        [this](const StepResult& step) { return run_.guard.problem(step).empty(); });
+        [this](const StepOutcome& step) { return run_.guard.problem(step).empty(); });
 }
 
-bool BadSteps::take(const StepResult& result, const Batch& batch, const BatchLoader& data) {
+bool BadSteps::take(const StepOutcome& result, const Batch& batch, const BatchLoader& data) {
   Guard& guard = run_.guard;
   const GuardConfig& config = run_.setup.config.guard;
   std::string problem = guard.problem(result);
@@ -65,7 +65,7 @@ bool BadSteps::take(const StepResult& result, const Batch& batch, const BatchLoa
   return true;
 }
 
-void BadSteps::roll_back(const StepResult& result, int64_t target, const std::string& problem) {
+void BadSteps::roll_back(const StepOutcome& result, int64_t target, const std::string& problem) {
   int64_t most = run_.setup.config.guard.max_rollbacks;
   if (run_.guard.rollbacks() >= most)
     stop(result, problem, fmt::format("after {}", counted(most, "rollback")));
@@ -79,7 +79,7 @@ void BadSteps::roll_back(const StepResult& result, int64_t target, const std::st
 }
 
 // Only where the weights are still those before the step.
-std::string BadSteps::locate(const StepResult& result, const Batch& batch,
+std::string BadSteps::locate(const StepOutcome& result, const Batch& batch,
                              const BatchLoader& data) {
   if (!result.rejected) return how_to_locate();
   std::string found = first_of_all(first_bad_weight());
@@ -129,7 +129,7 @@ std::string BadSteps::first_bad_weight() const {
 }
 
 // Runs the step's towers again; they are reproducible, so they compute what they computed before.
-std::string BadSteps::first_bad_tensor(const StepResult& result, const Batch& batch,
+std::string BadSteps::first_bad_tensor(const StepOutcome& result, const Batch& batch,
                                        const BatchLoader& data) {
   NonFiniteSearch search(run_.setup.placement.towers);
   run_.trainer.inspect(batch, result.step - 1, search);
@@ -159,7 +159,7 @@ std::string BadSteps::samples_of(int tower, const Batch& batch, const BatchLoade
   return fmt::format("samples of the tower: {}{}", fmt::join(samples, ", "), more);
 }
 
-void BadSteps::stop(const StepResult& result, const std::string& problem,
+void BadSteps::stop(const StepOutcome& result, const std::string& problem,
                     const std::string& reason) {
   int64_t written = checkpoints_.written_step();
   std::string saved = written > 0 ? "the last checkpoint is of step " + std::to_string(written)

@@ -20,19 +20,19 @@ class BadSteps {
   // Takes the result of the step that has just ended, and its batch (of `data`), which still holds
   // the step's samples. Returns true if the step is bad and the run goes on. Throws SymmetricError
   // (diverged) if it stops.
-  bool take(const StepResult& result, const Batch& batch, const BatchLoader& data);
+  bool take(const StepOutcome& result, const Batch& batch, const BatchLoader& data);
 
  private:
-  std::string locate(const StepResult& result, const Batch& batch, const BatchLoader& data);
+  std::string locate(const StepOutcome& result, const Batch& batch, const BatchLoader& data);
   std::string how_to_locate() const;
   std::string first_bad_weight() const;
   std::string first_of_all(const std::string& mine) const;
-  std::string first_bad_tensor(const StepResult& result, const Batch& batch,
+  std::string first_bad_tensor(const StepOutcome& result, const Batch& batch,
                                const BatchLoader& data);
   std::string samples_of(int tower, const Batch& batch, const BatchLoader& data) const;
-  [[noreturn]] void stop(const StepResult& result, const std::string& problem,
+  [[noreturn]] void stop(const StepOutcome& result, const std::string& problem,
                          const std::string& reason);
-  void roll_back(const StepResult& result, int64_t target, const std::string& problem);
+  void roll_back(const StepOutcome& result, int64_t target, const std::string& problem);
 
   RunContext& run_;
   RunCheckpoints& checkpoints_;

@@ -24,7 +24,7 @@ std::string shape_text(const BatchShape& shape) {
 // One step and one evaluation on real data, as the run will do them.
 void try_run(const RunSetup& setup) {
   std::unique_ptr<BatchLoader> train_data, test_data;  // outlive the trainer, which reads them
-  Trainer trainer(setup.trainer_options(), setup.placement);
+  TowerTrainer trainer(setup.trainer_options(), setup.placement);
   train_data = train_loader(setup.config, setup.data, setup.placement, trainer.max_ahead() + 1);
   test_data = test_loader(setup.config, setup.data, setup.placement);
   trainer.team().lead([&] {
@@ -66,10 +66,11 @@ double RunSetup::free_share() const {
 // start, and their scratch memory is in the plan of the trainer that trains.
 std::string RunSetup::shortage_of(const BatchShape& shape) {
   take_shape(shape);
-  TrainerOptions options = trainer_options();
+  TowerTrainerOptions options = trainer_options();
   options.plan_only = true;
   options.tuning = nullptr;
-  std::string shortage = Trainer(options, placement, ranks.group()).memory_shortage(free_share());
+  std::string shortage =
+      TowerTrainer(options, placement, ranks.group()).memory_shortage(free_share());
   if (!ranks.group()) return shortage;
   // The ranks decide alike: a shape fits if it fits all of them.
   for (const std::string& other : ranks.all_gather(shortage))

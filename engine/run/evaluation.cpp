@@ -160,11 +160,11 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   at_checkpoint.evaluates = true;
   RunSetup setup(config, at_checkpoint, observer);
   setup.take_cores();
-  TrainerOptions trainer_options = setup.trainer_options();
+  TowerTrainerOptions trainer_options = setup.trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
   // Streams of the trainer's devices may still copy a batch when it ends: the loader outlives it.
   auto data = test_loader(setup.config, setup.data, setup.placement);
-  Trainer trainer(trainer_options, setup.placement);
+  TowerTrainer trainer(trainer_options, setup.placement);
   setup.keep_tuning(observer);
   EvaluationSums sums;
   if (options.on_begin) options.on_begin();

@@ -19,7 +19,7 @@ bool Guard::judges() const {
          config_.grad_zscore > 0;
 }
 
-std::string Guard::problem(const StepResult& step) const {
+std::string Guard::problem(const StepOutcome& step) const {
   if (step.skipped) return "";
   if (!std::isfinite(step.loss) || !std::isfinite(step.grad_norm))
     return fmt::format("the loss is {}, the gradient norm {}", unsigned_nan(step.loss),
@@ -46,7 +46,7 @@ std::string Guard::spike(const char* what, double value, double zscore,
       what, value, (value - mean) / deviation, mean, state_.window.size());
 }
 
-void Guard::accept(const StepResult& step) {
+void Guard::accept(const StepOutcome& step) {
   if (step.skipped || !judges()) return;
   state_.in_row = 0;
   if (config_.loss_zscore <= 0 && config_.grad_zscore <= 0) return;

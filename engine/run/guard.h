@@ -7,7 +7,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {
 
@@ -23,10 +23,10 @@ class Guard {
   // nothing. A loss or norm is compared with the window once that is full:
   //   value - mean > zscore * max(standard deviation, 1e-6 |mean|)
   // A step that overflowed fp16 is not bad: the loss scale skips it.
-  std::string problem(const StepResult& step) const;
+  std::string problem(const StepOutcome& step) const;
 
-  void accept(const StepResult& step);  // a good step joins the window
-  void skip();                          // the next step has changed nothing
+  void accept(const StepOutcome& step);  // a good step joins the window
+  void skip();                           // the next step has changed nothing
   // The weights are again those after step `back`, of which a checkpoint holds this text(); the
   // steps from there through `now` have changed nothing.
   void roll_back(const std::string& text, int64_t back, int64_t now);

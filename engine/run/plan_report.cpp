@@ -5,6 +5,7 @@
 #include "engine/graph/passes.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
+#include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_report.h"
 #include "engine/run/run_setup.h"
 
@@ -12,7 +13,7 @@ namespace spire {
 namespace {
 
 // Lists the layers as a tower trains them: fused ops are one row.
-std::vector<LayerRow> layers_of(const TrainerOptions& options, int64_t batch_size) {
+std::vector<LayerRow> layers_of(const TowerTrainerOptions& options, int64_t batch_size) {
   Graph graph = options.build(batch_size, true);
   fuse_activations(graph);
   return layer_table(graph);
@@ -41,8 +42,8 @@ std::string layers_text(const std::vector<LayerRow>& layers, int64_t batch_size)
 }
 
 // A plan has one process, whose devices are all.
-void add_room(StartInfo& start, const Trainer& trainer) {
-  std::vector<Trainer::Room> rooms = trainer.memory_room();
+void add_room(StartInfo& start, const TowerTrainer& trainer) {
+  std::vector<TowerTrainer::Room> rooms = trainer.memory_room();
   for (size_t d = 0; d < rooms.size(); ++d) {
     if (rooms[d].free) start.devices[d].memory_free = static_cast<int64_t>(*rooms[d].free);
     start.devices[d].fits_now = rooms[d].fits;
@@ -61,11 +62,13 @@ class Warnings : public Observer {
 PlanReport plan(const RunConfig& config) {
   Warnings listener;
   RunSetup setup(config, {}, listener);
-  TrainerOptions options = setup.trainer_options();
+  TowerTrainerOptions options = setup.trainer_options();
   options.plan_only = true;
-  Trainer trainer(options, setup.placement);
+  std::string weights = match_initial_weights(setup, listener);
+  TowerTrainer trainer(options, setup.placement);
   setup.keep_tuning(listener);
   StartInfo start = start_info(setup, trainer, setup.total_steps());
+  start.initial_weights = weights;
   add_room(start, trainer);
   return {std::move(start), layers_of(options, setup.placement.batch_size),
           trainer.memory_shortage(), std::move(listener.warnings)};

@@ -1,6 +1,4 @@
 // train(): a run from its first step to its summary.
-#include <limits>
-
 #include <spire/train.h>
 
 #include "engine/base/hash.h"
@@ -20,25 +18,17 @@
 #include "engine/run/run_directory.h"
 #include "engine/run/run_report.h"
 #include "engine/run/run_timeline.h"
+#include "engine/run/watchdog_limits.h"
 #include "engine/train/failure.h"
 
 namespace spire {
 namespace {
 
-// A run of one process has no other rank to wait for, so its start has no limit. Others may also
-// wait for idle GPUs.
-WatchdogLimits limits_of(const RunConfig& config, const World& world) {
-  bool alone = world.size() == 1;
-  double start = config.timeouts.start + config.timeouts.devices;
-  return {alone ? std::numeric_limits<double>::infinity() : start, config.timeouts.step,
-          config.timeouts.checkpoint, config.timeouts.silence};
-}
-
 // The watched status of the thread that called train(), until the trainer's lanes take over.
 class StartWatch {
  public:
   StartWatch(World& world, const RunConfig& config, const RunOptions& options)
-      : world_(world), limits_(limits_of(config, world)) {
+      : world_(world), limits_(watchdog_limits(config, world)) {
     status_.set_hook(options.on_phase);
     world_.watchdog->watch(&status_, limits_);
   }
@@ -77,11 +67,13 @@ class TrainingLoop {
   }
 
   // The limits stay: a rank that is done still watches the others.
-  ~TrainingLoop() { run_.world.watchdog->watch(nullptr, limits_of(setup_.config, run_.world)); }
+  ~TrainingLoop() {
+    run_.world.watchdog->watch(nullptr, watchdog_limits(setup_.config, run_.world));
+  }
 
   RunResult go() {
     trainer_.status().set_hook(run_.options.on_phase);
-    run_.world.watchdog->watch(&trainer_.status(), limits_of(setup_.config, run_.world));
+    run_.world.watchdog->watch(&trainer_.status(), watchdog_limits(setup_.config, run_.world));
     RunResult result;
     trainer_.team().lead([&] { result = lead(); });
     return result;
@@ -228,7 +220,7 @@ class TrainingLoop {
   void report_steps(int ahead) {
     Span span(timeline_.loop(), {SpanKind::host, "finish and report"});
     while (trainer_.under_way() > ahead) {
-      StepResult result = trainer_.finish_step();
+      StepOutcome result = trainer_.finish_step();
       bool bad = bad_steps_.take(result, *batch_, *train_data_);
       run_.stop = run_.stop || result.stop;
       run_.progress.samples_seen += result.samples;
@@ -338,7 +330,7 @@ class TrainingLoop {
   RunSetup& setup_;
   int64_t total_steps_;
   std::unique_ptr<BatchLoader> train_data_, test_data_;  // before the trainer, which reads them
-  Trainer trainer_;
+  TowerTrainer trainer_;
   Schedule schedule_;
   RunClock clock_;
   RunContext run_;
@@ -381,6 +373,11 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
   } catch (const std::exception& error) {
     throw to_error(settle_failure(error, start.status().read(0), world));
   }
+}
+
+RunResult train(const RunConfig& config, const RunOptions& options) {
+  Observer silent;
+  return train(config, options, silent);
 }
 
 }  // namespace spire

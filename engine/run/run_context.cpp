@@ -16,7 +16,7 @@ double seconds_between(RunClock::Clock::time_point a, RunClock::Clock::time_poin
 
 // A step whose gradients overflowed has changed no weight, and its loss may be NaN; so with a step
 // that the guard rejects.
-void EpochMeans::add(const StepResult& step) {
+void EpochMeans::add(const StepOutcome& step) {
   if (step.skipped || step.rejected) return;
   auto samples = static_cast<double>(step.samples);
   loss_ += step.loss * samples;
@@ -37,7 +37,8 @@ void RunClock::start(int64_t steps_done, const BatchLoader& data) {
   waited_ = data.wait_seconds();
 }
 
-StepReport RunClock::step(const StepResult& result, int64_t samples_seen, const BatchLoader& data) {
+StepReport RunClock::step(const StepOutcome& result, int64_t samples_seen,
+                          const BatchLoader& data) {
   auto end = now();
   double seconds = std::max(1e-9, seconds_between(last_, end));
   double waited = data.wait_seconds() - waited_;

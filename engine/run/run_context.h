@@ -13,7 +13,7 @@
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/time_limit.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {
 
@@ -21,10 +21,10 @@ namespace spire::inline run {
 class EpochMeans {
  public:
   void begin() { *this = {}; }
-  void add(const StepResult& step);
+  void add(const StepOutcome& step);
   // Return the mean after `step`, or the step's own value if all steps so far were skipped (fp16).
-  double loss_after(const StepResult& step) const { return samples_ > 0 ? loss() : step.loss; }
-  double score_after(const StepResult& step) const { return samples_ > 0 ? score() : step.score; }
+  double loss_after(const StepOutcome& step) const { return samples_ > 0 ? loss() : step.loss; }
+  double score_after(const StepOutcome& step) const { return samples_ > 0 ? score() : step.score; }
   double loss() const { return samples_ > 0 ? loss_ / samples_ : 0; }
 
  private:
@@ -41,7 +41,7 @@ class RunClock {
 
   void start(int64_t steps_done, const BatchLoader& data);
   // Call it right after a step has ended; a step lasts from the end of the previous one.
-  StepReport step(const StepResult& result, int64_t samples_seen, const BatchLoader& data);
+  StepReport step(const StepOutcome& result, int64_t samples_seen, const BatchLoader& data);
   // Excludes the time since `begin` from the training time, and returns it in seconds.
   double pause(Clock::time_point begin);
   static Clock::time_point now() { return Clock::now(); }
@@ -70,7 +70,7 @@ struct RunContext {
   const RunOptions& options;
   World& world;
   Observer& observer;  // on rank 0 the user's; on others silent
-  Trainer& trainer;
+  TowerTrainer& trainer;
   RunClock& clock;
   int64_t total_steps;  // number of steps of the whole run
 

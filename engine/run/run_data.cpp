@@ -27,6 +27,22 @@ void choose_model(RunConfig& config, const DatasetPair& data, Observer& observer
       observer.on_warning(fmt::format("{} {}", field.path, unused_text(field, config)));
 }
 
+// A program's own data is as whole as that of files.
+void check_own_data(const DatasetPair& data) {
+  if (!data.train || !data.test)
+    fail(Category::data, "RunOptions::data: it returned no {} data",
+         data.train ? "test" : "training");
+  for (const Dataset* half : {data.train.get(), data.test.get()}) {
+    if (half->spec().columns.empty())
+      fail(Category::data, "RunOptions::data: the data has no columns");
+    if (half->count() < 1) fail(Category::data, "RunOptions::data: the data has no samples");
+  }
+  if (data.train->spec().columns != data.test->spec().columns)
+    fail(Category::data,
+         "RunOptions::data: the columns of the training and the test data differ in name, shape or "
+         "dtype");
+}
+
 bool drops_last(const RunConfig& config) {
   return config.data.last_batch == DataConfig::LastBatch::drop;
 }
@@ -55,8 +71,9 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
 
 }  // namespace
 
-Task run_task(const RunConfig& config, const DatasetPair& data) {
-  return task_of(config.model, data.test->spec().columns);
+Task run_task(const RunConfig& config, const Model* model, const DatasetPair& data) {
+  const std::vector<Column>& columns = data.test->spec().columns;
+  return model ? own_task(*model, columns) : task_of(config.model, columns);
 }
 
 int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch) {
@@ -64,25 +81,28 @@ int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t gl
   return drops_last(config) ? samples / global_batch : (samples + global_batch - 1) / global_batch;
 }
 
-DatasetPair open_run_data(RunConfig& config, const Placement& placement,
+DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer) {
   using Normalize = DataConfig::Normalize;
   // A model that makes images compares its output with pixels from 0 to 1.
+  bool images = !options.model && makes_images(config.model);
   if (config.data.normalize == Normalize::automatic)
-    config.data.normalize = makes_images(config.model) ? Normalize::unit : Normalize::standard;
-  DatasetPair data = open_dataset(
-      config.data,
-      {.dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores});
+    config.data.normalize = images ? Normalize::unit : Normalize::standard;
+  ReadOptions read{
+      .dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores};
+  DatasetPair data = options.data ? options.data(read) : open_dataset(config.data, read);
+  if (options.data) check_own_data(data);
   // Notes come first: the data may be refused for the reason that they give.
   report_notes(data, observer);
   if (resumed) {
-    bool classes = run_task(config, data) == Task::classify;
+    bool classes = run_task(config, options.model.get(), data) == Task::classify;
     data = fit_to_checkpoint(std::move(data), *resumed, classes);
   }
   report_notes(data, observer);
   // From here on the columns are final: model, task and length of an epoch follow from them.
-  if (config.model.name == "auto") choose_model(config, data, observer);
-  if (run_task(config, data) == Task::reconstruct && config.data.normalize != Normalize::unit) {
+  if (!options.model && config.model.name == "auto") choose_model(config, data, observer);
+  bool makes_pixels = run_task(config, options.model.get(), data) == Task::reconstruct;
+  if (!options.data && makes_pixels && config.data.normalize != Normalize::unit) {
     fail(Category::config,
          "data.normalize: {} does not fit a model that makes images, whose pixels are from 0 to 1; "
          "use unit",

@@ -7,6 +7,7 @@
 
 #include <spire/observer.h>
 #include <spire/run_config.h>
+#include <spire/train.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
@@ -16,12 +17,14 @@
 
 namespace spire::inline run {
 
-// Opens the dataset and replaces `auto` in data.normalize and model.name. resumed: the checkpoint
-// that the data must match, or null. Throws as open_dataset() and fit_to_checkpoint() do.
-DatasetPair open_run_data(RunConfig& config, const Placement& placement,
+// Opens the dataset, of the config or of the program (RunOptions::data), and replaces `auto` in
+// data.normalize and model.name. resumed: the checkpoint that the data must match, or null. Throws
+// as open_dataset() and fit_to_checkpoint() do, and Error(data) if the program's data is not whole.
+DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer);
 
-Task run_task(const RunConfig& config, const DatasetPair& data);
+// model: RunOptions::model.
+Task run_task(const RunConfig& config, const Model* model, const DatasetPair& data);
 
 // Returns the number of steps per epoch; 0 if data.last_batch: drop leaves none.
 int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t global_batch);

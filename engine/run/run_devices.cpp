@@ -39,7 +39,7 @@ RunDevices::~RunDevices() {
   run_.trainer.set_monitor(nullptr);
 }
 
-void RunDevices::take(const StepResult& result, StepReport& report) {
+void RunDevices::take(const StepOutcome& result, StepReport& report) {
   report.devices = reports_.read(result.devices);
   if (std::exchange(warm_, true)) {
     history_.add(report);

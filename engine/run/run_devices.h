@@ -25,7 +25,7 @@ class RunDevices {
   RunDevices& operator=(const RunDevices&) = delete;
 
   // Fills in report.devices, valid until the next call, and warns. Call it after each step.
-  void take(const StepResult& result, StepReport& report);
+  void take(const StepOutcome& result, StepReport& report);
 
   // times: RunSummary::times.
   std::vector<std::string> verdict(const StepTimes& times) const;

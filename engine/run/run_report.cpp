@@ -39,7 +39,7 @@ struct DeviceMemoryPlan {
 
 // Gathers the plans of the devices of all ranks, in device order. The message of a rank has a line
 // a device: "<limit> <kind> <bytes> <kind> <bytes> ...".
-std::vector<DeviceMemoryPlan> memory_of_all(const Trainer& trainer, ProcessGroup* group) {
+std::vector<DeviceMemoryPlan> memory_of_all(const TowerTrainer& trainer, ProcessGroup* group) {
   std::vector<DeviceMemoryPlan> mine, all;
   std::vector<MemoryByKind> planned = trainer.planned_memory();
   auto limits = trainer.memory_limits();
@@ -128,6 +128,8 @@ std::string task_text(Task task, const SampleSpec& spec) {
     case Task::predict_tokens:
       return fmt::format("predict the next token, one of {}, from up to {}", spec.classes,
                          spec.columns.front().shape[0]);
+    case Task::custom:
+      return "minimize the program's own loss";
     case Task::reconstruct:
       break;
   }
@@ -137,7 +139,7 @@ std::string task_text(Task task, const SampleSpec& spec) {
   return text;
 }
 
-StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t total_steps) {
+StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t total_steps) {
   const RunConfig& config = setup.config;
   const DatasetPair& data = setup.data;
   const Placement& placement = setup.placement;
@@ -147,7 +149,7 @@ StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t tota
   if (setup.model_chosen)
     info.model_note = "auto: the data has " + data.train->spec().columns[0].name;
   info.task = task_text(setup.task(), data.train->spec());
-  info.dataset = config.data.name;
+  info.dataset = setup.own_data ? "data of the program" : config.data.name;
   auto memory = memory_of_all(trainer, group);
   for (size_t d = 0; d < placement.devices.size(); ++d) {
     const PlacedDevice& device = placement.devices[d];

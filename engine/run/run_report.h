@@ -13,7 +13,7 @@
 namespace spire::inline run {
 
 // Describes model, task, data, devices and memory. All ranks call it.
-StartInfo start_info(const RunSetup& setup, const Trainer& trainer, int64_t total_steps);
+StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t total_steps);
 
 // Returns a text such as "classify images into 10 classes"; it names columns that the task ignores.
 std::string task_text(Task task, const SampleSpec& spec);

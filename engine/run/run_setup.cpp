@@ -60,6 +60,19 @@ SnapshotChoice snapshot_choice(const RunConfig& config, const Placement& placeme
                                                           : SnapshotChoice::fitting;
 }
 
+// Checkpoints tell by the name that no config has this model.
+ModelConfig own_model_config(const Model& model) {
+  if (!model.layers) fail(Category::config, "RunOptions::model: the model has no layers");
+  std::vector<std::string> known = model_names();
+  bool taken = std::find(known.begin(), known.end(), model.name) != known.end();
+  if (taken || model.name.empty() || model.name == "auto")
+    fail(Category::config,
+         "RunOptions::model: '{}' is no name for a model of a program; use another", model.name);
+  ModelConfig config;
+  config.name = model.name;
+  return config;
+}
+
 // Sleeps so many seconds. Returns false as soon as *stop is true.
 bool wait_unless(const std::atomic<bool>* stop, double seconds) {
   constexpr double slice = 0.1;
@@ -76,10 +89,13 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
                    ThreadStatus* status)
     : config(given),
       ranks(options.world, status),
+      own_model(options.model),
+      own_data(options.data != nullptr),
       auto_batch(given.batch_size == 0),
       saves(options.dry_run == 0),
       stop_(options.stop) {
   check_config(config);
+  if (own_model) config.model = own_model_config(*own_model);  // which no config may name
   compare_configs(config, ranks);
 
   // The checkpoint comes before placement and data: it decides towers, threads and columns.
@@ -94,7 +110,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (!chooses) check_placed();
 
   model_chosen = config.model.name == "auto";
-  data = open_run_data(config, placement, resumed ? &*resumed : nullptr, observer);
+  data = open_run_data(config, options, placement, resumed ? &*resumed : nullptr, observer);
 
   // A resumed run takes the kernels that its checkpoint records, so that it computes the same bits.
   DeviceKind kind = placement.devices[0].id.kind;
@@ -159,8 +175,9 @@ void RunSetup::keep_tuning(Observer& observer) const {
   if (tuning && ranks.is_first()) spire::keep_tuning(config.cuda, *tuning, observer);
 }
 
-TrainerOptions RunSetup::trainer_options() const {
+TowerTrainerOptions RunSetup::trainer_options() const {
   return {.model = config.model,
+          .own_model = own_model,
           .loss = config.loss,
           .freeze = {config.freeze, config.freeze_batch_norm},
           .optimizer = config.optimizer,
@@ -185,7 +202,7 @@ TrainerOptions RunSetup::trainer_options() const {
 }
 
 Task RunSetup::task() const {
-  return run_task(config, data);
+  return run_task(config, own_model.get(), data);
 }
 
 Metric RunSetup::metric() const {
@@ -198,6 +215,8 @@ Metric RunSetup::metric() const {
       return Metric::psnr;
     case Task::regress:
       return Metric::rmse;
+    case Task::custom:
+      return own_model->metric;
   }
   fail(Category::unexpected, "unknown task");
 }

@@ -14,7 +14,7 @@
 #include "engine/run/batch_choice.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/run_tuning.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {
 
@@ -30,8 +30,10 @@ class RunSetup {
   std::optional<LoadedCheckpoint> resumed;  // only rank 0 has its tensors
   bool resumed_here = false;                // whether that is in the run's own output directory
   Placement placement;
-  std::string cores;       // text about the use of cores
-  bool auto_batch;         // whether the given config leaves batch_size to the run
+  std::string cores;                       // text about the use of cores
+  std::shared_ptr<const Model> own_model;  // RunOptions::model
+  bool own_data;                           // whether the data is RunOptions::data
+  bool auto_batch;                         // whether the given config leaves batch_size to the run
   std::string batch_note;  // what was chosen then, and why; empty where a checkpoint decided
   DatasetPair data;
   bool model_chosen = false;       // model.name was auto, so the data decided
@@ -47,7 +49,7 @@ class RunSetup {
   // Pins the lanes if config.pin says so, while this lives; collective, before the trainer is made.
   void take_cores();
 
-  TrainerOptions trainer_options() const;
+  TowerTrainerOptions trainer_options() const;
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
   const RankHardware& hardware() const { return own_place_; }  // that this process may use

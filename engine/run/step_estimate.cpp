@@ -121,7 +121,7 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   here.parameter_device = "auto";
   if (config.precision == RunConfig::Precision::fp16) here.precision = RunConfig::Precision::bf16;
   RunSetup setup(here, {}, silent);
-  TrainerOptions options = setup.trainer_options();
+  TowerTrainerOptions options = setup.trainer_options();
   // The same passes as in a trainer, in the same order.
   Graph graph = options.build(setup.placement.batch_size, true);
   fuse_activations(graph);

@@ -133,8 +133,8 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
 }
 
 // Groups 0 and 1 are weights and running statistics; slots follow, of what is trained.
-TrainerTensors::TrainerTensors(const ParameterLayout& layout,
-                               const std::vector<std::string>& slots) {
+TowerTrainerTensors::TowerTrainerTensors(const ParameterLayout& layout,
+                                         const std::vector<std::string>& slots) {
   auto add = [&](const std::string& path, const GroupReader::Choice& wanted) {
     TensorGroup& group = groups_.emplace_back(TensorGroup{path, {}});
     std::vector<int64_t>& offsets = offsets_.emplace_back();
@@ -149,12 +149,13 @@ TrainerTensors::TrainerTensors(const ParameterLayout& layout,
   for (const std::string& slot : slots) add(optimizer_groups + slot, &ParameterEntry::trained);
 }
 
-void TrainerTensors::bind(const float* weights, ReadSlot read_slot) {
+void TowerTrainerTensors::bind(const float* weights, ReadSlot read_slot) {
   weights_ = weights;
   read_slot_ = std::move(read_slot);
 }
 
-void TrainerTensors::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
+void TowerTrainerTensors::read(size_t group, size_t tensor, int64_t begin,
+                               std::span<float> out) const {
   int64_t at = offsets_.at(group).at(tensor) + begin;
   if (group < 2) {
     std::copy_n(weights_ + at, out.size(), out.begin());

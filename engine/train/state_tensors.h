@@ -1,5 +1,5 @@
 // Conversion between a trainer's flat fp32 buffers and the named tensors of checkpoints:
-// TrainerTensors presents buffers as tensors; GroupReader and read_weights() fill buffers.
+// TowerTrainerTensors presents buffers as tensors; GroupReader and read_weights() fill buffers.
 #pragma once
 #include <functional>
 #include <optional>
@@ -51,12 +51,12 @@ void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool
                   float* flat);
 
 // A trainer's state as a checkpoint reads it: weights, running statistics, slots, averaged weights.
-class TrainerTensors : public SavedTensors {
+class TowerTrainerTensors : public SavedTensors {
  public:
   // Copies a window of one slot's flat buffer to `out`.
   using ReadSlot = std::function<void(size_t slot, FloatRange window, float* out)>;
 
-  TrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots);
+  TowerTrainerTensors(const ParameterLayout& layout, const std::vector<std::string>& slots);
 
   // Sets the buffers to read. weights: the whole flat buffer, in host memory.
   void bind(const float* weights, ReadSlot read_slot);

@@ -67,7 +67,7 @@ class StateTransfer {
   const ParameterLayout& layout_;
   const UpdateStrategy& strategy_;
   ShardExchange shards_;  // between the processes' hosts
-  TrainerTensors tensors_;
+  TowerTrainerTensors tensors_;
   bool keeps_snapshot_ = false;
   std::unique_ptr<DeviceMemory> snapshot_, piece_;  // host memory; snapshot: rank 0 only
 };

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include <spire/dtype.h>
 #include <spire/run_config.h>
 
-#include "engine/base/dtype.h"
 #include "engine/collective/tree.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"

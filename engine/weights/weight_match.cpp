@@ -243,6 +243,25 @@ std::string list_of(const std::vector<NewParameter>& parameters, const char* bet
   return fmt::format("{}", fmt::join(lines, between));
 }
 
+[[noreturn]] void fail_without_any(const WeightFile& file, const FileNames& names,
+                                   const Attempt& attempt) {
+  std::vector<NewParameter> other_shapes;
+  for (const NewParameter& parameter : attempt.fresh)
+    if (parameter.found && !parameter.skipped) other_shapes.push_back(parameter);
+  std::string path = file.path().string();
+  if (!other_shapes.empty())
+    fail(Category::checkpoint,
+         "{}: none of its tensors fits the model, by {} names; of another shape: {}; set the model "
+         "as that of the file",
+         path, word_of(attempt.table.names), list_of(other_shapes, "; "));
+  std::vector<std::string> theirs;
+  for (const auto& [name, tensor] : names.all()) theirs.push_back(name);
+  fail(Category::checkpoint,
+       "{}: none of its tensors fits the model under {} names: it has {}; the model has {}; see "
+       "init.names and init.map",
+       path, word_of(attempt.table.names), quoted_list(theirs), names_of(attempt.fresh));
+}
+
 }  // namespace
 
 WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const ModelConfig& model,
@@ -258,13 +277,7 @@ WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const M
     if (file.tensors()[i].name != names.name_of(i)) skippable.push_back(file.tensors()[i].name);
   require_matches("init.skip", init.skip, skippable);
   if (!attempt.refusal.empty()) fail(Category::config, "{}", attempt.refusal);
-  if (attempt.found.empty())
-    fail(Category::checkpoint,
-         "{}: none of its tensors fits the model under {} names: it has {}; the model has {}; see "
-         "init.names and init.map",
-         file.path().string(), word_of(attempt.table.names),
-         quoted_list({all.begin() + std::ssize(attempt.table.parameters), all.end()}),
-         names_of(attempt.fresh));
+  if (attempt.found.empty()) fail_without_any(file, names, attempt);
   check_copies(file, names, init, attempt);
   for (const auto& [name, tensor] : names.all()) {
     bool of_use =

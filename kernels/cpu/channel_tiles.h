@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
+
 #include "kernels/cpu/simd.h"
 
 namespace spire::inline kernels {

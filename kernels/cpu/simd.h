@@ -12,7 +12,8 @@
 // Registers are passed between inlined functions only, so their ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "kernels/elementary.h"
 
 namespace spire::inline kernels {

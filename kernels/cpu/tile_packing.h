@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
 
 namespace spire::inline kernels {
 

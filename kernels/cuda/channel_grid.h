@@ -6,7 +6,8 @@
 // row, and `chunks` chunks of chunk_rows rows cover all rows. These numbers, and so the order of
 // sums, depend only on the shape.
 #pragma once
-#include "engine/base/shape.h"
+#include <spire/shape.h>
+
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
+
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 

@@ -3,7 +3,8 @@
 #include <array>
 #include <deque>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "kernels/nvidia/cudnn.h"
 
 namespace spire::inline kernels {

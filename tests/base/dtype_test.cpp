@@ -1,13 +1,11 @@
-#include "engine/base/dtype.h"
-
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
-
-#include "engine/base/shape.h"
+#include <spire/shape.h>
 
 namespace spire {
 namespace {

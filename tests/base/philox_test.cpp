@@ -1,8 +1,8 @@
-#include "engine/base/philox.h"
-
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include <spire/random_stream.h>
 
 namespace spire {
 namespace {

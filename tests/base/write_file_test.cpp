@@ -76,6 +76,14 @@ TEST_F(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
   EXPECT_FALSE(std::filesystem::exists(folder / "file.tmp"));
 }
 
+TEST_F(AtomicFile, AFullDiskIsNoErrorOfTheConfig) {
+  FileSizeLimit limit(1000);
+  EXPECT_THAT(
+      message_of(Category::device,
+                 [&] { write_file_atomically(path, std::string(5000, 'x'), Category::config); }),
+      ::testing::HasSubstr("file.tmp: File too large; make room there"));
+}
+
 TEST_F(AtomicFile, KeepsTheModeOfTheFileThatItReplaces) {
   for (unsigned mode : {0600u, 0640u, 0444u, 0755u}) {
     write_file_atomically(path, "old", Category::data);

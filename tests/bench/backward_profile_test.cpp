@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
 
 namespace spire {
 namespace {

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/checkpoint/training_state.h"
 

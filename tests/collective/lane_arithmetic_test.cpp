@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "tests/device/every_device.h"
 
 namespace spire {

@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/collective/exchange.h"
 #include "engine/collective/gradient_reduction.h"
 #include "engine/collective/lane_arithmetic.h"

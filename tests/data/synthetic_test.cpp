@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"

@@ -9,7 +9,7 @@ export SPIRE_SHAPES_FILE=$output.part
 folder=$(mktemp -d)
 trap 'rm -rf "$folder" "$SPIRE_SHAPES_FILE"' EXIT
 
-# Data that may not be here is synthetic, of the same shape; it knows no augmentation.
+# Data and weights that may not be here are synthetic, of the same shape; made data knows no augmentation.
 stored() {
   local config=$1
   shift
@@ -29,6 +29,8 @@ for config in "$configs"/*.yaml; do
     cifar10_*) stored "$name" "data.synthetic.shape=[32, 32, 3]" ;;
     imagenet_*) stored "$name" "data.synthetic.shape=[224, 224, 3]" data.synthetic.classes=1000 ;;
     gpt2_*) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[1024]" data.synthetic.classes=50257 ;;
+    finetune_resnet) stored "$name" "data.synthetic.shape=[28, 28, 1]" data.synthetic.classes=5 init.from=none ;;
+    finetune_gpt2) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[256]" data.synthetic.classes=50257 init.from=none ;;
     gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
     *) plan "$config" ;;
   esac

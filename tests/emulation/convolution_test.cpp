@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/random_stream.h>
+
 #include "cuda_runtime.h"
-#include "engine/base/philox.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 #include "kernels/autotune/tuning.h"

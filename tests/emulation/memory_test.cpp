@@ -213,22 +213,22 @@ TEST_F(EmulationFull, ATrainerReportsWhatItNeedsAndAllocatesNothing) {
   SmallRun run;
   run.batch_size = 16;  // activations take most
   run.devices = {"cuda:0"};
-  std::string text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  std::string text = shortage_of([&] { TowerTrainer trainer(run.options(), run.place()); });
   EXPECT_NE(text.find("; 1000 B of its "), std::string::npos) << text;
   EXPECT_NE(text.find("are free; set memory.recompute: blocks, "), std::string::npos) << text;
   EXPECT_NE(text.find("\nactivations  "), std::string::npos) << text;
   EXPECT_EQ(space_of(gpu).free, 1000u);
   run.devices = {"cuda:0", "cuda:0"};
-  text = shortage_of([&] { Trainer trainer(run.options(), run.place()); });
+  text = shortage_of([&] { TowerTrainer trainer(run.options(), run.place()); });
   EXPECT_EQ(text.find("cuda:0 (2 logical devices): "), 0u) << text;
 }
 
 TEST_F(EmulationFull, APlanIsStillMade) {
   SmallRun run;
   run.devices = {"cuda:0"};
-  TrainerOptions options = run.options();
+  TowerTrainerOptions options = run.options();
   options.plan_only = true;
-  Trainer trainer(options, run.place());
+  TowerTrainer trainer(options, run.place());
   EXPECT_NE(trainer.memory_shortage(), "");
   EXPECT_EQ(space_of(gpu).free, 1000u);
 }

@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/device/cuda_kernel.h"
 #include "engine/device/cuda_mma.h"
 

@@ -124,7 +124,7 @@ TEST_F(EmulationPeers, NativeSumsAreNearAndEqualOnAll) {
   SmallRun run = small_run([](SmallRun& r) { r.reduction = "native"; });
   auto weights = [&] {
     std::vector<float> values;
-    on_ranks(run, [&](Trainer& trainer) {
+    on_ranks(run, [&](TowerTrainer& trainer) {
       run_steps(trainer, run, 0, 3);
       trainer.team().lead([&] { trainer.check_replicas(); });
       values.assign(trainer.weights(), trainer.weights() + trainer.layout().trained_floats());
@@ -171,7 +171,7 @@ TEST_F(EmulationPeers, PeaksAreThePlan) {
         r.strategy = strategy;
         r.parameter_device = parameters;
       });
-      Trainer trainer(run.options(), run.place());
+      TowerTrainer trainer(run.options(), run.place());
       run_steps(trainer, run, 0, 1);
       EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory()) << strategy;
     }
@@ -188,7 +188,7 @@ TEST_F(EmulationPeers, EvaluationAndStateAreThoseOfOneGpu) {
   TrainingState three = state_after(run, 2);
   EXPECT_EQ(three.parameter_hash, one.parameter_hash);
   ASSERT_EQ(three.optimizer.size(), one.optimizer.size());
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   trainer.team().lead([&] { trainer.restore(one, &one); });
   run_steps(trainer, run, 2, 4);
   EXPECT_EQ(trainer.parameter_hash(), straight);
@@ -204,7 +204,7 @@ TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
                                                              {"cuda:0", Phase::update},
                                                              {"cuda:2 exchange", Phase::bucket}};
   for (const auto& [thread, phase] : places) {
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     trainer.status().set_hook([&](const PhaseRow& row) {
       if (row.thread == thread && row.phase == phase && row.step == 2)
         fail(Category::device, "fallen off the bus");

@@ -95,7 +95,7 @@ uint64_t hash_with(int64_t held) {
   loading.prefetch = 1;
   loading.in_use = held;
   BatchLoader loader(data, loading);
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   EXPECT_EQ(trainer.max_ahead(), 1);
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);
@@ -132,7 +132,7 @@ TEST(EmulationStaging, AStepAndAnEvaluationCopyFromPinnedMemoryAlone) {
     run.optimizer = {.name = OptimizerConfig::Name::lamb, .lr = 0.01, .clip_norm = 1};
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading());
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     size_t before = emulation::staged_copies();
     run_steps(trainer, run, 0, 9);
     trainer.team().lead([&] {
@@ -189,7 +189,7 @@ TEST(EmulationStaging, WithoutPinnedMemoryAnInspectionShowsTheSame) {
   SmallRun run;
   run.devices = {"cuda:0"};
   run.model = {.name = "mlp", .hidden = {8}};
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   ImageDataset data = run.dataset();
   BatchLoader loader(data, run.loading_ahead(trainer));
   TensorRecorder pinned(run.towers), plain(run.towers);

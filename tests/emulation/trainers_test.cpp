@@ -63,7 +63,7 @@ TEST_F(EmulationTrainers, GiveEverythingBack) {
     run({"devices=[cuda:0, cuda:1]", "towers=4", "strategy=sharded"}, silent);
     SmallRun small;
     small.devices = {"cuda:0", "cuda:0"};
-    Trainer trainer(small.options(), small.place());
+    TowerTrainer trainer(small.options(), small.place());
     run_steps(trainer, small, 0, 3);
     EXPECT_GT(emulation::books().graphs, 0u);
   };

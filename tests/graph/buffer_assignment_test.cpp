@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/layers.h>
+#include <spire/random_stream.h>
+
 #include "engine/device/device_memory.h"
-#include "engine/graph/layers.h"
 
 namespace spire {
 namespace {

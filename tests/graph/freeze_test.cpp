@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "tests/base/message_of.h"
 #include "tests/graph/run_graph.h"
 

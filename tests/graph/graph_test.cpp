@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+#include <spire/layers.h>
 
-#include "engine/graph/layers.h"
 #include "tests/base/message_of.h"
 
 namespace spire {

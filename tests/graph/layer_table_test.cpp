@@ -1,8 +1,9 @@
 // Tests the table of layers against counts done by hand.
 #include <gtest/gtest.h>
 
+#include <spire/layers.h>
+
 #include "engine/graph/graph.h"
-#include "engine/graph/layers.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/matmul/matmul.h"

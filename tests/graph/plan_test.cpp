@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/layers.h>
+
 #include "engine/device/device_memory.h"
-#include "engine/graph/layers.h"
 #include "kernels/ops/dense/dense.h"
 #include "tests/graph/run_graph.h"
 

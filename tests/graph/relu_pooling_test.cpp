@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+#include <spire/random_stream.h>
+
 #include "tests/graph/run_graph.h"
 
 namespace spire {

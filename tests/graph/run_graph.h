@@ -11,7 +11,7 @@
 namespace spire {
 
 struct GraphRun {
-  double loss = 0;
+  double loss = 0, score = 0;                           // the score, if the graph has one
   std::vector<float> output;                            // the graph's, if it has one, fp32
   size_t arena_bytes = 0;                               // without workspace
   std::map<std::string, std::vector<float>> gradients;  // by parameter, contributions by state
@@ -42,6 +42,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   auto output = graph.outputs().find("output");
   int64_t output_elements =
       output == graph.outputs().end() ? 0 : graph.spec(output->second).shape.elements();
+  bool has_score = graph.outputs().contains("score");
   PackedWeights forms;
   Plan plan(std::move(graph),
             {.device = {},
@@ -73,6 +74,7 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
   GraphRun run;
   run.arena_bytes = plan.activation_bytes();
   run.loss = *static_cast<const double*>(plan.output("loss", arena.data()));
+  if (has_score) run.score = *static_cast<const double*>(plan.output("score", arena.data()));
   if (output_elements > 0) {
     const auto* first = static_cast<const float*>(plan.output("output", arena.data()));
     run.output.assign(first, first + output_elements);

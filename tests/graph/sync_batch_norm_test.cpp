@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "tests/graph/run_graph.h"
 
 namespace spire {

@@ -1,4 +1,5 @@
-# Steps of the test: install, configure the consumer, build it, run it. Any failing step fails the test.
+# Steps of the test: install; build and run the consumer with each library, by CMake and by pkg-config. Any failing step
+# fails the test.
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
@@ -8,35 +9,86 @@ function(step)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
+set(prefix ${SCRATCH}/prefix)
 file(REMOVE_RECURSE ${SCRATCH})
-step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 if(SANITIZE)
-  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
-endif()
-step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
-  -DCMAKE_CXX_COMPILER=${COMPILER} -DWANTED=${VERSION} ${flags})
-step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
-step(${SCRATCH}/build/consumer)
-if(NOT text MATCHES "data: .*no.such.folder")
-  message(FATAL_ERROR "the consumer printed: ${text}")
+  set(sanitizer -fsanitize=${SANITIZE})
 endif()
 
-# The prefix stands alone: no installed header reaches for a file that was not installed, and the umbrella has them all.
-file(GLOB_RECURSE headers ${SCRATCH}/prefix/include/*.h)
-file(STRINGS ${SCRATCH}/prefix/include/spire/spire.h umbrella REGEX "#include <spire/")
+# Runs the program, which links libspire.so or holds what it needs of libspire.a.
+function(run_consumer program shared)
+  step(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${prefix}/${LIBDIR} ${program})
+  if(NOT text MATCHES "data: .*no.such.folder")
+    message(FATAL_ERROR "${program} printed: ${text}")
+  endif()
+  step(${READELF} -d ${program})
+  if((shared AND NOT text MATCHES "\\[libspire[.]so[.][0-9.]+\\]") OR (NOT shared AND text MATCHES "libspire"))
+    message(FATAL_ERROR "${program} links another library than it asked for:\n${text}")
+  endif()
+endfunction()
+
+function(build_by_cmake library shared)
+  step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/${library} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${sanitizer} -DWANTED=${VERSION} -DLIBRARY=${library} ${ARGN})
+  step(${CMAKE_COMMAND} --build ${SCRATCH}/${library})
+  run_consumer(${SCRATCH}/${library}/consumer ${shared})
+endfunction()
+
+# The shared library's users look for fmt and nothing else.
+foreach(package Threads OpenMP OneDNN Eigen3 HDF5 ZLIB JPEG PNG PCRE2 xxHash Sodium yaml-cpp nlohmann_json MPI CUDAToolkit)
+  list(APPEND without -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
+endforeach()
+build_by_cmake(spire TRUE ${without})
+build_by_cmake(spire_static FALSE -DCOMPONENTS=static)
+
+function(words_of_pkg_config result)
+  step(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${LIBDIR}/pkgconfig ${PKG_CONFIG} ${ARGN})
+  separate_arguments(text UNIX_COMMAND "${text}")
+  set(${result} ${text} PARENT_SCOPE)
+endfunction()
+
+function(link_by_pkg_config program shared)
+  words_of_pkg_config(libraries --libs ${ARGN})
+  step(${COMPILER} ${sanitizer} ${SCRATCH}/consumer.o -o ${SCRATCH}/${program} ${libraries})
+  run_consumer(${SCRATCH}/${program} ${shared})
+endfunction()
+
+words_of_pkg_config(flags --cflags spire)
+step(${COMPILER} ${sanitizer} ${flags} -c ${SOURCE}/main.cpp -o ${SCRATCH}/consumer.o)
+link_by_pkg_config(by_spire TRUE spire)
+link_by_pkg_config(by_spire_and_its_needs TRUE --static spire)
+link_by_pkg_config(by_spire_static FALSE spire-static)
+
+# All of it is there, a library each: no floor of the engine is a library of its own.
+foreach(file bin/trainer bin/spire-hdf5-check include/spire/spire.h ${LIBDIR}/libspire.so ${LIBDIR}/libspire.a
+    share/spire/configs/fashion_mnist_cnn.yaml share/doc/spire/running.md share/doc/spire/copyright)
+  if(NOT EXISTS ${prefix}/${file})
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+file(GLOB archives RELATIVE ${prefix}/${LIBDIR} ${prefix}/${LIBDIR}/*.a)
+if(NOT archives STREQUAL "libspire.a")
+  message(FATAL_ERROR "installed archives: ${archives}")
+endif()
+
+# The prefix stands alone: no installed header reaches for a file that was not installed, and the umbrella has them all
+# but that for C.
+file(GLOB_RECURSE headers ${prefix}/include/*.h)
+file(STRINGS ${prefix}/include/spire/spire.h umbrella REGEX "#include <spire/")
 foreach(header ${headers})
   file(STRINGS ${header} internal REGEX "#include \"")
   if(internal)
     message(FATAL_ERROR "${header} includes a header that is not public: ${internal}")
   endif()
   cmake_path(GET header FILENAME name)
-  if(NOT name STREQUAL "spire.h" AND NOT umbrella MATCHES "<spire/${name}>")
+  if(NOT name MATCHES "^(spire|c)[.]h$" AND NOT umbrella MATCHES "<spire/${name}>")
     message(FATAL_ERROR "spire.h does not include ${name}")
   endif()
   file(STRINGS ${header} includes REGEX "#include <spire/")
   foreach(line ${includes})
     string(REGEX REPLACE ".*<(spire/[^>]+)>.*" "\\1" included "${line}")
-    if(NOT EXISTS ${SCRATCH}/prefix/include/${included})
+    if(NOT EXISTS ${prefix}/include/${included})
       message(FATAL_ERROR "${header} includes ${included}, which is not installed")
     endif()
   endforeach()

@@ -4,7 +4,7 @@
 #include <tests/kernels/eager.h>
 #include <tests/kernels/op_test.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire::testing {
 

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/layers.h>
+
 #include "engine/config/words.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/layers.h"
 #include "models/model.h"
 #include "tests/graph/run_graph.h"
 

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/layers.h>
+
 #include "engine/base/hash.h"
-#include "engine/graph/layers.h"
 #include "models/model.h"
 #include "tests/graph/run_graph.h"
 

@@ -85,17 +85,22 @@ TEST(OnnxFile, IsNotReplacedUnlessAsked) {
   std::ofstream(scratch.path / "n.onnx.data") << "somebody's";
   OnnxOptions two_files = {.file = {.weights = WeightPlace::beside}};
   EXPECT_THAT(message_of(Category::config, [&] { write(scratch.path / "n.onnx", two_files); }),
-              HasSubstr("n.onnx.data: is there already"));
+              HasSubstr("n.onnx.data: is there already without its model n.onnx, as an export that "
+                        "was killed leaves it; give --overwrite"));
   EXPECT_THAT(names_in(scratch.path), ElementsAre("m.onnx", "n.onnx.data"));
+  two_files.file.existing = Existing::replace;
+  write(scratch.path / "n.onnx", two_files);
+  EXPECT_THAT(names_in(scratch.path), ElementsAre("m.onnx", "n.onnx", "n.onnx.data"));
+  EXPECT_NE(file_text(scratch.path / "n.onnx.data"), "somebody's");
 }
 
 TEST(OnnxFile, IsNotThereAfterAFullDiskOrASignal) {
   ScratchFolder scratch;
   for (WeightPlace place : {WeightPlace::inside, WeightPlace::beside}) {
     FileSizeLimit limit(4000);
-    EXPECT_THAT(message_of(Category::config,
+    EXPECT_THAT(message_of(Category::device,
                            [&] { write(scratch.path / "m.onnx", {.file = {.weights = place}}); }),
-                HasSubstr("File too large"));
+                HasSubstr("File too large; make room there"));
     EXPECT_THAT(names_in(scratch.path), ElementsAre());
   }
   std::atomic<bool> stop = true;

@@ -1,4 +1,5 @@
-// Products of matrices, norms over the last axis, and operators that work element by element.
+// Products of matrices, norms over the last axis, sums over an axis, and operators that work
+// element by element.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -99,6 +100,28 @@ OnnxArrays softmax(const ParsedNode& node, const Inputs& in) {
   return {y};
 }
 
+OnnxArrays log_softmax(const ParsedNode& node, const Inputs& in) {
+  OnnxArrays y = softmax(node, in);
+  for (double& value : y[0].data) value = std::log(value);
+  return y;
+}
+
+// Over the axis that the second input names, without it.
+OnnxArray sum_over_axis(const ParsedNode& node, const Inputs& in, bool mean) {
+  if (node.at("keepdims").i != 0 || in[1]->size() != 1) throw std::runtime_error("another form");
+  auto axis = static_cast<int64_t>(in[1]->data[0]);
+  AxisSplit split = split_at(*in[0], axis);
+  std::vector<int64_t> dims = in[0]->dims;
+  dims.erase(dims.begin() + axis);
+  OnnxArray y = zeros(dims);
+  for (int64_t i = 0; i < in[0]->size(); ++i) {
+    int64_t at = i / (split.length * split.behind) * split.behind + i % split.behind;
+    double term = in[0]->data[static_cast<size_t>(i)];
+    y.data[static_cast<size_t>(at)] += mean ? term / static_cast<double>(split.length) : term;
+  }
+  return y;
+}
+
 OnnxArrays layer_normalization(const ParsedNode& node, const Inputs& in) {
   OnnxArray y = *in[0];
   if (node.at("axis").i != -1) throw std::runtime_error("another axis");
@@ -126,9 +149,24 @@ OnnxFormulas matrix_formulas() {
        [](const Node&, const Inputs& in) -> OnnxArrays { return {product(*in[0], *in[1])}; }},
       {"Gemm", gemm},
       {"Softmax", softmax},
+      {"LogSoftmax", log_softmax},
+      {"ReduceSum",
+       [](const Node& node, const Inputs& in) -> OnnxArrays {
+         return {sum_over_axis(node, in, false)};
+       }},
+      {"ReduceMean",
+       [](const Node& node, const Inputs& in) -> OnnxArrays {
+         return {sum_over_axis(node, in, true)};
+       }},
       {"LayerNormalization", layer_normalization},
       {"Add", elementwise([](const Node&, const Values& x) { return x[0] + x[1]; })},
       {"Mul", elementwise([](const Node&, const Values& x) { return x[0] * x[1]; })},
+      {"Sub", elementwise([](const Node&, const Values& x) { return x[0] - x[1]; })},
+      {"Div", elementwise([](const Node&, const Values& x) { return x[0] / x[1]; })},
+      {"Exp", elementwise([](const Node&, const Values& x) { return std::exp(x[0]); })},
+      {"Log", elementwise([](const Node&, const Values& x) { return std::log(x[0]); })},
+      {"Sqrt", elementwise([](const Node&, const Values& x) { return std::sqrt(x[0]); })},
+      {"Abs", elementwise([](const Node&, const Values& x) { return std::abs(x[0]); })},
       {"Pow", elementwise([](const Node&, const Values& x) { return std::pow(x[0], x[1]); })},
       {"LessOrEqual",
        elementwise([](const Node&, const Values& x) { return x[0] <= x[1] ? 1. : 0.; })},

@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "engine/onnx/emitters.h"
 #include "engine/onnx/onnx_file.h"
 #include "kernels/ops/matmul/matmul.h"
@@ -94,6 +95,30 @@ TEST(OnnxOps, SumsOfImagesInBothOrders) {
         return add(g, mul(g, turned, pooled), add(g, pooled, turned));
       },
       {4, 5, 3});
+}
+
+// Rows, and images that lie with the channels first.
+TEST(OnnxOps, FunctionsOfOneTensorAndOfTwo) {
+  for (Shape row : {Shape{6}, Shape{4, 5, 3}}) {
+    expect_equal_values([](Graph& g, Value x) { return sub(g, exp(g, x), scale(g, x, -2, 3)); },
+                        row);
+    expect_equal_values(
+        [](Graph& g, Value x) {
+          Value positive = scale(g, square(g, x), 1, 0.5f);
+          return div(g, log(g, positive), sqrt(g, positive));
+        },
+        row);
+    expect_equal_values([](Graph& g, Value x) { return abs(g, cast(g, x, DType::f32)); }, row);
+  }
+}
+
+TEST(OnnxOps, SoftmaxAndSumsOverAnAxis) {
+  for (Shape row : {Shape{6}, Shape{4, 6}, Shape{4, 5, 3}}) {
+    expect_equal_values([](Graph& g, Value x) { return softmax(g, relu(g, x)); }, row);
+    expect_equal_values([](Graph& g, Value x) { return log_softmax(g, x); }, row);
+    expect_equal_values([](Graph& g, Value x) { return sum(g, mul(g, x, x), -1); }, row);
+    expect_equal_values([](Graph& g, Value x) { return mean(g, x, 1); }, row);
+  }
 }
 
 TEST(OnnxOps, PaddedFeatures) {

@@ -9,6 +9,7 @@
 
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/weights/files/safetensors_reader.h"
+#include "tests/base/file_size_limit.h"
 #include "tests/observe/reports.h"
 #include "tests/onnx/trained_run.h"
 
@@ -64,8 +65,11 @@ TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
   EXPECT_THAT(output.out, HasSubstr("config.json"));
   auto config = nlohmann::json::parse(file_text(run.folder / "config.json"));
   EXPECT_EQ(config["hidden_size"], 8);
-  // Neither is written where the other cannot be.
+  // A config.json with the same text is no obstacle; neither is written where the other cannot be.
   std::filesystem::remove(run.folder / "model.safetensors");
+  EXPECT_EQ(exported(run, "model.safetensors").code, 0);
+  std::filesystem::remove(run.folder / "model.safetensors");
+  run.folder.write("config.json", R"({"model_type": "vit"})");
   EXPECT_EQ(exported(run, "model.safetensors").code, 2);
   EXPECT_FALSE(std::filesystem::exists(run.folder / "model.safetensors"));
   // A config.json of a model of another type is not replaced.
@@ -76,6 +80,19 @@ TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
   EXPECT_THAT(refused.err, HasSubstr("config.json: is there already, and is not of a model of the "
                                      "type \"vit\"; export to an empty folder"));
   EXPECT_THAT(file_text(run.folder / "config.json"), HasSubstr("bert"));
+}
+
+// The code for the device or the system, whatever the format, and no file.
+TEST(WeightsAlone, AndModelsHaveOneCodeForAFullDisk) {
+  TrainedRun run(small_cnn);
+  for (const char* name : {"w.safetensors", "w.npz", "w.onnx"}) {
+    FileSizeLimit limit(1000);
+    Output output = exported(run, name);
+    EXPECT_EQ(output.code, 3) << name << ": " << output.err;
+    EXPECT_THAT(output.last_error_line(), HasSubstr("make room there, or name a file on another"));
+    EXPECT_FALSE(std::filesystem::exists(run.folder / name));
+    EXPECT_FALSE(std::filesystem::exists(run.folder / (std::string(name) + ".tmp")));
+  }
 }
 
 TEST(WeightsAlone, OfOtherVocabulariesHaveNoEndToken) {

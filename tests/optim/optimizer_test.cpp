@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/config/words.h"
 
 namespace spire {

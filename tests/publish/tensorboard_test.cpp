@@ -244,6 +244,22 @@ TEST(TensorBoardFiles, AFullDiskLeavesWholeFrames) {
   EXPECT_THAT(read_events(file_text(file.path())), SizeIs(2));
 }
 
+// Names are sorted as text, so that none of ten digits is behind the last of these, or one of more.
+TEST(EventFiles, FollowTimesOfTenDigits) {
+  const std::map<std::string, std::string> times = {{"1700000005", "1700000006"},
+                                                    {"9999999998", "9999999999"},
+                                                    {"9999999999", "1700000000"},
+                                                    {"99999999999", "1700000000"},
+                                                    {"9223372036854775807", "1700000000"}};
+  for (const auto& [there, expected] : times) {
+    EventFolder events;
+    std::filesystem::create_directory(events.folder);
+    std::ofstream(events.folder / ("events.out.tfevents." + there)) << "";
+    EventFile file(events.folder, EventFile::Time(std::chrono::seconds(1'700'000'000)));
+    EXPECT_THAT(file.path().filename().string(), HasSubstr("tfevents." + expected + "."));
+  }
+}
+
 TEST(EventFiles, OnlyTheyAreCleared) {
   EventFolder events;
   std::filesystem::create_directory(events.folder);

@@ -181,7 +181,7 @@ TEST(BadSteps, AWeightThatIsBadOnOneRankAloneIsNamedWithItsRank) {
     RunConfig config = parse_config({}, runs.words("run", {"guard.loss_zscore=1e9"})).config;
     Observer silent;
     RunSetup setup(config, options, silent);
-    Trainer trainer(setup.trainer_options(), setup.placement, options.world->group.get());
+    TowerTrainer trainer(setup.trainer_options(), setup.placement, options.world->group.get());
     RunClock clock(setup.total_steps(), setup.steps_per_epoch(), setup.metric());
     RunContext run{setup, options, *options.world, silent, trainer, clock, setup.total_steps()};
     RunOutput output(nullptr, setup, options, silent);
@@ -194,7 +194,7 @@ TEST(BadSteps, AWeightThatIsBadOnOneRankAloneIsNamedWithItsRank) {
       if (rank == 1)
         trainer.replica(setup.placement.devices_of(1).begin).values()[0] =
             std::numeric_limits<float>::quiet_NaN();
-      StepResult result{.step = 1, .loss = NAN, .grad_norm = NAN, .rejected = true};
+      StepOutcome result{.step = 1, .loss = NAN, .grad_norm = NAN, .rejected = true};
       texts[static_cast<size_t>(rank)] =
           message_of(Category::diverged, [&] { bad.take(result, batch, *data); });
       data->stop();

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-StepResult step(double loss, double grad_norm) {
-  StepResult result;
+StepOutcome step(double loss, double grad_norm) {
+  StepOutcome result;
   result.loss = loss;
   result.grad_norm = grad_norm;
   return result;
@@ -36,7 +36,7 @@ TEST(Guard, NumbersThatAreNotFiniteAreBad) {
   EXPECT_EQ(guard.problem(step(1, 1)), "");
   EXPECT_EQ(guard.problem(step(-nan, 1)), "the loss is nan, the gradient norm 1");
   EXPECT_EQ(guard.problem(step(1, inf)), "the loss is 1, the gradient norm inf");
-  StepResult overflow = step(nan, inf);
+  StepOutcome overflow = step(nan, inf);
   overflow.skipped = true;  // the loss scale's affair
   EXPECT_EQ(guard.problem(overflow), "");
 }

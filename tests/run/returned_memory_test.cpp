@@ -71,7 +71,7 @@ TEST_F(ReturnedMemory, AHundredTrainersHoldNoMoreThanTwenty) {
   RunConfig config = parse_config({}, two_steps()).config;
   Observer silent;
   RunSetup setup(config, {}, silent);
-  expect_flat([&] { Trainer trainer(setup.trainer_options(), setup.placement); });
+  expect_flat([&] { TowerTrainer trainer(setup.trainer_options(), setup.placement); });
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/layers.h"
+#include <spire/layers.h>
+
 #include "engine/graph/passes.h"
 #include "tests/base/message_of.h"
 

@@ -43,7 +43,7 @@ TEST(AutoBatch, IsTheSameInAllProcesses) {
   EXPECT_NE(run("smaller", {"batch_size=4"}), named);
 }
 
-INSTANTIATE_TEST_SUITE_P(Trainer, Devices,
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, Devices,
                          testing::Values(Named{"mlp", test_mlp}, Named{"cnn", test_cnn},
                                          Named{"resnet", test_resnet}),
                          [](const auto& test) { return test.param.name; });

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "tests/runs/faulty_ranks.h"
 
 namespace spire {

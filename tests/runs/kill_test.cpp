@@ -7,7 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -98,7 +99,7 @@ TEST_P(RandomKills, LeaveARunThatResumes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Trainer, RandomKills,
+    TowerTrainer, RandomKills,
     testing::Values(KillCase{"Cnn", test_cnn + Words{"checkpoint.every_steps=2"}},
                     KillCase{"WideMlp",
                              {"model.name=mlp", "model.hidden=[2048]", "optimizer.lr=0.02",

@@ -223,9 +223,9 @@ TEST_P(Mpirun, ACheckpointGoesOnUnderItAndBack) {
 }
 
 auto model_name = [](const auto& test) { return test.param.name; };
-INSTANTIATE_TEST_SUITE_P(Trainer, Processes, testing::ValuesIn(models), model_name);
-INSTANTIATE_TEST_SUITE_P(Trainer, Mpirun, testing::ValuesIn(models), model_name);
-INSTANTIATE_TEST_SUITE_P(Trainer, Moves, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, Processes, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, Mpirun, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, Moves, testing::ValuesIn(models), model_name);
 
 // Contradictions end every process at once: none waits for what will not come.
 class Contradictions : public testing::Test {

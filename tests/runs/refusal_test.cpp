@@ -58,7 +58,7 @@ TEST_P(ResumeRefusals, LeaveTheRunAsItWas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Trainer, ResumeRefusals,
+    TowerTrainer, ResumeRefusals,
     testing::Values(
         Refusal{"NeitherResumedNorOverwritten",
                 {},
@@ -104,7 +104,7 @@ TEST_P(StartRefusals, MakeNoDirectory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Trainer, StartRefusals,
+    TowerTrainer, StartRefusals,
     testing::Values(
         Refusal{"Gpu", {"devices=cuda:0"}, 3, "cuda:0: no CUDA device is available: "},
         Refusal{"HalfPrecision", {"precision=fp16"}, 3, "precision: fp16 is not supported on CPUs"},

@@ -72,7 +72,7 @@ TEST_P(ResumeAfterKill, EndsLikeAStraightRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Trainer, ResumeAfterKill,
+    TowerTrainer, ResumeAfterKill,
     testing::Values(ResumeCase{"MlpInTheFirstEpoch", test_mlp, 1, 1, "1xcpu"},
                     ResumeCase{"MlpMidEpoch", test_mlp, 1, 13, "2xcpu"},
                     ResumeCase{"MlpAtTheEnd", test_mlp, 3, 25, "1xcpu"},

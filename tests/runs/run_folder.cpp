@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire {
 namespace {

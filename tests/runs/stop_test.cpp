@@ -52,7 +52,7 @@ TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
   EXPECT_EQ(curve(folder.metrics("stopped")), curve(folder.metrics("straight")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Trainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1, SIGHUP),
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1, SIGHUP),
                          [](const auto& test) { return "Signal" + std::to_string(test.param); });
 
 TEST_F(Stop, NohupKeepsARunFromHangups) {

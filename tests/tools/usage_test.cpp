@@ -33,7 +33,7 @@ TEST_P(BadUsages, EndWithCodeTwoAndAHint) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Trainer, BadUsages,
+    TowerTrainer, BadUsages,
     testing::Values(
         BadUsage{"Nothing", {}, "there is nothing to train; give --config FILE or KEY.PATH=VALUE"},
         BadUsage{"Subcommand",

@@ -63,7 +63,7 @@ namespace {
 long allocations_in_steps(const SmallRun& run) {
   ImageDataset data = run.dataset();
   BatchLoader loader(data, run.loading());
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   long counted_steps = 0;
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);

@@ -42,11 +42,11 @@ std::vector<SmallRun> places_of(const SmallRun& base, DeviceKind kind) {
   return places;
 }
 
-std::vector<float> weights_of(const Trainer& trainer) {
+std::vector<float> weights_of(const TowerTrainer& trainer) {
   return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
 }
 
-EvaluationSums evaluate(Trainer& trainer, const SmallRun& run) {
+EvaluationSums evaluate(TowerTrainer& trainer, const SmallRun& run) {
   ImageDataset data = run.dataset({}, 77);
   LoaderOptions loading = run.loading(trainer.placement().rank);
   loading.shuffle = false;
@@ -62,7 +62,7 @@ EvaluationSums evaluate(Trainer& trainer, const SmallRun& run) {
 }
 
 // Returns the weights that evaluation uses.
-std::vector<float> average_of(Trainer& trainer) {
+std::vector<float> average_of(TowerTrainer& trainer) {
   std::vector<float> average;
   trainer.team().lead([&] {
     trainer.begin_evaluation();
@@ -77,7 +77,7 @@ SPIRE_TEST_ON_EACH_KIND(EmaInTraining);
 
 TEST_P(EmaInTraining, IsTheRecurrenceOverTheWeights) {
   SmallRun run = averaged_run(GetParam());
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   std::vector<float> start = weights_of(trainer);
   std::vector<double> expected(start.begin(), start.end());
   auto trained = static_cast<size_t>(trainer.layout().trained_floats());
@@ -105,7 +105,7 @@ struct Outcome {
 // Trains, evaluates in between, and trains on.
 Outcome outcome_of(const SmallRun& run, int64_t half = 9, int64_t end = 20) {
   Outcome outcome;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, half);
     EvaluationSums sums = evaluate(trainer, run);
     run_steps(trainer, run, half, end);
@@ -143,12 +143,12 @@ TEST_P(EmaInTraining, TrainsTheSameWeightsAsWithoutIt) {
 
 TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
   SmallRun run = averaged_run(GetParam());
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   run_steps(trainer, run, 0, 15);
   auto average = average_of(trainer);
   SmallRun plain = run;
   plain.ema = {};
-  Trainer other(plain.options(), plain.place());
+  TowerTrainer other(plain.options(), plain.place());
   other.team().lead([&] {
     other.set_weights([&](const ParameterEntry& entry, std::span<float> values) {
       std::copy_n(average.begin() + entry.offset, values.size(), values.begin());
@@ -162,7 +162,7 @@ TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
 // Returns the average's hash after more steps from the state.
 uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t from, int64_t to) {
   uint64_t hash = 0;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     bool reads = trainer.placement().rank == 0;
     trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
     run_steps(trainer, run, from, to);
@@ -200,7 +200,7 @@ TEST_P(EmaInTraining, BeginsWithTheWeightsOfACheckpointThatHasNone) {
 
 TEST_P(EmaInTraining, AStepBeforeTheEndOfAnEvaluationIsRefused) {
   SmallRun run = averaged_run(GetParam());
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   TrainingState state;
   trainer.team().lead([&] {
     trainer.begin_evaluation();

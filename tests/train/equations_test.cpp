@@ -21,7 +21,7 @@ SmallRun with(const std::function<void(SmallRun&)>& change) {
 
 std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
   std::vector<float> weights;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, steps);
     if (trainer.placement().rank == 0)
       weights.assign(trainer.weights(), trainer.weights() + trainer.layout().total_floats());
@@ -46,7 +46,7 @@ struct LeastSquares {
 };
 
 LeastSquares closed_form(const SmallRun& run, int64_t steps) {
-  Trainer trainer(run.options(), run.place());  // for the weights at the start
+  TowerTrainer trainer(run.options(), run.place());  // for the weights at the start
   auto matrix = [&](const char* name, int64_t rows, int64_t columns) {
     const float* values = trainer.weights() + trainer.layout().find(name).offset;
     Matrix m(rows, columns);
@@ -94,9 +94,9 @@ TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
       run.ranks = ranks;
       if (ranks > 1) run.devices = devices_of_ranks(ranks);
       auto weights = weights_after(run, steps);
-      TrainerOptions options = run.options();
+      TowerTrainerOptions options = run.options();
       options.plan_only = true;
-      const Trainer trainer(options, run.place());
+      const TowerTrainer trainer(options, run.place());
       const float* w = weights.data() + trainer.layout().find("dense.weight").offset;
       const float* b = weights.data() + trainer.layout().find("dense.bias").offset;
       for (int64_t r = 0; r < 4; ++r) {
@@ -180,7 +180,7 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
     TrainingState state = state_after(from, half);
     for (const SmallRun& to : places) {
       uint64_t hash = 0;
-      on_ranks(to, [&](Trainer& trainer) {
+      on_ranks(to, [&](TowerTrainer& trainer) {
         bool reads = trainer.placement().rank == 0;
         trainer.team().lead([&] { trainer.restore(state, reads ? &state : nullptr); });
         run_steps(trainer, to, half, end);
@@ -222,7 +222,7 @@ TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
       EXPECT_EQ(hash_after(two, 6), straight) << optimizer << ", " << ranks << " processes";
     }
     uint64_t resumed = 0;
-    on_ranks(run, [&](Trainer& trainer) {
+    on_ranks(run, [&](TowerTrainer& trainer) {
       trainer.team().lead([&] { trainer.restore(state, &state); });
       run_steps(trainer, run, 3, 6);
       resumed = trainer.parameter_hash();
@@ -239,7 +239,7 @@ std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, 
     r.devices = devices_of(kind, devices);
   });
   try {
-    on_ranks(run, [&](Trainer& trainer) {
+    on_ranks(run, [&](TowerTrainer& trainer) {
       run_steps(trainer, run, 0, 3);
       trainer.team().lead([&] { trainer.check_replicas(); });
       if (trainer.placement().rank == rank) {

@@ -19,7 +19,7 @@ namespace {
 
 using Tensors = std::map<std::string, std::vector<float>>;
 
-Tensors tensors_of(const Trainer& trainer) {
+Tensors tensors_of(const TowerTrainer& trainer) {
   Tensors tensors;
   const float* weights = trainer.weights();
   for (const ParameterEntry& entry : trainer.layout().entries())
@@ -28,7 +28,7 @@ Tensors tensors_of(const Trainer& trainer) {
 }
 
 Tensors tensors_after(const SmallRun& run, int64_t steps) {
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   run_steps(trainer, run, 0, steps);
   return tensors_of(trainer);
 }
@@ -119,9 +119,9 @@ TEST_P(Freeze, CostsNoGradientsNoStateAndNoExchange) {
   SmallRun run = run_with({});
   run.model.hidden = {200, 100};
   auto planned = [&] {
-    TrainerOptions options = run.options();
+    TowerTrainerOptions options = run.options();
     options.plan_only = true;
-    Trainer trainer(options, run.place());
+    TowerTrainer trainer(options, run.place());
     return std::pair{trainer.layout(), trainer.planned_memory()[0]};
   };
   auto [whole, all] = planned();
@@ -148,7 +148,7 @@ TEST_P(Freeze, PeaksAreThePlan) {
   run.devices = devices(2);
   for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
     run.strategy = strategy;
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     run_steps(trainer, run, 0, 1);
     EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory()) << strategy;
   }
@@ -188,7 +188,7 @@ TEST_P(Freeze, ContinuesFromACheckpointOnAnyRanks) {
     run.devices = devices_of_ranks(ranks);
     for (const char* strategy : {"parameter_device", "sharded"}) {
       run.strategy = strategy;
-      on_ranks(run, [&](Trainer& trainer) {
+      on_ranks(run, [&](TowerTrainer& trainer) {
         bool reads = trainer.placement().rank == 0;
         trainer.team().lead([&] {
           trainer.set_weights([](const ParameterEntry&, std::span<float> values) {
@@ -210,7 +210,7 @@ class FrozenState : public Freeze {
  protected:
   static std::string refusal(const SmallRun& run, const TrainingState& state) {
     return message_of(Category::checkpoint, [&] {
-      Trainer trainer(run.options(), run.place());
+      TowerTrainer trainer(run.options(), run.place());
       trainer.team().lead([&] { trainer.restore(state, &state); });
     });
   }
@@ -237,7 +237,7 @@ TEST_P(FrozenState, WithoutSlotsMayChange) {
     run.freeze.patterns = {"conv1.*"};
     TrainingState state = state_after(run, 1);
     run.freeze.patterns = {"conv2.*"};
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     trainer.team().lead([&] { trainer.restore(state, &state); });
     EXPECT_EQ(hex(trainer.parameter_hash()), state.parameter_hash);
   }
@@ -249,7 +249,7 @@ TEST_P(FrozenState, AveragesIncludeTheFrozenWeights) {
   TrainingState state = state_after(run, 2);
   Tensors frozen = tensors_after(run, 0);
   run.freeze = {};
-  Trainer reader(run.options(), run.place());
+  TowerTrainer reader(run.options(), run.place());
   std::vector<float> flat(static_cast<size_t>(reader.layout().total_floats()));
   read_weights(reader.layout(), state, true, flat.data());
   for (const ParameterEntry& entry : reader.layout().entries()) {

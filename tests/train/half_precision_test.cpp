@@ -24,9 +24,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, HalfPrecision, testing::Values(DeviceKind::cuda)
 TEST_P(HalfPrecision, TrainsNearlyWhatFp32Trains) {
   SmallRun half = half_run(), full = half;
   full.precision = DType::f32;
-  Trainer a(half.options(), half.place()), b(full.options(), full.place());
+  TowerTrainer a(half.options(), half.place()), b(full.options(), full.place());
   for (int64_t step = 0; step < 8; ++step) {
-    StepResult got = run_steps(a, half, step, step + 1), want = run_steps(b, full, step, step + 1);
+    StepOutcome got = run_steps(a, half, step, step + 1), want = run_steps(b, full, step, step + 1);
     EXPECT_FALSE(got.skipped);
     EXPECT_EQ(got.loss_scale, 65536);
     EXPECT_NEAR(got.loss, want.loss, 0.02 * want.loss) << step;
@@ -41,7 +41,7 @@ TEST_P(HalfPrecision, AStepThatOverflowsChangesNothing) {
     run.strategy = strategy;
     run.ema = {.decay = 0.9};
     run.loss_scale.initial = 1e9;
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     TrainingState before, after;
     trainer.team().lead([&] { take_state(trainer, before); });
     double scale = 1e9;
@@ -72,7 +72,7 @@ TEST_P(HalfPrecision, TheScaleMovesWithTheCheckpoint) {
   uint64_t straight = hash_after(run, 12);
   TrainingState state = state_after(run, 5);
   EXPECT_GT(state.skipped_steps, 0);
-  Trainer trainer(other.options(), other.place());
+  TowerTrainer trainer(other.options(), other.place());
   trainer.team().lead([&] { trainer.restore(state, &state); });
   run_steps(trainer, other, 5, 12);
   EXPECT_EQ(trainer.parameter_hash(), straight);

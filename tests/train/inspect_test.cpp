@@ -50,10 +50,10 @@ struct Outcome {
 Outcome train_poisoned(const SmallRun& run, int64_t sample, int64_t steps) {
   std::mutex mutex;
   Outcome outcome;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     PoisonedDataset data(run, sample);
     BatchLoader loader(data, run.loading_ahead(trainer));
-    trainer.set_judge([](const StepResult& step) {
+    trainer.set_judge([](const StepOutcome& step) {
       return std::isfinite(step.loss) && std::isfinite(step.grad_norm);
     });
     std::vector<int64_t> rejected;
@@ -120,7 +120,7 @@ TEST(Inspect, ANanInASampleIsFoundInItsTowerOnAnyDevicesAndRanks) {
 TEST(Inspect, ABadGradientDoesNotReachTheWeightsWhereItsNormComesFirst) {
   SmallRun run;
   run.optimizer.clip_norm = 1e9;
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   PoisonedDataset data(run, 5);
   BatchLoader loader(data, run.loading());
   trainer.team().lead([&] {
@@ -128,7 +128,7 @@ TEST(Inspect, ABadGradientDoesNotReachTheWeightsWhereItsNormComesFirst) {
     int rejected = 0;
     while (!loader.finished()) {
       uint64_t before = trainer.parameter_hash();
-      StepResult step = trainer.step(loader.next(), 0, 0.05);
+      StepOutcome step = trainer.step(loader.next(), 0, 0.05);
       EXPECT_EQ(step.rejected, !std::isfinite(step.grad_norm));
       EXPECT_EQ(step.rejected, trainer.parameter_hash() == before);
       if (step.rejected) ++rejected;
@@ -141,7 +141,7 @@ using Records = std::vector<std::vector<TensorRecord>>;
 
 // Returns the tensors of step 3, after looking at every step before it.
 Records records_of(const SmallRun& run) {
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   ImageDataset data = run.dataset();
   BatchLoader loader(data, run.loading());
   Records records;
@@ -185,7 +185,7 @@ TEST(Inspect, TensorsAreTheSameOnAnyDevices) {
 TEST(Inspect, EveryGradientHasItsParametersName) {
   SmallRun run;
   Records records = records_of(run);
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   for (const ParameterEntry& entry : trainer.layout().entries()) {
     auto named = [&](const TensorRecord& record) { return record.name.parameter == entry.name; };
     EXPECT_TRUE(std::ranges::any_of(records[0], named)) << entry.name;

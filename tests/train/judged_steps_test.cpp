@@ -19,7 +19,7 @@ struct Hashes {
   bool operator==(const Hashes&) const = default;
 };
 
-Hashes hashes_of(Trainer& trainer) {
+Hashes hashes_of(TowerTrainer& trainer) {
   return {trainer.parameter_hash(), trainer.average_hash()};
 }
 
@@ -28,11 +28,11 @@ constexpr int64_t rejected = 2, steps = 3;
 // Step 2 is judged bad, or left out by the loop where there is no judge.
 Hashes train(const SmallRun& run) {
   ImageDataset data = run.dataset();
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   BatchLoader loader(data, run.loading_ahead(trainer));
   Hashes hashes;
   if (run.judged)
-    trainer.set_judge([](const StepResult& result) { return result.step != rejected; });
+    trainer.set_judge([](const StepOutcome& result) { return result.step != rejected; });
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);
     for (int64_t step = 1; step <= steps; ++step) {

@@ -48,10 +48,10 @@ struct Ended {
 // Runs steps of epochs whose last batch leaves some towers without samples.
 Ended train(const SmallRun& run, int64_t steps) {
   DatasetPair data = open_dataset(token_data(), {.dtype = run.precision, .seed = run.seed});
-  TrainerOptions options = run.options();
+  TowerTrainerOptions options = run.options();
   options.train_columns = options.test_columns = data.train->spec().columns;
   options.classes = data.train->spec().classes;
-  Trainer trainer(options, run.place());
+  TowerTrainer trainer(options, run.place());
   BatchLoader loader(*data.train, run.loading());
   Ended ended;
   trainer.team().lead([&] {

@@ -39,7 +39,7 @@ using Hashes = std::pair<uint64_t, std::optional<uint64_t>>;
 // Returns the hashes of weights and average, which all ranks must have.
 Hashes hashes_after(const SmallRun& run, int64_t steps) {
   std::vector<Hashes> hashes(static_cast<size_t>(run.ranks));
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, steps);
     trainer.team().lead([&] {
       trainer.check_replicas();

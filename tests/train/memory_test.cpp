@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class TrainerMemory : public OnEachKind {
+class TowerTrainerMemory : public OnEachKind {
  protected:
   SmallRun run_on(int64_t count) const {
     SmallRun run;
@@ -26,15 +26,15 @@ class TrainerMemory : public OnEachKind {
     if (on_gpu()) run.devices = {"cuda:0", "cuda:0"};
     return run;
   }
-  static TrainerOptions limited(const SmallRun& run, const std::string& limit) {
-    TrainerOptions options = run.options();
+  static TowerTrainerOptions limited(const SmallRun& run, const std::string& limit) {
+    TowerTrainerOptions options = run.options();
     options.memory_limit = parse_memory_limit(limit);
     return options;
   }
   static MemoryByKind planned(const SmallRun& run, size_t device = 0) {
-    TrainerOptions options = run.options();
+    TowerTrainerOptions options = run.options();
     options.plan_only = true;
-    return Trainer(options, run.place()).planned_memory()[device];
+    return TowerTrainer(options, run.place()).planned_memory()[device];
   }
   static int64_t total(const MemoryByKind& memory) {
     int64_t bytes = 0;
@@ -44,7 +44,7 @@ class TrainerMemory : public OnEachKind {
   static std::string bytes(int64_t count) { return std::to_string(count) + "B"; }
   static std::string refusal(const SmallRun& run, const std::string& limit) {
     try {
-      Trainer trainer(limited(run, limit), run.place());
+      TowerTrainer trainer(limited(run, limit), run.place());
     } catch (const Error& error) {
       EXPECT_EQ(error.category(), Category::out_of_memory);
       return error.what();
@@ -53,15 +53,15 @@ class TrainerMemory : public OnEachKind {
   }
 
   void expect_peaks_as_planned(const SmallRun& run, int64_t sample_rows = 0) {
-    TrainerOptions options = run.options();
+    TowerTrainerOptions options = run.options();
     options.sample_rows = sample_rows;
-    Trainer trainer(options, run.place());
+    TowerTrainer trainer(options, run.place());
     run_steps(trainer, run, 0, 1);
     EXPECT_EQ(trainer.peak_memory(), trainer.planned_memory());
   }
 };
 
-TEST_P(TrainerMemory, PeaksAreThePlan) {
+TEST_P(TowerTrainerMemory, PeaksAreThePlan) {
   for (int64_t count : {1, 2}) {
     for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
       for (const char* optimizer : {"adamw", "lamb"}) {
@@ -77,7 +77,7 @@ TEST_P(TrainerMemory, PeaksAreThePlan) {
   }
 }
 
-TEST_P(TrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
+TEST_P(TowerTrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
   SmallRun run = run_on(2);
   run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.model.batch_norm = ModelConfig::BatchNorm::sync;
@@ -88,27 +88,27 @@ TEST_P(TrainerMemory, PeaksAreThePlanInLockstepAndWithSamples) {
   expect_peaks_as_planned(run, 3);
 }
 
-TEST_P(TrainerMemory, APlanAloneAllocatesNothing) {
+TEST_P(TowerTrainerMemory, APlanAloneAllocatesNothing) {
   SmallRun run = run_on(2);
-  TrainerOptions options = run.options();
+  TowerTrainerOptions options = run.options();
   options.plan_only = true;
-  Trainer plan(options, run.place()), trainer(run.options(), run.place());
+  TowerTrainer plan(options, run.place()), trainer(run.options(), run.place());
   EXPECT_EQ(plan.planned_memory(), trainer.planned_memory());
   for (const MemoryByKind& device : plan.peak_memory()) EXPECT_EQ(total(device), 0);
   EXPECT_EQ(plan.memory_shortage(), "");
 }
 
-TEST_P(TrainerMemory, TrainsTheSameWithinALimitThatIsJustEnough) {
+TEST_P(TowerTrainerMemory, TrainsTheSameWithinALimitThatIsJustEnough) {
   SmallRun run = run_on(1);
-  Trainer free(run.options(), run.place());
-  Trainer tight(limited(run, bytes(total(planned(run)))), run.place());
+  TowerTrainer free(run.options(), run.place());
+  TowerTrainer tight(limited(run, bytes(total(planned(run)))), run.place());
   run_steps(free, run, 0, 2);
   run_steps(tight, run, 0, 2);
   EXPECT_EQ(tight.parameter_hash(), free.parameter_hash());
   EXPECT_EQ(tight.memory_limits()[0], static_cast<size_t>(total(planned(run))));
 }
 
-TEST_P(TrainerMemory, OneByteLessIsRefusedWithTheTable) {
+TEST_P(TowerTrainerMemory, OneByteLessIsRefusedWithTheTable) {
   SmallRun run = run_on(1);
   std::string text = refusal(run, bytes(total(planned(run)) - 1));
   EXPECT_THAT(text, HasSubstr(run.devices[0] + ": "));
@@ -118,7 +118,7 @@ TEST_P(TrainerMemory, OneByteLessIsRefusedWithTheTable) {
   for (const auto& [kind, of_kind] : planned(run)) EXPECT_THAT(text, HasSubstr("\n" + kind + " "));
 }
 
-TEST_P(TrainerMemory, LogicalDevicesShareTheLimit) {
+TEST_P(TowerTrainerMemory, LogicalDevicesShareTheLimit) {
   SmallRun run = run_on_one_twice();
   int64_t more = std::max(total(planned(run, 0)), total(planned(run, 1)));
   EXPECT_EQ(refusal(run, bytes(2 * more)), "");
@@ -128,7 +128,7 @@ TEST_P(TrainerMemory, LogicalDevicesShareTheLimit) {
 }
 
 // The limits are unequal: each device has its own plan within its own limit, whatever the other's.
-TEST_P(TrainerMemory, LogicalDevicesMayHaveLimitsOfTheirOwn) {
+TEST_P(TowerTrainerMemory, LogicalDevicesMayHaveLimitsOfTheirOwn) {
   SmallRun run = run_on_one_twice(), one = run_on(1);
   std::vector<std::string> names = run.devices;
   int64_t first = total(planned(run, 0)), second = total(planned(run, 1));
@@ -137,7 +137,7 @@ TEST_P(TrainerMemory, LogicalDevicesMayHaveLimitsOfTheirOwn) {
   };
   limit(first + 1000, second);
   {
-    Trainer tight(run.options(), run.place()), free(one.options(), one.place());
+    TowerTrainer tight(run.options(), run.place()), free(one.options(), one.place());
     run_steps(tight, run, 0, 2);
     run_steps(free, one, 0, 2);
     EXPECT_EQ(tight.parameter_hash(), free.parameter_hash());
@@ -152,7 +152,7 @@ TEST_P(TrainerMemory, LogicalDevicesMayHaveLimitsOfTheirOwn) {
   EXPECT_THAT(text, HasSubstr("; write " + names[1] + ":"));
 }
 
-TEST_P(TrainerMemory, DevicesWithoutALimitShareWhatTheOthersLeave) {
+TEST_P(TowerTrainerMemory, DevicesWithoutALimitShareWhatTheOthersLeave) {
   SmallRun run = run_on_one_twice();
   run.towers = 4;
   int64_t first = total(planned(run, 0)), second = total(planned(run, 1));
@@ -160,11 +160,11 @@ TEST_P(TrainerMemory, DevicesWithoutALimitShareWhatTheOthersLeave) {
   EXPECT_EQ(refusal(run, bytes(first + second)), "");
   EXPECT_THAT(refusal(run, bytes(first + second - 1)), HasSubstr("; memory.limit allows "));
   EXPECT_THAT(
-      message_of(Category::config, [&] { Trainer(limited(run, bytes(first)), run.place()); }),
+      message_of(Category::config, [&] { TowerTrainer(limited(run, bytes(first)), run.place()); }),
       HasSubstr("which leave nothing"));
 }
 
-SPIRE_TEST_ON_EACH_KIND(TrainerMemory);
+SPIRE_TEST_ON_EACH_KIND(TowerTrainerMemory);
 
 }  // namespace
 }  // namespace spire

@@ -2,9 +2,10 @@
 // logits, only speed and memory change.
 #include <cmath>
 
+#include <spire/layers.h>
+
 #include "engine/config/text.h"
 #include "engine/data/dataset.h"
-#include "engine/graph/layers.h"
 #include "engine/graph/passes.h"
 #include "engine/inference/predictor.h"
 #include "engine/train/model_graph.h"
@@ -182,10 +183,10 @@ class PaddedRun : public PaddedRows {
   };
   static Ended train(const SmallRun& run) {
     DatasetPair data = open_dataset(token_data(), {.dtype = run.precision, .seed = run.seed});
-    TrainerOptions options = run.options();
+    TowerTrainerOptions options = run.options();
     options.train_columns = options.test_columns = data.train->spec().columns;
     options.classes = vocabulary;
-    Trainer trainer(options, run.place());
+    TowerTrainer trainer(options, run.place());
     BatchLoader loader(*data.train, run.loading());
     Ended ended;
     trainer.team().lead([&] {

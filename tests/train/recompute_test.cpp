@@ -22,7 +22,7 @@ SmallRun small(const Case& c, bool recompute) {
   return run;
 }
 
-int64_t activations(const Trainer& trainer) {
+int64_t activations(const TowerTrainer& trainer) {
   auto memory = trainer.planned_memory();
   for (const auto& [kind, bytes] : memory[0]) {
     if (kind == "activations") return bytes;
@@ -42,10 +42,10 @@ TEST_P(Recompute, TrainsTheSameBitsOnAnyDevices) {
 
 TEST_P(Recompute, LossAndNormOfEveryStepAreTheSame) {
   SmallRun plain = small(GetParam(), false), anew = small(GetParam(), true);
-  Trainer a(plain.options(), plain.place()), b(anew.options(), anew.place());
+  TowerTrainer a(plain.options(), plain.place()), b(anew.options(), anew.place());
   for (int64_t step = 0; step < 4; ++step) {
-    StepResult one = run_steps(a, plain, step, step + 1),
-               other = run_steps(b, anew, step, step + 1);
+    StepOutcome one = run_steps(a, plain, step, step + 1),
+                other = run_steps(b, anew, step, step + 1);
     EXPECT_EQ(one.loss, other.loss) << step;
     EXPECT_EQ(one.grad_norm, other.grad_norm) << step;
   }
@@ -54,7 +54,7 @@ TEST_P(Recompute, LossAndNormOfEveryStepAreTheSame) {
 TEST_P(Recompute, ReportsThePlannedBytesWithAndWithout) {
   SmallRun plain = small(GetParam(), false), anew = small(GetParam(), true);
   plain.batch_size = anew.batch_size = 16;  // inside a block there is more than the gradients hold
-  Trainer a(plain.options(), plain.place()), b(anew.options(), anew.place());
+  TowerTrainer a(plain.options(), plain.place()), b(anew.options(), anew.place());
   EXPECT_FALSE(a.recompute());
   ASSERT_TRUE(b.recompute());
   EXPECT_GT(b.recompute()->nodes, 0);

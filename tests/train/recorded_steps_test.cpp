@@ -24,7 +24,7 @@ struct Traced {
 Traced trace(const SmallRun& run, int64_t first, int64_t last, int64_t max_spans = INT64_MAX) {
   std::mutex mutex;
   Traced traced;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading_ahead(trainer));
     std::vector<TracedThread> threads;
@@ -54,7 +54,7 @@ Traced trace(const SmallRun& run, int64_t first, int64_t last, int64_t max_spans
 // Names of the ops of a tower with this many samples, in the order of its plan.
 std::vector<std::string> ops_of(const SmallRun& run, int64_t samples) {
   if (samples == 0) return {};
-  TrainerOptions options = run.options();
+  TowerTrainerOptions options = run.options();
   auto build = [&](int64_t batch) {
     return build_model(options.model, options.loss, options.input(batch, true), true);
   };
@@ -209,10 +209,10 @@ TEST_P(RecordedSteps, KeepAnInspectedStep) {
   run.judged = true;
   run.devices = devices(1);
   ImageDataset data = run.dataset();
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   BatchLoader loader(data, run.loading_ahead(trainer));
   Traced traced;
-  trainer.set_judge([](const StepResult& result) { return result.step != 2; });
+  trainer.set_judge([](const StepOutcome& result) { return result.step != 2; });
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);
     trainer.begin_trace();

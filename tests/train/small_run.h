@@ -1,10 +1,11 @@
-// Small training runs on synthetic data, through the Trainer alone.
+// Small training runs on synthetic data, through the TowerTrainer alone.
 #pragma once
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/config/words.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 #include "tests/process/ranks.h"
 
 namespace spire {
@@ -78,7 +79,7 @@ struct SmallRun {
     LabelledImages images = made_up_dataset(samples, data_seed);
     return ImageDataset(images, normalization_of(images), augment, {precision, seed});
   }
-  TrainerOptions options() const {
+  TowerTrainerOptions options() const {
     return {.model = model,
             .loss = loss,
             .freeze = freeze,
@@ -113,7 +114,7 @@ struct SmallRun {
             .device = placement.lanes[0].device};
   }
   // A loader for a loop that asks for a batch while max_ahead() steps are under way.
-  LoaderOptions loading_ahead(const Trainer& trainer) const {
+  LoaderOptions loading_ahead(const TowerTrainer& trainer) const {
     LoaderOptions options = loading(trainer.placement().rank);
     options.in_use = trainer.max_ahead() + 1;
     return options;
@@ -121,10 +122,10 @@ struct SmallRun {
 };
 
 // Runs steps [from, to), and returns the last one's numbers in `result`.
-inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
+inline StepOutcome run_steps(TowerTrainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
   ImageDataset data = run.dataset();
   BatchLoader loader(data, run.loading_ahead(trainer));
-  StepResult result;
+  StepOutcome result;
   trainer.team().lead([&] {
     int64_t per_epoch = loader.steps_per_epoch();
     loader.start(from / per_epoch, from % per_epoch, INT64_MAX);
@@ -142,12 +143,12 @@ inline StepResult run_steps(Trainer& trainer, const SmallRun& run, int64_t from,
 }
 
 // Runs a trainer for each rank, on a thread each, with a socket to every other.
-inline void on_ranks(const SmallRun& run, const std::function<void(Trainer&)>& body) {
+inline void on_ranks(const SmallRun& run, const std::function<void(TowerTrainer&)>& body) {
   auto groups = threads_groups(run.ranks);
   run_ranks(run.ranks, [&](int rank) {
     ProcessGroup& group = *groups[static_cast<size_t>(rank)];
     try {
-      Trainer trainer(run.options(), run.place(rank), &group);
+      TowerTrainer trainer(run.options(), run.place(rank), &group);
       body(trainer);
     } catch (...) {
       for (auto& other : groups) other->interrupt();
@@ -159,7 +160,7 @@ inline void on_ranks(const SmallRun& run, const std::function<void(Trainer&)>& b
 // Returns the parameter hash on rank 0; throws Error where a rank ends with another one.
 inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
   std::vector<uint64_t> hashes(static_cast<size_t>(run.ranks));
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, steps);
     trainer.team().lead([&] { trainer.check_replicas(); });
     hashes[static_cast<size_t>(trainer.placement().rank)] = trainer.parameter_hash();
@@ -169,7 +170,7 @@ inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
 }
 
 // Returns the state that rank 0 would save; all ranks take part. On the leading thread.
-inline void take_state(Trainer& trainer, TrainingState& state) {
+inline void take_state(TowerTrainer& trainer, TrainingState& state) {
   trainer.capture_state();
   if (trainer.placement().rank > 0) return;
   trainer.describe(state);
@@ -177,7 +178,7 @@ inline void take_state(Trainer& trainer, TrainingState& state) {
 }
 inline TrainingState state_after(const SmallRun& run, int64_t steps) {
   TrainingState state;
-  on_ranks(run, [&](Trainer& trainer) {
+  on_ranks(run, [&](TowerTrainer& trainer) {
     run_steps(trainer, run, 0, steps);
     TrainingState mine;
     trainer.team().lead([&] { take_state(trainer, mine); });

@@ -75,23 +75,23 @@ class LaneTimes : public OnEachKind {
   // Calls check(step, seconds of the host's clock) after each of ten steps: from the third on CUDA
   // graphs are replayed, and the seventh is a ragged batch with which an epoch ends.
   static void after_steps(const SmallRun& run,
-                          const std::function<void(const StepResult&, double)>& check) {
+                          const std::function<void(const StepOutcome&, double)>& check) {
     using Clock = std::chrono::steady_clock;
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading());
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     trainer.team().lead([&] {
       loader.start(0, 0, INT64_MAX);
       for (int64_t step = 0; step < 10; ++step) {
         const Batch& batch = loader.next();
         auto begin = Clock::now();
-        StepResult result = trainer.step(batch, step, run.optimizer.lr);
+        StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
         check(result, std::chrono::duration<double>(Clock::now() - begin).count());
       }
       loader.stop();
     });
   }
-  static void expect_parts(const StepResult& step, double seconds, bool reduces) {
+  static void expect_parts(const StepOutcome& step, double seconds, bool reduces) {
     const StepTimes& times = step.times;
     EXPECT_EQ(times.copy > 0, on_gpu());
     EXPECT_EQ(times.reduce > 0, reduces);
@@ -109,7 +109,7 @@ TEST_P(LaneTimes, OneLaneReducesNothing) {
   run.devices = devices(1);
   run.tower_threads = 2;  // all cores of a CPU in one lane
   after_steps(run,
-              [](const StepResult& step, double seconds) { expect_parts(step, seconds, false); });
+              [](const StepOutcome& step, double seconds) { expect_parts(step, seconds, false); });
 }
 
 TEST_P(LaneTimes, SeveralLanesWaitForEachOther) {
@@ -118,7 +118,7 @@ TEST_P(LaneTimes, SeveralLanesWaitForEachOther) {
     run.devices = devices(2);
     run.strategy = strategy;
     after_steps(run,
-                [](const StepResult& step, double seconds) { expect_parts(step, seconds, true); });
+                [](const StepOutcome& step, double seconds) { expect_parts(step, seconds, true); });
   }
 }
 
@@ -129,7 +129,7 @@ TEST_P(LaneTimes, TowersInLockstep) {
   run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.model.batch_norm = ModelConfig::BatchNorm::sync;
   after_steps(run,
-              [](const StepResult& step, double seconds) { expect_parts(step, seconds, true); });
+              [](const StepOutcome& step, double seconds) { expect_parts(step, seconds, true); });
 }
 
 // A device arrives when the parts of its towers are over, and before the step is.
@@ -137,7 +137,7 @@ TEST_P(LaneTimes, ADeviceArrivesAfterItsTowers) {
   for (int64_t count : {1, 2}) {
     SmallRun run;
     run.devices = devices(count);
-    after_steps(run, [&](const StepResult& step, double seconds) {
+    after_steps(run, [&](const StepOutcome& step, double seconds) {
       // A lane that is alone counts what follows its towers as backward.
       double backward = count > 1 ? step.times.backward : 0;
       double sum = 0, towers = step.times.copy + step.times.forward + backward;
@@ -165,10 +165,10 @@ TEST_P(LaneTimes, LeaveOutTheJudge) {
     run.devices = devices(count);
     run.judged = true;
     ImageDataset data = run.dataset();
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     BatchLoader loader(data, run.loading_ahead(trainer));
     double judging = 0;
-    trainer.set_judge([&](const StepResult&) {
+    trainer.set_judge([&](const StepOutcome&) {
       auto begin = Clock::now();
       while (Clock::now() - begin < std::chrono::milliseconds(20)) {
       }
@@ -180,7 +180,7 @@ TEST_P(LaneTimes, LeaveOutTheJudge) {
       for (int64_t step = 0; step < 3; ++step) {
         const Batch& batch = loader.next();
         auto begin = Clock::now();
-        StepResult result = trainer.step(batch, step, run.optimizer.lr);
+        StepOutcome result = trainer.step(batch, step, run.optimizer.lr);
         double seconds = seconds_since(begin);
         EXPECT_LE(total_of(result.times), (seconds - judging) * (1 + 1e-5));
       }
@@ -195,7 +195,7 @@ TEST_P(LaneTimes, AWaitForDataCountsWhileDevicesHaveNoWork) {
   SmallRun run;
   run.devices = devices(2);
   ImageDataset data = run.dataset();
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   BatchLoader loader(data, run.loading_ahead(trainer));
   constexpr double waited = 3600;  // seconds, far longer than the test
   std::vector<double> told;        // ms, by step

@@ -67,7 +67,7 @@ TEST_P(Towers, TheHashDependsOnTheSeed) {  // so equal hashes above prove someth
 }
 
 std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   run_steps(trainer, run, 0, steps);
   return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
 }
@@ -92,12 +92,12 @@ TEST_P(Towers, AreOneTowerOfAllTheirSamples) {
   }
 }
 
-std::vector<StepResult> results_of(const SmallRun& run, int64_t steps, bool one_by_one) {
-  std::vector<StepResult> results;
-  on_ranks(run, [&](Trainer& trainer) {
+std::vector<StepOutcome> results_of(const SmallRun& run, int64_t steps, bool one_by_one) {
+  std::vector<StepOutcome> results;
+  on_ranks(run, [&](TowerTrainer& trainer) {
     ImageDataset data = run.dataset();
     BatchLoader loader(data, run.loading_ahead(trainer));
-    std::vector<StepResult> mine;
+    std::vector<StepOutcome> mine;
     trainer.team().lead([&] {
       loader.start(0, 0, INT64_MAX);
       for (int64_t step = 0; step < steps; ++step) {
@@ -168,7 +168,7 @@ TEST_P(Towers, LearnWhatCanBeLearned) {
     r.optimizer.lr = 0.01;
     r.devices = devices(1);
   });
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   double first = run_steps(trainer, run, 0, 1).loss;
   EXPECT_NEAR(first, std::log(4.0), 1.0);
   run_steps(trainer, run, 1, 126);
@@ -187,10 +187,10 @@ TEST_P(Towers, TrainWhatOneCpuTrains) {
     });
     SmallRun there = run;
     there.devices = devices(2);
-    Trainer cpu(run.options(), run.place()), other(there.options(), there.place());
+    TowerTrainer cpu(run.options(), run.place()), other(there.options(), there.place());
     for (int64_t step = 0; step < 9; ++step) {
-      StepResult want = run_steps(cpu, run, step, step + 1);
-      StepResult got = run_steps(other, there, step, step + 1);
+      StepOutcome want = run_steps(cpu, run, step, step + 1);
+      StepOutcome got = run_steps(other, there, step, step + 1);
       EXPECT_NEAR(got.loss, want.loss, 2e-4 * want.loss) << "step " << step;
       EXPECT_NEAR(got.grad_norm, want.grad_norm, 2e-3 * want.grad_norm) << "step " << step;
       EXPECT_EQ(got.score, want.score) << "step " << step;
@@ -203,7 +203,7 @@ TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
   for (int count : {1, 2, 3}) {
     SmallRun run;
     run.devices = devices(count);
-    Trainer trainer(run.options(), run.place());
+    TowerTrainer trainer(run.options(), run.place());
     run_steps(trainer, run, 0, 10);
     ImageDataset data = run.dataset({}, 77);
     LoaderOptions loading = run.loading();
@@ -227,12 +227,12 @@ TEST_P(Towers, ARestoredSnapshotContinuesBitForBit) {
     r.devices = devices(1);
   });
   uint64_t straight = hash_after(run, 40);
-  Trainer first(run.options(), run.place());
+  TowerTrainer first(run.options(), run.place());
   run_steps(first, run, 0, 17);
   TrainingState state;
   take_state(first, state);
   run.devices = devices(2);  // and on other devices
-  Trainer second(run.options(), run.place());
+  TowerTrainer second(run.options(), run.place());
   second.restore(state, &state);
   run_steps(second, run, 17, 40);
   EXPECT_EQ(second.parameter_hash(), straight);
@@ -258,7 +258,7 @@ TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
     TrainingState states[2];
     for (SnapshotChoice choice : {SnapshotChoice::never, SnapshotChoice::always}) {
       run.snapshot = choice;
-      Trainer trainer(run.options(), run.place());
+      TowerTrainer trainer(run.options(), run.place());
       EXPECT_EQ(trainer.keeps_snapshot(), choice == SnapshotChoice::always);
       run_steps(trainer, run, 0, 3);
       TrainingState& state = states[trainer.keeps_snapshot() ? 1 : 0];
@@ -292,7 +292,7 @@ TEST_P(Towers, AStateOfSeveralPiecesIsGatheredAndRestored) {
     run.strategy = strategy;
     expect_same_values(state_after(run, 1), one);
     TrainingState again;
-    on_ranks(run, [&](Trainer& trainer) {
+    on_ranks(run, [&](TowerTrainer& trainer) {
       bool reads = trainer.placement().rank == 0;
       TrainingState mine;
       trainer.team().lead([&] {
@@ -308,12 +308,12 @@ TEST_P(Towers, AStateOfSeveralPiecesIsGatheredAndRestored) {
 TEST_P(Towers, StateOfAnotherModelIsRefusedByName) {
   SmallRun run;
   run.devices = devices(1);
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   TrainingState state;
   take_state(trainer, state);
   SmallRun other = run;
   other.model.hidden = {17};
-  Trainer receiver(other.options(), other.place());
+  TowerTrainer receiver(other.options(), other.place());
   try {
     receiver.team().lead([&] { receiver.restore(state, &state); });
     ADD_FAILURE();

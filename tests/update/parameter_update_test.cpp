@@ -3,9 +3,10 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/base/philox.h"
+#include <spire/layers.h>
+#include <spire/random_stream.h>
+
 #include "engine/collective/tree.h"
-#include "engine/graph/layers.h"
 #include "engine/update/host_update.h"
 #include "tests/device/every_device.h"
 #include "tests/update/update_reference.h"

@@ -58,7 +58,7 @@ OneStep one_step(const OptimizerConfig& optimizer) {
   SmallRun run;
   run.model.normalization = ModelConfig::Normalization::batch_norm;
   run.optimizer = optimizer;
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   auto weights = [&] {
     return std::vector<float>(trainer.weights(),
                               trainer.weights() + trainer.layout().total_floats());

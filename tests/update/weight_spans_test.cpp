@@ -26,7 +26,7 @@ SmallRun resnet_run(const OptimizerConfig& optimizer) {
 // Spans partition the trained weights, and change where the kind of a parameter does.
 TEST(WeightSpans, PartitionTheWeights) {
   SmallRun run = resnet_run({});
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   const ParameterLayout& layout = trainer.layout();
   auto all = weight_spans({.decay = OptimizerConfig::Decay::all}, false, layout);
   ASSERT_EQ(all.size(), 1u);
@@ -53,7 +53,7 @@ TEST(WeightSpans, PartitionTheWeights) {
 // The first pattern that matches a parameter counts.
 TEST(WeightSpans, HaveTheFactorsOfTheirParameters) {
   SmallRun run = resnet_run({.lr_factors = {{"stem.*", 0.5}, {"*.norm.*", 2}, {"head.*", 4}}});
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   const ParameterLayout& layout = trainer.layout();
   auto expected = [](const std::string& name) {
     if (name.starts_with("stem.")) return 0.5f;
@@ -77,7 +77,7 @@ TEST(WeightSpans, HaveTheFactorsOfTheirParameters) {
 TEST(WeightSpans, RefusePatternsThatMatchNothingTrained) {
   SmallRun run = resnet_run({});
   run.freeze.patterns = {"stem.*"};
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   auto refusal = [&](const std::string& pattern) {
     return message_of(Category::config, [&] {
       weight_spans({.lr_factors = {{pattern, 0.5}}}, false, trainer.layout());
@@ -92,7 +92,7 @@ TEST(WeightSpans, RefusePatternsThatMatchNothingTrained) {
 // The trainer refuses it, too, before it compiles a plan.
 TEST(WeightSpans, RefusePatternsBehindOthersThatMatchTheSame) {
   SmallRun run = resnet_run({.lr_factors = {{"*", 0.1}, {"head.*", 1}}});
-  EXPECT_EQ(message_of(Category::config, [&] { Trainer trainer(run.options(), run.place()); }),
+  EXPECT_EQ(message_of(Category::config, [&] { TowerTrainer trainer(run.options(), run.place()); }),
             "optimizer.lr_factors: 'head.*' never counts: '*' is before it and matches the same "
             "parameters; put it first");
 }
@@ -111,7 +111,7 @@ TEST(WeightSpans, AFactorForAllIsAnotherLearningRate) {
 }
 
 std::vector<float> after_a_step(const SmallRun& run) {
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   run_steps(trainer, run, 0, 1);
   return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
 }
@@ -128,7 +128,7 @@ TEST_P(Decay, LeavesOtherWeightsThanMatricesAlone) {
   auto some = after_a_step(run);
   run.optimizer.weight_decay = 0;
   auto none = after_a_step(run);
-  Trainer trainer(run.options(), run.place());
+  TowerTrainer trainer(run.options(), run.place());
   for (const ParameterEntry& entry : trainer.layout().entries()) {
     const auto& expected = is_matrix(entry.shape) ? decayed : none;
     bool told_apart = false;

@@ -203,6 +203,24 @@ TEST_F(InitialWeights, AreTheRunsWhereAnExportLiesInIt) {
               HasSubstr("source/model.safetensors (spire names)"));
 }
 
+// trainer plan, and --check.
+TEST_F(InitialWeights, AreLookedAtByAPlan) {
+  auto planned = [&](const Words& words) {
+    return plan(parse_config({}, runs_.words("plan", features + words)).config);
+  };
+  Words but_head = from("source", {"init.skip=dense2.*"});
+  EXPECT_EQ(planned(but_head).start.initial_weights, start_text(but_head));
+  EXPECT_THAT(to_text(planned(but_head)), HasSubstr("weights       2 tensors of "));
+  EXPECT_EQ(planned({}).start.initial_weights, "");
+  EXPECT_THAT(
+      message_of(Category::checkpoint, [&] { planned(from("source", {"model.hidden=[8]"})); }),
+      HasSubstr("of another shape: dense1.weight (8, 3) where the file has dense1.weight "
+                "(16, 3)"));
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { planned(from("nowhere")); }),
+              HasSubstr("nothing is there"));
+  EXPECT_FALSE(std::filesystem::exists(runs_ / "plan"));
+}
+
 TEST_F(InitialWeights, ThatDoNotFitEndTheRunBeforeItWritesAnything) {
   EXPECT_THAT(refusal(from("source", {"model.hidden=[8]"})), HasSubstr("of another shape: "));
   EXPECT_THAT(refusal(from("nowhere")), HasSubstr("nothing is there"));

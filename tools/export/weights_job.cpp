@@ -111,26 +111,13 @@ void print_weights(const ExportJob& job, const NamedWeights& weights,
 // Neither stays alone where the other cannot be written.
 void export_as_safetensors(const ExportJob& job) {
   NamedWeights weights = weights_of(job, WeightNames::automatic);
-  std::optional<AtomicWriter> config;
-  fs::path config_path = job.to.parent_path() / "config.json";
+  SafetensorsOptions options = {.existing = job.existing, .metadata = weights.metadata};
   if (!weights.config.empty()) {
-    if (job.existing == Existing::replace) require_own_config(config_path, weights.config);
-    config.emplace(config_path, Category::config, job.existing);
-    config->write(weights.config);
+    options.companion = {job.to.parent_path() / "config.json", weights.config};
+    if (job.existing == Existing::replace)
+      require_own_config(options.companion->path, weights.config);
   }
-  std::vector<fs::path> files = write_safetensors(
-      job.to, weights.tensors, {.existing = job.existing, .metadata = weights.metadata});
-  if (config) {
-    try {
-      config->commit();
-    } catch (const Error&) {
-      std::error_code error;
-      for (const fs::path& file : files) fs::remove(file, error);
-      throw;
-    }
-    files.push_back(config_path);
-  }
-  print_weights(job, weights, files);
+  print_weights(job, weights, write_safetensors(job.to, weights.tensors, options));
 }
 
 void export_as_npz(const ExportJob& job) {

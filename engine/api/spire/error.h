@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <spire/export.h>
+
 namespace spire {
 
 // Kinds of failure. The values are the trainer's exit codes.
@@ -24,10 +26,10 @@ enum class Category {
   interrupted = 75,   // stopped by a signal or max_time, checkpoint saved
 };
 
-std::string_view name(Category category);
+SPIRE_API std::string_view name(Category category);
 
 // Comments write Error(config) for an Error with Category::config.
-class Error : public std::runtime_error {
+class SPIRE_API Error : public std::runtime_error {
  public:
   Error(Category category, const std::string& message)
       : std::runtime_error(message), category_(category) {}
@@ -52,6 +54,6 @@ void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
 
 // Converts any exception to an Error: an Error stays as it is, bad_alloc becomes out_of_memory,
 // system_error becomes device, anything else becomes unexpected.
-Error classify(const std::exception& error);
+SPIRE_API Error classify(const std::exception& error);
 
 }  // namespace spire

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 
+#include <spire/export.h>
+
 namespace spire {
 
 // Function that returns the value of an environment variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-Environment process_environment();
+SPIRE_API Environment process_environment();
 
 struct Launch {
   std::string launcher;  // "mpirun", "srun", "torchrun"; empty: no launcher
@@ -37,6 +39,6 @@ struct Launch {
 //
 // Throws Error(config) with the variables and their values for a missing or bad number, a missing
 // or short secret, or launchers that disagree.
-Launch read_launch(const Environment& environment);
+SPIRE_API Launch read_launch(const Environment& environment);
 
 }  // namespace spire

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <spire/export.h>
 #include <spire/run_config.h>
 
 namespace spire {
@@ -18,7 +19,7 @@ struct ResolvedConfig {
 };
 
 // Returns the keys that no text and no override sets, such as "optimizer.lr".
-std::set<std::string> left_out(const ResolvedConfig& resolved);
+SPIRE_API std::set<std::string> left_out(const ResolvedConfig& resolved);
 
 struct ConfigText {
   std::string name;       // shown in messages: the file's name
@@ -29,13 +30,13 @@ struct ConfigText {
 // Parses the texts in order: a later value of a key replaces an earlier one, a list as a whole.
 // overrides: "key.path=value" with a YAML value; they win over all texts. Throws one Error(config)
 // that lists all problems: "run.yaml:12:3: optimizer.lrr: unknown key; did you mean ...".
-ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
-                            const std::vector<std::string>& overrides);
+SPIRE_API ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
+                                      const std::vector<std::string>& overrides);
 
 // Reads the files and parses their texts, then `later`. A file that cannot be read is one of the
 // problems.
-ResolvedConfig load_config(const std::vector<std::string>& files,
-                           const std::vector<std::string>& overrides,
-                           const std::vector<ConfigText>& later = {});
+SPIRE_API ResolvedConfig load_config(const std::vector<std::string>& files,
+                                     const std::vector<std::string>& overrides,
+                                     const std::vector<ConfigText>& later = {});
 
 }  // namespace spire

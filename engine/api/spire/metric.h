@@ -1,9 +1,11 @@
-// Metric of a run: accuracy, perplexity, PSNR or RMSE. It is computed from the mean loss, or from
+// Metric of a run, as accuracy or perplexity. It is computed from the mean loss, or from
 // the mean "score": a number that the model computes for each sample besides the loss.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include <spire/export.h>
 
 namespace spire {
 
@@ -12,7 +14,9 @@ namespace spire {
 // perplexity  tokens          e^loss; the loss is the mean over tokens
 // psnr        an image        10 log10(1 / score) dB; score: mean squared error, pixels in [0, 1]
 // rmse        numbers         sqrt(score); score: mean squared error
-enum class Metric : uint8_t { accuracy, perplexity, psnr, rmse };
+// score       (own loss)       mean score, higher is better
+// error       (own loss)       mean score, lower is better
+enum class Metric : uint8_t { accuracy, perplexity, psnr, rmse, score, error };
 
 struct MetricValue {
   Metric metric = Metric::accuracy;
@@ -20,13 +24,13 @@ struct MetricValue {
   bool operator==(const MetricValue&) const = default;
 };
 
-MetricValue measure(Metric metric, double mean_loss, double mean_score);
+SPIRE_API MetricValue measure(Metric metric, double mean_loss, double mean_score);
 // Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
-bool better(Metric metric, double value, double than);
+SPIRE_API bool better(Metric metric, double value, double than);
 
-std::string_view name(Metric metric);               // "accuracy"
-std::string_view short_name(Metric metric);         // "acc"
-std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
-std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"
+SPIRE_API std::string_view name(Metric metric);               // "accuracy"
+SPIRE_API std::string_view short_name(Metric metric);         // "acc"
+SPIRE_API std::string metric_text(const MetricValue& value);  // "92.94%", "4.53", "24.31 dB"
+SPIRE_API std::string short_text(const MetricValue& value);   // "92.9%", "4.53", "24.3 dB"
 
 }  // namespace spire

@@ -1,7 +1,8 @@
 // Events of a run and the interface of their observers. Observers are called in order, by one
-// thread at a time. on_start() may throw, for example if an output file cannot be opened. Later a
-// failed write must not throw, since a full disk must not end a run: the observer warns at once,
-// and the run fails at its end, with Error(checkpoint), if lost() reports missing output.
+// thread at a time. Observer::on_start() may throw, for example if an output file cannot be opened.
+// Later a failed write must not throw, since a full disk must not end a run: the observer warns at
+// once, and the run fails at its end, with Error(checkpoint), if Observer::lost() reports missing
+// output.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <spire/export.h>
 #include <spire/metric.h>
 
 namespace spire {
@@ -200,7 +202,7 @@ struct RunSummary {
   std::string metrics;     // path of metrics.jsonl; empty if there is none
 };
 
-class Observer {
+class SPIRE_API Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_start(const StartInfo&) {}
@@ -215,7 +217,7 @@ class Observer {
 };
 
 // Passes every event to its observers in the order in which they were added.
-class ObserverList : public Observer {
+class SPIRE_API ObserverList : public Observer {
  public:
   void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
 

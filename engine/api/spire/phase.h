@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include <spire/export.h>
+
 namespace spire {
 
 enum class Phase : uint8_t {
@@ -19,7 +21,7 @@ enum class Phase : uint8_t {
   device,  // waits for work that was given to a GPU
   checkpoint,
 };
-std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"
+SPIRE_API std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"
 
 // Phase of one thread at the time when it was read.
 struct PhaseRow {
@@ -30,7 +32,7 @@ struct PhaseRow {
   double seconds = 0;  // since the phase was entered
 };
 // Returns "backward of step 37", "waiting in step 37", or "start" before the first step.
-std::string position_text(const PhaseRow& row);
+SPIRE_API std::string position_text(const PhaseRow& row);
 
 // Called on the thread that enters a phase. If it throws, the phase fails with that exception.
 using PhaseHook = std::function<void(const PhaseRow& entered)>;

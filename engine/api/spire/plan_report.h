@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <spire/export.h>
 #include <spire/layer_row.h>
 #include <spire/observer.h>
 #include <spire/run_config.h>
@@ -20,12 +21,12 @@ struct PlanReport {
 
 // Compiles the run's plan without allocating its memory. Throws the errors that train() throws
 // before its first step, except out_of_memory: a shortage is a part of the report.
-PlanReport plan(const RunConfig& config);
+SPIRE_API PlanReport plan(const RunConfig& config);
 
 // Does the same, but throws Error(out_of_memory) if there is a shortage.
-PlanReport check(const RunConfig& config);
+SPIRE_API PlanReport check(const RunConfig& config);
 
 // Returns the table of layers, the multiply-adds per sample and the facts of `start`.
-std::string to_text(const PlanReport& report);
+SPIRE_API std::string to_text(const PlanReport& report);
 
 }  // namespace spire

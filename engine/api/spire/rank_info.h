@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/export.h>
+
 namespace spire {
 
 struct RankInfo {
@@ -12,6 +14,6 @@ struct RankInfo {
   // Logical CPUs on which it may run. Ranks on one host with the same list divide it among them.
   std::vector<int> cores;
 };
-std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
+SPIRE_API std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
 
 }  // namespace spire

@@ -6,11 +6,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
+#include <spire/dataset.h>
+#include <spire/export.h>
 #include <spire/failure.h>
+#include <spire/model.h>
 #include <spire/observer.h>
 #include <spire/phase.h>
 #include <spire/plan_report.h>
@@ -33,12 +37,16 @@ struct RunOptions {
   bool overwrite = false;  // delete what an earlier run left in the output directory
   // The checkpoint to resume from: "auto" (the newest intact one, or a new run if there is none),
   // "latest", "best", a run's directory or a checkpoint file.
-  std::optional<std::string> resume;
+  std::optional<std::string> resume = {};
   // For evaluate(): a checkpoint that the caller has read already; null: `resume` names it.
   const LoadedCheckpoint* checkpoint = nullptr;
   // Config keys that the user did not set (left_out()). If "seed" or "batch_size" is among them, a
   // resumed run takes it from its checkpoint.
-  std::set<std::string> left_out;
+  std::set<std::string> left_out = {};
+  // The program's own data, opened once on each rank; empty: the config names the data.
+  DataSource data = {};
+  // The program's own model; empty: the config names the model.
+  std::shared_ptr<const Model> model = {};
   bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
@@ -48,19 +56,20 @@ struct RunOptions {
   // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
   const std::atomic<bool>* stop = nullptr;
   // When the process began, from which max_time counts; none: when train() is called.
-  std::optional<std::chrono::steady_clock::time_point> started;
+  std::optional<std::chrono::steady_clock::time_point> started = {};
   // Called once on each rank after the data is open and memory is allocated, before an earlier
   // run's files change. `stop` has no effect before this call.
-  std::function<void()> on_begin;
-  std::string config_yaml;  // what to write as config.yaml; empty: `config` as YAML
+  std::function<void()> on_begin = {};
+  std::string config_yaml = {};  // what to write as config.yaml; empty: `config` as YAML
   // The processes of the run; null: a single process. All of them call train() with the same
   // config; only rank 0 writes files and calls its observer.
   World* world = nullptr;
   // Used only if `world` is null (else JoinOptions has it): called on another thread if train()
   // cannot return after a failure, because a thread hangs. `trainer` then ends the process.
-  std::function<void(const Failure&)> on_exit_timeout;
-  std::optional<TimelineOptions> timeline;  // equal on all ranks, of which rank 0 writes the file
-  PhaseHook on_phase;                       // called by every thread of the run at each new phase
+  std::function<void(const Failure&)> on_exit_timeout = {};
+  std::optional<TimelineOptions> timeline =
+      {};                   // equal on all ranks, of which rank 0 writes the file
+  PhaseHook on_phase = {};  // called by every thread of the run at each new phase
 };
 
 struct RunResult {
@@ -73,7 +82,9 @@ struct RunResult {
 // of the engine. Throws Error: config, device, data, checkpoint, out_of_memory, diverged;
 // collective if a device thread failed unexpectedly, a GPU was lost, or a rank failed, was lost or
 // stalled. All ranks throw a collective error; it names the rank, device and phase where it began.
-RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
+SPIRE_API RunResult train(const RunConfig& config, const RunOptions& options, Observer& observer);
+// The same, without an observer.
+SPIRE_API RunResult train(const RunConfig& config, const RunOptions& options = {});
 
 struct EvalResult {
   double loss = 0;
@@ -85,6 +96,7 @@ struct EvalResult {
 // Measures a checkpoint on the test data: options.checkpoint, or the one that options.resume names.
 // If neither is set, it is the best checkpoint in the output directory, or the newest if there is
 // no best one. Throws what train() throws.
-EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer);
+SPIRE_API EvalResult evaluate(const RunConfig& config, const RunOptions& options,
+                              Observer& observer);
 
 }  // namespace spire

@@ -81,7 +81,7 @@ class TimedTowers {
   }
 
   RunSetup& setup_;
-  TrainerOptions options_;
+  TowerTrainerOptions options_;
   GraphBuilder build_ = [this](int64_t batch, bool training) {
     return options_.build(batch, training);
   };

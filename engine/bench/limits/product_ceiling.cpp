@@ -1,7 +1,8 @@
 // The speed of Spire's own matrix products on all devices at once.
 #include <algorithm>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/bench/limits/ceilings.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/dense/dense.h"

@@ -26,7 +26,7 @@ StepProfile profile_of(const RunConfig& config, const Variant& variant, const Me
   expect_one_device(variant, measured);
   Observer silent;
   RunSetup setup(on_one_cpu(config_of(variant, config)), {}, silent);
-  TrainerOptions options = setup.trainer_options();
+  TowerTrainerOptions options = setup.trainer_options();
   auto build = [&options](int64_t batch, bool training) { return options.build(batch, training); };
   int64_t batch = setup.placement.batch_size;
   ParameterLayout layout = make_layout(build, batch);

@@ -13,7 +13,7 @@ namespace spire::inline bench {
 ModelFacts model_facts(const RunConfig& config) {
   Observer silent;
   RunSetup setup(on_one_cpu(config), {}, silent);
-  TrainerOptions options = setup.trainer_options();
+  TowerTrainerOptions options = setup.trainer_options();
   ModelFacts facts{.model = setup.config.model.name, .batch_size = setup.placement.batch_size};
   auto build = [&options](int64_t batch, bool training) { return options.build(batch, training); };
   Graph graph = build(facts.batch_size, true);

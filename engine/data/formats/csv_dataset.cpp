@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/input_file.h"

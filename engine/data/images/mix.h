@@ -9,7 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "engine/data/sample.h"
 
 namespace spire::inline data {

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include <spire/error.h>
-
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire::inline data {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/random_stream.h>
 
-#include "engine/base/philox.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/text_tokens.h"
 

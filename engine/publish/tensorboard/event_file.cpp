@@ -20,6 +20,7 @@ namespace spire::inline publish {
 namespace {
 
 constexpr std::string_view prefix = "events.out.tfevents.";
+constexpr int64_t last_time = 9'999'999'999;  // in the year 2286; names have ten digits for it
 
 // Returns the Unix time in the name of an event file; 0 for other files.
 int64_t time_in(std::string_view name) {
@@ -31,8 +32,10 @@ int64_t time_in(std::string_view name) {
 
 std::string new_name(const std::filesystem::path& folder, EventFile::Time now) {
   int64_t seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
-  for (const auto& name : list_folder(folder, Category::config))
-    seconds = std::max(seconds, time_in(name.string()) + 1);
+  for (const auto& name : list_folder(folder, Category::config)) {
+    int64_t time = time_in(name.string());
+    if (time < last_time) seconds = std::max(seconds, time + 1);
+  }
   return fmt::format("{}{:010}.{}.{}", prefix, seconds, host_name(), ::getpid());
 }
 

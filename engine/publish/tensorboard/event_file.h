@@ -13,8 +13,8 @@ class EventFile {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  // Makes a new file, whose name sorts behind all event files in the folder: readers take them in
-  // the order of their names. Throws Error(config).
+  // Makes a new file, whose name sorts behind all event files in the folder whose times have ten
+  // digits and can be followed: readers take them in the order of names. Throws Error(config).
   EventFile(const std::filesystem::path& folder, Time now);
   ~EventFile();
   EventFile(const EventFile&) = delete;

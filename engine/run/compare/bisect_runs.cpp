@@ -97,9 +97,9 @@ class Pair {
   int64_t step() const { return a_.step(); }
 
   // Trains a step of both; returns whether they are still equal. `result`: A's.
-  bool next(StepResult& result) {
+  bool next(StepOutcome& result) {
     result = a_.next();
-    StepResult other = b_.next();
+    StepOutcome other = b_.next();
     return same_bits(result.loss, other.loss) && same_bits(result.grad_norm, other.grad_norm) &&
            a_.hash() == b_.hash();
   }
@@ -195,7 +195,7 @@ TensorDifference Pair::locate() {
             .note = "the runs cut their batches differently"};
   if (auto found = sample_difference()) return *found;
   if (auto found = tensor_difference()) return *found;
-  StepResult result;
+  StepOutcome result;
   next(result);
   if (auto found = state_difference()) return *found;
   fail(Category::unexpected, "step {}: the replays differ, but none of their tensors", step());
@@ -203,7 +203,7 @@ TensorDifference Pair::locate() {
 
 // Returns what a run recorded of a step that its replay does not confirm; "" if nothing.
 std::string deviation_of(const char* name, const RunRecords& run, Replay& replay,
-                         const StepResult& result) {
+                         const StepOutcome& result) {
   int64_t step = replay.step();
   if (Checkpoint path = checkpoint_of(run, step)) {
     LoadedCheckpoint saved = load_checkpoint(*path);
@@ -238,7 +238,7 @@ Bisection bisect(const RunRecords& a, const RunRecords& b) {
   bool differ = false;
   while (!differ && !bisection.difference && bisection.deviation.empty() &&
          pair->step() < bisection.to) {
-    StepResult result;
+    StepOutcome result;
     differ = !pair->next(result);
     if (!differ) bisection.deviation = deviation_of("A", a, pair->a(), result);
     if (!differ && bisection.deviation.empty())
@@ -248,7 +248,7 @@ Bisection bisect(const RunRecords& a, const RunRecords& b) {
   if (!differ) return bisection;
   pair.reset();  // its memory, before that of the next
   pair = std::make_unique<Pair>(a, b, bisection.from);
-  StepResult result;
+  StepOutcome result;
   while (pair->step() < bisection.to - 1) pair->next(result);
   bisection.difference = pair->locate();
   return bisection;

@@ -27,15 +27,15 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
     options_.resume = checkpoint->string();
   }
   setup_ = std::make_unique<RunSetup>(on_any_gpus(config), options_, silent_);
-  TrainerOptions trainer_options = setup_->trainer_options();
+  TowerTrainerOptions trainer_options = setup_->trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
   trainer_options.sample_rows = 0;
   data_ = train_loader(setup_->config, setup_->data, setup_->placement, 2);
-  trainer_ = std::make_unique<Trainer>(trainer_options, setup_->placement);
+  trainer_ = std::make_unique<TowerTrainer>(trainer_options, setup_->placement);
   schedule_.emplace(setup_->config.schedule, setup_->learning_rate(), setup_->total_steps(),
                     setup_->steps_per_epoch());
   if (guard_.judges())
-    trainer_->set_judge([this](const StepResult& step) { return guard_.problem(step).empty(); });
+    trainer_->set_judge([this](const StepOutcome& step) { return guard_.problem(step).empty(); });
   trainer_->team().lead([&] {
     if (setup_->resumed) {
       trainer_->restore(setup_->resumed->state, setup_->resumed->tensors.get());
@@ -55,8 +55,8 @@ const Batch& Replay::batch() {
   return *batch_;
 }
 
-StepResult Replay::next() {
-  StepResult result;
+StepOutcome Replay::next() {
+  StepOutcome result;
   trainer_->team().lead([&] {
     result = trainer_->step(batch(), step_, schedule_->lr(step_));
     batch_ = nullptr;

@@ -15,7 +15,7 @@
 #include "engine/optim/schedule.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {
 
@@ -30,7 +30,7 @@ class Replay {
   int64_t step() const { return step_; }  // steps done
   int64_t towers() const { return setup_->placement.towers; }
   // Trains a step. Throws Error(config) where the run rolled back, as it left out earlier samples.
-  StepResult next();
+  StepOutcome next();
   // Shows the tensors of the step that next() will train.
   void inspect(TensorObserver& observer);
   // Returns the samples of a tower in that step.
@@ -47,7 +47,7 @@ class Replay {
   Observer silent_;
   std::unique_ptr<RunSetup> setup_;
   std::unique_ptr<BatchLoader> data_;  // before the trainer, which reads it
-  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<TowerTrainer> trainer_;
   std::optional<Schedule> schedule_;
   Guard guard_;
   const Batch* batch_ = nullptr;  // of the next step, once it is read

@@ -19,8 +19,7 @@ struct OpenWeights {
   }
 
   static Graph graph(const RunSetup& setup) {
-    const RunConfig& config = setup.config;
-    return build_model(config.model, config.loss, setup.trainer_options().input(1, false), false);
+    return setup.trainer_options().build_unfrozen(1, false);
   }
 
   WeightFile file;
@@ -29,7 +28,12 @@ struct OpenWeights {
 
 }  // namespace
 
-std::string load_initial_weights(const RunSetup& setup, Trainer& trainer, Observer& observer) {
+std::string match_initial_weights(const RunSetup& setup, Observer& observer) {
+  if (setup.config.init.from == "none" || setup.resumed) return "";
+  return OpenWeights(setup, observer).match.text();
+}
+
+std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, Observer& observer) {
   if (setup.config.init.from == "none") return "";
   std::optional<OpenWeights> weights;
   if (setup.ranks.is_first()) weights.emplace(setup, observer);

@@ -5,13 +5,18 @@
 #include <spire/observer.h>
 
 #include "engine/run/run_setup.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {
 
 // Sets the trainer's weights and running statistics to those of the file; collective, before the
 // first step. Rank 0 alone reads it. Returns what was loaded and what was not, for the start
 // report; empty without init.from and on other ranks. Throws as WeightFile and WeightMatch do.
-std::string load_initial_weights(const RunSetup& setup, Trainer& trainer, Observer& observer);
+std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, Observer& observer);
+
+// Compares names and shapes of the file with the model, without reading the weights (but for a head
+// that must equal its table of tokens). Returns and throws what load_initial_weights() would on
+// rank 0; empty for a resumed run.
+std::string match_initial_weights(const RunSetup& setup, Observer& observer);
 
 }  // namespace spire::inline run

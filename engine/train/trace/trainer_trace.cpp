@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline training {
 namespace {
@@ -17,7 +17,7 @@ SpanSink* sink_at(const std::vector<std::unique_ptr<Sink>>& sinks, size_t index)
 
 // A lane shows its parts, kernels and buckets, an exchange thread its buckets.
 template <typename Sink>
-void Trainer::show_spans(const std::vector<std::unique_ptr<Sink>>& sinks) {
+void TowerTrainer::show_spans(const std::vector<std::unique_ptr<Sink>>& sinks) {
   auto lanes = static_cast<size_t>(devices_->lanes());
   for (size_t lane = 0; lane < lanes; ++lane) {
     SpanSink* sink = sink_at(sinks, lane);
@@ -29,7 +29,7 @@ void Trainer::show_spans(const std::vector<std::unique_ptr<Sink>>& sinks) {
                                     sink_at(sinks, lanes + static_cast<size_t>(member.position)));
 }
 
-void Trainer::make_profiler_spans() {
+void TowerTrainer::make_profiler_spans() {
   for (int lane = 0; lane < devices_->lanes(); ++lane)
     profilers_.push_back(device::make_profiler_spans(devices_->stream(lane).device()));
   for (const LocalMember& member : devices_->members())
@@ -37,7 +37,7 @@ void Trainer::make_profiler_spans() {
   show_spans(profilers_);
 }
 
-void Trainer::begin_trace(int64_t max_spans) {
+void TowerTrainer::begin_trace(int64_t max_spans) {
   require(under_way() == 0 && recorders_.empty(), "a trace begins within a step or a trace");
   max_traced_spans_ = max_spans;
   traced_spans_ = traced_through_ = 0;
@@ -53,19 +53,19 @@ void Trainer::begin_trace(int64_t max_spans) {
   show_spans(recorders_);
 }
 
-std::vector<TracedThread> Trainer::end_trace() {
+std::vector<TracedThread> TowerTrainer::end_trace() {
   require(under_way() == 0, "a trace ends within a step");
   show_spans(profilers_);
   recorders_.clear();
   return std::exchange(traced_, {});
 }
 
-void Trainer::record_step(int64_t step) {
+void TowerTrainer::record_step(int64_t step) {
   for (const auto& recorder : recorders_) recorder->begin_step(step);
 }
 
 // The streams have reached the step's end. Its spans are taken in any case, for their events.
-void Trainer::take_trace(int64_t step) {
+void TowerTrainer::take_trace(int64_t step) {
   bool full = traced_spans_ >= max_traced_spans_;
   for (size_t i = 0; i < recorders_.size(); ++i) {
     auto spans = recorders_[i]->take(step);

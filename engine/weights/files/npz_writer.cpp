@@ -117,7 +117,7 @@ class StoredZip {
 
 void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                Existing existing) {
-  AtomicWriter file(path, Category::checkpoint, existing);
+  AtomicWriter file(path, Category::config, existing);
   StoredZip zip(file);
   std::vector<float> piece(piece_floats);
   for (const TensorToWrite& tensor : tensors) {

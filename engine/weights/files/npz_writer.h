@@ -10,7 +10,7 @@
 namespace spire::inline weights {
 
 // Writes the file whole or not at all, in parts of at most 8 MiB, as little-endian fp32 in C order.
-// Throws Error(checkpoint).
+// Throws Error(config) if the file cannot be written, Error(device) for a full disk.
 void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                Existing existing = Existing::keep);
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
 
 namespace spire::inline weights {
 

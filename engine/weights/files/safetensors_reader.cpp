@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
 
-#include "engine/base/dtype.h"
 #include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"

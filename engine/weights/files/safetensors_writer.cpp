@@ -13,6 +13,8 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+#include "engine/weights/files/group_commit.h"
 #include "engine/weights/files/safetensors_header.h"
 
 namespace spire::inline weights {
@@ -137,57 +139,23 @@ std::string index_text(const std::vector<File>& files, std::span<const TensorToW
   return index.dump(2) + "\n";
 }
 
-// Files that get their names one after another. If a later one fails they lose them again to the
-// files that had them before, which have a second name until all are there.
-class Commits {
- public:
-  ~Commits() {
-    std::error_code error;
-    for (const auto& [path, former] : done_) {
-      if (complete_) {
-        fs::remove(former, error);
-      } else if (!fs::exists(former, error)) {
-        fs::remove(path, error);
-      } else {
-        fs::rename(former, path, error);
-      }
-    }
-  }
-  void commit(AtomicWriter& writer, const fs::path& path) {
-    fs::path former = path;
-    former += ".former";
-    std::error_code error;
-    if (fs::exists(path, error)) keep(path, former);
-    try {
-      writer.commit();
-    } catch (...) {
-      fs::remove(former, error);
-      throw;
-    }
-    done_.emplace_back(path, former);
-  }
-  std::vector<fs::path> complete() {
-    complete_ = true;
-    std::vector<fs::path> paths;
-    for (const auto& [path, former] : done_) paths.push_back(path);
-    return paths;
-  }
+// Whether the companion is there already as it would be written.
+bool is_there(const CompanionFile& companion) {
+  return read_file_if_there(companion.path, Category::config) == companion.text;
+}
 
- private:
-  // File systems without links get a copy.
-  static void keep(const fs::path& path, const fs::path& former) {
-    std::error_code error;
-    fs::remove(former, error);
-    fs::create_hard_link(path, former, error);
-    if (error) fs::copy_file(path, former, error);
-    if (error)
-      fail(Category::checkpoint, "cannot keep {} as {} until all files are written: {}",
-           path.string(), former.string(), error.message());
+// A single file needs no more than its rename.
+std::vector<fs::path> commit_all(
+    const std::vector<std::pair<std::unique_ptr<AtomicWriter>, fs::path>>& writers,
+    Existing existing) {
+  if (writers.size() == 1) {
+    writers[0].first->commit();
+    return {writers[0].second};
   }
-
-  std::vector<std::pair<fs::path, fs::path>> done_;
-  bool complete_ = false;
-};
+  GroupCommit group(writers.back().second, existing);
+  for (const auto& [writer, path] : writers) group.commit(*writer, path);
+  return group.complete();
+}
 
 }  // namespace
 
@@ -197,20 +165,23 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
   check_names(tensors);
   std::vector<File> files = divide(path, tensors, options);
   Pieces pieces(options.dtype);
-  std::vector<std::unique_ptr<AtomicWriter>> writers;
+  std::vector<std::pair<std::unique_ptr<AtomicWriter>, fs::path>> writers;
   auto open = [&](const fs::path& name) -> AtomicWriter& {
-    writers.push_back(std::make_unique<AtomicWriter>(name, Category::checkpoint, options.existing));
-    return *writers.back();
+    writers.emplace_back(std::make_unique<AtomicWriter>(name, Category::config, options.existing),
+                         name);
+    return *writers.back().first;
   };
+  const auto& companion = options.companion;
+  if (companion && !is_there(*companion)) open(companion->path).write(companion->text);
   for (const File& file : files) write_file(file, tensors, options, pieces, open(file.path));
   if (files.size() > 1) {
     fs::path index = path.string() + ".index.json";
     open(index).write(index_text(files, tensors));
-    files.push_back({.path = index, .tensors = {}});
   }
-  Commits commits;
-  for (size_t i = 0; i < files.size(); ++i) commits.commit(*writers[i], files[i].path);
-  return commits.complete();
+  std::vector<fs::path> written = commit_all(writers, options.existing);
+  if (options.existing == Existing::replace)
+    sweep_leftovers(path, companion ? companion->path : fs::path());
+  return written;
 }
 
 }  // namespace spire::inline weights

@@ -4,15 +4,23 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "engine/base/write_file.h"
 #include "engine/weights/files/tensor_to_write.h"
 
 namespace spire::inline weights {
+
+// A text that belongs to the tensors, as the config.json of Hugging Face's classes.
+struct CompanionFile {
+  std::filesystem::path path;  // in their folder
+  std::string text;
+};
 
 struct SafetensorsOptions {
   DType dtype = DType::f32;  // f32, bf16 or f16
@@ -22,13 +30,16 @@ struct SafetensorsOptions {
   uint64_t shard_bytes = 0;
   Existing existing = Existing::keep;
   std::map<std::string, std::string> metadata = {};  // of every file, besides "format"
+  std::optional<CompanionFile> companion = {};       // left as it is where it has this text already
 };
 
-// Writes all of the files or none (with Existing::replace the old ones stay until all new ones have
-// their names), tensor by tensor in parts of at most 8 MiB, with the metadata
-// {"format": "pt"}, which transformers asks for. Returns their paths; of several the index is the
-// last. Throws Error(checkpoint): also for a finite number that is too large for f16, and for two
-// tensors of one name.
+// Writes all of the files or none (after an error the old ones have their names again), tensor by
+// tensor in parts of at most 8 MiB, with the metadata {"format": "pt"}, which transformers asks
+// for. Where there are several, a kill while they get their names leaves a folder without the index
+// (the single file of tensors), never new files beside old ones (GroupCommit); the next call with
+// Existing::replace removes what it left. Returns the paths written: the companion first, the index
+// last. Throws Error(config) for files that cannot be written, Error(device) for a full disk,
+// Error(checkpoint) for a finite number that is too large for f16 and for two tensors of one name.
 std::vector<std::filesystem::path> write_safetensors(const std::filesystem::path& path,
                                                      std::span<const TensorToWrite> tensors,
                                                      const SafetensorsOptions& options = {});

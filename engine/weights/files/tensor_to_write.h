@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "engine/base/shape.h"
+#include <spire/shape.h>
 
 namespace spire::inline weights {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <spire/run_config.h>
+#include <spire/shape.h>
 
-#include "engine/base/shape.h"
 #include "engine/checkpoint/training_state.h"
 #include "engine/graph/graph.h"
 #include "engine/weights/files/tensor_to_write.h"

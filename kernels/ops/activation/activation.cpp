@@ -13,16 +13,23 @@ struct Names {
 };
 
 // In the order of Activation.
-constexpr std::array<Names, 6> names = {{{"relu", "relu_backward"},
-                                         {"leaky_relu", "leaky_relu_backward"},
-                                         {"gelu", "gelu_backward"},
-                                         {"gelu_tanh", "gelu_tanh_backward"},
-                                         {"sigmoid", "sigmoid_backward"},
-                                         {"tanh", "tanh_backward"}}};
+constexpr std::array<Names, 12> names = {{{"relu", "relu_backward"},
+                                          {"leaky_relu", "leaky_relu_backward"},
+                                          {"gelu", "gelu_backward"},
+                                          {"gelu_tanh", "gelu_tanh_backward"},
+                                          {"sigmoid", "sigmoid_backward"},
+                                          {"tanh", "tanh_backward"},
+                                          {"affine", "affine_backward"},
+                                          {"exp", "exp_backward"},
+                                          {"log", "log_backward"},
+                                          {"square", "square_backward"},
+                                          {"sqrt", "sqrt_backward"},
+                                          {"abs", "abs_backward"}}};
 
-// f' of gelu is no function of y, as gelu is not monotonic.
+// f' of those that are not monotonic is no function of y; that of log would overflow.
 bool reads_input(Activation kind) {
-  return kind == Activation::gelu || kind == Activation::gelu_tanh;
+  return kind == Activation::gelu || kind == Activation::gelu_tanh || kind == Activation::log ||
+         kind == Activation::square || kind == Activation::abs;
 }
 
 }  // namespace
@@ -42,6 +49,12 @@ std::vector<TensorSpec> ActivationOp::infer(std::span<const TensorSpec> inputs) 
 void ActivationOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;
+  if (attributes_.kind == Activation::affine) {  // dx = factor dy
+    auto scaled = std::make_unique<ActivationOp>(
+        ActivationAttributes{.kind = Activation::affine, .factor = attributes_.factor});
+    builder.set_gradient(0, builder.emit(std::move(scaled), {dy})[0]);
+    return;
+  }
   Value v = reads_input(attributes_.kind) ? builder.input(0) : builder.output(0);
   auto dx = builder.emit(std::make_unique<ActivationBackwardOp>(attributes_), {dy, v});
   builder.set_gradient(0, dx[0]);

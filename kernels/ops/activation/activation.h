@@ -1,18 +1,39 @@
-// Elementwise activations y = f(x) and their gradients dx = dy * f'. The math is written once here,
-// as functors for host and device; x and y have any shape and are fp32, bf16 or fp16.
+// Elementwise functions of one tensor, y = f(x): activations, and those that losses are written
+// with; and their gradients dx = dy * f'. The math is written once here, as functors for host and
+// device; x and y have any shape and are fp32, bf16 or fp16.
 #pragma once
+#include <cmath>
+#include <limits>
+
+#include <spire/op.h>
+
 #include "kernels/elementary.h"
-#include "kernels/op.h"
+#include "kernels/logarithm.h"
 
 namespace spire::inline kernels {
 
 // gelu is x Phi(x), gelu_tanh its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units").
-enum class Activation { relu, leaky_relu, gelu, gelu_tanh, sigmoid, tanh };
+// affine is factor * x + offset.
+enum class Activation {
+  relu,
+  leaky_relu,
+  gelu,
+  gelu_tanh,
+  sigmoid,
+  tanh,
+  affine,
+  exp,
+  log,
+  square,
+  sqrt,
+  abs
+};
 std::string_view name(Activation activation);
 
 struct ActivationAttributes {
   Activation kind = Activation::relu;
-  float slope = 0.01f;  // leaky_relu: f(x) = slope * x for x < 0
+  float slope = 0.01f;                 // leaky_relu: f(x) = slope * x for x < 0
+  float factor = 1.0f, offset = 0.0f;  // of affine
 };
 
 // inputs: x. outputs: y, of x's shape and dtype. The kind is the name: "relu", "gelu", ...
@@ -26,8 +47,8 @@ class ActivationOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// inputs: dy, v. outputs: dx. v is y where f' is a function of y (relu, leaky_relu, sigmoid, tanh),
-// else x (gelu).
+// inputs: dy, v. outputs: dx. v is y where f' is a function of y (relu, leaky_relu, sigmoid, tanh,
+// exp, sqrt), else x. ActivationOp states the gradient of affine without it: as affine.
 class ActivationBackwardOp : public OpWith<ActivationAttributes> {
  public:
   using OpWith::OpWith;
@@ -92,6 +113,66 @@ struct Tanh {
   SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return dy * (1.0f - y * y); }
 };
 
+struct Affine {
+  float factor, offset;
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return factor * x + offset;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V) const {
+    return factor * dy;
+  }
+};
+
+// 0 below e^-87 and infinity above e^88.
+struct Exp {
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    V y = x < -87.0f ? V{} : exponential(x);
+    return x > 88.0f ? V{} + std::numeric_limits<float>::infinity() : y;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V y) const {
+    return dy * y;
+  }
+};
+
+struct Log {
+  SPIRE_HOST_DEVICE float value(float x) const { return natural_logarithm(x); }
+  SPIRE_HOST_DEVICE float gradient(float dy, float x) const { return dy / x; }
+};
+
+struct Square {
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x * x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V x) const {
+    return 2.0f * x * dy;
+  }
+};
+
+// The gradient is infinite at 0.
+struct Sqrt {
+  SPIRE_HOST_DEVICE float value(float x) const { return std::sqrt(x); }
+  SPIRE_HOST_DEVICE float gradient(float dy, float y) const { return 0.5f * dy / y; }
+};
+
+// The gradient is 0 at 0.
+struct Abs {
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x < 0 ? -x : x;
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V x) const {
+    V rest = x < 0 ? -dy : x;  // x: 0 or NaN
+    return x > 0 ? dy : rest;
+  }
+};
+
 // Calls visit(functor) with the functor of `attributes`.
 template <typename Visit>
 decltype(auto) with_activation(const ActivationAttributes& attributes, const Visit& visit) {
@@ -108,6 +189,18 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
       return visit(Sigmoid{});
     case Activation::tanh:
       return visit(Tanh{});
+    case Activation::affine:
+      return visit(Affine{attributes.factor, attributes.offset});
+    case Activation::exp:
+      return visit(Exp{});
+    case Activation::log:
+      return visit(Log{});
+    case Activation::square:
+      return visit(Square{});
+    case Activation::sqrt:
+      return visit(Sqrt{});
+    case Activation::abs:
+      return visit(Abs{});
   }
   fail(Category::unexpected, "unknown activation");
 }

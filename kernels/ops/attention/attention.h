@@ -15,7 +15,7 @@
 // dropout_stream (dropout.h), where P is T rounded up to a multiple of 64. The computation is in
 // fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (nvidia/attention.h).
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -13,8 +13,8 @@
 #pragma once
 #include <cmath>
 
-#include "engine/base/dtype.h"
-#include "kernels/op.h"
+#include <spire/dtype.h>
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

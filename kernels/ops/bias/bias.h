@@ -1,7 +1,7 @@
 // Adds a parameter along the last axis; its gradient is the column sum of dy:
 //   y[.., c] = x[.., c] + b[c]        db[c] = sum over all rows of dy[.., c]
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

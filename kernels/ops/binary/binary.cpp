@@ -1,4 +1,4 @@
-// Shapes and gradients of add and mul.
+// Shapes and gradients of elementwise ops on two tensors.
 #include "kernels/ops/binary/binary.h"
 
 namespace spire::inline kernels {
@@ -12,6 +12,11 @@ TensorSpec combined(const Op& op, std::span<const TensorSpec> inputs, const char
          to_string(inputs[1]));
   expect(op, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
   return inputs[0];
+}
+
+Value negative(GradientBuilder& builder, Value x) {
+  ActivationAttributes minus_x{.kind = Activation::affine, .factor = -1};
+  return builder.emit(std::make_unique<ActivationOp>(minus_x), {x})[0];
 }
 
 }  // namespace
@@ -49,6 +54,31 @@ void MulOp::gradient(GradientBuilder& builder) const {
     // da = dy b, db = dy a
     builder.set_gradient(i, builder.emit(std::make_unique<MulOp>(), {dy, builder.input(1 - i)})[0]);
   }
+}
+
+std::vector<TensorSpec> SubOp::infer(std::span<const TensorSpec> inputs) const {
+  return {combined(*this, inputs, "subtract")};
+}
+
+void SubOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  if (builder.wants_gradient(0)) builder.set_gradient(0, dy);
+  if (builder.wants_gradient(1)) builder.set_gradient(1, negative(builder, dy));
+}
+
+std::vector<TensorSpec> DivOp::infer(std::span<const TensorSpec> inputs) const {
+  return {combined(*this, inputs, "divide")};
+}
+
+void DivOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !(builder.wants_gradient(0) || builder.wants_gradient(1))) return;
+  Value da = builder.emit(std::make_unique<DivOp>(), {dy, builder.input(1)})[0];
+  if (builder.wants_gradient(0)) builder.set_gradient(0, da);
+  if (!builder.wants_gradient(1)) return;
+  Value product = builder.emit(std::make_unique<MulOp>(), {builder.output(0), da})[0];
+  builder.set_gradient(1, negative(builder, product));
 }
 
 }  // namespace spire::inline kernels

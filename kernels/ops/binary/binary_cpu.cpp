@@ -45,4 +45,14 @@ std::unique_ptr<Kernel> make_cpu(const MulOp&, const KernelRequest& request) {
   return make_binary<Times>(request);
 }
 
+template <>
+std::unique_ptr<Kernel> make_cpu(const SubOp&, const KernelRequest& request) {
+  return make_binary<Minus>(request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cpu(const DivOp&, const KernelRequest& request) {
+  return make_binary<Quotient>(request);
+}
+
 }  // namespace spire::inline kernels

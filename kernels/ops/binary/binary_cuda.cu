@@ -43,4 +43,14 @@ std::unique_ptr<Kernel> make_cuda(const MulOp&, const KernelRequest& request) {
   return make_binary_cuda<Times>(request);
 }
 
+template <>
+std::unique_ptr<Kernel> make_cuda(const SubOp&, const KernelRequest& request) {
+  return make_binary_cuda<Minus>(request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const DivOp&, const KernelRequest& request) {
+  return make_binary_cuda<Quotient>(request);
+}
+
 }  // namespace spire::inline kernels

@@ -2,7 +2,7 @@
 // of concat is a slice for each input; that of a slice is dy surrounded by zeros; that of the
 // padding is the slice of the first channels. All copy elements unchanged.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

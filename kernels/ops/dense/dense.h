@@ -3,7 +3,7 @@
 // x (.., K) is fp32, bf16 or fp16; w (N, K) and the optional b (N) are fp32 parameters; y (.., N)
 // has x's dtype and is summed in fp32. The leading axes of x together are the M rows.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

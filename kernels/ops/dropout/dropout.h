@@ -2,7 +2,8 @@
 // 1 - rate. x (N, ...) is fp32, bf16 or fp16. Random numbers depend on seed, step, op, row in the
 // global batch and index in the row, not on the device; the backward draws them again.
 #pragma once
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
+
 #include "kernels/kernel.h"
 
 namespace spire::inline kernels {

@@ -1,7 +1,7 @@
 // Random bits of dropout on the CPU, drawn for many elements at a time. It is not in dropout.h
 // because nvcc takes no OpenMP pragmas.
 #pragma once
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire::inline kernels {
 

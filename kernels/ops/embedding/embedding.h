@@ -4,7 +4,7 @@
 // ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32, bf16 or fp16. An id outside [0, V)
 // makes its row NaN, and adds nothing to the gradient.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

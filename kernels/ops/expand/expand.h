@@ -2,7 +2,7 @@
 //   y[n, ..] = x[..]      dx[..] = sum_n dy[n, ..]
 // x (..) is a parameter or an activation; x and y (N, ..) are each fp32, bf16 or fp16.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -4,7 +4,7 @@
 // x is fp32, bf16 or fp16; indices (K) i32. An index outside the axis makes its part of y NaN and
 // adds nothing to dx.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -4,7 +4,7 @@
 // and over all rows dgamma = sum dy xhat, dbeta = sum dy. x, y (.., C) are fp32, bf16 or fp16, in M
 // rows; gamma, beta (C), mean, rstd (M) and the computation are fp32.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -3,7 +3,7 @@
 // a' is a (.., M, K), or with transpose_a the transpose of a (.., K, M); b' likewise. Leading axes
 // of a and b are equal. y has the dtype of a and b and is summed in fp32.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

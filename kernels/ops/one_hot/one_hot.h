@@ -1,6 +1,6 @@
 // Class labels as rows of zeros with a one at the label; a label outside [0, classes) gives NaN.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -6,12 +6,11 @@
 #pragma once
 #include <type_traits>
 
-#include "engine/base/dtype.h"
-#include "kernels/op.h"
+#include <spire/dtype.h>
+#include <spire/layer_options.h>
+#include <spire/op.h>
 
 namespace spire::inline kernels {
-
-enum class Regression { mse, l1, l1_l2 };
 
 struct RegressionWeights {
   float l1 = 1, l2 = 1;  // factors of l1_l2

@@ -1,7 +1,7 @@
 // Ops that return the same elements in the same order under another shape. The output is a view of
 // the input: no memory moves, no kernel runs.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

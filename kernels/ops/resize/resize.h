@@ -5,12 +5,12 @@
 //   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last row
 // Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+#include <spire/layer_options.h>
+
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
-
-enum class Resize { nearest, bilinear };
 
 struct ResizeTap {
   int64_t source;  // index along the axis that is read

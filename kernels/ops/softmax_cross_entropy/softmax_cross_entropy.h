@@ -10,8 +10,8 @@
 #pragma once
 #include <span>
 
-#include "engine/base/dtype.h"
-#include "kernels/op.h"
+#include <spire/dtype.h>
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -3,7 +3,7 @@
 // runs: Plan::run_segment() stops here, and its caller adds up the vectors of all towers. With one
 // tower the kernel copies input to output.
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -1,6 +1,6 @@
 // Permutation of axes, for any dtype: y's axis i is x's axis axes[i].
 #pragma once
-#include "kernels/op.h"
+#include <spire/op.h>
 
 namespace spire::inline kernels {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/base/philox.h"
+#include <spire/random_stream.h>
 
 namespace spire {
 namespace {

@@ -28,14 +28,31 @@ Eigen::ArrayXd exact(Activation kind, const Eigen::ArrayXd& x) {
       return 1 / (1 + (-x).exp());
     case Activation::tanh:
       return x.tanh();
+    case Activation::affine:
+      return -0.75 * x + 1.5;
+    case Activation::exp:
+      return x.exp();
+    case Activation::log:
+      return x.log();
+    case Activation::square:
+      return x.square();
+    case Activation::sqrt:
+      return x.sqrt();
+    case Activation::abs:
+      return x.abs();
   }
   return {};
 }
 
+bool needs_positive(Activation kind) {
+  return kind == Activation::log || kind == Activation::sqrt;
+}
+
 OpCase activation_case(Activation kind, Shape shape) {
   OpCase test;
-  test.op = std::make_shared<ActivationOp>(ActivationAttributes{kind, slope});
-  test.inputs = {activation(uniform(shape, 11, -4, 4))};
+  test.op = std::make_shared<ActivationOp>(
+      ActivationAttributes{.kind = kind, .slope = slope, .factor = -0.75f, .offset = 1.5f});
+  test.inputs = {activation(uniform(shape, 11, needs_positive(kind) ? 0.125 : -4, 4))};
   test.reference = [kind](std::span<const HostTensor> in) {
     HostTensor y = in[0];
     array_of(y) = exact(kind, array_of(in[0]));
@@ -44,6 +61,15 @@ OpCase activation_case(Activation kind, Shape shape) {
   // Relative to |x|, which also covers 1 - y of a y that was rounded to bf16.
   test.magnitude = [](std::span<const HostTensor> in) { return absolute(in); };
   test.floor = 1;
+  return test;
+}
+
+// Those whose errors are relative to the value itself.
+OpCase function_case(Activation kind, Shape shape) {
+  OpCase test = activation_case(kind, shape);
+  test.magnitude = nullptr;
+  // Below 1e-4 fp16 has fewer bits.
+  test.floor = kind == Activation::log || kind == Activation::affine ? 1 : 1e-4;
   return test;
 }
 
@@ -68,6 +94,22 @@ TEST_P(ActivationTest, ValuesAndGradients) {
   }
 }
 
+TEST_P(ActivationTest, ValuesAndGradientsOfFunctions) {
+  for (Activation kind : {Activation::affine, Activation::exp, Activation::log, Activation::square,
+                          Activation::sqrt, Activation::abs}) {
+    SCOPED_TRACE(name(kind));
+    check_op(function_case(kind, {3, 5, 7}), GetParam());
+    check_values(function_case(kind, {4099}), GetParam());
+  }
+}
+
+// The gradient of |x| is 0 at 0, not a sign of zero.
+TEST_P(ActivationTest, AbsHasNoSlopeAtZero) {
+  std::vector<Input> in = {activation({{3}, {1, 1, 1}}), activation({{3}, {0, 2, -2}})};
+  auto dx = run_op(ActivationBackwardOp({Activation::abs}), in, GetParam())[0];
+  EXPECT_EQ(dx.data, (std::vector<double>{0, 1, -1}));
+}
+
 // Several blocks of work, so that two threads share it, and a part of one.
 TEST_P(ActivationTest, ValuesOfManyElements) {
   check_values(activation_case(Activation::relu, {3, 4099}), GetParam());
@@ -82,6 +124,30 @@ TEST(ActivationFunctors, HaveTheRelativeErrorOfSinglePrecision) {
   EXPECT_LT(worst_error(Sigmoid{}, Activation::sigmoid, -80, 80), 5e-7);
   EXPECT_LT(worst_error(Tanh{}, Activation::tanh, -12, 12), 5e-7);
   EXPECT_LT(worst_error(Tanh{}, Activation::tanh, -1e-4f, 1e-4f), 5e-7);
+  EXPECT_LT(worst_error(Exp{}, Activation::exp, -87, 88), 5e-7);
+  EXPECT_LT(worst_error(Log{}, Activation::log, 0.5f, 1.5f), 3e-7);
+  EXPECT_LT(worst_error(Log{}, Activation::log, 1e-37f, 1e38f), 3e-7);
+}
+
+TEST(ActivationFunctors, LogOfTheSmallestAndOfWhatHasNone) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  float smallest = std::numeric_limits<float>::denorm_min();
+  EXPECT_FLOAT_EQ(Log{}.value(smallest), static_cast<float>(-149 * std::numbers::ln2));
+  EXPECT_EQ(Log{}.value(1.0f), 0.0f);
+  EXPECT_EQ(Log{}.value(0.0f), -infinity);
+  EXPECT_EQ(Log{}.value(-0.0f), -infinity);
+  EXPECT_EQ(Log{}.value(infinity), infinity);
+  EXPECT_TRUE(std::isnan(Log{}.value(-1.0f)));
+  EXPECT_TRUE(std::isnan(Log{}.value(-infinity)));
+}
+
+TEST(ActivationFunctors, ExpEndsAtZeroAndInfinity) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(Exp{}.value(-88.0f), 0.0f);
+  EXPECT_EQ(Exp{}.value(-infinity), 0.0f);
+  EXPECT_EQ(Exp{}.value(89.0f), infinity);
+  EXPECT_EQ(Exp{}.value(infinity), infinity);
+  EXPECT_EQ(Exp{}.value(0.0f), 1.0f);
 }
 
 // Arguments far beyond those where e^x overflows.
@@ -98,9 +164,12 @@ TEST(ActivationFunctors, SaturateWithoutOverflow) {
 
 TEST(ActivationFunctors, KeepNaN) {
   float nan = std::numeric_limits<float>::quiet_NaN();
-  for (Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu,
-                          Activation::gelu_tanh, Activation::sigmoid, Activation::tanh}) {
-    with_activation({kind, 0.1f}, [&](auto f) { EXPECT_TRUE(std::isnan(f.value(nan))); });
+  for (Activation kind :
+       {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh,
+        Activation::sigmoid, Activation::tanh, Activation::affine, Activation::exp, Activation::log,
+        Activation::square, Activation::sqrt, Activation::abs}) {
+    with_activation({.kind = kind, .slope = 0.1f},
+                    [&](auto f) { EXPECT_TRUE(std::isnan(f.value(nan))); });
   }
 }
 

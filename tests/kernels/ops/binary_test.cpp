@@ -38,7 +38,35 @@ OpCase mul_case(Shape shape) {
   return test;
 }
 
+// y = a - b
+OpCase sub_case(Shape shape) {
+  OpCase test = mul_case(shape);
+  test.op = std::make_shared<SubOp>();
+  test.reference = [](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (int64_t i = 0; i < y.size(); ++i) y[i] -= in[1][i];
+    return std::vector<HostTensor>{y};
+  };
+  return test;
+}
+
+// y = a / b, whose gradient by b rounds the quotients first.
+OpCase div_case(Shape shape) {
+  OpCase test = mul_case(shape);
+  test.op = std::make_shared<DivOp>();
+  test.inputs[1] = activation(uniform(shape, 83, 0.5, 2));
+  test.reference = [](std::span<const HostTensor> in) {
+    HostTensor y = in[0];
+    for (int64_t i = 0; i < y.size(); ++i) y[i] /= in[1][i];
+    return std::vector<HostTensor>{y};
+  };
+  test.gradient_factor = 4;
+  return test;
+}
+
 class AddTest : public OpTest {};
+class SubTest : public OpTest {};
+class DivTest : public OpTest {};
 class MulTest : public OpTest {};
 
 }  // namespace
@@ -57,6 +85,16 @@ TEST_P(MulTest, ValuesAndGradients) {
   for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(mul_case(shape), GetParam());
 }
 
+TEST_P(SubTest, ValuesAndGradients) {
+  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(sub_case(shape), GetParam());
+}
+
+TEST_P(DivTest, ValuesAndGradients) {
+  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(div_case(shape), GetParam());
+}
+
+SPIRE_TEST_EVERYWHERE(SubTest);
+SPIRE_TEST_EVERYWHERE(DivTest);
 SPIRE_TEST_EVERYWHERE(AddTest);
 SPIRE_TEST_EVERYWHERE(MulTest);
 
@@ -80,6 +118,13 @@ TEST(MulOp, RefusesOperandsThatDiffer) {
   EXPECT_THROW(MulOp().infer(std::vector<TensorSpec>{{{2, 3}, DType::f32}, {{3}, DType::f32}}),
                Error);
   EXPECT_THROW(MulOp().infer(std::vector<TensorSpec>(2, {{3}, DType::i32})), Error);
+}
+
+TEST(BinaryOps, NameWhatTheyCannotDo) {
+  EXPECT_EQ(refusal(SubOp(), {f32({2, 3}), f32({3})}),
+            "[sub] cannot subtract fp32 (2, 3) and fp32 (3)");
+  EXPECT_EQ(refusal(DivOp(), {f32({2, 3}), f32({3})}),
+            "[div] cannot divide fp32 (2, 3) and fp32 (3)");
 }
 
 }  // namespace spire::testing

@@ -94,9 +94,9 @@ struct Timing {
   float loss = 0;                       // of the last step
 };
 
-class Trainer {
+class TowerTrainer {
  public:
-  explicit Trainer(const Arguments& arguments)
+  explicit TowerTrainer(const Arguments& arguments)
       : bf16_(arguments.text("--precision") == "bf16"),
         model_(make_model(arguments.text("--model"))),
         optimizer_(channels_last(), arguments.number("--lr")) {
@@ -171,7 +171,7 @@ void main(const Arguments& arguments) {
   at::globalContext().setFlushDenormal(true);
   torch::manual_seed(7);
   int64_t after_start = resident_bytes("VmRSS");
-  Trainer trainer(arguments);
+  TowerTrainer trainer(arguments);
   trainer.run(arguments.number("--warm-up"),
               static_cast<int64_t>(arguments.number("--warm-up-steps")));
   Timing timing = trainer.run(arguments.number("--seconds"), 3);

@@ -6,7 +6,8 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/base/dtype.h"
+#include <spire/dtype.h>
+
 #include "engine/device/cuda_kernel.h"
 
 namespace spire {

@@ -1,5 +1,6 @@
 // Trains one model on the devices of a run, by steps and evaluations that allocate no memory. Each
-// process of the run has a Trainer for its devices; all call the same methods in the same order.
+// process of the run has a TowerTrainer for its devices; all call the same methods in the same
+// order.
 #pragma once
 #include <array>
 #include <atomic>
@@ -27,8 +28,9 @@
 
 namespace spire::inline training {
 
-struct TrainerOptions {
+struct TowerTrainerOptions {
   ModelConfig model;
+  std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of `model`
   LossConfig loss;
   FreezeOptions freeze = {};
   OptimizerConfig optimizer;
@@ -45,17 +47,18 @@ struct TrainerOptions {
   bool recompute = false;   // recompute activations of the model's blocks in backward
   MemoryLimit memory_limit = {};
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
-  bool judged = false;     // a judge sees each step before its update (Trainer::set_judge)
+  bool judged = false;     // a judge sees each step before its update (TowerTrainer::set_judge)
   bool plan_only = false;  // compile the plans, but allocate nothing
   CudaConfig cuda;
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
   ModelInput input(int64_t batch, bool training) const;
-  // Returns the model's graph (a GraphBuilder) with the frozen parameters. Throws Error(config).
+  // Return the model's graph, and (a GraphBuilder) with frozen parameters. Throw Error(config).
+  Graph build_unfrozen(int64_t batch, bool training) const;
   Graph build(int64_t batch, bool training) const;
 };
 
-struct StepResult {
+struct StepOutcome {
   int64_t step = 0, samples = 0;  // step counts from 1; valid samples of the global batch
   double lr = 0;
   double loss = 0;            // mean over the global batch's valid samples
@@ -76,7 +79,7 @@ struct StepResult {
 
 // Tells whether a step, whose gradients are complete, may change the weights. All ranks call it
 // with equal numbers, on the leading thread, and it answers alike.
-using StepJudge = std::function<bool(const StepResult&)>;
+using StepJudge = std::function<bool(const StepOutcome&)>;
 
 struct EvaluationSums {  // over the samples of an evaluation
   double loss = 0, score = 0;
@@ -86,16 +89,17 @@ struct EvaluationSums {  // over the samples of an evaluation
 
 using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;  // (kind, bytes)
 
-class Trainer {
+class TowerTrainer {
  public:
   // Compiles all plans, allocates all memory and initializes the weights. group: connects the ranks
   // (processes) of the placement, outlives this; null if there is one. Throws what compiling
   // throws, and Error(out_of_memory), if possible before it allocates. With plan_only there are no
   // weights: only const methods that read no values may be called.
-  Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group = nullptr);
-  ~Trainer();
-  Trainer(const Trainer&) = delete;
-  Trainer& operator=(const Trainer&) = delete;
+  TowerTrainer(const TowerTrainerOptions& options, const Placement& placement,
+               ProcessGroup* group = nullptr);
+  ~TowerTrainer();
+  TowerTrainer(const TowerTrainer&) = delete;
+  TowerTrainer& operator=(const TowerTrainer&) = delete;
 
   // Call all methods below on the leading thread: team().lead([&] { ... }). After an exception from
   // a step only the destructor may be called. An error on a lane is thrown as LaneError.
@@ -103,7 +107,7 @@ class Trainer {
 
   // Runs one optimizer step; on return the batch is no longer needed. done: number of steps before
   // this one. stop: this rank asks all ranks to stop.
-  StepResult step(const Batch& batch, int64_t done, double lr, bool stop = false);
+  StepOutcome step(const Batch& batch, int64_t done, double lr, bool stop = false);
 
   // The same in two parts, so that the host goes on while GPUs compute: it may begin max_ahead()
   // more steps before it finishes the oldest, and calls no other method meanwhile. GPUs read a
@@ -111,10 +115,10 @@ class Trainer {
   // waited: seconds in which the host waited for the batch, for DeviceNumber::data_ms.
   void begin_step(const Batch& batch, int64_t done, double lr, bool stop = false,
                   double waited = 0);
-  StepResult finish_step();
+  StepOutcome finish_step();
   int max_ahead() const;  // 0 with a judge
 
-  void set_judge(StepJudge judge);  // before the first step. REQUIRES: TrainerOptions::judged
+  void set_judge(StepJudge judge);  // before the first step. REQUIRES: TowerTrainerOptions::judged
   // Steps then pass on its newest readings. monitor: of this process's devices; outlives the steps.
   void set_monitor(const DeviceMonitor* monitor) { monitor_ = monitor; }
   // Number of steps before the next that a judge has rejected, or that a caller has undone: the
@@ -160,7 +164,7 @@ class Trainer {
   void check_replicas();  // compares those of all ranks; see replica.h
 
   // A forward pass on lane 0, to run between begin_evaluation() and end_evaluation(). Null without
-  // TrainerOptions::sample_rows, and on ranks other than 0.
+  // TowerTrainerOptions::sample_rows, and on ranks other than 0.
   ForwardPass* sampler() { return sampler_.get(); }
 
   uint64_t parameter_hash() const { return layout_.hash(weights()); }
@@ -191,18 +195,18 @@ class Trainer {
   std::string memory_shortage(double free_share = 1) const;
 
  private:
-  void make_devices(const TrainerOptions& options);
-  void make_stages(const TrainerOptions& options);
+  void make_devices(const TowerTrainerOptions& options);
+  void make_stages(const TowerTrainerOptions& options);
   void plan_memory();
   void allocate_memory();
-  void initialize(const TrainerOptions& options);
+  void initialize(const TowerTrainerOptions& options);
   MemoryByKind by_kind(const MemoryUse& use) const;
 
   StepMetrics& metrics_of(int64_t step) {
     return metrics_[static_cast<size_t>(step) % metrics_.size()];
   }
   StepJob make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const;
-  StepResult result_of(StepMetrics& metrics) const;
+  StepOutcome result_of(StepMetrics& metrics) const;
   void run_step(int lane, const StepJob& job);
   void run_towers(int lane, const StepJob& job, const char* name = "step");
   void run_update(int lane, const StepJob& job);

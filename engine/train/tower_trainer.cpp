@@ -1,5 +1,5 @@
-// The step, in time order. trainer_build.cpp makes the parts that it works with.
-#include "engine/train/trainer.h"
+// The step, in time order. tower_trainer_build.cpp makes the parts that it works with.
+#include "engine/train/tower_trainer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,7 @@ namespace spire::inline training {
 // LaneTeam::parallel() takes a std::function; one pointer and a reference fit in it without an
 // allocation.
 template <typename Body>
-void Trainer::on_lanes(const Body& body) {
+void TowerTrainer::on_lanes(const Body& body) {
   team().parallel([this, &body](int lane) {
     try {
       body(lane);
@@ -28,7 +28,7 @@ void Trainer::on_lanes(const Body& body) {
 
 // The same, and waits for the work that the body gave the devices.
 template <typename Body>
-void Trainer::on_lanes_until_done(const Body& body) {
+void TowerTrainer::on_lanes_until_done(const Body& body) {
   on_lanes([&](int lane) {
     body(lane);
     devices_->stream(lane).record(*metrics_[0].step_done[static_cast<size_t>(lane)]);
@@ -37,7 +37,7 @@ void Trainer::on_lanes_until_done(const Body& body) {
 }
 
 // Other ranks may still read this one's memory: wait for the streams before it is freed.
-Trainer::~Trainer() {
+TowerTrainer::~TowerTrainer() {
   if (!devices_ || devices_->member_count() == 1 || metrics_[0].step_done.empty()) return;
   try {
     for (int lane = 0; lane < devices_->lanes(); ++lane) {
@@ -50,19 +50,19 @@ Trainer::~Trainer() {
   }
 }
 
-StepResult Trainer::step(const Batch& batch, int64_t done, double lr, bool stop) {
+StepOutcome TowerTrainer::step(const Batch& batch, int64_t done, double lr, bool stop) {
   begin_step(batch, done, lr, stop);
   return finish_step();
 }
 
 // Where the host takes part in a step, it cannot be ahead of it.
-int Trainer::max_ahead() const {
+int TowerTrainer::max_ahead() const {
   static_assert(std::tuple_size_v<decltype(metrics_)> == ParameterUpdate::max_unseen + 1);
   bool host_waits = !devices_->on_gpus() || placement_.updates_on_host || judge_;
   return host_waits ? 0 : static_cast<int>(metrics_.size()) - 1;
 }
 
-StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const {
+StepJob TowerTrainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done) const {
   metrics.step = done + 1;
   metrics.samples = batch.valid;
   metrics.judged = metrics.rejected = false;
@@ -73,7 +73,8 @@ StepJob Trainer::make_job(const Batch& batch, StepMetrics& metrics, int64_t done
   return job;
 }
 
-void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop, double waited) {
+void TowerTrainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop,
+                              double waited) {
   require(!averaged_, "a step before the end of an evaluation");
   require(under_way() <= max_ahead(), "{} steps are under way", under_way());
   StepMetrics& metrics = metrics_of(begun_);  // the step before may still use the other one
@@ -100,21 +101,21 @@ void Trainer::begin_step(const Batch& batch, int64_t done, double lr, bool stop,
 // One lane's part of a step. Lanes meet where one needs what another has written; on GPUs that
 // orders their streams, and no host thread waits for a device (unless the CPU updates GPUs'
 // weights, or a judge sees the step before its update).
-void Trainer::run_step(int lane, const StepJob& job) {
+void TowerTrainer::run_step(int lane, const StepJob& job) {
   run_towers(lane, job);
   run_update(lane, job);
 }
 
 // Forward and backward of the lane's towers. Buckets of gradients are summed over all towers while
 // backward goes on, or in the update (UpdatePass::sums_in_update).
-void Trainer::run_towers(int lane, const StepJob& given, const char* name) {
+void TowerTrainer::run_towers(int lane, const StepJob& given, const char* name) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
   job.metrics.clocks[static_cast<size_t>(lane)].begin(job.metrics.step, name);
   gradients_->train(lane, job);
 }
 
-void Trainer::run_update(int lane, const StepJob& job) {
+void TowerTrainer::run_update(int lane, const StepJob& job) {
   auto l = static_cast<size_t>(lane);
   LaneClock& clock = job.metrics.clocks[l];
   bool rejected = rejects(lane, job);
@@ -135,7 +136,7 @@ void Trainer::run_update(int lane, const StepJob& job) {
   devices_->status().enter(lane, Phase::idle);
 }
 
-void Trainer::set_judge(StepJudge judge) {
+void TowerTrainer::set_judge(StepJudge judge) {
   require(gradients_->sums_first(), "a judge of steps whose sums are made by the update");
   judge_ = std::move(judge);
 }
@@ -143,7 +144,7 @@ void Trainer::set_judge(StepJudge judge) {
 // Whether the step changes no weight: the same on all lanes and ranks. On a CPU that has all sums
 // by now, a gradient that is not finite does not reach the weights, so that the search for its
 // cause finds them as they were. (With fp16 the devices themselves skip such a step.)
-bool Trainer::rejects(int lane, const StepJob& job) {
+bool TowerTrainer::rejects(int lane, const StepJob& job) {
   if (job.metrics.judged) return job.metrics.rejected;
   if (devices_->on_gpus() || !gradients_->sums_first()) return false;
   std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
@@ -151,14 +152,14 @@ bool Trainer::rejects(int lane, const StepJob& job) {
 }
 
 // Does nothing where the host can read them where they are.
-void Trainer::copy_squares(int lane, StepMetrics& metrics) {
+void TowerTrainer::copy_squares(int lane, StepMetrics& metrics) {
   std::span<double> squares = gradients_->squares(devices_->member_of_lane(lane));
   if (lane == 0 && metrics.squares.data() != squares.data())
     devices_->stream(lane).copy(metrics.squares.data(), squares.data(), squares.size_bytes());
 }
 
 // Between towers and update.
-void Trainer::judge_step(StepMetrics& metrics) {
+void TowerTrainer::judge_step(StepMetrics& metrics) {
   on_lanes([&](int lane) {
     copy_squares(lane, metrics);
     devices_->stream(lane).record(*metrics.step_done[static_cast<size_t>(lane)]);
@@ -167,13 +168,13 @@ void Trainer::judge_step(StepMetrics& metrics) {
   note_devices(metrics);
   share_metrics(metrics);
   auto begin = std::chrono::steady_clock::now();
-  StepResult result = result_of(metrics);
+  StepOutcome result = result_of(metrics);
   metrics.judged = true;
   metrics.rejected = !judge_(result);
   metrics.judging = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
+void TowerTrainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer) {
   require(under_way() == 0, "an inspection while a step is under way");
   StepJob job = make_job(batch, metrics_[0], done);
   record_step(job.metrics.step);
@@ -188,7 +189,7 @@ void Trainer::inspect(const Batch& batch, int64_t done, TensorObserver& observer
 }
 
 // tree_sum() adds the towers' losses, fp64, in the order of the fixed tree.
-StepResult Trainer::result_of(StepMetrics& metrics) const {
+StepOutcome TowerTrainer::result_of(StepMetrics& metrics) const {
   const LossScale& loss_scale = update_->loss_scale();
   auto samples = static_cast<double>(metrics.samples);
   double scale = loss_scale.value(), norm = metrics.gradient_norm() / scale;
@@ -206,7 +207,7 @@ StepResult Trainer::result_of(StepMetrics& metrics) const {
           .devices = metrics.devices};
 }
 
-StepResult Trainer::finish_step() {
+StepOutcome TowerTrainer::finish_step() {
   require(under_way() > 0, "no step is under way");
   StepMetrics& metrics = metrics_of(finished_);
   if (devices_->on_gpus())
@@ -220,7 +221,7 @@ StepResult Trainer::finish_step() {
     note_devices(metrics);
     share_metrics(metrics);
   }
-  StepResult result = result_of(metrics);
+  StepOutcome result = result_of(metrics);
   result.times = metrics.times();
   take_trace(metrics.step);
   update_->loss_scale().record(result.skipped);
@@ -229,7 +230,7 @@ StepResult Trainer::finish_step() {
 }
 
 // A GPU that fails or hangs at its work does so here.
-void Trainer::await_step(int lane, const StepMetrics& metrics) {
+void TowerTrainer::await_step(int lane, const StepMetrics& metrics) {
   if (devices_->stream(lane).device().kind == DeviceKind::cpu) return;
   devices_->status().enter(lane, Phase::device);
   devices_->await(lane, *metrics.towers_done[static_cast<size_t>(lane)]);
@@ -239,13 +240,13 @@ void Trainer::await_step(int lane, const StepMetrics& metrics) {
 }
 
 // The step behind this one, if it has begun, begins at once: nothing is between the two.
-void Trainer::await_next(int lane) {
+void TowerTrainer::await_next(int lane) {
   if (under_way() < 2) return;
   devices_->await(lane, metrics_of(finished_ + 1).clocks[static_cast<size_t>(lane)].begun());
 }
 
 // What this rank's devices did, and how they were when they were last read.
-void Trainer::note_devices(StepMetrics& metrics) {
+void TowerTrainer::note_devices(StepMetrics& metrics) {
   Share own = devices_->local();
   auto first = static_cast<size_t>(own.begin), end = static_cast<size_t>(own.end);
   std::span<double> numbers =
@@ -261,14 +262,14 @@ void Trainer::note_devices(StepMetrics& metrics) {
 }
 
 // Every process gets all losses, scores, stop requests and numbers of devices.
-void Trainer::share_metrics(StepMetrics& metrics) {
+void TowerTrainer::share_metrics(StepMetrics& metrics) {
   if (devices_->ranks() == 1) return;
   devices_->status().wait(0, [&] { all_gather_->share(metrics.shared); });
 }
 
 // Called inside a catch block. Another lane's failure shows as BarrierBroken here, or as PeerLost
 // once the communicators are aborted; only the first failure is reported.
-void Trainer::fail_lane(int lane) {
+void TowerTrainer::fail_lane(int lane) {
   try {
     throw;
   } catch (const BarrierBroken&) {
@@ -287,23 +288,23 @@ void Trainer::fail_lane(int lane) {
 
 // Ends the waiting of this rank's lanes for others, and of other ranks' for them. False: another
 // lane did this before.
-bool Trainer::abort_peers() {
+bool TowerTrainer::abort_peers() {
   bool first = !peers_aborted_.exchange(true);
   gradients_->interrupt();
   devices_->abort_communicators();
   return first;
 }
 
-void Trainer::begin_evaluation() {
+void TowerTrainer::begin_evaluation() {
   if (update_->averages()) swap_average();
   on_lanes_until_done([this](int lane) { update_->pack_for_evaluation(lane); });
 }
 
-void Trainer::end_evaluation() {
+void TowerTrainer::end_evaluation() {
   if (averaged_) swap_average();
 }
 
-void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
+void TowerTrainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
   require(under_way() == 0, "an evaluation while a step is under way");
   StepMetrics& metrics = metrics_[0];
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
@@ -316,12 +317,12 @@ void Trainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
   sums.stop = metrics.any_stop();
 }
 
-void Trainer::swap_average() {
+void TowerTrainer::swap_average() {
   on_lanes_until_done([this](int lane) { update_->swap_average(lane); });
   averaged_ = !averaged_;
 }
 
-std::optional<uint64_t> Trainer::average_hash() {
+std::optional<uint64_t> TowerTrainer::average_hash() {
   if (!update_->averages()) return {};
   swap_average();
   uint64_t hash = parameter_hash();
@@ -329,21 +330,21 @@ std::optional<uint64_t> Trainer::average_hash() {
   return hash;
 }
 
-void Trainer::renew_replicas() {
+void TowerTrainer::renew_replicas() {
   on_lanes_until_done([this](int lane) {
     update_->replicate(lane);
     update_->pack_frozen(lane);
   });
 }
 
-void Trainer::set_weights(
+void TowerTrainer::set_weights(
     const std::function<void(const ParameterEntry&, std::span<float>)>& fill) {
   state_->set_weights(fill);
   update_->begin_average();
   renew_replicas();
 }
 
-void Trainer::describe(StateMetadata& state) const {
+void TowerTrainer::describe(StateMetadata& state) const {
   state.towers = placement_.towers;
   state.batch_size = placement_.batch_size;
   state.tower_threads = placement_.tower_threads;
@@ -354,19 +355,19 @@ void Trainer::describe(StateMetadata& state) const {
   state.parameter_hash = hex(parameter_hash());
 }
 
-void Trainer::capture_state() {
+void TowerTrainer::capture_state() {
   require(!averaged_ && under_way() == 0, "the state before the end of a step or evaluation");
   state_->capture();
 }
 
-void Trainer::restore(const StateMetadata& state, const SavedTensors* tensors) {
+void TowerTrainer::restore(const StateMetadata& state, const SavedTensors* tensors) {
   state_->restore(placement_.rank == 0 ? tensors : nullptr);
   update_->restore_loss_scale(
       {state.loss_scale, state.loss_scale_steps, state.skipped_steps, state.skipped_in_row});
   renew_replicas();
 }
 
-void Trainer::check_replicas() {
+void TowerTrainer::check_replicas() {
   training::check_replicas(*devices_, layout_);
 }
 

@@ -5,7 +5,7 @@
 
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
-#include "engine/train/trainer.h"
+#include "engine/train/tower_trainer.h"
 
 namespace spire::inline training {
 namespace {
@@ -17,7 +17,7 @@ std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement)
 }
 
 // The options outlive the builder.
-GraphBuilder graph_builder(const TrainerOptions& options) {
+GraphBuilder graph_builder(const TowerTrainerOptions& options) {
   return [&options](int64_t batch, bool training) { return options.build(batch, training); };
 }
 
@@ -43,7 +43,7 @@ BucketReducer::Options reducer_options(const Placement& placement, const UpdateS
 }
 
 // Returns the options that all lanes have in common.
-LaneOptions lane_options(const TrainerOptions& options, const Placement& placement,
+LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& placement,
                          const std::vector<FloatRange>& buckets, size_t steps_under_way) {
   LaneOptions lane;
   lane.towers = placement.towers;
@@ -60,20 +60,27 @@ LaneOptions lane_options(const TrainerOptions& options, const Placement& placeme
 
 }  // namespace
 
-ModelInput TrainerOptions::input(int64_t batch, bool training) const {
+ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
   return {.columns = training ? train_columns : test_columns,
           .classes = classes,
           .batch = batch,
           .dtype = precision};
 }
 
-Graph TrainerOptions::build(int64_t batch, bool training) const {
-  Graph graph = build_model(model, loss, input(batch, training), training);
+Graph TowerTrainerOptions::build_unfrozen(int64_t batch, bool training) const {
+  ModelInput inputs = input(batch, training);
+  return own_model ? build_own_model(*own_model, loss, inputs, training)
+                   : build_model(model, loss, inputs, training);
+}
+
+Graph TowerTrainerOptions::build(int64_t batch, bool training) const {
+  Graph graph = build_unfrozen(batch, training);
   freeze_parameters(graph, freeze);
   return graph;
 }
 
-Trainer::Trainer(const TrainerOptions& options, const Placement& placement, ProcessGroup* group)
+TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& placement,
+                           ProcessGroup* group)
     : placement_(placement), group_(group) {
   make_devices(options);
   make_stages(options);
@@ -90,7 +97,7 @@ Trainer::Trainer(const TrainerOptions& options, const Placement& placement, Proc
   initialize(options);
 }
 
-void Trainer::make_devices(const TrainerOptions& options) {
+void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
   check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
@@ -120,7 +127,7 @@ void Trainer::make_devices(const TrainerOptions& options) {
 }
 
 // Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
-void Trainer::make_stages(const TrainerOptions& options) {
+void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   auto share_choices = [&] {
     if (options.tuning && group_ && devices_->on_gpus()) share_tuning(*options.tuning, *group_);
@@ -151,7 +158,7 @@ void Trainer::make_stages(const TrainerOptions& options) {
   state_ = std::make_unique<StateTransfer>(*devices_, *update_, layout_, *strategy_, buckets_);
 }
 
-void Trainer::plan_memory() {
+void TowerTrainer::plan_memory() {
   for (int d = devices_->local().begin; d < devices_->local().end; ++d) {
     MemoryUse use = devices_->replica(d).memory();
     use += gradients_->memory(d);
@@ -162,7 +169,7 @@ void Trainer::plan_memory() {
   }
 }
 
-void Trainer::allocate_memory() {
+void TowerTrainer::allocate_memory() {
   if (std::string shortage = memory_shortage(); !shortage.empty())
     throw Error(Category::out_of_memory, shortage);
   for (int d = devices_->local().begin; d < devices_->local().end; ++d)
@@ -174,7 +181,7 @@ void Trainer::allocate_memory() {
 }
 
 // Initial weights are drawn on the host, by parameter name, and copied to all replicas.
-void Trainer::initialize(const TrainerOptions& options) {
+void TowerTrainer::initialize(const TowerTrainerOptions& options) {
   const DeviceMemory& weights = *devices_->replica(devices_->host_device()).weights;
   Buffer copy(weights.on_host() ? 0 : weights.bytes());
   float* values = weights.on_host() ? weights.as<float>() : copy.as<float>();
@@ -189,12 +196,12 @@ void Trainer::initialize(const TrainerOptions& options) {
 }
 
 // Pools that share a memory may fit one by one and not together.
-std::string Trainer::memory_shortage(double free_share) const {
+std::string TowerTrainer::memory_shortage(double free_share) const {
   auto shortage = foresee_shortage(devices_->pools(), free_share);
   return shortage ? devices_->pools().front()->explain(*shortage) : "";
 }
 
-MemoryByKind Trainer::by_kind(const MemoryUse& use) const {
+MemoryByKind TowerTrainer::by_kind(const MemoryUse& use) const {
   MemoryByKind kinds;
   for (MemoryKind kind : all_memory_kinds) {
     if (kind == MemoryKind::communication && devices_->member_count() == 1) continue;
@@ -204,25 +211,25 @@ MemoryByKind Trainer::by_kind(const MemoryUse& use) const {
   return kinds;
 }
 
-std::vector<MemoryByKind> Trainer::planned_memory() const {
+std::vector<MemoryByKind> TowerTrainer::planned_memory() const {
   std::vector<MemoryByKind> memory;
   for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->planned()));
   return memory;
 }
 
-std::vector<MemoryByKind> Trainer::peak_memory() const {
+std::vector<MemoryByKind> TowerTrainer::peak_memory() const {
   std::vector<MemoryByKind> memory;
   for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->peak()));
   return memory;
 }
 
-std::vector<std::optional<size_t>> Trainer::memory_limits() const {
+std::vector<std::optional<size_t>> TowerTrainer::memory_limits() const {
   std::vector<std::optional<size_t>> limits;
   for (const auto& pool : devices_->pools()) limits.push_back(pool->options().limit);
   return limits;
 }
 
-std::vector<Trainer::Room> Trainer::memory_room() const {
+std::vector<TowerTrainer::Room> TowerTrainer::memory_room() const {
   std::vector<Room> rooms;
   for (const auto& pool : devices_->pools()) {
     size_t planned = 0;

@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 
+#include <spire/export.h>
+
 namespace spire {
 
-class Shape {
+class SPIRE_API Shape {
  public:
   static constexpr int max_rank = 6;
 
@@ -30,6 +32,6 @@ class Shape {
   int rank_ = 0;
 };
 
-std::string to_string(const Shape& shape);  // "(128, 28, 28, 1)"
+SPIRE_API std::string to_string(const Shape& shape);  // "(128, 28, 28, 1)"
 
 }  // namespace spire

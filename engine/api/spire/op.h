@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/dtype.h>
 #include <spire/error.h>
-
-#include "engine/base/dtype.h"
-#include "engine/base/shape.h"
+#include <spire/export.h>
+#include <spire/shape.h>
 
 namespace spire::inline kernels {
 
 // Shape, dtype and row pitch of a tensor.
-struct TensorSpec {
+struct SPIRE_API TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
   // Elements from one row (along the last axis) to the next, if zeros pad rows to a multiple of 16
@@ -27,7 +27,7 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-std::string to_string(const TensorSpec& spec);  // "bf16 (64, 28, 28, 16)"
+SPIRE_API std::string to_string(const TensorSpec& spec);  // "bf16 (64, 28, 28, 16)"
 
 // Handle of a tensor in the graph that made it.
 struct Value {
@@ -36,11 +36,13 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
+class Kernel;          // kernel.h
+struct KernelRequest;  // kernel.h
 class Op;
 
 // The graph as an op sees it while it emits its gradient. A gradient has the shape and dtype of its
 // tensor, but that of a parameter is always fp32.
-class GradientBuilder {
+class SPIRE_API GradientBuilder {
  public:
   virtual ~GradientBuilder() = default;
   virtual Value input(int index) const = 0;
@@ -60,7 +62,7 @@ class GradientBuilder {
 };
 
 // One computation. Thread-safe: it never changes.
-class Op {
+class SPIRE_API Op {
  public:
   virtual ~Op() = default;
 
@@ -69,6 +71,10 @@ class Op {
   // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." if number, shapes or
   // dtypes of the inputs are not allowed.
   virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
+
+  // Makes the kernel of an op that the calling program brings; it refuses a device that it has none
+  // for. Null, the default: the op has its rows in Spire's tables of kernels.
+  virtual std::unique_ptr<Kernel> make_kernel(const KernelRequest& request) const;
 
   // Returns the number of multiply-adds; 0 for ops limited by memory bandwidth (norms).
   virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,
@@ -115,7 +121,8 @@ inline bool is_float_type(DType dtype) {
 
 // Helpers for infer(). Both throw an Error(config) that names the op, expect_inputs() if the number
 // of inputs is not in [least, most], expect() unless `holds`.
-void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most);
+SPIRE_API void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least,
+                             size_t most);
 template <typename... Args>
 void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (holds) return;

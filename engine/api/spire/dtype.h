@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include <spire/export.h>
+
 // Marks functions that also run on a GPU.
 #ifdef __CUDACC__
 #define SPIRE_HOST_DEVICE __host__ __device__
@@ -17,9 +19,9 @@ namespace spire {
 
 enum class DType : uint8_t { f32, bf16, f16, f64, i32, u8 };
 
-size_t size_of(DType dtype);
-std::string_view name(DType dtype);
-DType dtype_from_name(std::string_view name);  // throws Error(config) for an unknown name
+SPIRE_API size_t size_of(DType dtype);
+SPIRE_API std::string_view name(DType dtype);
+SPIRE_API DType dtype_from_name(std::string_view name);  // throws Error(config) for an unknown name
 
 // bfloat16: the upper half of a float; conversion rounds to nearest even, NaN stays NaN.
 struct bfloat16 {
@@ -100,7 +102,7 @@ struct dtype_of<uint8_t> {
   static constexpr DType value = DType::u8;
 };
 
-[[noreturn]] void refuse_float_type(DType dtype);  // throws Error(unexpected)
+[[noreturn]] SPIRE_API void refuse_float_type(DType dtype);  // throws Error(unexpected)
 
 // Returns visit(float{}), visit(bfloat16{}) or visit(float16{}) for f32, bf16 or f16, else throws.
 template <typename Visit>
@@ -112,6 +114,6 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
 }
 
 // Converts to.size() elements of type `dtype` (f32, bf16 or f16) to float.
-void copy_floats(const void* from, DType dtype, std::span<float> to);
+SPIRE_API void copy_floats(const void* from, DType dtype, std::span<float> to);
 
 }  // namespace spire

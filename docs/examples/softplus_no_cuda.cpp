@@ -1,0 +1,7 @@
+// Stands for softplus_cuda.cu in a build without a CUDA compiler.
+#include "softplus.h"
+
+std::unique_ptr<spire::Kernel> softplus_kernel_cuda(const spire::KernelRequest& request, bool) {
+  spire::fail(spire::Category::device, "[softplus] has no kernel for {} in this build",
+              spire::to_string(request.device));
+}

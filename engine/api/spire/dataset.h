@@ -1,0 +1,80 @@
+// Interface of datasets, which read samples by index.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <spire/export.h>
+#include <spire/sample_spec.h>
+
+namespace spire::inline data {
+
+inline constexpr size_t max_problems = 20;  // messages kept about corrupt samples
+
+// Checksums of stored rows: hash64 of each column over rows [i * rows, (i + 1) * rows).
+struct RowChecksums {
+  int64_t rows = 0;
+  std::vector<std::vector<uint64_t>> blocks = {};  // [column][i]
+};
+
+class SPIRE_API Dataset {  // all methods are thread-safe
+ public:
+  virtual ~Dataset() = default;
+
+  virtual const SampleSpec& spec() const = 0;
+  virtual int64_t count() const = 0;  // number of samples, >= 1
+
+  // Writes column c of samples[r] to columns[c] + r * spec().columns[c].row_bytes(), a function of
+  // (dataset, sample, epoch). Throws Error(data), naming file and sample, for a corrupt sample.
+  virtual void read(std::span<const int64_t> samples, int64_t epoch,
+                    std::span<std::byte* const> columns) const = 0;
+
+  // Returns how many corrupt samples were left out so far (data.on_error: skip). Those that were
+  // found on opening are not in count().
+  virtual int64_t skipped() const { return 0; }
+  // Returns the messages about corrupt samples, at most max_problems.
+  virtual std::vector<std::string> problems() const { return {}; }
+  std::string first_problem() const;  // empty if there is none
+
+  // Returns the chunk size: samples [i * chunk(), (i + 1) * chunk()) are stored together.
+  virtual int64_t chunk() const { return 1; }
+
+  // Reads only the labels, of samples first, first + 1, ... Throws what read() throws.
+  virtual void read_labels(int64_t first, std::span<int32_t> out) const;
+
+  // Returns the row checksums that the files contain; nullopt if they contain none.
+  virtual std::optional<RowChecksums> checksums() const { return {}; }
+  // Verifies checksums of other kinds in the files. Throws Error(data) for the first mismatch.
+  virtual void verify_files() const {}
+
+  // Describes how the data is stored, one line per part.
+  virtual std::vector<std::string> layout() const { return {}; }
+  // Returns the files that are read; empty if samples are generated.
+  virtual std::vector<std::filesystem::path> files() const { return {}; }
+};
+
+struct DatasetPair {
+  std::unique_ptr<Dataset> train, test;  // with equal specs
+  std::vector<std::string> notes = {};   // for the user: ignored columns, unused datasets
+};
+
+struct ReadOptions {         // how a run reads its data
+  DType dtype = DType::f32;  // of images and features: f32 | bf16 | f16
+  uint64_t seed = 0;         // for augmentation and for the windows of tokens
+  // true: as stored: images u8, features f32 or f64, not augmented, not normalized (see spec()).
+  bool stored = false;
+  std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
+
+  DType image_dtype() const { return stored ? DType::u8 : dtype; }
+};
+
+// Opens the data of a run on each rank, for the run's precision and seed.
+using DataSource = std::function<DatasetPair(const ReadOptions& options)>;
+
+}  // namespace spire::inline data

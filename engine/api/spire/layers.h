@@ -1,0 +1,169 @@
+// Layer functions, from which models are built. Each records its ops and parameters in the graph
+// and returns the output. `name` is the prefix of parameter names ("conv1" -> "conv1.weight").
+// Weights have PyTorch's shapes: convolution (O, I / groups, KH, KW), dense (out, in). A negative
+// axis counts from the end: -1 is the last axis.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <spire/export.h>
+#include <spire/graph.h>
+#include <spire/layer_options.h>
+
+namespace spire::inline graph {
+
+// Initial values of parameters. Kaiming: He et al., "Delving Deep into Rectifiers", 2015.
+// uniform(b) is uniform in [-b, b); normal(d) has mean 0 and standard deviation d.
+SPIRE_API Initializer kaiming_uniform(int64_t fan_in);  // uniform(sqrt(6 / fan_in))
+SPIRE_API Initializer kaiming_normal(int64_t fan_out);  // normal(sqrt(2 / fan_out))
+SPIRE_API Initializer
+linear_uniform(int64_t fan_in);  // uniform(1 / sqrt(fan_in)), if no relu follows
+SPIRE_API Initializer uniform(float bound);
+SPIRE_API Initializer normal(double deviation);
+SPIRE_API Initializer constant(float value);
+
+struct Conv2dOptions {
+  int64_t channels = 1;  // of the output
+  Extent2d kernel{3, 3};
+  Extent2d stride{1, 1};
+  Extent2d padding{0, 0};
+  Extent2d dilation{1, 1};
+  int64_t groups = 1;
+  bool bias = true;
+  Initializer initialize = {};  // of the weight; default kaiming_uniform(KH * KW * I / groups)
+};
+SPIRE_API Value conv2d(Graph& graph, const std::string& name, Value x,
+                       const Conv2dOptions& options);
+
+// Transposed convolution, x (N, H, W, C) -> (N, OH, OW, channels), weight (C, channels, KH, KW),
+// OH = (H - 1) * stride - 2 * padding + kernel + output_padding, and likewise OW.
+struct ConvTranspose2dOptions {
+  int64_t channels = 1;  // of the output
+  Extent2d kernel{3, 3};
+  Extent2d stride{1, 1};
+  Extent2d padding{0, 0};
+  Extent2d output_padding{0, 0};  // less than the stride
+  bool bias = true;
+  // Of the weight; default kaiming_uniform(C * KH * KW / (product of strides)).
+  Initializer initialize = {};
+};
+SPIRE_API Value conv_transpose2d(Graph& graph, const std::string& name, Value x,
+                                 const ConvTranspose2dOptions& options);
+
+// x (.., K) -> (.., units). initialize: of the weight; default kaiming_uniform(K), for a relu.
+SPIRE_API Value dense(Graph& graph, const std::string& name, Value x, int64_t units,
+                      bool bias = true, Initializer initialize = {});
+// Looks up rows of the table name.weight (vocabulary, width): ids i32 (..) -> (.., width).
+struct Embedding {
+  Value output, table;  // `output` has `dtype`; `table` may also be the weight of tied_dense()
+};
+SPIRE_API Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
+                              int64_t width, DType dtype, Initializer initialize);
+// Dense layer without bias whose weight is an embedding's table (V, K): x (.., K) -> (.., V).
+SPIRE_API Value tied_dense(Graph& graph, Value table, Value x);
+// Adds the first T rows of name.weight (positions, C) to x (N, T, C); positions = 0 means T.
+SPIRE_API Value position_embedding(Graph& graph, const std::string& name, Value x,
+                                   Initializer initialize, int64_t positions = 0);
+
+struct AttentionOptions {
+  int64_t heads = 1;
+  bool causal = false;
+  float dropout = 0;  // rate at which attention weights are dropped in training
+};
+// qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads.
+SPIRE_API Value attention(Graph& graph, Value qkv, const AttentionOptions& options);
+
+struct BatchNormOptions {
+  float epsilon = 1e-5f;
+  float momentum = 0.1f;  // share of the newest batch in the running statistics
+  float gamma = 1.0f;     // initial value of gamma
+  bool sync = false;      // true: statistics over all towers, the shares of a global batch
+};
+// Normalizes by the tower's samples (see `sync`); in evaluation by the running statistics.
+SPIRE_API Value batch_norm(Graph& graph, const std::string& name, Value x,
+                           const BatchNormOptions& options = {});
+
+// Normalizes over the last axis; the parameters name.gamma and name.beta begin at 1 and 0.
+SPIRE_API Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
+
+SPIRE_API Value relu(Graph& graph, Value x);
+SPIRE_API Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);
+SPIRE_API Value gelu(Graph& graph, Value x);
+SPIRE_API Value gelu_tanh(Graph& graph, Value x);  // the tanh approximation, as in GPT-2
+SPIRE_API Value sigmoid(Graph& graph, Value x);
+SPIRE_API Value tanh(Graph& graph, Value x);
+
+struct PoolOptions {
+  Extent2d kernel{2, 2};
+  Extent2d stride{2, 2};
+  Extent2d padding{0, 0};
+};
+SPIRE_API Value max_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
+SPIRE_API Value avg_pool2d(Graph& graph, Value x, const PoolOptions& options = {});
+SPIRE_API Value global_avg_pool(Graph& graph, Value x);  // (N, H, W, C) -> (N, C)
+// (N, H, W, C) -> (N, size.h, size.w, C), as PyTorch's interpolate with align_corners=False.
+SPIRE_API Value resize(Graph& graph, Value x, Extent2d size, Resize kind);
+SPIRE_API Value pad_channels(Graph& graph, Value x,
+                             int64_t channels);  // appends zeros up to `channels`
+
+SPIRE_API Value add(Graph& graph, Value a, Value b);
+SPIRE_API Value mul(Graph& graph, Value a, Value b);
+SPIRE_API Value concat(Graph& graph, const std::vector<Value>& parts, int axis);
+SPIRE_API Value reshape(Graph& graph, Value x, Shape shape);
+SPIRE_API Value flatten(Graph& graph, Value x);  // (N, ..) -> (N, features)
+SPIRE_API Value transpose(Graph& graph, Value x, std::vector<int> axes);  // PyTorch's permute
+// Elements [begin, begin + length) of an axis.
+SPIRE_API Value slice(Graph& graph, Value x, int axis, int64_t begin, int64_t length);
+SPIRE_API Value gather(Graph& graph, Value x, Value indices,
+                       int axis);  // elements `indices` i32 (K)
+// Repeats x (..), a parameter or an activation, once per sample -> (count, ..) of `dtype`.
+SPIRE_API Value expand(Graph& graph, Value x, int64_t count, DType dtype);
+
+SPIRE_API Value dropout(Graph& graph, Value x,
+                        float rate);                     // returns x in evaluation and for rate 0
+SPIRE_API Value matmul(Graph& graph, Value a, Value b);  // a (.., M, K), b (.., K, N) -> (.., M, N)
+
+// Losses. Each adds the graph outputs "loss" and "score", fp64 sums over the N samples of a batch.
+// "score" is the number of correct labels, unless stated otherwise.
+struct CrossEntropyOptions {
+  float label_smoothing = 0;
+  // For mixed samples: second labels, and the weight (N) f32 of the first ones. Both or neither.
+  Value other_labels = {}, mix = {};
+};
+// logits (N, classes), labels i32 (N); or (N, .., classes), (N, ..): means over a sample's labels.
+SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels,
+                                  const CrossEntropyOptions& options);
+SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing);
+// Mean over classes of the squared (mse) or absolute (l1) difference of logits and one-hot label.
+SPIRE_API void mse_loss(Graph& graph, Value logits, Value labels);
+SPIRE_API void l1_loss(Graph& graph, Value logits, Value labels);
+// prediction, target: (N, ..). For any kind "score" sums mean squared errors, which give PSNR.
+SPIRE_API void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
+
+// Functions from which a program composes losses and scores of its own (composed_losses.cpp).
+// Operands of sub and div have one shape and dtype; cast() brings a target to that of a prediction,
+// or a prediction in 16 bits to fp32.
+SPIRE_API Value sub(Graph& graph, Value a, Value b);  // a - b
+SPIRE_API Value div(Graph& graph, Value a, Value b);  // a / b
+SPIRE_API Value scale(Graph& graph, Value x, float factor,
+                      float offset = 0);  // factor * x + offset
+SPIRE_API Value exp(Graph& graph, Value x);
+SPIRE_API Value log(Graph& graph, Value x);
+SPIRE_API Value square(Graph& graph, Value x);
+SPIRE_API Value sqrt(Graph& graph, Value x);               // with an infinite gradient at 0
+SPIRE_API Value abs(Graph& graph, Value x);                // with a gradient of 0 at 0
+SPIRE_API Value cast(Graph& graph, Value x, DType dtype);  // fp32, bf16, fp16
+SPIRE_API Value softmax(Graph& graph, Value x);            // over the last axis
+SPIRE_API Value log_softmax(Graph& graph, Value x);
+// Over one axis, which the result lacks. Axis 0 of a batch is a tower's own samples.
+SPIRE_API Value sum(Graph& graph, Value x, int axis);
+SPIRE_API Value mean(Graph& graph, Value x, int axis);
+// x (N, ..) -> fp64 (1): the sum over the N samples of the mean over a sample's elements.
+SPIRE_API Value mean_loss(Graph& graph, Value x);
+// Add mean_loss(x) as the graph's loss and its output "loss", or as its output "score", which may
+// be any number and trains nothing. Throw Error(config) if the graph has that output already.
+SPIRE_API void add_mean_loss(Graph& graph, Value x);
+SPIRE_API void mark_score(Graph& graph, Value x);
+
+}  // namespace spire::inline graph

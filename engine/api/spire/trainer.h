@@ -1,0 +1,147 @@
+// Trains a model step by step, on batches of the calling program or on its datasets. train() runs a
+// whole config instead, with files, reports and resuming.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/dataset.h>
+#include <spire/export.h>
+#include <spire/metric.h>
+#include <spire/model.h>
+#include <spire/observer.h>
+#include <spire/run_config.h>
+#include <spire/shape.h>
+
+namespace spire {
+
+struct World;
+
+// Samples in the caller's memory, which may change when the call that takes them has returned.
+struct Samples {
+  // One pointer per column, in the spec's order, to (count, row) values: fp32 for columns of bf16
+  // and f16, else values of the column's dtype.
+  std::vector<const void*> columns;
+  int64_t count = 0;
+};
+
+struct StepResult {
+  int64_t step = 0;     // counts from 1
+  int64_t samples = 0;  // of the global batch
+  double lr = 0;
+  double loss = 0;        // mean over the samples
+  MetricValue metric;     // over the samples
+  double grad_norm = 0;   // norm of the averaged gradient, before clipping
+  double loss_scale = 0;  // fp16: of this step; else 0
+  bool skipped = false;   // fp16: the gradients overflowed, so nothing was updated
+  StepTimes times = {};   // means over this process's lanes
+};
+
+struct EvaluationResult {
+  double loss = 0;
+  MetricValue metric;
+  int64_t samples = 0;
+};
+
+struct WeightInfo {
+  std::string name;     // "conv1.weight"
+  Shape shape;          // in PyTorch's order (layers.h)
+  bool trained = true;  // false: frozen, or a running statistic
+};
+
+struct TrainerOptions {
+  std::shared_ptr<const Model> model = {};  // empty: the config names the model
+  // For batches of the caller: how many samples the data has from which they are taken, so that the
+  // last batch of an epoch may be smaller; 0: all batches are full.
+  int64_t train_samples = 0, test_samples = 0;
+  // Rows that predict() computes at a time, for which memory is planned; 0: it is not used.
+  // Default: batch_size, for token models 1.
+  std::optional<int64_t> predict_rows = {};
+  World* world = nullptr;  // as RunOptions::world; it outlives the trainers
+  std::function<void(std::string_view)> on_remark = {};  // notes and warnings, in the constructor
+};
+
+// Callbacks of fit(), on the caller's thread; they may call any method but fit(). What they throw
+// ends it; so does false. Several processes then end together, after one more step.
+struct FitOptions {
+  std::optional<int64_t> steps = {};  // how many; default: up to the end of the config's run
+  std::function<bool(const StepResult&)> on_step = {};
+  std::function<bool(int64_t epoch, const EvaluationResult&)> on_epoch = {};
+  const std::atomic<bool>* stop = nullptr;  // set it, on any thread, to end after the present step
+};
+
+// Each process of a run has a Trainer; all call the same methods in the same order. One thread at a
+// time calls the methods of a Trainer; several trainers may work at once on threads of their own.
+// Error(config) about the arguments of a call changes nothing. After any other Error only the
+// destructor may be called, but for Error(checkpoint) of save() in a run of one process. The
+// config's output, checkpoint, eval, log, monitor, guard, check, early_stop and max_time have no
+// effect.
+class SPIRE_API Trainer {
+ public:
+  // For batches of the caller. data: describes its columns; the dtype of images and features is
+  // chosen by the config's precision. Throws as train(): config, device, out_of_memory.
+  Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options = {});
+  // For the data that the config names.
+  explicit Trainer(const RunConfig& config, const TrainerOptions& options = {});
+  // For datasets, on which fit() and evaluate() work.
+  Trainer(const RunConfig& config, const DataSource& data, const TrainerOptions& options = {});
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+
+  const RunConfig& config() const;  // with what was chosen: towers, batch_size, tower_threads
+  int64_t global_batch() const;     // samples of a step
+  int64_t steps_done() const;
+  std::vector<std::string> devices() const;
+
+  // One optimizer step on a global batch; every process gives all of it. lr: instead of the
+  // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
+  // train_samples, and for columns that do not match; Error(diverged) if loss or gradient is not
+  // finite, but for fp16 steps that are skipped.
+  StepResult step(const Samples& batch, std::optional<double> lr = {});
+  // Measures the present weights on any number of samples that are whole batches, and the last one
+  // of test_samples. Throws as step().
+  EvaluationResult evaluate(const Samples& samples);
+
+  // Trains on the datasets from the present step on, in the order of train(), with the same bits;
+  // evaluates after each epoch and at the end. Returns the last evaluation. Beyond the end of the
+  // config's run (FitOptions::steps) the learning rate stays as it was there.
+  EvaluationResult fit(const FitOptions& options = {});
+  EvaluationResult evaluate();  // on the test data
+
+  // The outputs (count, output_shape()) of the present weights for `count` rows of the first
+  // column. In a run of several processes rank 0 has them, and the others get none. fp32 as in
+  // Samples.
+  std::vector<float> predict(const void* rows, int64_t count);
+  Shape output_shape() const;  // of one sample
+
+  std::vector<WeightInfo> weights() const;
+  // Throw Error(config) for an unknown name, or a span of another size. All processes write, with
+  // equal values. A written weight keeps its optimizer state; averages (ema) begin anew. Reads the
+  // weights as they are trained, where evaluate() and predict() take the averages.
+  void read_weight(const std::string& name, std::span<float> values);
+  void write_weight(const std::string& name, std::span<const float> values);
+  uint64_t parameter_hash();  // as in the summary of a run
+
+  // Write and read a checkpoint with the optimizer's state, which `trainer` reads as well. A run
+  // continues from it with the same bits; on GPUs if cuda.autotune is off or chose the same
+  // engines. save() returns on all processes when the file is there, and all of them read it in
+  // load(). Throw Error(checkpoint); load() also Error(config) for another seed, batch_size, towers
+  // or tower_threads.
+  void save(const std::filesystem::path& file);
+  void load(const std::filesystem::path& file);
+
+ private:
+  class Impl;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace spire

@@ -1,0 +1,93 @@
+// Configs, cancelling, and what C's structs describe: dtypes, shapes, arrays.
+#include <memory>
+#include <string>
+
+#include "engine/c_api/handles.h"
+#include "engine/c_api/status.h"
+
+namespace spire::inline c_api {
+
+DType dtype_of_c(spire_dtype dtype) {
+  switch (dtype) {
+    case SPIRE_F32:
+      return DType::f32;
+    case SPIRE_F64:
+      return DType::f64;
+    case SPIRE_U8:
+      return DType::u8;
+    case SPIRE_I32:
+      return DType::i32;
+  }
+  fail(Category::config, "{} is not a spire_dtype", static_cast<int>(dtype));
+}
+
+Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner) {
+  if (rank < 0 || rank > Shape::max_rank)
+    fail(Category::config, "{}: rank is {}; it is 0 to {}", owner, rank, Shape::max_rank);
+  if (rank > 0) refuse_null(dims, owner, "shape");
+  return Shape(std::span(dims, static_cast<size_t>(rank)));
+}
+
+namespace {
+
+std::vector<Array> arrays_of(const spire_array* arrays, size_t count, const std::string& owner) {
+  if (count > 0) refuse_null(arrays, "spire_data", owner);
+  std::vector<Array> result;
+  for (size_t i = 0; i < count; ++i) {
+    const spire_array& from = arrays[i];
+    std::string place = fmt::format("{}[{}]", owner, i);
+    refuse_null(from.column, place, "column");
+    refuse_null(from.data, place, "data");
+    Shape shape = shape_of_c(from.rank, from.shape, place);
+    std::vector<int64_t> strides;
+    if (from.strides) strides.assign(from.strides, from.strides + from.rank);
+    result.push_back({from.column, from.data, dtype_of_c(from.dtype), shape, strides});
+  }
+  return result;
+}
+
+}  // namespace
+
+DataSource data_of_c(const spire_data& data) {
+  ArrayOptions options;
+  options.classes = data.classes;
+  return array_source(arrays_of(data.train, data.train_arrays, "train"),
+                      arrays_of(data.test, data.test_arrays, "test"), options);
+}
+
+}  // namespace spire::inline c_api
+
+spire_status spire_config_create(const char* yaml, const char* const* words, size_t count,
+                                 spire_config** config) {
+  return spire::guarded([&] {
+    using spire::refuse_null;
+    refuse_null(yaml, "spire_config_create", "yaml");
+    refuse_null(config, "spire_config_create", "config");
+    if (count > 0) refuse_null(words, "spire_config_create", "words");
+    std::vector<std::string> overrides;
+    for (size_t i = 0; i < count; ++i) {
+      refuse_null(words[i], "spire_config_create", fmt::format("words[{}]", i));
+      overrides.emplace_back(words[i]);
+    }
+    *config = new spire_config{spire::parse_config({{"config", yaml}}, overrides)};
+  });
+}
+
+void spire_config_destroy(spire_config* config) {
+  delete config;
+}
+
+spire_status spire_cancel_create(spire_cancel** cancel) {
+  return spire::guarded([&] {
+    spire::refuse_null(cancel, "spire_cancel_create", "cancel");
+    *cancel = new spire_cancel;
+  });
+}
+
+void spire_cancel_request(spire_cancel* cancel) {
+  if (cancel) cancel->requested = true;
+}
+
+void spire_cancel_destroy(spire_cancel* cancel) {
+  delete cancel;
+}

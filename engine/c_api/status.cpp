@@ -1,0 +1,83 @@
+#include "engine/c_api/status.h"
+
+#include <exception>
+#include <string>
+
+#include <spire/error.h>
+
+namespace spire::inline c_api {
+namespace {
+
+std::string& last_error() {
+  thread_local std::string message;
+  return message;
+}
+
+spire_status record(Category category, const char* message) noexcept {
+  try {
+    last_error() = message;
+  } catch (...) {
+    last_error().clear();  // no memory for it
+  }
+  return static_cast<spire_status>(category);
+}
+
+}  // namespace
+
+spire_status record_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return record(error.category(), error.what());
+  } catch (const std::bad_alloc&) {
+    return record(Category::out_of_memory, "no memory");
+  } catch (const std::exception& error) {
+    return record(Category::unexpected, error.what());
+  } catch (...) {
+    return record(Category::unexpected, "an exception of unknown type");
+  }
+}
+
+void refuse_null(const void* argument, std::string_view function, std::string_view name) {
+  if (!argument) fail(Category::config, "{}: {} is NULL", function, name);
+}
+
+}  // namespace spire::inline c_api
+
+int spire_c_api_version(void) {
+  return SPIRE_C_API_VERSION;
+}
+
+const char* spire_version(void) {
+  return SPIRE_VERSION;
+}
+
+const char* spire_last_error(void) {
+  return spire::last_error().c_str();
+}
+
+const char* spire_status_name(spire_status status) {
+  switch (status) {
+    case SPIRE_OK:
+      return "ok";
+    case SPIRE_UNEXPECTED:
+      return "unexpected";
+    case SPIRE_CONFIG:
+      return "config";
+    case SPIRE_DEVICE:
+      return "device";
+    case SPIRE_DATA:
+      return "data";
+    case SPIRE_CHECKPOINT:
+      return "checkpoint";
+    case SPIRE_OUT_OF_MEMORY:
+      return "out_of_memory";
+    case SPIRE_DIVERGED:
+      return "diverged";
+    case SPIRE_COLLECTIVE:
+      return "collective";
+    case SPIRE_INTERRUPTED:
+      return "interrupted";
+  }
+  return "unknown";
+}

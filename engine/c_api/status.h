@@ -1,0 +1,28 @@
+// How functions of <spire/c.h> report errors: what C++ throws becomes a status, and a message that
+// the calling thread keeps.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <spire/c.h>
+
+namespace spire::inline c_api {
+
+// Call it in a handler: records the exception that is being handled.
+spire_status record_exception() noexcept;
+
+// Returns SPIRE_OK, or records what `work` threw.
+template <typename Work>
+spire_status guarded(const Work& work) noexcept {
+  try {
+    work();
+    return SPIRE_OK;
+  } catch (...) {
+    return record_exception();
+  }
+}
+
+// Throws Error(config) "spire_train: config is NULL".
+void refuse_null(const void* argument, std::string_view function, std::string_view name);
+
+}  // namespace spire::inline c_api

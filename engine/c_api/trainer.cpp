@@ -1,0 +1,195 @@
+// A model that is trained step by step.
+#include <algorithm>
+#include <memory>
+
+#include <spire/trainer.h>
+
+#include "engine/c_api/handles.h"
+#include "engine/c_api/status.h"
+
+struct spire_trainer {
+  spire::Trainer trainer;
+  size_t columns;
+  std::vector<spire::WeightInfo> weights;
+};
+
+namespace spire::inline c_api {
+namespace {
+
+SampleSpec spec_of(const spire_sample_spec& from) {
+  SampleSpec spec;
+  refuse_null(from.columns, "spire_trainer_create", "spec->columns");
+  for (size_t i = 0; i < from.column_count; ++i) {
+    const spire_column& column = from.columns[i];
+    std::string place = fmt::format("columns[{}]", i);
+    refuse_null(column.name, place, "name");
+    spec.columns.push_back(
+        {column.name, shape_of_c(column.rank, column.shape, place), dtype_of_c(column.dtype)});
+  }
+  spec.classes = from.classes;
+  return spec;
+}
+
+Samples samples_of(const spire_trainer& trainer, const void* const* columns, int64_t count,
+                   std::string_view function) {
+  refuse_null(columns, function, "columns");
+  for (size_t i = 0; i < trainer.columns; ++i)
+    refuse_null(columns[i], function, fmt::format("columns[{}]", i));
+  return {std::vector<const void*>(columns, columns + trainer.columns), count};
+}
+
+void check_room(size_t room, int64_t needed, std::string_view function) {
+  if (room < static_cast<size_t>(needed))
+    fail(Category::config, "{}: room is {}; {} numbers are needed", function, room, needed);
+}
+
+}  // namespace
+}  // namespace spire::inline c_api
+
+using spire::guarded;
+using spire::refuse_null;
+
+spire_status spire_trainer_create(const spire_config* config, const spire_sample_spec* spec,
+                                  spire_trainer** trainer) {
+  return guarded([&] {
+    refuse_null(config, "spire_trainer_create", "config");
+    refuse_null(spec, "spire_trainer_create", "spec");
+    refuse_null(trainer, "spire_trainer_create", "trainer");
+    spire::TrainerOptions options;
+    options.train_samples = spec->train_samples;
+    options.test_samples = spec->test_samples;
+    spire::Trainer made(config->resolved.config, spire::spec_of(*spec), options);
+    std::vector<spire::WeightInfo> weights = made.weights();
+    *trainer = new spire_trainer{std::move(made), spec->column_count, std::move(weights)};
+  });
+}
+
+void spire_trainer_destroy(spire_trainer* trainer) {
+  delete trainer;
+}
+
+spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_batch", "trainer");
+    refuse_null(samples, "spire_trainer_batch", "samples");
+    *samples = trainer->trainer.global_batch();
+  });
+}
+
+spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
+                                const double* lr, spire_step* step) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_step", "trainer");
+    std::optional<double> rate;
+    if (lr) rate = *lr;
+    spire::StepResult result = trainer->trainer.step(
+        spire::samples_of(*trainer, columns, count, "spire_trainer_step"), rate);
+    if (!step) return;
+    *step = {result.step,      result.samples,    0,
+             result.lr,        result.loss,       result.metric.value,
+             result.grad_norm, result.loss_scale, result.skipped ? 1 : 0};
+  });
+}
+
+spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
+                                    int64_t count, spire_evaluation* evaluation) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_evaluate", "trainer");
+    spire::EvaluationResult result = trainer->trainer.evaluate(
+        spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"));
+    if (evaluation) *evaluation = {result.loss, result.metric.value, result.samples};
+  });
+}
+
+spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_outputs", "trainer");
+    refuse_null(numbers, "spire_trainer_outputs", "numbers");
+    *numbers = trainer->trainer.output_shape().elements();
+  });
+}
+
+spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows, int64_t count,
+                                   float* outputs, size_t room) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_predict", "trainer");
+    refuse_null(rows, "spire_trainer_predict", "rows");
+    refuse_null(outputs, "spire_trainer_predict", "outputs");
+    if (count < 0)
+      spire::fail(spire::Category::config, "spire_trainer_predict: count is {}", count);
+    spire::check_room(room, count * trainer->trainer.output_shape().elements(),
+                      "spire_trainer_predict");
+    std::ranges::copy(trainer->trainer.predict(rows, count), outputs);
+  });
+}
+
+spire_status spire_trainer_weights(const spire_trainer* trainer, size_t* count) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_weights", "trainer");
+    refuse_null(count, "spire_trainer_weights", "count");
+    *count = trainer->weights.size();
+  });
+}
+
+spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
+                                  spire_weight* weight) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_weight", "trainer");
+    refuse_null(weight, "spire_trainer_weight", "weight");
+    if (index >= trainer->weights.size())
+      spire::fail(spire::Category::config,
+                  "spire_trainer_weight: index is {}; there are {} weights", index,
+                  trainer->weights.size());
+    const spire::WeightInfo& info = trainer->weights[index];
+    *weight = {};
+    weight->name = info.name.c_str();
+    weight->rank = info.shape.rank();
+    std::ranges::copy(info.shape.dims(), weight->shape);
+    weight->elements = info.shape.elements();
+    weight->trained = info.trained ? 1 : 0;
+  });
+}
+
+spire_status spire_trainer_read_weight(spire_trainer* trainer, const char* name, float* values,
+                                       size_t elements) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_read_weight", "trainer");
+    refuse_null(name, "spire_trainer_read_weight", "name");
+    refuse_null(values, "spire_trainer_read_weight", "values");
+    trainer->trainer.read_weight(name, {values, elements});
+  });
+}
+
+spire_status spire_trainer_write_weight(spire_trainer* trainer, const char* name,
+                                        const float* values, size_t elements) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_write_weight", "trainer");
+    refuse_null(name, "spire_trainer_write_weight", "name");
+    refuse_null(values, "spire_trainer_write_weight", "values");
+    trainer->trainer.write_weight(name, {values, elements});
+  });
+}
+
+spire_status spire_trainer_hash(spire_trainer* trainer, uint64_t* hash) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_hash", "trainer");
+    refuse_null(hash, "spire_trainer_hash", "hash");
+    *hash = trainer->trainer.parameter_hash();
+  });
+}
+
+spire_status spire_trainer_save(spire_trainer* trainer, const char* file) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_save", "trainer");
+    refuse_null(file, "spire_trainer_save", "file");
+    trainer->trainer.save(file);
+  });
+}
+
+spire_status spire_trainer_load(spire_trainer* trainer, const char* file) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_load", "trainer");
+    refuse_null(file, "spire_trainer_load", "file");
+    trainer->trainer.load(file);
+  });
+}

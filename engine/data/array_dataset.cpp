@@ -1,0 +1,311 @@
+// Datasets of arrays in memory, of any strides and dtypes.
+#include <algorithm>
+#include <cstring>
+
+#include <spire/array_dataset.h>
+#include <spire/error.h>
+
+#include "engine/device/device_memory.h"
+#include "engine/device/stream.h"
+
+namespace spire {
+namespace {
+
+bool is_input(std::string_view column) {
+  return column == "images" || column == "features" || column == "tokens";
+}
+
+// Rank of the array, N included, that models expect of a column; 0: any.
+int rank_of(std::string_view column) {
+  if (column == "images") return 4;
+  if (column == "labels") return 1;
+  return column == "features" || column == "tokens" || column == "targets" || column == "values"
+             ? 2
+             : 0;
+}
+
+const char* layout_of(std::string_view column) {
+  if (column == "images") return "(N, H, W, C)";
+  if (column == "features") return "(N, F)";
+  if (column == "labels") return "(N)";
+  return column == "values" ? "(N, K)" : "(N, T)";
+}
+
+bool is_whole(DType dtype) {
+  return dtype == DType::i32 || dtype == DType::u8;
+}
+
+bool holds_indices(std::string_view column) {
+  return column == "tokens" || column == "labels" || column == "targets";
+}
+
+// Dtype of the rows of a batch. read: of images and features.
+DType dtype_in_batch(const Array& array, DType read) {
+  if (array.column == "images" || array.column == "features") return read;
+  bool known = rank_of(array.column) > 0;
+  return holds_indices(array.column) || (!known && array.dtype == DType::i32) ? DType::i32
+                                                                              : DType::f32;
+}
+
+std::vector<int64_t> dense_strides(const Shape& shape) {
+  std::vector<int64_t> strides(static_cast<size_t>(shape.rank()), 1);
+  for (int axis = shape.rank() - 2; axis >= 0; --axis)
+    strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis) + 1] * shape[axis + 1];
+  return strides;
+}
+
+void check(const Array& array, int64_t samples) {
+  auto expect = [&](bool holds, const std::string& problem) {
+    if (!holds) fail(Category::data, "array '{}': {}", array.column, problem);
+  };
+  expect(!array.column.empty(), "an array needs the name of its column");
+  expect(array.data != nullptr, "its data is null");
+  expect(array.shape.rank() >= 1, "its shape is (); the first axis counts samples");
+  expect(
+      array.strides.empty() || static_cast<int>(array.strides.size()) == array.shape.rank(),
+      fmt::format("it has {} strides for shape {}", array.strides.size(), to_string(array.shape)));
+  int rank = rank_of(array.column);
+  expect(rank == 0 || array.shape.rank() == rank,
+         fmt::format("its shape is {}; it must be {}", to_string(array.shape),
+                     layout_of(array.column)));
+  expect(std::ranges::all_of(array.shape.dims(), [](int64_t dim) { return dim >= 1; }),
+         fmt::format("its shape {} has no elements", to_string(array.shape)));
+  expect(array.shape[0] == samples,
+         fmt::format("it has {} samples, and the first array has {}", array.shape[0], samples));
+  expect(!holds_indices(array.column) || is_whole(array.dtype),
+         fmt::format("its dtype is {}; class and token numbers are i32 or u8", name(array.dtype)));
+  expect(array.dtype != DType::bf16 && array.dtype != DType::f16,
+         fmt::format("its dtype is {}; give f32, f64, i32 or u8", name(array.dtype)));
+}
+
+// Bytes of the memory from the first element on that the array's elements span.
+size_t extent_bytes(const Array& array, const std::vector<int64_t>& strides) {
+  int64_t last = 0;
+  for (int axis = 0; axis < array.shape.rank(); ++axis) {
+    int64_t stride = strides[static_cast<size_t>(axis)];
+    if (stride < 0)
+      fail(Category::data, "array '{}': a negative stride of an array that is copied",
+           array.column);
+    last += (array.shape[axis] - 1) * stride;
+  }
+  return (static_cast<size_t>(last) + 1) * size_of(array.dtype);
+}
+
+template <typename From>
+float as_float(From value, float scale) {
+  return static_cast<float>(value) * scale;
+}
+
+// An array, and how its rows become rows of a batch.
+class ArrayColumn {
+ public:
+  ArrayColumn(const Array& array, DType dtype, bool copy) : array_(array), dtype_(dtype) {
+    strides_ = array.strides.empty() ? dense_strides(array.shape) : array.strides;
+    if (array.column == "images" && array.dtype == DType::u8) scale_ = 1.0f / 255;
+    column_ = {array.column, Shape(array.shape.dims().subspan(1)), dtype};
+    copies_rows_ = array.dtype == dtype && scale_ == 1.0f && is_dense();
+    if (copy || array.device.kind == DeviceKind::cuda) take_copy();
+  }
+
+  const Column& column() const { return column_; }
+  const std::string& name() const { return column_.name; }
+
+  void read(int64_t sample, std::byte* row) const {
+    const auto* first = static_cast<const std::byte*>(array_.data) +
+                        sample * strides_[0] * static_cast<int64_t>(size_of(array_.dtype));
+    if (copies_rows_) {
+      std::memcpy(row, first, column_.row_bytes());
+      return;
+    }
+    switch (array_.dtype) {
+      case DType::f32:
+        return convert<float>(first, row);
+      case DType::f64:
+        return convert<double>(first, row);
+      case DType::i32:
+        return convert<int32_t>(first, row);
+      case DType::u8:
+        return convert<uint8_t>(first, row);
+      case DType::bf16:
+      case DType::f16:
+        break;
+    }
+    fail(Category::unexpected, "an array of {}", spire::name(array_.dtype));
+  }
+
+  // Least and largest number of a column of numbers from 0 on.
+  std::pair<int64_t, int64_t> range() const {
+    std::vector<int32_t> row(static_cast<size_t>(column().shape.elements()));
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (int64_t sample = 0; sample < array_.shape[0]; ++sample) {
+      read(sample, reinterpret_cast<std::byte*>(row.data()));
+      auto [low, high] = std::minmax_element(row.begin(), row.end());
+      least = std::min<int64_t>(least, *low), most = std::max<int64_t>(most, *high);
+    }
+    return {least, most};
+  }
+
+ private:
+  bool is_dense() const {
+    std::vector<int64_t> dense = dense_strides(array_.shape);
+    return std::equal(dense.begin() + 1, dense.end(), strides_.begin() + 1);
+  }
+
+  void take_copy() {
+    size_t bytes = extent_bytes(array_, strides_);
+    copy_ = allocate_staging(array_.device, bytes);
+    if (array_.device.kind == DeviceKind::cuda) {
+      std::unique_ptr<Stream> stream = make_stream(array_.device);
+      stream->copy(copy_->data(), array_.data, bytes);
+      stream->synchronize();
+    } else {
+      std::memcpy(copy_->data(), array_.data, bytes);
+    }
+    array_.data = copy_->data();
+  }
+
+  template <typename From>
+  void convert(const std::byte* from, std::byte* row) const {
+    const auto* first = reinterpret_cast<const From*>(from);
+    int64_t i = 0;
+    if (dtype_ == DType::i32) {
+      auto* to = reinterpret_cast<int32_t*>(row);
+      return each_element(1, first, [&](From value) { to[i++] = static_cast<int32_t>(value); });
+    }
+    with_any_float_type(dtype_, [&](auto type) {
+      auto* to = reinterpret_cast<decltype(type)*>(row);
+      each_element(1, first, [&](From value) { to[i++] = as_float(value, scale_); });
+    });
+  }
+
+  // Calls visit(element) for the elements of the axes from `axis` on, the last axis first.
+  template <typename From, typename Visit>
+  void each_element(int axis, const From* first, const Visit& visit) const {
+    if (axis == array_.shape.rank()) return visit(*first);
+    int64_t stride = strides_[static_cast<size_t>(axis)];
+    for (int64_t i = 0; i < array_.shape[axis]; ++i)
+      each_element(axis + 1, first + i * stride, visit);
+  }
+
+  Array array_;
+  DType dtype_;
+  Column column_;
+  float scale_ = 1;
+  bool copies_rows_ = false;              // rows lie in the array as in a batch
+  std::vector<int64_t> strides_;          // elements
+  std::shared_ptr<DeviceMemory> copy_{};  // of the array's memory
+};
+
+class ArrayDataset : public Dataset {
+ public:
+  ArrayDataset(const std::vector<Array>& arrays, const ArrayOptions& options,
+               const ReadOptions& read) {
+    if (arrays.empty()) fail(Category::data, "array_dataset: there are no arrays");
+    count_ = arrays.front().shape.rank() > 0 ? arrays.front().shape[0] : 0;
+    for (const Array& array : arrays) {
+      check(array, count_);
+      columns_.emplace_back(array, dtype_in_batch(array, read.dtype), options.copy);
+    }
+    // What the model reads comes first.
+    std::stable_partition(columns_.begin(), columns_.end(),
+                          [](const ArrayColumn& column) { return is_input(column.name()); });
+    for (const ArrayColumn& column : columns_) spec_.columns.push_back(column.column());
+    spec_.class_names = options.class_names;
+    spec_.normalization = options.normalization;
+    spec_.classes = options.classes;
+    for (const ArrayColumn& column : columns_)
+      if (holds_indices(column.name())) check_numbers(column, options.classes);
+    auto names = static_cast<int64_t>(options.class_names.size());
+    if (names > 0 && names != spec_.classes)
+      fail(Category::data, "ArrayOptions: {} class names for {} classes", names, spec_.classes);
+  }
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return count_; }
+
+  void read(std::span<const int64_t> samples, int64_t,
+            std::span<std::byte* const> rows) const override {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      std::byte* row = rows[c];
+      for (int64_t sample : samples) {
+        columns_[c].read(sample, row);
+        row += spec_.columns[c].row_bytes();
+      }
+    }
+  }
+
+ private:
+  // classes: 0: from the numbers. Beside labels, tokens are of another vocabulary.
+  void check_numbers(const ArrayColumn& column, int64_t classes) {
+    auto [least, most] = column.range();
+    bool labels = std::ranges::any_of(
+        columns_, [](const ArrayColumn& each) { return each.name() == "labels"; });
+    if (labels && column.name() != "labels") {
+      if (least < 0) fail(Category::data, "array '{}': it has {}", column.name(), least);
+      return;
+    }
+    if (classes == 0) spec_.classes = std::max(spec_.classes, most + 1);
+    if (least >= 0 && (classes == 0 || most < classes)) return;
+    fail(Category::data, "array '{}': it has {}, but numbers are from 0 to {}", column.name(),
+         least < 0 ? least : most,
+         classes == 0 ? std::string("classes - 1") : std::to_string(classes - 1));
+  }
+
+  std::vector<ArrayColumn> columns_;
+  SampleSpec spec_;
+  int64_t count_ = 0;
+};
+
+class FunctionDataset : public Dataset {
+ public:
+  FunctionDataset(SampleSpec spec, int64_t count, ReadSample read)
+      : spec_(std::move(spec)), count_(count), read_(std::move(read)) {
+    if (spec_.columns.empty()) fail(Category::data, "function_dataset: the spec has no columns");
+    if (count_ < 1) fail(Category::data, "function_dataset: {} samples; give at least 1", count_);
+    if (!read_) fail(Category::data, "function_dataset: there is no function");
+  }
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return count_; }
+
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    std::vector<std::byte*> rows(columns.begin(), columns.end());
+    for (int64_t sample : samples) {
+      read_(sample, epoch, rows);
+      for (size_t c = 0; c < rows.size(); ++c) rows[c] += spec_.columns[c].row_bytes();
+    }
+  }
+
+ private:
+  SampleSpec spec_;
+  int64_t count_;
+  ReadSample read_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> array_dataset(const std::vector<Array>& arrays,
+                                       const ArrayOptions& options, const ReadOptions& read) {
+  return std::make_unique<ArrayDataset>(arrays, options, read);
+}
+
+DataSource array_source(std::vector<Array> train, std::vector<Array> test, ArrayOptions options) {
+  return [train = std::move(train), test = std::move(test), options](const ReadOptions& read) {
+    DatasetPair pair;
+    pair.train = array_dataset(train, options, read);
+    // Classes that only the training data has count for the test data, too.
+    ArrayOptions same = options;
+    same.classes = pair.train->spec().classes;
+    pair.test = array_dataset(test.empty() ? train : test, same, read);
+    if (test.empty())
+      pair.notes.emplace_back("there is no test data: evaluations read the training data");
+    return pair;
+  };
+}
+
+std::unique_ptr<Dataset> function_dataset(SampleSpec spec, int64_t count, ReadSample read) {
+  return std::make_unique<FunctionDataset>(std::move(spec), count, std::move(read));
+}
+
+}  // namespace spire

@@ -1,0 +1,76 @@
+#include "engine/run/trainer/staged_batch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+
+namespace spire::inline run {
+namespace {
+
+bool is_short_float(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::f16;
+}
+
+// Bytes of a number of the column in the caller's memory.
+size_t given_size(DType dtype) {
+  return is_short_float(dtype) ? sizeof(float) : size_of(dtype);
+}
+
+}  // namespace
+
+void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to) {
+  if (!is_short_float(dtype)) {
+    std::memcpy(to, from, static_cast<size_t>(count) * size_of(dtype));
+    return;
+  }
+  with_any_float_type(dtype, [&](auto type) {
+    std::copy_n(static_cast<const float*>(from), count, reinterpret_cast<decltype(type)*>(to));
+  });
+}
+
+StagedBatch::StagedBatch(const std::vector<Column>& columns, const Placement& placement)
+    : columns_(columns) {
+  TowerRange own = placement.towers_of(placement.rank);
+  first_row_ = own.begin * placement.batch_size;
+  rows_ = own.size() * placement.batch_size;
+  auto rows = static_cast<size_t>(rows_);
+  size_t bytes = 0;
+  for (const Column& column : columns_) bytes += align_up(rows * column.row_bytes());
+  memory_ = allocate_staging(placement.lanes[0].device, bytes);
+  auto* begin = memory_->as<std::byte>();
+  for (const Column& column : columns_) {
+    starts_.push_back(begin);
+    batch_.columns.push_back(begin);
+    begin += align_up(rows * column.row_bytes());
+  }
+  batch_.first_row = first_row_;
+}
+
+void StagedBatch::check(const Samples& samples) const {
+  if (samples.columns.size() != columns_.size())
+    fail(Category::config, "Samples: {} given, but the data has {}",
+         counted(static_cast<int64_t>(samples.columns.size()), "column"), columns_.size());
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (samples.columns[c] == nullptr)
+      fail(Category::config, "Samples: column '{}' is null", columns_[c].name);
+}
+
+const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t count) {
+  int64_t own = std::clamp<int64_t>(count - first_row_, 0, rows_);
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const Column& column = columns_[c];
+    int64_t row = column.shape.elements();
+    const auto* from = static_cast<const std::byte*>(samples.columns[c]) +
+                       static_cast<size_t>((first + first_row_) * row) * given_size(column.dtype);
+    if (own > 0) copy_numbers(from, own * row, column.dtype, starts_[c]);
+    auto used = static_cast<size_t>(own) * column.row_bytes();
+    std::memset(starts_[c] + used, 0, static_cast<size_t>(rows_) * column.row_bytes() - used);
+  }
+  batch_.valid = count;
+  return batch_;
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,38 @@
+// A batch in memory from which devices read, filled from samples of the calling program.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <spire/trainer.h>
+
+#include "engine/data/loader.h"
+#include "engine/device/device_memory.h"
+#include "engine/train/placement/placement.h"
+
+namespace spire::inline run {
+
+// Copies fp32 or whole numbers to `dtype`, the dtype of a column.
+void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
+
+class StagedBatch {
+ public:
+  // Allocates memory for the rows of this process's towers, pinned for GPUs.
+  StagedBatch(const std::vector<Column>& columns, const Placement& placement);
+
+  // Throws Error(config) for another number of columns than the data's, or null.
+  void check(const Samples& samples) const;
+  // Copies rows [first, first + count) of `samples`, at most a global batch; other rows are zero.
+  // Valid until the next call. REQUIRES: check() passes.
+  const Batch& fill(const Samples& samples, int64_t first, int64_t count);
+
+ private:
+  std::vector<Column> columns_;
+  int64_t first_row_, rows_;  // this process's rows of the global batch
+  std::unique_ptr<DeviceMemory> memory_;
+  std::vector<std::byte*> starts_;  // of the columns
+  Batch batch_;
+};
+
+}  // namespace spire::inline run

@@ -1,0 +1,358 @@
+#include "engine/run/trainer/trainer_impl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <spire/error.h>
+#include <spire/train.h>
+
+#include "engine/base/message_words.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/config/text.h"
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
+#include "engine/run/initial/initial_weights.h"
+#include "engine/run/run_data.h"
+#include "engine/run/trainer/callers_data.h"
+#include "engine/run/watchdog_limits.h"
+#include "engine/train/failure.h"
+
+namespace spire {
+namespace {
+
+RunOptions run_options(const DataSource& data, const TrainerOptions& options, World& world) {
+  RunOptions run;
+  run.data = data;
+  run.model = options.model;
+  run.world = &world;
+  run.dry_run = 1;  // nothing of the config writes files
+  return run;
+}
+
+// Watches the lanes' phases while a call is under way: between calls nobody waits for them.
+class Watch {
+ public:
+  Watch(World& world, const ThreadStatus& status, const RunConfig& config)
+      : world_(world), limits_(watchdog_limits(config, world)) {
+    world_.watchdog->watch(&status, limits_);
+  }
+  ~Watch() { world_.watchdog->watch(nullptr, limits_); }
+
+ private:
+  World& world_;
+  WatchdogLimits limits_;
+};
+
+// Bytes of a number of a column in the caller's memory.
+size_t given_size(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::f16 ? sizeof(float) : size_of(dtype);
+}
+
+}  // namespace
+
+Trainer::Impl::Impl(const RunConfig& config, const DataSource& data, const TrainerOptions& options,
+                    bool has_data, World& world)
+    : options_(options),
+      world_(world),
+      remarks_(options.on_remark),
+      setup_(config, run_options(data, options, world), remarks_),
+      has_data_(has_data),
+      schedule_(setup_.config.schedule, setup_.learning_rate(), setup_.total_steps(),
+                setup_.steps_per_epoch()),
+      batch_(setup_.data.train->spec().columns, setup_.placement),
+      tower_(tower_options()) {
+  setup_.take_cores();
+  trainer_ = std::make_unique<TowerTrainer>(tower_, setup_.placement, world_.group.get());
+  trainer_->team().lead([&] { load_initial_weights(setup_, *trainer_, remarks_); });
+}
+
+int64_t Trainer::Impl::predict_rows() const {
+  if (options_.predict_rows) return *options_.predict_rows;
+  return setup_.task() == Task::predict_tokens ? 1 : setup_.placement.batch_size;
+}
+
+TowerTrainerOptions Trainer::Impl::tower_options() const {
+  TowerTrainerOptions tower = setup_.trainer_options();
+  bool drops = setup_.config.data.last_batch == DataConfig::LastBatch::drop;
+  if (!has_data_) {
+    tower.train_samples = drops ? 0 : options_.train_samples;
+    tower.test_samples = options_.test_samples;
+  }
+  bool gathers = setup_.config.strategy == RunConfig::Strategy::sharded && world_.size() > 1;
+  tower.snapshot = gathers ? SnapshotChoice::always : SnapshotChoice::never;
+  tower.judged = false;
+  tower.sample_rows = predict_rows();
+  return tower;
+}
+
+// Runs `body` on the leading lane. All processes end with the same error.
+template <typename Body>
+void Trainer::Impl::guarded(const Body& body) {
+  Watch watch(world_, trainer_->status(), setup_.config);
+  try {
+    trainer_->team().lead([&] { body(); });
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    if (known && world_.size() == 1) throw Error(*known);  // no one else has to know
+    throw to_error(settle_failure(error, trainer_->status().read(0), world_));
+  }
+}
+
+StepResult Trainer::Impl::step(const Samples& samples, std::optional<double> lr) {
+  if (tower_.train_columns.size() != setup_.data.train->spec().columns.size())
+    fail(Category::config,
+         "step(): data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix "
+         "to 0");
+  check_count(samples.count, tower_.train_samples, "train_samples");
+  batch_.check(samples);
+  const Batch& batch = batch_.fill(samples, 0, samples.count);
+  StepOutcome outcome;
+  guarded([&] { outcome = step(batch, lr.value_or(schedule_.lr(done_)), false); });
+  return result_of(outcome);
+}
+
+// On the leading lane.
+StepOutcome Trainer::Impl::step(const Batch& batch, double lr, bool stop) {
+  StepOutcome outcome = trainer_->step(batch, done_, lr, stop);
+  ++done_;
+  samples_seen_ += outcome.samples;
+  bool finite = std::isfinite(outcome.loss) && std::isfinite(outcome.grad_norm);
+  if (!outcome.skipped && (outcome.rejected || !finite))
+    fail(Category::diverged,
+         "step {}: the loss is {:.4g}, the norm of the gradient {:.4g}; lower the learning rate, "
+         "or set optimizer.clip_norm",
+         outcome.step, unsigned_nan(outcome.loss), unsigned_nan(outcome.grad_norm));
+  return outcome;
+}
+
+StepResult Trainer::Impl::result_of(const StepOutcome& outcome) const {
+  return {.step = outcome.step,
+          .samples = outcome.samples,
+          .lr = outcome.lr,
+          .loss = outcome.loss,
+          .metric = measure(setup_.metric(), outcome.loss, outcome.score),
+          .grad_norm = outcome.grad_norm,
+          .loss_scale = outcome.loss_scale,
+          .skipped = outcome.skipped,
+          .times = outcome.times};
+}
+
+EvaluationResult Trainer::Impl::result_of(const EvaluationSums& sums) const {
+  auto count = static_cast<double>(sums.samples);
+  double loss = sums.loss / count;
+  return {loss, measure(setup_.metric(), loss, sums.score / count), sums.samples};
+}
+
+EvaluationResult Trainer::Impl::evaluate(const Samples& samples) {
+  int64_t global = global_batch();
+  if (samples.count < 1) fail(Category::config, "Samples: there are none to evaluate");
+  check_count((samples.count - 1) % global + 1, tower_.test_samples, "test_samples");
+  batch_.check(samples);
+  EvaluationSums sums;
+  guarded([&] {
+    trainer_->begin_evaluation();
+    for (int64_t first = 0; first < samples.count; first += global)
+      trainer_->evaluate(batch_.fill(samples, first, std::min(global, samples.count - first)),
+                         sums);
+    trainer_->end_evaluation();
+  });
+  return result_of(sums);
+}
+
+EvaluationResult Trainer::Impl::evaluate() {
+  need_data("evaluate()");
+  return evaluate_test_data();
+}
+
+EvaluationResult Trainer::Impl::evaluate_test_data() {
+  if (!test_data_) test_data_ = test_loader(setup_.config, setup_.data, setup_.placement);
+  EvaluationSums sums;
+  guarded([&] {
+    trainer_->begin_evaluation();
+    test_data_->start(0, 0, 1);
+    while (!test_data_->finished()) trainer_->evaluate(test_data_->next(), sums);
+    trainer_->end_evaluation();
+  });
+  return result_of(sums);
+}
+
+// The loop is on the caller's thread, and each step on the leading lane: a callback may call any
+// method. Several processes end together: a step carries the wish of each to all.
+EvaluationResult Trainer::Impl::fit(const FitOptions& options) {
+  need_data("fit()");
+  if (options.steps && *options.steps < 0)
+    fail(Category::config, "FitOptions::steps: {} is negative", *options.steps);
+  if (!train_data_) train_data_ = train_loader(setup_.config, setup_.data, setup_.placement, 1);
+  int64_t per_epoch = setup_.steps_per_epoch();
+  int64_t end = options.steps ? done_ + *options.steps : setup_.total_steps();
+  train_data_->start(done_ / per_epoch, done_ % per_epoch, end / per_epoch + 1);
+  bool alone = world_.size() == 1, wants_end = false, ends = false;
+  auto call = [&](bool goes_on) { wants_end = wants_end || !goes_on; };
+  EvaluationResult last;
+  while (done_ < end && !ends) {
+    wants_end = wants_end || (options.stop && options.stop->load());
+    if (alone && wants_end) break;
+    StepOutcome outcome;
+    guarded([&] { outcome = step(train_data_->next(), schedule_.lr(done_), wants_end); });
+    ends = outcome.stop;
+    if (options.on_step) call(options.on_step(result_of(outcome)));
+    if ((done_ % per_epoch != 0 && done_ != end) || (alone && wants_end)) continue;
+    last = evaluate_test_data();
+    if (options.on_epoch) call(options.on_epoch((done_ + per_epoch - 1) / per_epoch, last));
+  }
+  train_data_->stop();
+  return last;
+}
+
+Shape Trainer::Impl::output_shape() const {
+  if (predict_rows() == 0 || !setup_.ranks.is_first())
+    fail(Category::config,
+         "output_shape(): only rank 0 knows it, with TrainerOptions::predict_rows");
+  return Shape(trainer_->sampler()->output_shape().dims().subspan(1));
+}
+
+std::vector<float> Trainer::Impl::predict(const void* rows, int64_t count) {
+  if (predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
+  if (rows == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
+  std::vector<float> outputs;
+  guarded([&] {
+    trainer_->begin_evaluation();
+    if (setup_.ranks.is_first())
+      predict_batches(static_cast<const std::byte*>(rows), count, outputs);
+    trainer_->end_evaluation();
+  });
+  return outputs;
+}
+
+void Trainer::Impl::predict_batches(const std::byte* rows, int64_t count,
+                                    std::vector<float>& outputs) {
+  const Column& column = setup_.data.train->spec().columns.front();
+  ForwardPass& pass = *trainer_->sampler();
+  int64_t at_once = predict_rows(), row = column.shape.elements();
+  int64_t width = pass.output_shape().elements() / at_once;
+  std::vector<std::byte> batch(static_cast<size_t>(at_once) * column.row_bytes());
+  outputs.resize(static_cast<size_t>(count * width));
+  for (int64_t first = 0; first < count; first += at_once) {
+    int64_t part = std::min(at_once, count - first);
+    copy_numbers(rows + static_cast<size_t>(first * row) * given_size(column.dtype), part * row,
+                 column.dtype, batch.data());
+    pass.run(batch.data());
+    pass.copy_output(std::span(outputs).subspan(static_cast<size_t>(first * width),
+                                                static_cast<size_t>(part * width)));
+  }
+}
+
+std::vector<WeightInfo> Trainer::Impl::weights() const {
+  std::vector<WeightInfo> infos;
+  for (const ParameterEntry& entry : trainer_->layout().entries())
+    infos.push_back({entry.name, entry.shape, entry.trained()});
+  std::sort(infos.begin(), infos.end(),
+            [](const WeightInfo& a, const WeightInfo& b) { return a.name < b.name; });
+  return infos;
+}
+
+void Trainer::Impl::read_weight(const std::string& name, std::span<float> values) {
+  const ParameterEntry& entry = find(name, values.size());
+  guarded([&] { std::copy_n(trainer_->weights() + entry.offset, values.size(), values.begin()); });
+}
+
+void Trainer::Impl::write_weight(const std::string& name, std::span<const float> values) {
+  find(name, values.size());
+  guarded([&] {
+    trainer_->set_weights([&](const ParameterEntry& entry, std::span<float> to) {
+      if (entry.name == name) std::copy(values.begin(), values.end(), to.begin());
+    });
+  });
+}
+
+uint64_t Trainer::Impl::parameter_hash() {
+  uint64_t hash = 0;
+  guarded([&] { hash = trainer_->parameter_hash(); });
+  return hash;
+}
+
+// The broadcast ends the call on all ranks when the file is there.
+void Trainer::Impl::save(const std::filesystem::path& file) {
+  guarded([&] {
+    trainer_->capture_state();
+    if (setup_.ranks.is_first()) {
+      StateMetadata state;
+      trainer_->describe(state);
+      describe(state);
+      write_checkpoint(file, state, trainer_->state(), trainer_->piece());
+    }
+    if (setup_.ranks.group()) setup_.ranks.broadcast("saved");
+  });
+}
+
+void Trainer::Impl::load(const std::filesystem::path& file) {
+  std::optional<CheckpointFile> checkpoint;
+  guarded([&] {
+    checkpoint.emplace(file);
+    check_loaded(checkpoint->metadata(), file);
+    trainer_->restore(checkpoint->metadata(), &*checkpoint);
+  });
+  done_ = checkpoint->metadata().step;
+  samples_seen_ = checkpoint->metadata().samples_seen;
+}
+
+// Another seed or batch would be another run.
+void Trainer::Impl::check_loaded(const StateMetadata& state,
+                                 const std::filesystem::path& file) const {
+  auto compare = [&](const char* key, auto mine, auto saved) {
+    if (mine == saved) return;
+    fail(Category::config,
+         "{}: {}, but {} was saved with {}; use the same, or begin a new run from its weights by "
+         "init.from",
+         key, mine, file.string(), saved);
+  };
+  compare("seed", setup_.config.seed, state.seed);
+  compare("towers", setup_.placement.towers, state.towers);
+  compare("batch_size", setup_.placement.batch_size, state.batch_size);
+  if (setup_.placement.devices[0].id.kind == DeviceKind::cpu)
+    compare("tower_threads", int64_t{setup_.placement.tower_threads}, state.tower_threads);
+}
+
+// Towers take whole batches, and one of them the rest of the last batch of `all` samples.
+void Trainer::Impl::check_count(int64_t count, int64_t all, const char* option) const {
+  int64_t global = global_batch();
+  if (count == global || (count > 0 && count == all % global)) return;
+  fail(Category::config,
+       "Samples: a batch of {}, but the global batch is {} ({} towers of {}); for a smaller last "
+       "batch of an epoch set TrainerOptions::{}",
+       count, global, setup_.placement.towers, setup_.placement.batch_size, option);
+}
+
+void Trainer::Impl::need_data(const char* method) const {
+  if (!has_data_)
+    fail(Category::config, "{}: this Trainer has no datasets; make it with a DataSource", method);
+}
+
+const ParameterEntry& Trainer::Impl::find(const std::string& name, size_t values) const {
+  const std::vector<ParameterEntry>& entries = trainer_->layout().entries();
+  auto entry = std::find_if(entries.begin(), entries.end(),
+                            [&](const ParameterEntry& known) { return known.name == name; });
+  if (entry == entries.end())
+    fail(Category::config, "the model has no weight '{}'; weights() lists them", name);
+  if (static_cast<int64_t>(values) != entry->elements())
+    fail(Category::config, "weight '{}' is {}, which are {} numbers, not {}", name,
+         to_string(entry->shape), entry->elements(), values);
+  return *entry;
+}
+
+void Trainer::Impl::describe(StateMetadata& state) const {
+  int64_t per_epoch = setup_.steps_per_epoch();
+  state.step = done_;
+  state.samples_seen = samples_seen_;
+  state.epoch = done_ / per_epoch;
+  state.step_in_epoch = done_ % per_epoch;
+  state.optimizer_steps = done_ - state.skipped_steps;
+  state.seed = setup_.config.seed;
+  state.config_yaml = to_yaml(setup_.config);
+  state.data_spec = to_text(setup_.data.test->spec());
+  state.tuning = recorded_text(setup_.tuning.get());
+  state.versions = setup_.versions;
+}
+
+}  // namespace spire

@@ -1,0 +1,29 @@
+// Shapes and gradients of softmax and log_softmax. The backward reads y, so x need not be kept.
+#include "kernels/ops/softmax/softmax.h"
+
+namespace spire::inline kernels {
+
+std::vector<TensorSpec> SoftmaxOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect(*this, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() >= 1,
+         "cannot compute on {}", to_string(inputs[0]));
+  return {inputs[0]};
+}
+
+void SoftmaxOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy || !builder.wants_gradient(0)) return;
+  auto backward = std::make_unique<SoftmaxBackwardOp>(attributes_);
+  builder.set_gradient(0, builder.emit(std::move(backward), {dy, builder.output(0)})[0]);
+}
+
+std::vector<TensorSpec> SoftmaxBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  expect(*this, inputs[0] == inputs[1], "gradient {} does not fit {}", to_string(inputs[0]),
+         to_string(inputs[1]));
+  expect(*this, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() >= 1,
+         "cannot compute on {}", to_string(inputs[0]));
+  return {inputs[0]};
+}
+
+}  // namespace spire::inline kernels

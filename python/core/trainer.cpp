@@ -1,0 +1,203 @@
+// The class Trainer.
+#include <memory>
+
+#include <nanobind/stl/tuple.h>
+
+#include <spire/trainer.h>
+
+#include "python/core/graph.h"
+#include "python/core/run_config.h"
+
+namespace spire::python {
+namespace {
+
+using Batch = std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>;
+using Columns = std::vector<std::tuple<std::string, std::vector<int64_t>, bool>>;  // integers?
+using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using Outputs = nb::ndarray<nb::numpy, float, nb::c_contig>;
+
+// An array of NumPy that owns `values`.
+Outputs numpy_of(std::vector<float> values, const Shape& shape) {
+  auto* kept = new std::vector<float>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
+  std::vector<size_t> dims(shape.dims().begin(), shape.dims().end());
+  return Outputs(kept->data(), dims.size(), dims.data(), owner);
+}
+
+SampleSpec spec_of(const Columns& columns, int64_t classes) {
+  SampleSpec spec;
+  for (const auto& [name, dims, integers] : columns) {
+    if (dims.size() > static_cast<size_t>(Shape::max_rank))
+      fail(Category::config, "column '{}': {} axes; {} are the most", name, dims.size(),
+           Shape::max_rank);
+    spec.columns.push_back({name, Shape(dims), integers ? DType::i32 : DType::f32});
+  }
+  spec.classes = classes;
+  return spec;
+}
+
+class PythonTrainer {
+ public:
+  PythonTrainer(const GivenConfig& config, NamedArrays data, NamedArrays test,
+                const Columns& columns, int64_t classes, const PythonModel* model,
+                int64_t train_samples, int64_t test_samples)
+      : data_(std::move(data)), test_(std::move(test)) {
+    ResolvedConfig resolved = resolve(config);
+    TrainerOptions options;
+    options.train_samples = train_samples;
+    options.test_samples = test_samples;
+    if (model) options.model = model_of(*model, errors_);
+    guarded([&] {
+      if (columns.empty() && data_.empty())
+        trainer_ = std::make_unique<Trainer>(resolved.config, options);
+      else if (columns.empty())
+        trainer_ = std::make_unique<Trainer>(
+            resolved.config, array_source(arrays_of(data_), arrays_of(test_), {.classes = classes}),
+            options);
+      else
+        trainer_ = std::make_unique<Trainer>(resolved.config, spec_of(columns, classes), options);
+    });
+  }
+  ~PythonTrainer() {
+    nb::gil_scoped_release released;
+    trainer_.reset();
+  }
+
+  StepResult step(const Batch& batch, std::optional<double> lr) {
+    Samples samples = samples_of(batch);
+    StepResult result;
+    guarded([&] { result = trainer_->step(samples, lr); });
+    return result;
+  }
+
+  EvaluationResult evaluate(const std::optional<Batch>& batch) {
+    Samples samples = batch ? samples_of(*batch) : Samples{};
+    EvaluationResult result;
+    guarded([&] { result = batch ? trainer_->evaluate(samples) : trainer_->evaluate(); });
+    return result;
+  }
+
+  EvaluationResult fit(const std::optional<nb::callable>& on_step,
+                       const std::optional<nb::callable>& on_epoch) {
+    std::atomic<bool> stop = false;
+    PythonError errors;
+    auto goes_on = [&](const auto& call) {
+      nb::gil_scoped_acquire gil;
+      try {
+        return call().ptr() != Py_False;
+      } catch (...) {
+        errors.keep();
+        return false;
+      }
+    };
+    FitOptions options;
+    options.stop = &stop;
+    if (on_step)
+      options.on_step = [&](const StepResult& result) {
+        return goes_on([&] { return (*on_step)(nb::cast(result, nb::rv_policy::copy)); });
+      };
+    if (on_epoch)
+      options.on_epoch = [&](int64_t epoch, const EvaluationResult& result) {
+        return goes_on([&] { return (*on_epoch)(epoch, nb::cast(result, nb::rv_policy::copy)); });
+      };
+    EvaluationResult last;
+    run_interruptible([&] { last = trainer_->fit(options); }, stop, errors);
+    return last;
+  }
+
+  Outputs predict(const nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>& rows) {
+    std::vector<float> outputs;
+    auto count = static_cast<int64_t>(rows.shape(0));
+    guarded([&] { outputs = trainer_->predict(rows.data(), count); });
+    Shape output = trainer_->output_shape();
+    std::vector<int64_t> dims{count};
+    dims.insert(dims.end(), output.dims().begin(), output.dims().end());
+    return numpy_of(std::move(outputs), Shape(dims));
+  }
+
+  Outputs read_weight(const std::string& name) {
+    Shape shape;
+    for (const WeightInfo& weight : trainer_->weights())
+      if (weight.name == name) shape = weight.shape;
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    guarded([&] { trainer_->read_weight(name, values); });
+    return numpy_of(std::move(values), shape);
+  }
+
+  void write_weight(const std::string& name, const Floats& values) {
+    guarded([&] { trainer_->write_weight(name, {values.data(), values.size()}); });
+  }
+
+  uint64_t parameter_hash() {
+    uint64_t hash = 0;
+    guarded([&] { hash = trainer_->parameter_hash(); });
+    return hash;
+  }
+  void save(const std::string& file) {
+    guarded([&] { trainer_->save(file); });
+  }
+  void load(const std::string& file) {
+    guarded([&] { trainer_->load(file); });
+  }
+  const Trainer& trainer() const { return *trainer_; }
+
+ private:
+  static Samples samples_of(const Batch& batch) {
+    Samples samples;
+    for (const auto& column : batch) samples.columns.push_back(column.data());
+    if (!batch.empty() && batch.front().ndim() > 0)
+      samples.count = static_cast<int64_t>(batch.front().shape(0));
+    return samples;
+  }
+
+  // Without the GIL. What a function of the model raised comes before what the engine throws.
+  template <typename Work>
+  void guarded(const Work& work) {
+    std::exception_ptr thrown;
+    {
+      nb::gil_scoped_release released;
+      try {
+        work();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }
+    errors_->rethrow_if_any();
+    if (thrown) std::rethrow_exception(thrown);
+  }
+
+  NamedArrays data_, test_;  // read in place
+  std::shared_ptr<PythonError> errors_ = std::make_shared<PythonError>();
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace
+
+void bind_trainer(nb::module_& module) {
+  using nb::arg;
+  nb::class_<WeightInfo>(module, "WeightInfo", "A weight, or a running statistic.")
+      .def_ro("name", &WeightInfo::name)
+      .def_prop_ro("shape", [](const WeightInfo& weight) { return tuple_of(weight.shape); })
+      .def_ro("trained", &WeightInfo::trained, "False: frozen, or a running statistic.");
+  nb::class_<PythonTrainer>(module, "Trainer")
+      .def(nb::init<const GivenConfig&, NamedArrays, NamedArrays, const Columns&, int64_t,
+                    const PythonModel*, int64_t, int64_t>(),
+           arg("config"), arg("data"), arg("test"), arg("columns"), arg("classes"),
+           arg("model").none(), arg("train_samples"), arg("test_samples"))
+      .def("step", &PythonTrainer::step, arg("batch"), arg("lr").none())
+      .def("evaluate", &PythonTrainer::evaluate, arg("batch").none())
+      .def("fit", &PythonTrainer::fit, arg("on_step").none(), arg("on_epoch").none())
+      .def("predict", &PythonTrainer::predict, arg("rows"))
+      .def("read_weight", &PythonTrainer::read_weight, arg("name"))
+      .def("write_weight", &PythonTrainer::write_weight, arg("name"), arg("values"))
+      .def("weights", [](const PythonTrainer& t) { return t.trainer().weights(); })
+      .def("parameter_hash", &PythonTrainer::parameter_hash)
+      .def("save", &PythonTrainer::save, arg("file"))
+      .def("load", &PythonTrainer::load, arg("file"))
+      .def_prop_ro("global_batch",
+                   [](const PythonTrainer& t) { return t.trainer().global_batch(); })
+      .def_prop_ro("steps_done", [](const PythonTrainer& t) { return t.trainer().steps_done(); })
+      .def_prop_ro("devices", [](const PythonTrainer& t) { return t.trainer().devices(); });
+}
+
+}  // namespace spire::python

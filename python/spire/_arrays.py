@@ -1,0 +1,95 @@
+"""Arrays of the caller as columns of data."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .errors import DataError
+
+_INDICES = ("labels", "tokens", "targets")
+
+
+def view(array):
+    """The array as one that the engine reads, without a copy where that is possible."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "__dlpack_device__"):
+        on_host = int(array.__dlpack_device__()[0]) == 1
+        return np.from_dlpack(array) if on_host else array
+    return np.asarray(array)
+
+
+def _is_integer(array) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind in "iub"
+
+
+def _narrow(name, array):
+    """Integers of other sizes become int32, float16 becomes float32: a copy."""
+    if not isinstance(array, np.ndarray):
+        return array
+    if array.dtype in (np.float32, np.float64, np.int32) or (array.dtype == np.uint8 and name not in _INDICES):
+        return array
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype.kind not in "iub":
+        raise DataError(f"array '{name}': its dtype is {array.dtype}; give float32, float64, uint8 or an integer type")
+    if array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
+        raise DataError(f"array '{name}': it has numbers beyond 32 bits")
+    return array.astype(np.int32)
+
+
+def _name_input(x) -> str:
+    if x.ndim == 4:
+        return "images"
+    if x.ndim == 2:
+        return "tokens" if _is_integer(x) and x.dtype != np.uint8 else "features"
+    raise DataError(
+        f"x has {x.ndim} axes; images have 4 (N, H, W, C), features and tokens 2. "
+        "For other columns give a dict {name: array}"
+    )
+
+
+def _name_target(y) -> str:
+    if _is_integer(y):
+        return "labels" if y.ndim == 1 else "targets"
+    return "values"
+
+
+def columns(data, what="data") -> list:
+    """(name, array) for each column of (x, y), of x alone, or of a dict."""
+    if data is None:
+        return []
+    if isinstance(data, Mapping):
+        return [(str(name), _narrow(name, view(array))) for name, array in data.items()]
+    if not isinstance(data, (tuple, list)):
+        data = (data,)
+    if len(data) not in (1, 2):
+        raise DataError(f"{what}: give (x, y), or a dict {{name: array}}")
+    x = view(data[0])
+    if isinstance(x, np.ndarray) and x.ndim == 3:
+        x = x[..., np.newaxis]  # grey images
+    named = [(_name_input(x), x)]
+    if len(data) == 2:
+        y = view(data[1])
+        name = _name_target(y)
+        if name == "values" and y.ndim == 1:
+            y = y[:, np.newaxis]
+        named.append((name, y))
+    return [(name, _narrow(name, array)) for name, array in named]
+
+
+def dense(named) -> list:
+    """Dense arrays of float32 or int32: what a step of a Trainer reads. Those that are so already stay."""
+    arrays = []
+    for name, array in named:
+        if not isinstance(array, np.ndarray):
+            raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
+        if name in _INDICES:
+            arrays.append(np.ascontiguousarray(array, dtype=np.int32))
+        elif name == "images" and array.dtype == np.uint8:
+            arrays.append(array.astype(np.float32) * np.float32(1 / 255))
+        else:
+            arrays.append(np.ascontiguousarray(array, dtype=np.float32))
+    if any(len(array) != len(arrays[0]) for array in arrays):
+        raise DataError(f"the arrays have {', '.join(str(len(array)) for array in arrays)} samples")
+    return arrays

@@ -1,0 +1,181 @@
+// Datasets of arrays: any strides and dtypes, and what they refuse.
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/array_dataset.h>
+#include <spire/error.h>
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+
+template <typename T>
+std::vector<T> read_column(const Dataset& data, size_t column, std::vector<int64_t> samples) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::byte*> rows;
+  for (const Column& each : data.spec().columns)
+    rows.push_back(memory.emplace_back(samples.size() * each.row_bytes()).data());
+  data.read(samples, 0, rows);
+  const auto* first = reinterpret_cast<const T*>(rows[column]);
+  return {first, first + memory[column].size() / sizeof(T)};
+}
+
+std::vector<float> counting(size_t count) {
+  std::vector<float> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  return numbers;
+}
+
+TEST(ArrayDataset, ReadsRowsInAnyOrder) {
+  std::vector<float> x = counting(12);
+  std::vector<int32_t> labels = {0, 2, 1, 2};
+  auto data =
+      array_dataset({array("labels", labels.data(), {4}), array("features", x.data(), {4, 3})});
+  EXPECT_EQ(data->count(), 4);
+  EXPECT_EQ(data->spec().classes, 3);
+  ASSERT_EQ(data->spec().columns[0].name, "features");  // what the model reads comes first
+  EXPECT_THAT(read_column<float>(*data, 0, {2, 0}), ElementsAre(6, 7, 8, 0, 1, 2));
+  EXPECT_THAT(read_column<int32_t>(*data, 1, {3, 2}), ElementsAre(2, 1));
+}
+
+// A column-major matrix, as Eigen has it, and every other row of an array.
+TEST(ArrayDataset, FollowsStrides) {
+  std::vector<float> x = counting(12);
+  auto columns = array_dataset({array("features", x.data(), {4, 3}, {1, 4})});
+  EXPECT_THAT(read_column<float>(*columns, 0, {1}), ElementsAre(1, 5, 9));
+  auto halves = array_dataset({array("features", x.data(), {2, 3}, {6, 1})});
+  EXPECT_THAT(read_column<float>(*halves, 0, {1}), ElementsAre(6, 7, 8));
+  auto reversed = array_dataset({array("features", x.data() + 9, {4, 3}, {-3, 1})});
+  EXPECT_THAT(read_column<float>(*reversed, 0, {0}), ElementsAre(9, 10, 11));
+}
+
+// Planes (N, C, H, W), as PyTorch has them, are images (N, H, W, C) by strides.
+TEST(ArrayDataset, ReadsImagesOfPlanes) {
+  std::vector<uint8_t> planes(2 * 3 * 2 * 2);
+  std::iota(planes.begin(), planes.end(), uint8_t{0});
+  auto data = array_dataset({array("images", planes.data(), {2, 2, 2, 3}, {12, 2, 1, 4})});
+  std::vector<float> expected;
+  for (int pixel = 0; pixel < 4; ++pixel)
+    for (int channel = 0; channel < 3; ++channel)
+      expected.push_back(static_cast<float>(12 + 4 * channel + pixel) * (1.0f / 255));
+  EXPECT_THAT(read_column<float>(*data, 0, {1}), ElementsAreArray(expected));
+}
+
+TEST(ArrayDataset, ConvertsToTheDtypeOfTheRun) {
+  std::vector<double> x = {0.1, 1.0, 2.5, -3.14159};
+  auto data = array_dataset({array("features", x.data(), {2, 2})}, {}, {.dtype = DType::bf16});
+  EXPECT_EQ(data->spec().columns[0].dtype, DType::bf16);
+  std::vector<bfloat16> row = read_column<bfloat16>(*data, 0, {1});
+  EXPECT_EQ(row[0].bits, bfloat16(2.5f).bits);
+  EXPECT_EQ(row[1].bits, bfloat16(-3.14159f).bits);
+  std::vector<uint8_t> bytes = {1, 2, 3, 255};
+  auto features = array_dataset({array("features", bytes.data(), {2, 2})});
+  EXPECT_THAT(read_column<float>(*features, 0, {1}), ElementsAre(3, 255));
+}
+
+TEST(ArrayDataset, KeepsACopyIfAsked) {
+  std::vector<float> x = counting(4);
+  auto view = array_dataset({array("features", x.data(), {2, 2})});
+  auto copy = array_dataset({array("features", x.data(), {2, 2})}, {.copy = true});
+  x[3] = 7;
+  EXPECT_THAT(read_column<float>(*view, 0, {1}), ElementsAre(2, 7));
+  EXPECT_THAT(read_column<float>(*copy, 0, {1}), ElementsAre(2, 3));
+}
+
+// Classes of the training data count for test data that has fewer.
+TEST(ArraySource, GivesBothHalvesOneSpec) {
+  std::vector<float> x = counting(4);
+  std::vector<int32_t> train = {0, 2}, test = {1, 0};
+  DataSource source =
+      array_source({array("features", x.data(), {2, 2}), array("labels", train.data(), {2})},
+                   {array("features", x.data(), {2, 2}), array("labels", test.data(), {2})});
+  DatasetPair pair = source({});
+  EXPECT_EQ(pair.train->spec(), pair.test->spec());
+  EXPECT_EQ(pair.test->spec().classes, 3);
+  EXPECT_TRUE(pair.notes.empty());
+}
+
+struct Refusal {
+  const char* name;
+  std::function<std::unique_ptr<Dataset>()> make;
+  const char* words;
+};
+
+class RefusedArrays : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusedArrays, SayWhatIsWrong) {
+  try {
+    GetParam().make();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::data);
+    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().words));
+  }
+}
+
+const std::vector<float> numbers = counting(24);
+const std::vector<int32_t> classes = {0, 5, 2, 1}, negative = {0, -1, 2, 1};
+
+Array features(Shape shape) {
+  return array("features", numbers.data(), shape);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ArrayDataset, RefusedArrays,
+    testing::Values(
+        Refusal{"none", [] { return array_dataset({}); }, "there are no arrays"},
+        Refusal{"null",
+                [] {
+                  return array_dataset({array<float>("features", nullptr, {4, 3})});
+                },
+                "array 'features': its data is null"},
+        Refusal{"rank",
+                [] {
+                  return array_dataset({features({4, 3, 2})});
+                },
+                "its shape is (4, 3, 2); it must be (N, F)"},
+        Refusal{"samples",
+                [] {
+                  return array_dataset({features({6, 3}), array("labels", classes.data(), {4})});
+                },
+                "array 'labels': it has 4 samples, and the first array has 6"},
+        Refusal{"empty",
+                [] {
+                  return array_dataset({features({0, 3})});
+                },
+                "has no elements"},
+        Refusal{"strides",
+                [] {
+                  return array_dataset({array("features", numbers.data(), {4, 3}, {3})});
+                },
+                "it has 1 strides for shape (4, 3)"},
+        Refusal{"label_dtype",
+                [] {
+                  return array_dataset({features({4, 3}), array("labels", numbers.data(), {4})});
+                },
+                "its dtype is fp32; class and token numbers are i32 or u8"},
+        Refusal{"class",
+                [] {
+                  return array_dataset({features({4, 3}), array("labels", classes.data(), {4})},
+                                       {.classes = 5});
+                },
+                "it has 5, but numbers are from 0 to 4"},
+        Refusal{"negative",
+                [] {
+                  return array_dataset({features({4, 3}), array("labels", negative.data(), {4})});
+                },
+                "it has -1, but numbers are from 0 to classes - 1"},
+        Refusal{"column",
+                [] {
+                  return array_dataset({array("", numbers.data(), {4, 3})});
+                },
+                "needs the name of its column"},
+        Refusal{"function", [] { return function_dataset({}, 1, nullptr); }, "has no columns"}),
+    [](const auto& refusal) { return refusal.param.name; });
+
+}  // namespace
+}  // namespace spire

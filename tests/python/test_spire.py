@@ -1,0 +1,275 @@
+"""Tests of the Python package, without a test framework: python3 test_spire.py. Each function test_* is one."""
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+
+import numpy as np
+import spire
+
+rng = np.random.default_rng(7)
+X = rng.uniform(-1, 1, (256, 2)).astype(np.float32)
+Y = (X.sum(axis=1) > 0).astype(np.int32)
+CONFIG = {
+    "model": {"name": "mlp", "hidden": [16]},
+    "optimizer": {"name": "sgd", "lr": 0.2, "momentum": 0.9},
+    "towers": 1,
+    "tower_threads": 1,
+    "batch_size": 32,
+    "epochs": 4,
+}
+
+
+def config(folder, **more):
+    return CONFIG | {"output": os.path.join(folder, "run")} | more
+
+
+def raises(kind, words, call, *args, **more):
+    try:
+        call(*args, **more)
+    except kind as error:
+        assert words in str(error), f"{error!r} has no '{words}'"
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def losses_of(data, **more):
+    losses = []
+    with tempfile.TemporaryDirectory() as folder:
+        run = spire.train(config(folder), data=data, callbacks=lambda step: losses.append(step.loss), **more)
+    return losses, run.summary.parameter_hash
+
+
+def trainer(**more):
+    return spire.Trainer(CONFIG, columns={"features": (2,), "labels": ()}, classes=2, **more)
+
+
+def test_a_run_reports_and_ends():
+    class Events:
+        def __init__(self):
+            self.seen = []
+
+        def on_start(self, start):
+            self.seen.append(("start", start.total_steps))
+
+        def on_eval(self, evaluation):
+            self.seen.append(("eval", evaluation.samples))
+
+        def on_end(self, summary):
+            self.seen.append(("end", summary.steps))
+
+    events, steps = Events(), []
+    with tempfile.TemporaryDirectory() as folder:
+        run = spire.train(config(folder), data=(X, Y), test=(X[:64], Y[:64]), callbacks=[events, steps.append])
+    assert run.exit_code == 0 and run.summary.steps == 32 == len(steps)
+    assert events.seen[0] == ("start", 32) and ("eval", 64) in events.seen and events.seen[-1] == ("end", 32)
+    assert steps[-1].loss < steps[0].loss and run.summary.val.metric.name == "accuracy"
+    assert len(run.summary.parameter_hash) == 16
+
+
+def test_configs_are_dicts_text_or_files():
+    with tempfile.TemporaryDirectory() as folder:
+        text = "model: {name: mlp, hidden: [16]}\nbatch_size: 32\ntowers: 1\nepochs: 1\n"
+        path = os.path.join(folder, "run.yaml")
+        with open(path, "w") as file:
+            file.write(text)
+        words = [f"output={folder}/run"]
+        runs = [
+            spire.train(each, data=(X, Y), overrides=words, overwrite=True)
+            for each in (text, path, {"model": {"name": "mlp", "hidden": [16]}, "batch_size": np.int64(32), "towers": 1, "epochs": 1})
+        ]
+    assert len({run.summary.parameter_hash for run in runs}) == 1
+
+
+def test_any_strides_and_integers_train_the_same_bits():
+    wide = np.zeros((256, 6), np.float32)
+    wide[:, 1:5:3] = X
+    expected = losses_of((X, Y))
+    assert losses_of((wide[:, 1:5:3], Y.astype(np.int64))) == expected
+    assert losses_of((X.astype(np.float64), Y.astype(bool))) == expected
+    assert losses_of({"labels": Y, "features": X}) == expected
+
+
+def test_a_trainer_trains_evaluates_and_predicts():
+    one = trainer()
+    assert one.global_batch == 32
+    for step in range(80):
+        rows = slice(step % 8 * 32, step % 8 * 32 + 32)
+        result = one.step(X[rows], Y[rows].astype(np.int64))
+    assert result.step == 80 == one.steps_done and result.samples == 32
+    evaluation = one.evaluate(X, Y)
+    logits = one.predict(X)
+    assert logits.shape == (256, 2) and logits.dtype == np.float32
+    assert evaluation.metric.value == np.mean(logits.argmax(axis=1) == Y) > 0.9
+
+
+def test_weights_are_a_mapping():
+    one = trainer()
+    assert len(one.weights) == 4 and "nothing" not in one.weights
+    for name, values in one.weights.items():
+        new = np.arange(values.size, dtype=np.float32).reshape(values.shape)
+        one.weights[name] = new[::-1]
+        assert (one.weights[name] == new[::-1]).all() and one.weights.info(name).trained
+    raises(KeyError, "nothing", lambda: one.weights["nothing"])
+    raises(spire.ConfigError, "not (1,)", one.weights.__setitem__, name, np.zeros(1))
+
+
+def test_a_checkpoint_continues_with_the_same_bits():
+    one, other = trainer(), trainer()
+    one.step(X[:32], Y[:32])
+    with tempfile.TemporaryDirectory() as folder:
+        one.save(os.path.join(folder, "a.h5"))
+        other.load(os.path.join(folder, "a.h5"))
+    assert one.parameter_hash == other.parameter_hash
+    assert one.step(X[:32], Y[:32]).loss == other.step(X[:32], Y[:32]).loss
+
+
+def test_fit_is_train():
+    expected = losses_of((X, Y))
+    losses, epochs = [], []
+    one = spire.Trainer(CONFIG, data=(X, Y))
+    one.fit(on_step=lambda step: losses.append(step.loss), on_epoch=lambda epoch, result: epochs.append(epoch))
+    assert (losses, one.parameter_hash) == expected and epochs == [1, 2, 3, 4]
+    one.fit(on_step=lambda step: False)
+    assert one.steps_done == 33
+
+
+def test_own_models():
+    def layers(graph, inputs):
+        s = spire.layers
+        x = s.conv2d(graph, "c", inputs["images"], channels=4, kernel=(3, 3), padding=1)
+        assert x.shape == (inputs.batch, 8, 8, 4)
+        x = s.relu(graph, s.batch_norm(graph, "b", x))
+        x = s.concat(graph, [s.max_pool2d(graph, x), s.avg_pool2d(graph, x)], axis=-1)
+        x = s.dropout(graph, s.gelu(graph, x), 0.1)
+        x = s.layer_norm(graph, "n", s.reshape(graph, x, (inputs.batch, 16, 8)))
+        qkv = s.dense(graph, "qkv", x, 24)
+        x = s.add(graph, x, s.mul(graph, x, s.attention(graph, qkv, heads=2)))
+        return s.dense(graph, "head", s.flatten(graph, x), inputs.classes)
+
+    images = rng.integers(0, 255, (64, 8, 8), dtype=np.uint8)
+    images[:32, :4] //= 4
+    labels = np.repeat([0, 1], 32)
+    short = {key: CONFIG[key] for key in CONFIG if key != "model"} | {"epochs": 15, "optimizer": {"lr": 0.01}}
+    one = spire.Trainer(short, data=(images, labels), model=spire.Model(layers))
+    assert {"c.weight", "qkv.weight", "n.gamma"} <= set(one.weights)
+    losses = []
+    result = one.fit(on_step=lambda step: losses.append(step.loss))
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+    assert result.samples == 64
+    assert one.step(images[:32], labels[:32]).samples == 32
+
+
+def test_own_losses():
+    def layers(graph, inputs):
+        return spire.layers.dense(graph, "head", inputs.first, 2)
+
+    def loss(graph, output, inputs):
+        spire.layers.cross_entropy_loss(graph, output, inputs["labels"], 0.1)
+
+    own = spire.Model(layers, loss=loss, metric="accuracy")
+    one = trainer(model=own)
+    assert one.step(X[:32], Y[:32]).metric.name == "accuracy"
+    raises(spire.ConfigError, "metric is 'best'", trainer, model=spire.Model(layers, metric="best"))
+
+
+def test_exceptions_of_callbacks_and_models_arrive_as_themselves():
+    class Mine(Exception):
+        pass
+
+    mine = Mine("ended")
+
+    def raise_it(*_):
+        raise mine
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert raises(Mine, "ended", spire.train, config(folder), data=(X, Y), callbacks=raise_it) is mine
+    assert raises(Mine, "ended", trainer, model=spire.Model(raise_it)) is mine
+    one = spire.Trainer(CONFIG, data=(X, Y))
+    assert raises(Mine, "ended", one.fit, on_step=raise_it) is mine
+    raises(spire.ConfigError, "returned no spire.Value", trainer, model=spire.Model(lambda graph, inputs: 3))
+
+
+def test_a_graph_is_of_no_use_outside():
+    kept = []
+
+    def layers(graph, inputs):
+        kept.extend([graph, inputs, inputs.first])
+        return spire.layers.dense(graph, "head", inputs.first, inputs.classes)
+
+    trainer(model=spire.Model(layers))
+    raises(spire.ConfigError, "only in the model's function", spire.layers.relu, kept[0], kept[2])
+    raises(spire.ConfigError, "only in the model's function", lambda: kept[1].batch)
+
+
+def test_false_ends_a_run_with_a_checkpoint():
+    with tempfile.TemporaryDirectory() as folder:
+        run = spire.train(config(folder), data=(X, Y), callbacks=lambda step: step.step < 3)
+        assert run.exit_code == 75 and run.summary.steps < 32 and os.path.exists(run.summary.checkpoint)
+
+
+def test_an_interrupt_saves_a_checkpoint_and_arrives():
+    def interrupt(step):
+        if step.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with tempfile.TemporaryDirectory() as folder:
+        long = config(folder, epochs=100000)
+        raises(KeyboardInterrupt, "", spire.train, long, data=(X, Y), callbacks=interrupt)
+        run = spire.train(long, data=(X, Y), resume="latest", callbacks=lambda step: False)
+        assert run.summary.steps >= 3  # after what the first one saved
+
+
+def test_trainers_on_threads():
+    hashes = []
+
+    def work():
+        one = spire.Trainer(CONFIG, data=(X, Y))
+        one.fit()
+        hashes.append(one.parameter_hash)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert hashes == [losses_of((X, Y))[1]] * 2
+
+
+def test_errors_have_categories():
+    assert issubclass(spire.ConfigError, spire.Error) and spire.CheckpointError.exit_code == 5
+    raises(spire.ConfigError, "lrr", spire.train, {"optimizer": {"lrr": 1}})
+    raises(spire.DataError, "labels", spire.train, CONFIG, data=(X, Y[1:]))
+    raises(spire.DataError, "its dtype is complex64", spire.train, CONFIG, data=(X.astype(np.complex64), Y))
+    raises(spire.DataError, "axes", spire.train, CONFIG, data=(X[:, 0], Y))
+    raises(TypeError, "config is a dict", spire.train, 3)
+    raises(spire.ConfigError, "either data or columns", spire.Trainer, CONFIG, data=(X, Y), columns={"a": ()})
+    one = trainer()
+    raises(spire.ConfigError, "batch", one.step, X[:31], Y[:31])
+    raises(spire.ConfigError, "an array for each column", one.step, X[:32])
+    raises(spire.DataError, "32, 31 samples", one.step, X[:32], Y[:31])
+    raises(spire.CheckpointError, "nowhere", one.load, "/nowhere.h5")
+    assert one.step(X[:32], Y[:32]).step == 1  # it goes on
+
+
+def main():
+    failed = 0
+    chosen = sys.argv[1:]
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (chosen and name not in chosen):
+            continue
+        try:
+            test()
+        except BaseException:
+            failed += 1
+            print(f"{name} failed:", flush=True)
+            traceback.print_exc(file=sys.stdout)
+    print(f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+// Models and ops of the calling program.
+#include <cmath>
+
+#include "tests/run/api/point_data.h"
+
+namespace spire {
+namespace {
+
+std::shared_ptr<Model> own_mlp() {
+  auto model = std::make_shared<Model>();
+  model->name = "mine";
+  model->layers = [](Graph& graph, const ModelInputs& inputs) {
+    Value x = flatten(graph, inputs.first());
+    x = relu(graph, dense(graph, "dense1", x, 16));
+    x = dropout(graph, x, 0.2f);
+    return dense(graph, "dense2", x, 1, true, linear_uniform(16));
+  };
+  return model;
+}
+
+uint64_t trained_hash(const RunConfig& config, std::shared_ptr<const Model> model) {
+  PointData data(40);
+  Trainer trainer(config, data.source(), {.model = std::move(model)});
+  trainer.fit();
+  return trainer.parameter_hash();
+}
+
+TEST(OwnModel, OfTheSameLayersHasTheBitsOfTheNamedOne) {
+  RunConfig named = point_config();
+  named.model = {.name = "mlp", .hidden = {16}, .dropout = 0.2};
+  EXPECT_EQ(trained_hash(point_config(), own_mlp()), trained_hash(named, nullptr));
+  EXPECT_EQ(trained_hash(point_config({"2xcpu"}), own_mlp()), trained_hash(named, nullptr));
+}
+
+TEST(OwnModel, MayHaveALossOfItsOwn) {
+  auto model = own_mlp();
+  model->metric = Metric::error;
+  model->loss = [](Graph& graph, Value output, const ModelInputs& inputs) {
+    reconstruction_loss(graph, output, inputs["values"], Regression::l1);
+  };
+  PointData data(16);
+  Trainer trainer(point_config(), data.source(), {.model = model});
+  std::vector<float> outputs = trainer.predict(data.features.data(), 16);
+  double l1 = 0, mse = 0;
+  for (size_t i = 0; i < 16; ++i) {
+    double d = outputs[i] - data.values[i];
+    l1 += std::abs(d) / 16, mse += d * d / 16;
+  }
+  EvaluationResult result = trainer.evaluate();
+  EXPECT_NEAR(result.loss, l1, 1e-6);
+  EXPECT_EQ(result.metric.metric, Metric::error);
+  EXPECT_NEAR(result.metric.value, mse, 1e-6);
+}
+
+// Reads two columns that no model of Spire knows.
+TEST(OwnModel, ReadsColumnsOfAnyName) {
+  std::vector<float> left = {1, 2, 3, 4, 5, 6, 7, 8}, right = {8, 7, 6, 5, 4, 3, 2, 1};
+  std::vector<float> values(8, 1.0f);
+  auto model = std::make_shared<Model>();
+  model->name = "two_inputs";
+  model->layers = [](Graph& graph, const ModelInputs& inputs) {
+    return dense(graph, "dense", concat(graph, {inputs["left"], inputs["right"]}, 1), 1);
+  };
+  DataSource source =
+      array_source({array("left", left.data(), {8, 1}), array("right", right.data(), {8, 1}),
+                    array("values", values.data(), {8, 1})});
+  Trainer trainer(point_config(), source, {.model = model});
+  std::vector<float> weight = {1, 1}, bias = {-8};
+  trainer.write_weight("dense.weight", weight);
+  trainer.write_weight("dense.bias", bias);
+  EXPECT_NEAR(trainer.evaluate().loss, 0, 1e-10);  // left + right - 8 = 1
+}
+
+TEST(OwnModel, IsRefusedForWhatItLacks) {
+  auto make = [](std::shared_ptr<Model> model) {
+    return [model = std::move(model)] {
+      PointData data(16);
+      Trainer trainer(point_config(), data.source(), {.model = model});
+    };
+  };
+  auto changed = [](const std::function<void(Model&)>& change) {
+    auto model = own_mlp();
+    change(*model);
+    return model;
+  };
+  expect_error(Category::config, "'cnn' is no name",
+               make(changed([](Model& model) { model.name = "cnn"; })));
+  expect_error(Category::config, "has no layers",
+               make(changed([](Model& model) { model.layers = nullptr; })));
+  expect_error(Category::config, "its output is (4, 16), but for a batch of 4 it must be (4, 1)",
+               make(changed([](Model& model) {
+                 model.layers = [](Graph& graph, const ModelInputs& inputs) {
+                   return dense(graph, "dense", inputs.first(), 16);
+                 };
+               })));
+  expect_error(Category::config, "its layers return no value", make(changed([](Model& model) {
+                 model.layers = [](Graph&, const ModelInputs&) { return Value(); };
+               })));
+  expect_error(
+      Category::config, "mark the outputs 'loss' and 'score'",
+      make(changed([](Model& model) { model.loss = [](Graph&, Value, const ModelInputs&) {}; })));
+  expect_error(Category::config, "no column 'labels'; it has features, values",
+               make(changed([](Model& model) {
+                 model.loss = [](Graph& graph, Value output, const ModelInputs& inputs) {
+                   mse_loss(graph, output, inputs["labels"]);
+                 };
+               })));
+}
+
+// y = x^2, and dx = 2 x dy.
+class SquareKernel : public Kernel {
+ public:
+  SquareKernel(int64_t count, bool backward) : count_(count), backward_(backward) {}
+  void run(const KernelArgs& args) override {
+    const auto* x = static_cast<const float*>(args.inputs[0]);
+    const auto* dy = backward_ ? static_cast<const float*>(args.inputs[1]) : nullptr;
+    auto* out = static_cast<float*>(args.outputs[0]);
+    for (int64_t i = 0; i < count_; ++i) out[i] = dy ? 2 * x[i] * dy[i] : x[i] * x[i];
+  }
+
+ private:
+  int64_t count_;
+  bool backward_;
+};
+
+class OwnSquare : public Op {
+ public:
+  explicit OwnSquare(bool backward) : backward_(backward) {}
+  std::string_view name() const override { return backward_ ? "square_backward" : "square"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override {
+    return {inputs[0]};
+  }
+  void gradient(GradientBuilder& builder) const override {
+    builder.set_gradient(0, builder.emit(std::make_unique<OwnSquare>(true),
+                                         {builder.input(0), builder.output_gradient(0)})[0]);
+  }
+  std::unique_ptr<Kernel> make_kernel(const KernelRequest& request) const override {
+    if (request.device.kind == DeviceKind::cuda || request.inputs[0].dtype != DType::f32)
+      fail(Category::device, "[{}] is for fp32 on CPUs", name());
+    return std::make_unique<SquareKernel>(request.inputs[0].shape.elements(), backward_);
+  }
+
+ private:
+  bool backward_;
+};
+
+// p = (w x + b)^2 for one feature, whose gradient is 2 (p - v) 2 (w x + b) x.
+TEST(OwnOp, TrainsByItsGradient) {
+  std::vector<float> x = {1, -1, 2, 0.5f, 3, -2, 1.5f, -0.5f}, values(8, 0.25f);
+  auto model = std::make_shared<Model>();
+  model->name = "square";
+  model->layers = [](Graph& graph, const ModelInputs& inputs) {
+    return graph.emit_op<OwnSquare>({dense(graph, "dense", inputs.first(), 1)}, false)[0];
+  };
+  SampleSpec spec;
+  spec.columns = {{"features", {1}, DType::f32}, {"values", {1}, DType::f32}};
+  Trainer trainer(point_config({"2xcpu"}), spec, {.model = model});
+  std::vector<float> w = {0.5f}, b = {0.1f};
+  trainer.write_weight("dense.weight", w);
+  trainer.write_weight("dense.bias", b);
+  double dw = 0, db = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    double h = 0.5 * x[i] + 0.1f, d = 4 * (h * h - values[i]) * h;
+    dw += d * x[i] / 8, db += d / 8;
+  }
+  trainer.step({{x.data(), values.data()}, 8}, 0.01);
+  trainer.read_weight("dense.weight", w);
+  trainer.read_weight("dense.bias", b);
+  EXPECT_NEAR(w[0], 0.5 - 0.01 * dw, 1e-6);
+  EXPECT_NEAR(b[0], 0.1 - 0.01 * db, 1e-6);
+}
+
+TEST(OwnOp, RefusesADtypeThatItsKernelDoesNotTake) {
+  auto model = std::make_shared<Model>();
+  model->name = "square";
+  model->layers = [](Graph& graph, const ModelInputs& inputs) {
+    return graph.emit_op<OwnSquare>({dense(graph, "dense", inputs.first(), 1)}, false)[0];
+  };
+  PointData data(16);
+  RunConfig config = point_config();
+  config.precision = RunConfig::Precision::bf16;
+  expect_error(Category::device, "[square] is for fp32 on CPUs",
+               [&] { Trainer trainer(config, data.source(), {.model = model}); });
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,352 @@
+// Trainer: its steps are those of train(), against closed forms and bit for bit.
+#include <array>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/run/api/point_data.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Weights 0..2 and the bias, in fp64.
+using Line = std::array<double, 4>;
+
+Line line_of(Trainer& trainer) {
+  std::array<float, 3> weight{};
+  std::array<float, 1> bias{};
+  trainer.read_weight("dense.weight", weight);
+  trainer.read_weight("dense.bias", bias);
+  return {weight[0], weight[1], weight[2], bias[0]};
+}
+
+double predict(const Line& line, const float* x) {
+  return line[0] * x[0] + line[1] * x[1] + line[2] * x[2] + line[3];
+}
+
+// loss = mean (p - v)^2, so the gradient is mean 2 (p - v) (x, 1).
+Line after_step(const Line& line, const PointData& data, int64_t first, int64_t rows, double lr) {
+  Line next = line;
+  for (int64_t i = first; i < first + rows; ++i) {
+    const float* x = data.features.data() + 3 * i;
+    double d = 2 * (predict(line, x) - data.values[static_cast<size_t>(i)]);
+    for (size_t f = 0; f < 3; ++f) next[f] -= lr * d * x[f] / static_cast<double>(rows);
+    next[3] -= lr * d / static_cast<double>(rows);
+  }
+  return next;
+}
+
+TEST(TrainerApi, AStepIsTheClosedForm) {
+  PointData data(32);
+  Trainer trainer(point_config(), data.spec());
+  ASSERT_EQ(trainer.global_batch(), 8);
+  for (int64_t step = 0; step < 4; ++step) {
+    Line expected = after_step(line_of(trainer), data, 8 * step, 8, 0.1);
+    StepResult result = trainer.step(data.rows(8 * step, 8));
+    EXPECT_EQ(result.step, step + 1);
+    EXPECT_EQ(result.samples, 8);
+    EXPECT_EQ(result.metric.metric, Metric::rmse);
+    EXPECT_NEAR(result.metric.value * result.metric.value, result.loss, 1e-6);
+    Line line = line_of(trainer);
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(line[i], expected[i], 1e-6);
+  }
+  EXPECT_EQ(trainer.steps_done(), 4);
+}
+
+TEST(TrainerApi, ASmallerLastBatchHasItsOwnMean) {
+  PointData data(13);  // 8, and 5 of which one tower has 4 and the other 1
+  Trainer trainer(point_config(), data.spec(), {.train_samples = 13});
+  trainer.step(data.rows(0, 8));
+  Line expected = after_step(line_of(trainer), data, 8, 5, 0.05);
+  StepResult result = trainer.step(data.rows(8, 5), 0.05);
+  EXPECT_EQ(result.samples, 5);
+  EXPECT_DOUBLE_EQ(result.lr, 0.05);
+  Line line = line_of(trainer);
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(line[i], expected[i], 1e-6);
+}
+
+uint64_t hash_on(std::vector<std::string> devices, RunConfig::Precision precision) {
+  PointData data(64);
+  RunConfig config = point_config(std::move(devices));
+  config.precision = precision;
+  config.model = {.name = "mlp", .hidden = {16}, .dropout = 0.2};
+  Trainer trainer(config, data.spec());
+  for (int64_t first = 0; first < 64; first += 8) trainer.step(data.rows(first, 8));
+  return trainer.parameter_hash();
+}
+
+TEST(TrainerApi, HasOneHashOnOneAndTwoDevices) {
+  for (auto precision : {RunConfig::Precision::fp32, RunConfig::Precision::bf16})
+    EXPECT_EQ(hash_on({"cpu:0"}, precision), hash_on({"2xcpu"}, precision));
+}
+
+TEST(TrainerApi, FitsAsTrainDoesBitForBit) {
+  PointData data(50);
+  RunConfig config = point_config();
+  config.data.workers = 2;
+  config.schedule.name = ScheduleConfig::Name::cosine;
+  config.output = fs::path(testing::TempDir()) / "fits_as_train";
+  RunResult run = train(config, {.overwrite = true, .data = data.source()});
+  Trainer trainer(config, data.source());
+  EvaluationResult result = trainer.fit();
+  EXPECT_EQ(fmt::format("{:016x}", trainer.parameter_hash()), run.summary.parameter_hash);
+  EXPECT_EQ(trainer.steps_done(), 14);
+  EXPECT_EQ(result.samples, 50);
+  EXPECT_EQ(result.loss, trainer.evaluate().loss);
+  fs::remove_all(config.output);
+}
+
+TEST(TrainerApi, EvaluatesTheMeanOverAllSamples) {
+  PointData data(21);
+  Trainer trainer(point_config(), data.spec(), {.test_samples = 21});
+  Line line = line_of(trainer);
+  double sum = 0;
+  for (int64_t i = 0; i < 21; ++i) {
+    double d = predict(line, data.features.data() + 3 * i) - data.values[static_cast<size_t>(i)];
+    sum += d * d;
+  }
+  EvaluationResult result = trainer.evaluate(data.rows(0, 21));
+  EXPECT_EQ(result.samples, 21);
+  EXPECT_NEAR(result.loss, sum / 21, 1e-6);
+  EXPECT_EQ(line_of(trainer), line);
+}
+
+TEST(TrainerApi, PredictsAnyNumberOfRows) {
+  PointData data(150);
+  Trainer trainer(point_config(), data.spec());
+  EXPECT_EQ(trainer.output_shape(), Shape({1}));
+  Line line = line_of(trainer);
+  std::vector<float> outputs = trainer.predict(data.features.data(), 150);
+  ASSERT_EQ(outputs.size(), 150u);
+  for (size_t i = 0; i < 150; ++i)
+    EXPECT_NEAR(outputs[i], predict(line, data.features.data() + 3 * i), 1e-6);
+}
+
+TEST(TrainerApi, WrittenWeightsAreThoseThatItTrainsFrom) {
+  PointData data(8);
+  Trainer trainer(point_config({"2xcpu"}), data.spec());
+  std::vector<float> weight = {2, -1, 0.5f}, bias = {1};
+  trainer.write_weight("dense.weight", weight);
+  trainer.write_weight("dense.bias", bias);
+  EXPECT_EQ(line_of(trainer), (Line{2, -1, 0.5, 1}));
+  EXPECT_NEAR(trainer.step(data.rows(0, 8)).loss, 0, 1e-10);
+  ASSERT_EQ(trainer.weights().size(), 2u);
+  EXPECT_EQ(trainer.weights()[1].name, "dense.weight");
+  EXPECT_EQ(trainer.weights()[1].shape, Shape({1, 3}));
+  EXPECT_TRUE(trainer.weights()[1].trained);
+}
+
+RunConfig adam_config(std::vector<std::string> devices = {"cpu:0"}) {
+  RunConfig config = point_config(std::move(devices));
+  config.model = {.name = "mlp", .hidden = {16}};
+  config.optimizer.name = OptimizerConfig::Name::adam;
+  config.optimizer.lr = 0.01;
+  return config;
+}
+
+TEST(TrainerApi, ALoadedCheckpointContinuesWithTheSameBits) {
+  PointData data(64);
+  fs::path file = fs::path(testing::TempDir()) / "trainer_api.h5";
+  Trainer whole(adam_config(), data.spec());
+  for (int64_t first = 0; first < 64; first += 8) {
+    whole.step(data.rows(first, 8));
+    if (first == 24) whole.save(file);
+  }
+  Trainer resumed(adam_config({"2xcpu"}), data.spec());
+  resumed.load(file);
+  EXPECT_EQ(resumed.steps_done(), 4);
+  for (int64_t first = 32; first < 64; first += 8) resumed.step(data.rows(first, 8));
+  EXPECT_EQ(resumed.parameter_hash(), whole.parameter_hash());
+  fs::remove(file);
+}
+
+TEST(TrainerApi, TrainersOnThreadsDoNotTouchEachOther) {
+  auto train_one = [](uint64_t seed) {
+    PointData data(64);
+    RunConfig config = adam_config();
+    config.seed = seed;
+    Trainer trainer(config, data.spec());
+    for (int64_t first = 0; first < 64; first += 8) trainer.step(data.rows(first, 8));
+    return trainer.parameter_hash();
+  };
+  std::array<uint64_t, 2> alone = {train_one(1), train_one(2)}, together{};
+  {
+    std::jthread first([&] { together[0] = train_one(1); });
+    std::jthread second([&] { together[1] = train_one(2); });
+  }
+  EXPECT_NE(alone[0], alone[1]);
+  EXPECT_EQ(together, alone);
+}
+
+TEST(TrainerApi, CallbacksSeeEachStepAndEndIt) {
+  PointData data(20);
+  Trainer trainer(point_config(), data.source());
+  std::vector<int64_t> steps, epochs;
+  trainer.fit({.on_step =
+                   [&](const StepResult& step) {
+                     steps.push_back(step.step);
+                     return true;
+                   },
+               .on_epoch =
+                   [&](int64_t epoch, const EvaluationResult&) {
+                     epochs.push_back(epoch);
+                     return epoch < 2;
+                   }});
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(epochs, (std::vector<int64_t>{1, 2}));
+  trainer.fit();  // nothing is left
+  EXPECT_EQ(trainer.steps_done(), 6);
+  trainer.fit({.steps = 5, .on_step = [](const StepResult&) { return false; }});
+  EXPECT_EQ(trainer.steps_done(), 7);
+  std::atomic<bool> stop = true;
+  trainer.fit({.steps = 5, .stop = &stop});
+  EXPECT_EQ(trainer.steps_done(), 7);
+}
+
+TEST(TrainerApi, AnExceptionOfACallbackReachesTheCaller) {
+  PointData data(20);
+  Trainer trainer(point_config(), data.source());
+  auto fails = [](const StepResult&) -> bool { throw std::out_of_range("mine"); };
+  EXPECT_THROW(trainer.fit({.on_step = fails}), std::out_of_range);
+  EXPECT_EQ(trainer.fit().samples, 20);  // it goes on
+}
+
+TEST(TrainerApi, ACallbackMayCallAnyMethod) {
+  PointData data(20);
+  Trainer trainer(point_config(), data.source());
+  fs::path file = fs::path(testing::TempDir()) / "in_callback.h5";
+  uint64_t hash = 0;
+  trainer.fit({.on_epoch = [&](int64_t, const EvaluationResult& result) {
+    trainer.save(file);
+    hash = trainer.parameter_hash();
+    EXPECT_EQ(trainer.evaluate().loss, result.loss);
+    return true;
+  }});
+  Trainer loaded(point_config(), data.source());
+  loaded.load(file);
+  EXPECT_EQ(loaded.parameter_hash(), hash);
+  fs::remove(file);
+}
+
+TEST(TrainerApi, AFitThatIsSavedAndLoadedHasTheBitsOfOne) {
+  PointData data(50);
+  fs::path file = fs::path(testing::TempDir()) / "halves.h5";
+  RunConfig config = adam_config();
+  config.schedule.name = ScheduleConfig::Name::cosine;
+  Trainer whole(config, data.source());
+  whole.fit();
+  Trainer half(config, data.source()), rest(config, data.source());
+  half.fit({.steps = 9});
+  half.save(file);
+  rest.load(file);
+  rest.fit();
+  EXPECT_EQ(rest.steps_done(), whole.steps_done());
+  EXPECT_EQ(rest.parameter_hash(), whole.parameter_hash());
+  fs::remove(file);
+}
+
+TEST(TrainerApi, RefusesACheckpointOfAnotherRun) {
+  PointData data(16);
+  fs::path file = fs::path(testing::TempDir()) / "another.h5";
+  Trainer saved(point_config(), data.spec());
+  saved.save(file);
+  RunConfig config = point_config();
+  config.seed = 8;
+  Trainer other(config, data.spec());
+  expect_error(Category::config, "seed: 8, but ", [&] { other.load(file); });
+  config = adam_config();
+  Trainer larger(config, data.spec());
+  expect_error(Category::checkpoint, "dense", [&] { larger.load(file); });
+  fs::remove(file);
+}
+
+// Ranks as threads of this process: a callback of one ends all.
+TEST(TrainerApi, RanksFitWithTheSameBitsAndEndTogether) {
+  PointData data(40);
+  Trainer alone(point_config(), data.source());
+  alone.fit({.steps = 4});
+  std::vector<std::unique_ptr<World>> worlds = threads_world(2);
+  std::array<uint64_t, 2> hashes{};
+  std::array<int64_t, 2> steps{};
+  {
+    std::vector<std::jthread> threads;
+    for (size_t rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        Trainer trainer(point_config(), data.source(), {.world = worlds[rank].get()});
+        trainer.fit(
+            {.on_step = [&](const StepResult& step) { return rank == 0 || step.step < 3; }});
+        steps[rank] = trainer.steps_done();
+        hashes[rank] = trainer.parameter_hash();
+      });
+  }
+  EXPECT_EQ(steps[0], 4);
+  EXPECT_EQ(steps[1], 4);
+  EXPECT_EQ(hashes[0], alone.parameter_hash());
+  EXPECT_EQ(hashes[1], alone.parameter_hash());
+}
+
+TEST(TrainerApi, AMovedTrainerGoesOn) {
+  PointData data(8);
+  Trainer first(point_config(), data.spec());
+  first.step(data.rows(0, 8));
+  Trainer second = std::move(first);
+  EXPECT_EQ(second.step(data.rows(0, 8)).step, 2);
+}
+
+TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
+  PointData data(16);
+  Trainer trainer(point_config(), data.spec());
+  auto step = [&](const Samples& samples) { return [&, samples] { trainer.step(samples); }; };
+  expect_error(Category::config, "a batch of 7, but the global batch is 8", step(data.rows(0, 7)));
+  expect_error(Category::config, "a batch of 0", step(data.rows(0, 0)));
+  expect_error(Category::config, "1 column given, but the data has 2",
+               step({{data.features.data()}, 8}));
+  expect_error(Category::config, "column 'values' is null",
+               step({{data.features.data(), nullptr}, 8}));
+  expect_error(Category::config, "there are none to evaluate",
+               [&] { trainer.evaluate(data.rows(0, 0)); });
+  EXPECT_EQ(trainer.step(data.rows(0, 8)).step, 1);  // nothing has changed
+}
+
+TEST(TrainerApi, RefusesWhatItDoesNotHave) {
+  PointData data(16);
+  Trainer trainer(point_config(), data.spec(), {.predict_rows = 0});
+  std::vector<float> two(2), three(3);
+  expect_error(Category::config, "no weight 'dense.wait'",
+               [&] { trainer.read_weight("dense.wait", three); });
+  expect_error(Category::config, "are 3 numbers, not 2",
+               [&] { trainer.write_weight("dense.weight", two); });
+  expect_error(Category::config, "make it with a DataSource", [&] { trainer.fit(); });
+  expect_error(Category::config, "make it with a DataSource", [&] { trainer.evaluate(); });
+  expect_error(Category::config, "predict_rows is 0",
+               [&] { trainer.predict(data.features.data(), 1); });
+  Trainer predicts(point_config(), data.spec());
+  expect_error(Category::config, "there are no rows", [&] { predicts.predict(nullptr, 1); });
+  expect_error(Category::checkpoint, "no_such.h5", [&] { trainer.load("no_such.h5"); });
+  RunConfig cosine = point_config();
+  cosine.schedule.name = ScheduleConfig::Name::cosine;
+  expect_error(Category::config, "it needs the length of the run",
+               [&] { Trainer bad(cosine, data.spec()); });
+  cosine.steps = 10;
+  Trainer fits(cosine, data.spec());
+  RunConfig mixed = point_config();
+  mixed.data.augment.mixup = 0.2;
+  expect_error(Category::config, "mixup and cutmix mix samples of datasets",
+               [&] { Trainer bad(mixed, data.spec()); });
+  expect_error(Category::config, "predict_rows: -1 is negative",
+               [&] { Trainer bad(point_config(), data.spec(), {.predict_rows = -1}); });
+  expect_error(Category::config, "a negative number of samples",
+               [&] { Trainer bad(point_config(), data.spec(), {.train_samples = -1}); });
+}
+
+TEST(TrainerApi, ALossThatIsNotFiniteIsAnError) {
+  PointData data(8);
+  data.values[3] = std::numeric_limits<float>::infinity();
+  Trainer trainer(point_config(), data.spec());
+  expect_error(Category::diverged, "step 1: the loss is inf",
+               [&] { trainer.step(data.rows(0, 8)); });
+}
+
+}  // namespace
+}  // namespace spire
