@@ -18,9 +18,12 @@ struct PredictArguments {
   std::optional<std::string> on_error = {};                  // what a bad input does: stop | skip
   int64_t count = 0;                                         // number of samples; 0: all
   std::optional<std::string> prompt = {}, prompt_file = {};  // text to continue
+  std::optional<std::string> prompts = {};                   // file of several such texts
   int64_t tokens = 256;                                      // number to generate
   double temperature = 0.8;
-  int64_t top_k = 0;  // 0: sample from all tokens
+  int64_t top_k = 0;                   // 0: sample from all tokens
+  double top_p = 1;                    // 1: sample from all tokens
+  std::vector<std::string> stop = {};  // words at which a text ends
 };
 
 // Options of `trainer export`.

@@ -67,6 +67,12 @@ void add_text_options(CLI::App& app, PredictArguments& p) {
          "language models: file with the text to continue, without its last newline; -: stdin")
       ->excludes(prompt)
       ->type_name("FILE");
+  app.add_option("--prompts", p.prompts,
+                 "language models: file of several texts to continue, one a line; *.jsonl: "
+                 "{\"prompt\": \"text\"} a line. A line of JSON answers each, in their order")
+      ->excludes(prompt)
+      ->excludes("--prompt-file")
+      ->type_name("FILE");
   app.add_option("--tokens", p.tokens, "language models: tokens to generate")
       ->check(positive_integer)
       ->type_name("N");
@@ -78,6 +84,14 @@ void add_text_options(CLI::App& app, PredictArguments& p) {
                  "language models: sample from the K most likely tokens; 0: from all")
       ->check(integer_between(0, 1'000'000))
       ->type_name("K");
+  app.add_option("--top-p", p.top_p,
+                 "language models: sample from the fewest most likely tokens whose probabilities "
+                 "reach P; 1: from all")
+      ->type_name("P");
+  app.add_option("--stop", p.stop,
+                 "language models: end the text before this one; several: --stop A --stop B")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
 }
 
 void add_predict_options(CLI::App& app, ParsedWords& words) {

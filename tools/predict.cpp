@@ -10,13 +10,14 @@
 
 #include "engine/base/write_file.h"
 #include "engine/data/images/png.h"
-#include "engine/data/text/vocabulary.h"
 #include "engine/inference/predictor.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/predict/prediction_inputs.h"
 #include "tools/predict/prediction_rows.h"
+#include "tools/predict/prompt_list.h"
+#include "tools/predict/text_generation.h"
 #include "tools/process/signals.h"
 
 namespace spire::tool {
@@ -116,36 +117,16 @@ void predict_images(Predictor& predictor, PredictionInputs& inputs, const Argume
   print_result("{} images in {}\n", count, folder.string());
 }
 
-void generate_text(Predictor& predictor, const PredictArguments& arguments,
-                   const std::string& prompt, TextOutput& output, const StopSignals& signals,
-                   uint64_t seed) {
-  if (predictor.spec().vocabulary.empty())
-    fail(Category::data,
-         "the model was trained on tokens without a vocabulary, so it cannot make text; train it "
-         "with data.tokens.vocabulary");
-  auto vocabulary = make_vocabulary(predictor.spec().vocabulary);
-  GenerateOptions options{.tokens = arguments.tokens,
-                          .temperature = arguments.temperature,
-                          .top_k = arguments.top_k,
-                          .seed = seed};
-  // Every token checks the stop flag, as a long text takes minutes.
-  TokenPass pass = predictor_pass(predictor), stoppable = pass;
-  stoppable.logits = [&](std::span<const int32_t> tokens) {
-    if (signals.flag()->load()) fail(Category::interrupted, "the text was stopped by a signal");
-    return pass.logits(tokens);
-  };
-  auto ids = generate(stoppable, vocabulary->encode(prompt), options);
-  output.write(prompt + vocabulary->decode(ids) + "\n");
-  output.finish();
-}
-
 // Throws Error(config) for a prompt without a language model, and for inputs with one.
 void check_words(const PredictArguments& asked, bool text, const std::string& data) {
-  if (!text && (asked.prompt || asked.prompt_file))
+  if (!text && (asked.prompt || asked.prompt_file || asked.prompts))
     fail(
         Category::config,
         "{} works with language models only, and this model was trained on {}; give inputs instead",
-        asked.prompt ? "--prompt" : "--prompt-file", data);
+        asked.prompt    ? "--prompt"
+        : asked.prompts ? "--prompts"
+                        : "--prompt-file",
+        data);
   if (text && !asked.inputs.empty())
     fail(Category::config,
          "{}: a language model takes no input files; give the text to continue by --prompt or "
@@ -168,7 +149,13 @@ int run_predict(const Arguments& arguments) {
   read.add(checkpoint.path);
   if (asked.prompt_file) read.add(*asked.prompt_file);
   // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
-  std::string prompt = text ? read_prompt(asked) : "";
+  std::vector<std::string> prompts;
+  if (text && asked.prompts) {
+    read.add(*asked.prompts);
+    prompts = read_prompts(*asked.prompts);
+  } else if (text) {
+    prompts = {read_prompt(asked)};
+  }
   Predictor predictor(checkpoint.state, *checkpoint.tensors,
                       {.device = asked.device, .batch = text ? 1 : asked.batch});
   StopSignals signals(StopSignals::ending);
@@ -180,8 +167,10 @@ int run_predict(const Arguments& arguments) {
   // From begin_work() on a signal sets the flag, which each batch and each token checks.
   if (text) {
     signals.begin_work();
+    TextGeneration generation(predictor, arguments, config.seed, signals);
     TextOutput output = open_output();
-    generate_text(predictor, asked, prompt, output, signals, config.seed);
+    asked.prompts ? generation.write_texts(prompts, output)
+                  : generation.write_text(prompts[0], output);
     return 0;
   }
   bool classes = predictor.task() == Task::classify;

@@ -99,7 +99,7 @@ std::string EvaluationSamples::text(ForwardPass& pass) const {
   for (int64_t i = 0; i < count_; ++i) {
     auto prompt = prompt_of(inputs_.data() + static_cast<size_t>(i) * column.row_bytes(), length);
     GenerateOptions options{
-        .tokens = text_tokens, .temperature = text_temperature, .seed = static_cast<uint64_t>(i)};
+        {.temperature = text_temperature}, text_tokens, static_cast<uint64_t>(i)};
     auto ids = generate(tokens, prompt, options);
     all += vocabulary
                ? fmt::format("> {}\n{}\n\n", vocabulary->decode(prompt), vocabulary->decode(ids))

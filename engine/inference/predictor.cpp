@@ -1,10 +1,8 @@
 #include "engine/inference/predictor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
-#include <numeric>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
@@ -49,30 +47,6 @@ Shape row_shape(const Shape& output, int64_t batch) {
   int64_t rows = output[0] / batch;
   if (rows != 1) dims.insert(dims.begin(), rows);
   return Shape(dims);
-}
-
-// Draws one of the top_k likeliest tokens with probability ~ e^(logit / temperature). Of equal
-// logits the lower id comes first, so the draw does not depend on the sort.
-int32_t draw(std::span<const float> logits, const GenerateOptions& options, double uniform) {
-  auto likeliest = std::max_element(logits.begin(), logits.end());
-  if (options.temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());
-  std::vector<int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  size_t kept =
-      options.top_k == 0 ? ids.size() : std::min(ids.size(), static_cast<size_t>(options.top_k));
-  auto logit = [&](int32_t id) { return logits[static_cast<size_t>(id)]; };
-  std::partial_sort(
-      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept), ids.end(),
-      [&](int32_t a, int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
-  // Inverse of the cumulative distribution. The largest logit is subtracted: e^x cannot overflow.
-  std::vector<double> sums;
-  double sum = 0;
-  for (size_t i = 0; i < kept; ++i) {
-    sum += std::exp((double{logit(ids[i])} - double{*likeliest}) / options.temperature);
-    sums.push_back(sum);
-  }
-  auto chosen = std::upper_bound(sums.begin(), sums.end(), uniform * sum);
-  return ids[std::min(kept - 1, static_cast<size_t>(chosen - sums.begin()))];
 }
 
 }  // namespace
@@ -170,7 +144,8 @@ TokenPass predictor_pass(Predictor& predictor) {
 }
 
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
-                              const GenerateOptions& options) {
+                              const GenerateOptions& options, const TakeToken& take) {
+  TokenSampler sampler(pass.vocabulary, options);
   if (prompt.empty())
     fail(Category::config,
          "the prompt is empty; give the text to continue by --prompt TEXT or --prompt-file FILE");
@@ -179,7 +154,9 @@ std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> pr
       fail(Category::data,
            "token {} of the prompt is not in the vocabulary of the model, which has 0 to {}", token,
            pass.vocabulary - 1);
-  std::vector<int32_t> all(prompt.begin(), prompt.end());
+  std::vector<int32_t> all;
+  all.reserve(prompt.size() + static_cast<size_t>(options.tokens));
+  all.assign(prompt.begin(), prompt.end());
   std::vector<int32_t> window(static_cast<size_t>(pass.context));
   RandomStream random(options.seed, Purpose::generate);
   for (int64_t i = 0; i < options.tokens; ++i) {
@@ -189,7 +166,8 @@ std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> pr
     auto logits = pass.logits(window).subspan(static_cast<size_t>((seen - 1) * pass.vocabulary),
                                               static_cast<size_t>(pass.vocabulary));
     double uniform = double{random.uniform(static_cast<uint64_t>(i))};
-    all.push_back(draw(logits, options, uniform));
+    all.push_back(sampler.draw(logits, uniform));
+    if (take && !take(all.back())) break;
   }
   return {all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end()};
 }

@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/sample.h"
+#include "engine/inference/token_sampler.h"
 #include "engine/train/forward_pass.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"
@@ -59,11 +60,9 @@ class Predictor {
   std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
 
-struct GenerateOptions {
-  int64_t tokens = 256;      // number of tokens to generate
-  double temperature = 1.0;  // divides the logits; 0: always the likeliest token
-  int64_t top_k = 0;         // draws among the k likeliest tokens; 0: among all
-  uint64_t seed = 0;         // the random number at position i is that of (seed, i)
+struct GenerateOptions : SamplingOptions {
+  int64_t tokens = 256;  // number of tokens to generate
+  uint64_t seed = 0;     // the random number at position i is that of (seed, i)
 };
 
 // A forward pass over exactly `context` tokens, the length that the model was built for. `logits`
@@ -75,9 +74,13 @@ struct TokenPass {
 
 TokenPass predictor_pass(Predictor& predictor);  // `predictor` outlives the result
 
+// Receives each token as soon as it is drawn; returns false to end the text with it.
+using TakeToken = std::function<bool(int32_t token)>;
+
 // Returns the tokens that follow `prompt`, without the prompt. The model sees only the newest
-// `context` tokens. Throws Error(config) for an empty prompt, Error(data) for a token out of range.
+// `context` tokens. Throws Error(config) for an empty prompt or options out of range, Error(data)
+// for a token out of range.
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
-                              const GenerateOptions& options);
+                              const GenerateOptions& options, const TakeToken& take = {});
 
 }  // namespace spire::inline inference

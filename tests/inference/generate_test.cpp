@@ -50,32 +50,80 @@ std::vector<double> frequencies(const std::vector<int32_t>& tokens) {
   return shares;
 }
 
+GenerateOptions options(int64_t tokens, const SamplingOptions& sampling, uint64_t seed = 0) {
+  return {sampling, tokens, seed};
+}
+
 TEST(Generate, TemperatureZeroTakesTheLikeliest) {
   std::vector<int32_t> prompt = {2};
-  EXPECT_THAT(generate(model(8, counts_on), prompt, {.tokens = 6, .temperature = 0}),
+  EXPECT_THAT(generate(model(8, counts_on), prompt, options(6, {.temperature = 0})),
               ElementsAre(3, 4, 0, 1, 2, 3));
-  EXPECT_THAT(generate(model(8, counts_on), prompt, {.tokens = 3, .top_k = 1}),
+  EXPECT_THAT(generate(model(8, counts_on), prompt, options(3, {.top_k = 1})),
               ElementsAre(3, 4, 0));
 }
 
 TEST(Generate, DrawsByTheModelsProbabilities) {
   std::vector<int32_t> prompt = {0};
   constexpr int64_t draws = 4000;  // three standard deviations of a share are below 0.024
-  auto shares = frequencies(
-      generate(model(1, fixed), prompt, {.tokens = draws, .temperature = 1.0, .seed = 5}));
+  auto shares =
+      frequencies(generate(model(1, fixed), prompt, options(draws, {.temperature = 1.0}, 5)));
   for (size_t i = 0; i < shares.size(); ++i)
     EXPECT_NEAR(shares[i], double{test_shares[i]}, 0.024) << i;
   // Temperature 1/2 squares the probabilities; of the two likeliest 0.16 and 0.0625 remain.
-  shares = frequencies(generate(model(1, fixed), prompt,
-                                {.tokens = draws, .temperature = 0.5, .top_k = 2, .seed = 6}));
+  shares = frequencies(
+      generate(model(1, fixed), prompt, options(draws, {.temperature = 0.5, .top_k = 2}, 6)));
   EXPECT_NEAR(shares[2], 0.16 / 0.2225, 0.024);
   EXPECT_NEAR(shares[3], 0.0625 / 0.2225, 0.024);
+}
+
+// Of the shares 0.4, 0.25, 0.2, 0.1 and 0.05 the first two reach 0.6, the first three 0.66.
+TEST(Generate, TopPKeepsTheFewestTokensThatReachTheShare) {
+  std::vector<int32_t> prompt = {0};
+  constexpr int64_t draws = 4000;
+  auto shares = frequencies(generate(model(1, fixed), prompt, options(draws, {.top_p = 0.6}, 7)));
+  EXPECT_NEAR(shares[2], 0.4 / 0.65, 0.024);
+  EXPECT_NEAR(shares[3], 0.25 / 0.65, 0.024);
+  shares = frequencies(generate(model(1, fixed), prompt, options(draws, {.top_p = 0.66}, 8)));
+  EXPECT_NEAR(shares[1], 0.2 / 0.85, 0.024);
+  EXPECT_EQ(shares[0] + shares[4], 0);
+  // Of what top_k leaves, 0.4 and 0.25, the first is 0.61.
+  shares =
+      frequencies(generate(model(1, fixed), prompt, options(draws, {.top_k = 2, .top_p = 0.6}, 9)));
+  EXPECT_EQ(shares[0] + shares[1] + shares[3] + shares[4], 0);
+  EXPECT_EQ(generate(model(1, fixed), prompt, options(50, {.top_p = 1e-9})),
+            std::vector<int32_t>(50, 2));
+}
+
+TEST(Generate, HandsOutEachTokenAndEndsWhenToldTo) {
+  std::vector<int32_t> prompt = {0}, taken;
+  auto tokens =
+      generate(model(4, counts_on), prompt, options(9, {.temperature = 0}), [&](int32_t t) {
+        taken.push_back(t);
+        return t != 3;
+      });
+  EXPECT_THAT(tokens, ElementsAre(1, 2, 3));
+  EXPECT_EQ(taken, tokens);
+}
+
+TEST(Generate, RefusesOptionsOutOfRange) {
+  auto refusal = [](const SamplingOptions& sampling) -> std::string {
+    try {
+      TokenSampler(test_vocabulary, sampling);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (double p : {0.0, -0.5, 1.5, std::nan("")})
+    EXPECT_THAT(refusal({.top_p = p}), HasSubstr("use a share above 0, at most 1")) << p;
+  EXPECT_THAT(refusal({.temperature = -1}), HasSubstr("the temperature is -1"));
+  EXPECT_THAT(refusal({.top_k = -1}), HasSubstr("top k is -1"));
 }
 
 TEST(Generate, IsAFunctionOfTheSeed) {
   std::vector<int32_t> prompt = {0};
   auto text = [&](uint64_t seed, int64_t tokens) {
-    return generate(model(4, fixed), prompt, {.tokens = tokens, .seed = seed});
+    return generate(model(4, fixed), prompt, options(tokens, {}, seed));
   };
   EXPECT_EQ(text(1, 100), text(1, 100));
   EXPECT_NE(text(1, 100), text(2, 100));
@@ -87,7 +135,7 @@ TEST(Generate, IsAFunctionOfTheSeed) {
 TEST(Generate, LooksAtTheNewestTokensOfALongText) {
   std::vector<std::vector<int32_t>> seen;
   std::vector<int32_t> prompt = {0, 1};
-  generate(model(3, counts_on, &seen), prompt, {.tokens = 4, .temperature = 0});
+  generate(model(3, counts_on, &seen), prompt, options(4, {.temperature = 0}));
   EXPECT_THAT(seen, ElementsAre(ElementsAre(0, 1, 0), ElementsAre(0, 1, 2), ElementsAre(1, 2, 3),
                                 ElementsAre(2, 3, 4)));
 }

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <spire/error.h>
 
@@ -265,6 +266,69 @@ TEST_F(Predict, APromptMayComeFromAFile) {
   EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("is larger than 1048576 bytes"));
   EXPECT_THAT(refusal(2, {prompt}),
               HasSubstr("takes no input files; give the text to continue by --prompt or"));
+}
+
+TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
+  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
+  train({"model.name=gpt", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
+         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
+         "data.tokens.length=8", "optimizer.name=adamw"});
+  auto alone = [&](const std::string& prompt, const Words& more) {
+    Output output = predict(Words{"--tokens", "12", "--prompt", prompt} + more);
+    EXPECT_EQ(output.code, 0) << output.err;
+    return output.out;
+  };
+  Words sampled = {"--top-p", "0.9", "--seed", "3"};
+  std::string whole = alone("ab", sampled);
+  ASSERT_EQ(whole.size(), 2u + 12u + 1u);
+  // The third and fourth generated characters end the text where they first stand together.
+  std::string word = whole.substr(4, 2), text = whole.substr(2, 12);
+  std::string before = text.substr(0, text.find(word));
+  EXPECT_EQ(alone("ab", sampled + Words{"--stop", "zz", "--stop", word}), "ab" + before + "\n");
+
+  // Each answer is that of the prompt alone, whichever others are in the file.
+  fs::path lines = folder_ / "lines.txt", objects = folder_ / "objects.jsonl";
+  std::ofstream(lines) << "ba\r\n\nab\naaaabbbbaaaa";
+  std::ofstream(objects) << R"({"prompt": "ab", "id": 7})"
+                         << "\n"
+                         << R"({"prompt": "a\nb"})";
+  auto answers = [&](const fs::path& file) {
+    Output output = predict(Words{"--prompts", file.string(), "--tokens", "12"} + sampled);
+    EXPECT_EQ(output.code, 0) << output.err;
+    std::string all;
+    for (const std::string& line : lines_of(output.out)) {
+      auto answer = nlohmann::json::parse(line);
+      EXPECT_EQ(answer["tokens"], 12);
+      EXPECT_EQ(answer["ended"], "length");
+      all += std::string(answer["prompt"]) + std::string(answer["text"]) + "\n";
+    }
+    return all;
+  };
+  std::string long_prompt = "aaaabbbbaaaa";
+  EXPECT_EQ(answers(lines), alone("ba", sampled) + whole + alone(long_prompt, sampled));
+  EXPECT_EQ(answers(objects), whole + alone("a\nb", sampled));
+  EXPECT_THAT(predict({"--prompt", long_prompt, "--tokens", "1"}).err,
+              HasSubstr("warning: the prompt has 12 tokens; the model reads the newest 8"));
+
+  auto refusal = [&](int code, const Words& words) {
+    Output output = predict(words);
+    EXPECT_EQ(output.code, code) << output.out;
+    return output.last_error_line();
+  };
+  for (const char* p : {"0", "1.5", "-1", "nan"})
+    EXPECT_THAT(refusal(2, {"--prompt", "a", "--top-p", p}), HasSubstr("top p is")) << p;
+  EXPECT_THAT(refusal(2, {"--prompt", "a", "--stop", ""}), HasSubstr("a stop word is empty"));
+  EXPECT_THAT(refusal(2, {"--prompt", "a", "--prompts", lines.string()}), HasSubstr("excludes"));
+  EXPECT_THAT(refusal(4, {"--prompts", "/nowhere"}), HasSubstr("--prompts /nowhere: cannot be"));
+  std::ofstream(lines) << "\n\n";
+  EXPECT_THAT(refusal(4, {"--prompts", lines.string()}), HasSubstr("lines.txt: has no prompts"));
+  for (const char* line : {"ab", "{\"text\": \"a\"}", "{\"prompt\": 3}"}) {
+    std::ofstream(objects) << "\n" << line;
+    EXPECT_THAT(refusal(4, {"--prompts", objects.string()}),
+                HasSubstr("objects.jsonl:2: expected {\"prompt\": \"text\"}"));
+  }
+  std::ofstream(objects) << R"({"prompt": ""})";
+  EXPECT_THAT(refusal(4, {"--prompts", objects.string()}), HasSubstr(":1: the prompt is empty"));
 }
 
 TEST_F(Predict, TokensBecomeText) {

@@ -193,6 +193,12 @@ void TextOutput::write(std::string_view text) {
   result_text(text);
 }
 
+void TextOutput::flush() {
+  if (file_ || stream_ >= 0) return;
+  std::string lost = flush_results();
+  if (!lost.empty()) throw Error(Category::device, lost);
+}
+
 void TextOutput::finish() {
   if (file_) file_->commit();
 }

@@ -78,6 +78,7 @@ class TextOutput {
   TextOutput& operator=(const TextOutput&) = delete;
 
   void write(std::string_view text);
+  void flush();   // what was written to stdout is visible after it
   void finish();  // call it once, at the end
 
  private:

@@ -1,0 +1,45 @@
+// Texts of a language model, for `trainer predict`.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/data/text/vocabulary.h"
+#include "engine/inference/predictor.h"
+#include "tools/arguments.h"
+#include "tools/output/streams.h"
+#include "tools/process/signals.h"
+
+namespace spire::tool {
+
+class TextGeneration {
+ public:
+  // predictor, signals: outlive this. Throws Error(data) for a model without a vocabulary, and
+  // Error(config) for options out of range.
+  TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
+                 const StopSignals& signals);
+
+  // Writes the prompt and what follows it, each token as soon as it is drawn.
+  void write_text(const std::string& prompt, TextOutput& output) const;
+  // Writes a line of JSON for each prompt, as soon as its text is complete. A text is that of
+  // write_text(): it does not depend on the other prompts.
+  void write_texts(const std::vector<std::string>& prompts, TextOutput& output) const;
+
+ private:
+  struct Text {
+    std::string text;  // without the prompt
+    int64_t tokens = 0;
+    bool stopped = false;  // by a stop word, which is not in the text
+  };
+  using Show = std::function<void(const std::string& part)>;
+  Text continue_text(const std::string& prompt, const Show& show) const;
+  std::vector<int32_t> encode(const std::string& prompt) const;
+
+  std::unique_ptr<Vocabulary> vocabulary_;
+  TokenPass pass_;
+  GenerateOptions options_;
+  std::vector<std::string> stop_words_;
+  bool silent_;
+};
+
+}  // namespace spire::tool
