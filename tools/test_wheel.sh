@@ -7,7 +7,7 @@ usage() {
 Usage: tools/test_wheel.sh [--python PROGRAM] [--keep FOLDER] [-- PIP_OPTION...]
 
 Builds the Python package as a wheel (python/pyproject.toml), installs it with NumPy into a new virtual environment, and
-runs docs/examples/train.py and tests/python/test_spire.py there, away from the source tree. Needs a network, or pip's
+runs docs/examples/train.py and tests/python/test_*.py there, away from the source tree. Needs a network, or pip's
 cache, for scikit-build-core, nanobind and NumPy. It compiles all of the engine: minutes.
   --python PROGRAM  the Python to build for; default: python3
   --keep FOLDER     leaves wheel and environment there; default: a temporary folder, which is removed
@@ -40,7 +40,7 @@ rm -rf "$folder/dist" "$folder/venv"
 "$python" -m venv "$folder/venv" || stop "no environment was made; Debian: apt-get install python3-venv"
 "$folder/venv/bin/python" -m pip install -q "$folder"/dist/spire-*.whl || stop "the wheel was not installed"
 cd "$folder"
-for script in docs/examples/train.py tests/python/test_spire.py; do
+for script in docs/examples/train.py tests/python/test_spire.py tests/python/test_layers.py; do
   env -u PYTHONPATH "$folder/venv/bin/python" "$root/$script" || stop "$script failed"
 done
 "$folder/venv/bin/python" - <<'PYTHON' || stop "the wheel lacks its type stubs"

@@ -30,7 +30,7 @@ class ForwardPass {
   Replica& replica_;
   TensorSpec output_;  // its rows may be padded
   std::unique_ptr<Plan> plan_;
-  std::vector<size_t> input_bytes_;  // a single entry
+  std::vector<size_t> input_bytes_;         // a single entry
   std::vector<std::string> other_columns_;  // that the output depends on
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;

@@ -152,6 +152,13 @@ void StateTransfer::set_weights(
   update_.write_weights(values);
 }
 
+void StateTransfer::write_weight(FloatRange range, std::span<const float> values) {
+  std::vector<float> sent(values.begin(), values.end());
+  devices_.status().wait(0,
+                         [&] { shards_.broadcast(sent.data(), devices_.host_stream(), 0, range); });
+  update_.write_weight(range, sent.data());
+}
+
 // From rank 0, which alone has the tensors.
 void StateTransfer::restore_slot(size_t slot, const std::string& name,
                                  const SavedTensors* tensors) {

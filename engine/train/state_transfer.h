@@ -44,6 +44,9 @@ class StateTransfer {
   // Sets weights and running statistics on all ranks as rank 0's `fill` edits them; collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
+  // Sets those of one tensor, which lies at `range`, and its average, from rank 0; collective.
+  void write_weight(FloatRange range, std::span<const float> values);
+
   // Sets the state on all ranks; collective. tensors: rank 0's, else null. Throws as GroupReader.
   void restore(const SavedTensors* tensors);
 

@@ -344,6 +344,18 @@ void TowerTrainer::set_weights(
   renew_replicas();
 }
 
+void TowerTrainer::read_weight(const ParameterEntry& entry, std::span<float> values) const {
+  const DeviceMemory& weights = *devices_->replica(devices_->host_device()).weights;
+  weights.read(values.data(), values.size_bytes(),
+               static_cast<size_t>(entry.offset) * sizeof(float));
+}
+
+void TowerTrainer::write_weight(const ParameterEntry& entry, std::span<const float> values) {
+  require(!averaged_ && under_way() == 0, "a weight written before the end of a step");
+  state_->write_weight({entry.offset, entry.offset + entry.elements()}, values);
+  renew_replicas();
+}
+
 void TowerTrainer::describe(StateMetadata& state) const {
   state.towers = placement_.towers;
   state.batch_size = placement_.batch_size;

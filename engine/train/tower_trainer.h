@@ -161,6 +161,11 @@ class TowerTrainer {
   // ones before, on rank 0, and copies them to all replicas; averages begin there. Collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
+  // Read and write one parameter or running statistic, also while others keep their averages: a
+  // written one's average begins there. Collective; rank 0's values count.
+  void read_weight(const ParameterEntry& entry, std::span<float> values) const;
+  void write_weight(const ParameterEntry& entry, std::span<const float> values);
+
   void check_replicas();  // compares those of all ranks; see replica.h
 
   // A forward pass on lane 0, to run between begin_evaluation() and end_evaluation(). Null without

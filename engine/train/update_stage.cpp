@@ -266,7 +266,19 @@ void UpdateStage::write_weights(const float* values) {
   for (int d = devices_.local().begin; d < devices_.local().end; ++d)
     devices_.replica(d).write(values);
   for (DeviceUpdate& device : updates_) {
-    if (device.update) device.update->weights_written(values);
+    if (device.update) device.update->weights_written({0, layout_.total_floats()}, values);
+  }
+}
+
+void UpdateStage::write_weight(FloatRange range, const float* values) {
+  for (int d = devices_.local().begin; d < devices_.local().end; ++d)
+    devices_.replica(d).weights->write(values, static_cast<size_t>(range.size()) * sizeof(float),
+                                       static_cast<size_t>(range.begin) * sizeof(float));
+  for (DeviceUpdate& device : updates_) {
+    if (!device.update) continue;
+    device.update->weights_written(range, values);
+    if (ema_.on() && range.end <= layout_.trained_floats())
+      device.update->copy_state_in(slots().size() - 1, range, values);
   }
 }
 

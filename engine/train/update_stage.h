@@ -60,6 +60,9 @@ class UpdateStage {
   // Sets the fp32 weights of this process's replicas. Call replicate() afterwards.
   void write_weights(const float* values);
 
+  // The same for one tensor, which lies at `range`; its average begins there.
+  void write_weight(FloatRange range, const float* values);
+
   LossScale& loss_scale() { return loss_scale_; }  // the host's copy
   const LossScale& loss_scale() const { return loss_scale_; }
   void restore_loss_scale(const LossScaleState& state);

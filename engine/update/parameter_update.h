@@ -58,7 +58,8 @@ class ParameterUpdate {
   virtual void measure(int part, const Step& step, Stream& stream) = 0;
   virtual void update(int part, const Step& step, Stream& stream) = 0;
 
-  virtual void weights_written(const float*) {}  // call it after the host has set all weights
+  // Call it after the host has set the weights in `range` of the flat buffer, to `values`.
+  virtual void weights_written(FloatRange /*range*/, const float* /*values*/) {}
 
   virtual void begin_average() = 0;  // average = weights; does nothing without averaging
   // Swaps part `part` of weights and average; a second swap restores every bit.

@@ -46,9 +46,10 @@ class UpdateOnHost : public ParameterUpdate {
     hand_over(stream);
   }
 
-  void weights_written(const float* values) override {
-    std::memcpy(weights_->data(), values, bytes_);
-    update_->weights_written(values);
+  void weights_written(FloatRange range, const float* values) override {
+    FloatRange own = common(range, {0, static_cast<int64_t>(bytes_ / sizeof(float))});
+    if (own.size() > 0) std::copy_n(values, own.size(), weights_->as<float>() + own.begin);
+    update_->weights_written(range, values);
   }
   void begin_average() override { update_->begin_average(); }
   void swap_average(int, Stream& stream) override {

@@ -1,49 +1,10 @@
 // The layer functions of layers.h as functions of the module spire.layers.
-#include <variant>
-
-#include <nanobind/stl/variant.h>
-
-#include <spire/layers.h>
-
-#include "python/core/graph.h"
+#include "python/core/layer_arguments.h"
 
 namespace spire::python {
 namespace {
 
 using nb::arg;
-using Extent = std::variant<int64_t, std::pair<int64_t, int64_t>>;  // both sides, or (h, w)
-
-Extent2d extent(const Extent& given) {
-  if (const auto* side = std::get_if<int64_t>(&given)) return {*side, *side};
-  auto [h, w] = std::get<1>(given);
-  return {h, w};
-}
-
-LentValue result(const LentValue& x, Value value) {
-  return {x.graph, value};
-}
-
-// Binds a layer of one input and no options.
-void bind_simple(nb::module_& layers, const char* name, Value (*layer)(Graph&, Value),
-                 const char* help) {
-  layers.def(
-      name,
-      [layer](LentGraph& g, const LentValue& x) {
-        return result(x, layer(g.get(), x.value_in(g)));
-      },
-      arg("graph"), arg("x"), help);
-}
-
-void bind_pair(nb::module_& layers, const char* name, Value (*layer)(Graph&, Value, Value),
-               const char* help) {
-  layers.def(
-      name,
-      [layer](LentGraph& g, const LentValue& a, const LentValue& b) {
-        return result(a, layer(g.get(), a.value_in(g), b.value_in(g)));
-      },
-      arg("graph"), arg("a"), arg("b"), help);
-}
-
 void bind_pool(nb::module_& layers, const char* name,
                Value (*layer)(Graph&, Value, const PoolOptions&)) {
   layers.def(
@@ -57,56 +18,95 @@ void bind_pool(nb::module_& layers, const char* name,
       "Pools images (N, H, W, C); stride: default: the kernel.");
 }
 
+// Tables of embeddings begin as GPT-2's.
+Initializer or_normal(const std::optional<PythonInitializer>& given) {
+  return given ? given->initialize : normal(0.02);
+}
+
+Resize resize_of(const std::string& kind) {
+  if (kind == "nearest") return Resize::nearest;
+  if (kind == "bilinear") return Resize::bilinear;
+  fail(Category::config, "resize: kind is '{}'; it is nearest or bilinear", kind);
+}
+
 void bind_weighted(nb::module_& layers) {
   layers.def(
       "conv2d",
       [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
          const Extent& kernel, const Extent& stride, const Extent& padding, const Extent& dilation,
-         int64_t groups, bool bias) {
-        Conv2dOptions options{channels,         extent(kernel), extent(stride), extent(padding),
-                              extent(dilation), groups,         bias,           {}};
+         int64_t groups, bool bias, const std::optional<PythonInitializer>& initialize) {
+        Conv2dOptions options{
+            channels,         extent(kernel), extent(stride), extent(padding),
+            extent(dilation), groups,         bias,           initializer(initialize)};
         return result(x, conv2d(g.get(), name, x.value_in(g), options));
       },
       arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
       arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
+      arg("initialize") = nb::none(),
       "Convolution of images (N, H, W, C); extents are one number, or (height, width).");
   layers.def(
+      "conv_transpose2d",
+      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
+         const Extent& kernel, const Extent& stride, const Extent& padding,
+         const Extent& output_padding, bool bias,
+         const std::optional<PythonInitializer>& initialize) {
+        ConvTranspose2dOptions options{channels,
+                                       extent(kernel),
+                                       extent(stride),
+                                       extent(padding),
+                                       extent(output_padding),
+                                       bias,
+                                       initializer(initialize)};
+        return result(x, conv_transpose2d(g.get(), name, x.value_in(g), options));
+      },
+      arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
+      arg("padding") = 0, arg("output_padding") = 0, arg("bias") = true,
+      arg("initialize") = nb::none(),
+      "Transposed convolution of images (N, H, W, C), (H - 1) * stride - 2 * padding + kernel +\n"
+      "output_padding high.");
+  layers.def(
       "dense",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t units, bool bias) {
-        return result(x, dense(g.get(), name, x.value_in(g), units, bias));
+      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t units, bool bias,
+         const std::optional<PythonInitializer>& initialize) {
+        return result(x, dense(g.get(), name, x.value_in(g), units, bias, initializer(initialize)));
       },
       arg("graph"), arg("name"), arg("x"), arg("units"), arg("bias") = true,
-      "x (.., K) -> (.., units).");
+      arg("initialize") = nb::none(), "x (.., K) -> (.., units).");
   layers.def(
       "embedding",
       [](LentGraph& g, const std::string& name, const LentValue& ids, int64_t vocabulary,
-         int64_t width, double deviation) {
+         int64_t width, const std::optional<PythonInitializer>& initialize) {
         Embedding made = embedding(g.get(), name, ids.value_in(g), vocabulary, width,
-                                   g.get().compute_dtype(), normal(deviation));
+                                   g.get().compute_dtype(), or_normal(initialize));
         return std::pair(result(ids, made.output), result(ids, made.table));
       },
       arg("graph"), arg("name"), arg("ids"), arg("vocabulary"), arg("width"),
-      arg("deviation") = 0.02,
-      "ids (..) -> (output (.., width), table); the table may be the weight of tied_dense().");
+      arg("initialize") = nb::none(),
+      "ids (..) -> (output (.., width), table); the table may be the weight of tied_dense().\n"
+      "initialize: default: normal(0.02).");
   bind_pair(
       layers, "tied_dense", [](Graph& g, Value table, Value x) { return tied_dense(g, table, x); },
       "a: the table (V, K) of an embedding; b (.., K) -> (.., V).");
   layers.def(
       "position_embedding",
-      [](LentGraph& g, const std::string& name, const LentValue& x, double deviation) {
-        return result(x, position_embedding(g.get(), name, x.value_in(g), normal(deviation)));
+      [](LentGraph& g, const std::string& name, const LentValue& x,
+         const std::optional<PythonInitializer>& initialize, int64_t positions) {
+        return result(
+            x, position_embedding(g.get(), name, x.value_in(g), or_normal(initialize), positions));
       },
-      arg("graph"), arg("name"), arg("x"), arg("deviation") = 0.02,
-      "Adds a weight (T, C) to x (N, T, C).");
+      arg("graph"), arg("name"), arg("x"), arg("initialize") = nb::none(), arg("positions") = 0,
+      "Adds the first T rows of a weight (positions, C) to x (N, T, C); 0 means T. initialize:\n"
+      "default: normal(0.02).");
   layers.def(
       "batch_norm",
       [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon, float momentum,
-         bool sync) {
-        BatchNormOptions options{epsilon, momentum, 1.0f, sync};
+         bool sync, float gamma) {
+        BatchNormOptions options{epsilon, momentum, gamma, sync};
         return result(x, batch_norm(g.get(), name, x.value_in(g), options));
       },
       arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f, arg("momentum") = 0.1f,
-      arg("sync") = false, "sync: statistics over the whole global batch, not one tower's.");
+      arg("sync") = false, arg("gamma") = 1.0f,
+      "sync: statistics over the whole global batch, not one tower's. gamma: its initial value.");
   layers.def(
       "layer_norm",
       [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon) {
@@ -179,36 +179,42 @@ void bind_shapes(nb::module_& layers) {
       [](LentGraph& g, const LentValue& x, int axis, int64_t begin, int64_t length) {
         return result(x, slice(g.get(), x.value_in(g), axis, begin, length));
       },
-      arg("graph"), arg("x"), arg("axis"), arg("begin"), arg("length"));
-}
-
-void bind_losses(nb::module_& layers) {
+      arg("graph"), arg("x"), arg("axis"), arg("begin"), arg("length"),
+      "Elements [begin, begin + length) of an axis.");
   layers.def(
-      "cross_entropy_loss",
-      [](LentGraph& g, const LentValue& logits, const LentValue& labels, float smoothing) {
-        cross_entropy_loss(g.get(), logits.value_in(g), labels.value_in(g), smoothing);
+      "gather",
+      [](LentGraph& g, const LentValue& x, const LentValue& indices, int axis) {
+        return result(x, gather(g.get(), x.value_in(g), indices.value_in(g), axis));
       },
-      arg("graph"), arg("logits"), arg("labels"), arg("label_smoothing") = 0.0f,
-      "logits (N, classes), labels (N); or (N, .., classes), (N, ..).");
+      arg("graph"), arg("x"), arg("indices"), arg("axis"), "Elements `indices` (K) of an axis.");
   layers.def(
-      "reconstruction_loss",
-      [](LentGraph& g, const LentValue& prediction, const LentValue& target,
-         const std::string& kind) {
-        if (kind != "mse" && kind != "l1" && kind != "l1_l2")
-          fail(Category::config, "reconstruction_loss: kind is '{}'; it is mse, l1 or l1_l2", kind);
-        Regression loss = kind == "mse"  ? Regression::mse
-                          : kind == "l1" ? Regression::l1
-                                         : Regression::l1_l2;
-        reconstruction_loss(g.get(), prediction.value_in(g), target.value_in(g), loss);
+      "expand",
+      [](LentGraph& g, const LentValue& x, int64_t count, const std::string& dtype) {
+        DType type = dtype.empty() ? g.get().compute_dtype() : dtype_from_name(dtype);
+        return result(x, expand(g.get(), x.value_in(g), count, type));
       },
-      arg("graph"), arg("prediction"), arg("target"), arg("kind") = "mse",
-      "prediction and target (N, ..); kind: mse, l1 or l1_l2.");
+      arg("graph"), arg("x"), arg("count"), arg("dtype") = "",
+      "x (..) once per sample: (count, ..). dtype: f32, bf16 or f16; default: the graph's.");
+  layers.def(
+      "resize",
+      [](LentGraph& g, const LentValue& x, const Extent& size, const std::string& kind) {
+        return result(x, resize(g.get(), x.value_in(g), extent(size), resize_of(kind)));
+      },
+      arg("graph"), arg("x"), arg("size"), arg("kind") = "nearest",
+      "Images (N, H, W, C) of another size; kind: nearest or bilinear.");
+  layers.def(
+      "pad_channels",
+      [](LentGraph& g, const LentValue& x, int64_t channels) {
+        return result(x, pad_channels(g.get(), x.value_in(g), channels));
+      },
+      arg("graph"), arg("x"), arg("channels"), "Appends zeros up to `channels`.");
 }
 
 }  // namespace
 
 void bind_layers(nb::module_& module) {
   nb::module_ layers = module.def_submodule("layers", "Layers, losses and functions of models.");
+  bind_initializers(layers);
   bind_weighted(layers);
   bind_functions(layers);
   bind_shapes(layers);

@@ -255,6 +255,12 @@ static void test_errors(const char* folder) {
   EXPECT_ERROR(spire_trainer_load(trainer, "/nowhere.h5"), SPIRE_CHECKPOINT, "/nowhere.h5");
   float logit;
   EXPECT_ERROR(spire_trainer_predict(trainer, points, 1, &logit, 1), SPIRE_CONFIG, "room is 1");
+  int32_t wrong[batch] = {0};
+  wrong[7] = classes;
+  columns[1] = wrong;
+  EXPECT_ERROR(spire_trainer_step(trainer, columns, batch, NULL, NULL), SPIRE_DATA,
+               "sample 7: column 'labels' has 2; numbers are 0 to 1");
+  columns[1] = labels;
   /* It goes on after these. */
   EXPECT(spire_trainer_step(trainer, columns, batch, NULL, NULL) == SPIRE_OK);
   spire_trainer_destroy(trainer);

@@ -159,6 +159,24 @@ TEST_P(EmaInTraining, EvaluationIsThatOfTheAverage) {
   EXPECT_EQ(sums.score, expected.score);
 }
 
+TEST_P(EmaInTraining, AWrittenWeightBeginsItsAverageAnewAndNoOther) {
+  SmallRun run = averaged_run(GetParam());
+  TowerTrainer trainer(run.options(), run.place());
+  run_steps(trainer, run, 0, 5);
+  std::vector<float> weights = weights_of(trainer), average = average_of(trainer);
+  const ParameterEntry& entry = trainer.layout().entries()[1];
+  std::vector<float> values(static_cast<size_t>(entry.elements()), 0.125f), read(values.size());
+  trainer.team().lead([&] {
+    trainer.write_weight(entry, values);
+    trainer.read_weight(entry, read);
+  });
+  EXPECT_EQ(read, values);
+  std::ranges::copy(values, weights.begin() + entry.offset);
+  std::ranges::copy(values, average.begin() + entry.offset);
+  EXPECT_EQ(weights_of(trainer), weights);
+  EXPECT_EQ(average_of(trainer), average);
+}
+
 // Returns the average's hash after more steps from the state.
 uint64_t average_after(const SmallRun& run, const TrainingState& state, int64_t from, int64_t to) {
   uint64_t hash = 0;

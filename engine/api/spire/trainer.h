@@ -81,11 +81,10 @@ struct FitOptions {
 
 // Each process of a run has a Trainer; all call the same methods in the same order. One thread at a
 // time calls the methods of a Trainer; several trainers may work at once on threads of their own.
-// Error(config) about the arguments of a call changes nothing, but ends a run of several processes
-// if load() throws it. After any other Error only the destructor may be called, but for
-// Error(checkpoint) of save() in a run of one process. The
-// config's output, checkpoint, eval, log, monitor, guard, check, early_stop and max_time have no
-// effect.
+// Error(config) and Error(data) about the arguments of a call change nothing, but end a run of
+// several processes if load() throws them. After any other Error only the destructor may be called,
+// but for Error(checkpoint) of save() in a run of one process. The config's output, checkpoint,
+// eval, log, monitor, guard, check, early_stop and max_time have no effect.
 class SPIRE_API Trainer {
  public:
   // For batches of the caller. data: describes its columns; the dtype of images and features is
@@ -100,14 +99,16 @@ class SPIRE_API Trainer {
   Trainer& operator=(Trainer&&) noexcept;
 
   const RunConfig& config() const;  // with what was chosen: towers, batch_size, tower_threads
+  const SampleSpec& data() const;   // the columns of a batch, and the number of classes
   int64_t global_batch() const;     // samples of a step
   int64_t steps_done() const;
   std::vector<std::string> devices() const;
 
   // One optimizer step on a global batch; every process gives all of it. lr: instead of the
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
-  // train_samples, and for columns that do not match; Error(diverged) if loss or gradient is not
-  // finite, but for fp16 steps that are skipped.
+  // train_samples, and for columns that do not match; Error(data) for labels and tokens that are
+  // out of range (Column); Error(diverged) if loss or gradient is not finite, but for fp16 steps
+  // that are skipped.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
   // Measures the present weights on any number of samples that are whole batches, and the last one
   // of test_samples. Throws as step(), but for Error(diverged).
@@ -127,9 +128,10 @@ class SPIRE_API Trainer {
   Shape output_shape() const;  // of one sample; Error(config) on other ranks than 0
 
   std::vector<WeightInfo> weights() const;
-  // Throw Error(config) for an unknown name, or a span of another size. All processes write, with
-  // equal values. A written weight keeps its optimizer state; averages (ema) begin anew. Reads the
-  // weights as they are trained, where evaluate() and predict() take the averages.
+  // Throw Error(config) for an unknown name, or a span of another size. All processes write;
+  // rank 0's values count. A written weight keeps its optimizer state, and its average (ema) begins
+  // anew at the written values; other averages go on. Reads the weights as they are trained, where
+  // evaluate() and predict() take the averages.
   void read_weight(const std::string& name, std::span<float> values);
   void write_weight(const std::string& name, std::span<const float> values);
   uint64_t parameter_hash();  // as in the summary of a run

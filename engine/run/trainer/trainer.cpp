@@ -53,6 +53,9 @@ std::vector<std::string> Trainer::devices() const {
     names.push_back(to_string(device.id));
   return names;
 }
+const SampleSpec& Trainer::data() const {
+  return parts_->impl->data();
+}
 int64_t Trainer::global_batch() const {
   return parts_->impl->global_batch();
 }

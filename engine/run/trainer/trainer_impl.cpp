@@ -15,6 +15,7 @@
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_data.h"
 #include "engine/run/trainer/callers_data.h"
+#include "engine/run/trainer/index_ranges.h"
 #include "engine/run/watchdog_limits.h"
 #include "engine/train/failure.h"
 
@@ -105,7 +106,7 @@ StepResult Trainer::Impl::step(const Samples& samples, std::optional<double> lr)
          "step(): data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix "
          "to 0");
   check_count(samples.count, tower_.train_samples, "train_samples");
-  batch_.check(samples);
+  check(samples);
   const Batch& batch = batch_.fill(samples, 0, samples.count);
   StepOutcome outcome;
   guarded([&] { outcome = step(batch, lr.value_or(schedule_.lr(done_)), false); });
@@ -148,7 +149,7 @@ EvaluationResult Trainer::Impl::evaluate(const Samples& samples) {
   int64_t global = global_batch();
   if (samples.count < 1) fail(Category::config, "Samples: there are none to evaluate");
   check_count((samples.count - 1) % global + 1, tower_.test_samples, "test_samples");
-  batch_.check(samples);
+  check(samples);
   EvaluationSums sums;
   guarded([&] {
     trainer_->begin_evaluation();
@@ -229,6 +230,7 @@ Shape Trainer::Impl::output_shape() const {
 std::vector<float> Trainer::Impl::predict(const void* rows, int64_t count) {
   if (predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
   if (rows == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
+  check_indices(setup_.data.train->spec(), rows, count);
   std::vector<float> outputs;
   guarded([&] {
     trainer_->begin_evaluation();
@@ -268,16 +270,12 @@ std::vector<WeightInfo> Trainer::Impl::weights() const {
 
 void Trainer::Impl::read_weight(const std::string& name, std::span<float> values) {
   const ParameterEntry& entry = find(name, values.size());
-  guarded([&] { std::copy_n(trainer_->weights() + entry.offset, values.size(), values.begin()); });
+  guarded([&] { trainer_->read_weight(entry, values); });
 }
 
 void Trainer::Impl::write_weight(const std::string& name, std::span<const float> values) {
-  find(name, values.size());
-  guarded([&] {
-    trainer_->set_weights([&](const ParameterEntry& entry, std::span<float> to) {
-      if (entry.name == name) std::copy(values.begin(), values.end(), to.begin());
-    });
-  });
+  const ParameterEntry& entry = find(name, values.size());
+  guarded([&] { trainer_->write_weight(entry, values); });
 }
 
 uint64_t Trainer::Impl::parameter_hash() {
@@ -340,6 +338,11 @@ void Trainer::Impl::check_count(int64_t count, int64_t all, const char* option) 
        "Samples: a batch of {}, but the global batch is {} ({} towers of {}); for a smaller last "
        "batch of an epoch set TrainerOptions::{}",
        count, global, setup_.placement.towers, setup_.placement.batch_size, option);
+}
+
+void Trainer::Impl::check(const Samples& samples) const {
+  batch_.check(samples);
+  check_indices(setup_.data.train->spec(), samples);
 }
 
 void Trainer::Impl::need_data(const char* method) const {

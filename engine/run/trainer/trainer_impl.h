@@ -27,6 +27,7 @@ class Trainer::Impl {
        bool has_data, World& world);
 
   const RunSetup& setup() const { return setup_; }
+  const SampleSpec& data() const { return setup_.data.train->spec(); }
   int64_t global_batch() const { return setup_.placement.global_batch(); }
   int64_t steps_done() const { return done_; }
 
@@ -66,6 +67,7 @@ class Trainer::Impl {
   StepResult result_of(const StepOutcome& outcome) const;
   EvaluationResult result_of(const EvaluationSums& sums) const;
   EvaluationResult evaluate_test_data();
+  void check(const Samples& samples) const;
   void check_count(int64_t count, int64_t all, const char* option) const;
   void need_data(const char* method) const;
   const ParameterEntry& find(const std::string& name, size_t values) const;

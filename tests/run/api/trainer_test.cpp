@@ -376,6 +376,44 @@ TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
   EXPECT_EQ(trainer.step(data.rows(0, 8)).step, 1);  // nothing has changed
 }
 
+// Nothing is trained before: the hash stays.
+TEST(TrainerApi, RefusesLabelsAndTokensOutOfRange) {
+  PointData data(8);
+  SampleSpec spec;
+  spec.columns = {{"features", {3}, DType::f32}, {"labels", {}, DType::i32}};
+  spec.classes = 3;
+  Trainer trainer(point_config({"2xcpu"}), spec);
+  uint64_t hash = trainer.parameter_hash();
+  std::vector<int32_t> labels = {0, 1, 2, 0, 1, 2, 3, 0};
+  Samples samples{{data.features.data(), labels.data()}, 8};
+  auto step = [&] { trainer.step(samples); };
+  expect_error(Category::data, "sample 6: column 'labels' has 3; numbers are 0 to 2", step);
+  expect_error(Category::data, "sample 6: column 'labels' has 3",
+               [&] { trainer.evaluate(samples); });
+  labels[6] = -1;
+  expect_error(Category::data, "sample 6: column 'labels' has -1; numbers are 0 to 2", step);
+  EXPECT_EQ(trainer.parameter_hash(), hash);
+  labels[6] = 2;
+  EXPECT_EQ(trainer.step(samples).step, 1);
+
+  RunConfig config = point_config();
+  config.model.name = "gpt";
+  config.model.blocks = config.model.heads = 1;
+  config.model.width = 8;
+  spec.columns = {{"tokens", {4}, DType::i32}, {"targets", {4}, DType::i32}};
+  spec.classes = 10;
+  Trainer text(config, spec);
+  std::vector<int32_t> tokens(32, 9), targets(32, 0);
+  targets[14] = 10;
+  expect_error(Category::data,
+               "sample 3: column 'targets' has 10 at position 2; numbers are 0 to 9", [&] {
+                 text.step({{tokens.data(), targets.data()}, 8});
+               });
+  tokens[5] = -2;
+  expect_error(Category::data, "sample 1: column 'tokens' has -2 at position 1",
+               [&] { text.predict(tokens.data(), 8); });
+}
+
 TEST(TrainerApi, RefusesWhatItDoesNotHave) {
   PointData data(16);
   Trainer trainer(point_config(), data.spec(), {.predict_rows = 0});

@@ -1,0 +1,50 @@
+#include "engine/run/trainer/index_ranges.h"
+
+#include <algorithm>
+
+#include <spire/error.h>
+
+namespace spire::inline run {
+namespace {
+
+bool is_label(const Column& column) {
+  return column.name == "labels" || column.name == "other_labels";
+}
+
+bool holds_indices(const Column& column) {
+  bool tokens = column.name == "tokens" || column.name == "targets";
+  return column.dtype == DType::i32 && (is_label(column) || tokens);
+}
+
+// The numbers are below this; INT32_MAX + 1 if the spec does not tell.
+int64_t end_of(const SampleSpec& spec, const Column& column) {
+  bool told = spec.classes > 0 && (is_label(column) || !spec.find("labels"));
+  return told ? spec.classes : int64_t{INT32_MAX} + 1;
+}
+
+void check_column(const SampleSpec& spec, const Column& column, const void* rows, int64_t count) {
+  if (!holds_indices(column)) return;
+  int64_t row = column.shape.elements(), end = end_of(spec, column);
+  const auto* begin = static_cast<const int32_t*>(rows);
+  const auto* last = begin + count * row;
+  const auto* wrong =
+      std::find_if(begin, last, [end](int32_t number) { return number < 0 || number >= end; });
+  if (wrong == last) return;
+  int64_t at = wrong - begin;
+  fail(Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", at / row,
+       column.name, *wrong, row > 1 ? fmt::format(" at position {}", at % row) : "",
+       end > INT32_MAX ? "0 or more" : fmt::format("0 to {}", end - 1));
+}
+
+}  // namespace
+
+void check_indices(const SampleSpec& spec, const Samples& samples) {
+  for (size_t c = 0; c < spec.columns.size(); ++c)
+    check_column(spec, spec.columns[c], samples.columns[c], samples.count);
+}
+
+void check_indices(const SampleSpec& spec, const void* rows, int64_t count) {
+  check_column(spec, spec.columns.front(), rows, count);
+}
+
+}  // namespace spire::inline run

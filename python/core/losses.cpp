@@ -1,0 +1,110 @@
+// Losses, and the functions from which a program composes its own.
+#include "python/core/layer_arguments.h"
+
+namespace spire::python {
+namespace {
+
+using nb::arg;
+
+Regression regression_of(const std::string& kind) {
+  if (kind == "mse") return Regression::mse;
+  if (kind == "l1") return Regression::l1;
+  if (kind == "l1_l2") return Regression::l1_l2;
+  fail(Category::config, "reconstruction_loss: kind is '{}'; it is mse, l1 or l1_l2", kind);
+}
+
+// Binds a function that adds to the graph and returns nothing.
+void bind_effect(nb::module_& layers, const char* name, void (*add)(Graph&, Value),
+                 const char* help) {
+  layers.def(
+      name, [add](LentGraph& g, const LentValue& x) { add(g.get(), x.value_in(g)); }, arg("graph"),
+      arg("x"), help);
+}
+
+void bind_label_loss(nb::module_& layers, const char* name, void (*add)(Graph&, Value, Value),
+                     const char* help) {
+  layers.def(
+      name,
+      [add](LentGraph& g, const LentValue& logits, const LentValue& labels) {
+        add(g.get(), logits.value_in(g), labels.value_in(g));
+      },
+      arg("graph"), arg("logits"), arg("labels"), help);
+}
+
+void bind_over_axis(nb::module_& layers, const char* name, Value (*layer)(Graph&, Value, int),
+                    const char* help) {
+  layers.def(
+      name,
+      [layer](LentGraph& g, const LentValue& x, int axis) {
+        return result(x, layer(g.get(), x.value_in(g), axis));
+      },
+      arg("graph"), arg("x"), arg("axis"), help);
+}
+
+void bind_whole_losses(nb::module_& layers) {
+  layers.def(
+      "cross_entropy_loss",
+      [](LentGraph& g, const LentValue& logits, const LentValue& labels, float smoothing,
+         const std::optional<LentValue>& other_labels, const std::optional<LentValue>& mix) {
+        CrossEntropyOptions options{.label_smoothing = smoothing};
+        if (other_labels) options.other_labels = other_labels->value_in(g);
+        if (mix) options.mix = mix->value_in(g);
+        cross_entropy_loss(g.get(), logits.value_in(g), labels.value_in(g), options);
+      },
+      arg("graph"), arg("logits"), arg("labels"), arg("label_smoothing") = 0.0f,
+      arg("other_labels") = nb::none(), arg("mix") = nb::none(),
+      "logits (N, classes), labels (N); or (N, .., classes), (N, ..). For mixed samples:\n"
+      "other_labels, and mix (N), the weight of the first ones.");
+  bind_label_loss(layers, "mse_loss", mse_loss,
+                  "Mean over classes of squared differences of logits and one-hot label.");
+  bind_label_loss(layers, "l1_loss", l1_loss,
+                  "Mean over classes of absolute differences of logits and one-hot label.");
+  layers.def(
+      "reconstruction_loss",
+      [](LentGraph& g, const LentValue& prediction, const LentValue& target,
+         const std::string& kind) {
+        reconstruction_loss(g.get(), prediction.value_in(g), target.value_in(g),
+                            regression_of(kind));
+      },
+      arg("graph"), arg("prediction"), arg("target"), arg("kind") = "mse",
+      "prediction and target (N, ..); kind: mse, l1 or l1_l2.");
+}
+
+void bind_parts_of_losses(nb::module_& layers) {
+  bind_pair(layers, "sub", sub, "a - b");
+  bind_pair(layers, "div", div, "a / b");
+  layers.def(
+      "scale",
+      [](LentGraph& g, const LentValue& x, float factor, float offset) {
+        return result(x, scale(g.get(), x.value_in(g), factor, offset));
+      },
+      arg("graph"), arg("x"), arg("factor"), arg("offset") = 0.0f, "factor * x + offset");
+  bind_simple(layers, "exp", exp, "Exponential.");
+  bind_simple(layers, "log", log, "Natural logarithm.");
+  bind_simple(layers, "square", square, "x * x");
+  bind_simple(layers, "sqrt", sqrt, "Square root, with an infinite gradient at 0.");
+  bind_simple(layers, "abs", abs, "Absolute value, with a gradient of 0 at 0.");
+  bind_simple(layers, "softmax", softmax, "Over the last axis.");
+  bind_simple(layers, "log_softmax", log_softmax, "Logarithm of softmax, over the last axis.");
+  layers.def(
+      "cast",
+      [](LentGraph& g, const LentValue& x, const std::string& dtype) {
+        return result(x, cast(g.get(), x.value_in(g), dtype_from_name(dtype)));
+      },
+      arg("graph"), arg("x"), arg("dtype"), "dtype: f32, bf16 or f16.");
+  bind_over_axis(layers, "sum", sum, "Over one axis, which the result lacks.");
+  bind_over_axis(layers, "mean", mean, "Over one axis, which the result lacks.");
+  bind_simple(layers, "mean_loss", mean_loss,
+              "The sum over the samples of x (N, ..) of their means, for Graph.add_loss().");
+  bind_effect(layers, "add_mean_loss", add_mean_loss, "Adds mean_loss(x) as the graph's loss.");
+  bind_effect(layers, "mark_score", mark_score, "Makes mean_loss(x) the graph's score.");
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& layers) {
+  bind_whole_losses(layers);
+  bind_parts_of_losses(layers);
+}
+
+}  // namespace spire::python
