@@ -3,9 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/train/model_graph.h"
 
 namespace spire::inline training {
+namespace {
+
+bool is_read(const Graph& graph, Value value) {
+  const std::vector<Node>& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
+  });
+}
+
+}  // namespace
 
 ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayout& layout,
                          Replica& replica, CudaLibraries* cuda)
@@ -16,6 +28,8 @@ ForwardPass::ForwardPass(Graph graph, const LaneSpec& lane, const ParameterLayou
   std::vector<Value> inputs = graph.values_of(Role::input);
   input_bytes_ = {graph.spec(inputs[0]).bytes()};
   bindings_.inputs.resize(inputs.size());
+  for (size_t i = 1; i < inputs.size(); ++i)
+    if (is_read(graph, inputs[i])) other_columns_.push_back(graph.tensor(inputs[i]).name);
   PlanOptions options{
       .device = lane.device, .threads = lane.threads, .step = false, .gradients = {}, .cuda = cuda};
   plan_ = std::make_unique<Plan>(std::move(graph), options, layout, replica.forms);
@@ -49,6 +63,11 @@ void ForwardPass::copy_output(std::span<float> to) const {
 }
 
 void ForwardPass::run(const void* rows) {
+  if (!other_columns_.empty())
+    fail(Category::config,
+         "the model's output reads column '{}' besides the first one, and outputs are computed "
+         "from the first column alone; use evaluate(), or read all inputs from one column",
+         other_columns_.front());
   // The replica is allocated after this was made, so its addresses are bound now.
   bindings_.weights = replica_.values();
   bindings_.packed = replica_.forms.data();

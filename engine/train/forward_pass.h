@@ -1,5 +1,8 @@
 // Inference on one lane (a thread of a device), from rows in host memory to fp32 output.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "engine/device/lane_team.h"
 #include "engine/graph/plan.h"
 #include "engine/train/batch_uploader.h"
@@ -17,6 +20,7 @@ class ForwardPass {
   void allocate(MemoryPool& memory);  // call it before the first run, on the lane's thread
 
   // Runs one batch and waits. rows: the first input, in host memory. Call it on the lane's thread.
+  // Throws Error(config) if the output depends on other inputs, too.
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
   // Copies the first `to.size()` numbers of the last run's output, without padding, as fp32.
@@ -27,6 +31,7 @@ class ForwardPass {
   TensorSpec output_;  // its rows may be padded
   std::unique_ptr<Plan> plan_;
   std::vector<size_t> input_bytes_;  // a single entry
+  std::vector<std::string> other_columns_;  // that the output depends on
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<DeviceMemory> arena_, host_output_;
   std::unique_ptr<BatchUploader> uploader_;

@@ -27,7 +27,8 @@ struct World;
 // Samples in the caller's memory, which may change when the call that takes them has returned.
 struct Samples {
   // One pointer per column, in the spec's order, to (count, row) values: fp32 for columns of bf16
-  // and f16, else values of the column's dtype.
+  // and f16, else values of the column's dtype. An array_source() has its labels, targets and
+  // values behind the other columns.
   std::vector<const void*> columns;
   int64_t count = 0;
 };
@@ -64,7 +65,8 @@ struct TrainerOptions {
   // Rows that predict() computes at a time, for which memory is planned; 0: it is not used.
   // Default: batch_size, for token models 1.
   std::optional<int64_t> predict_rows = {};
-  World* world = nullptr;  // as RunOptions::world; it outlives the trainers
+  // As RunOptions::world; it outlives the trainers, of which one works at a time.
+  World* world = nullptr;
   std::function<void(std::string_view)> on_remark = {};  // notes and warnings, in the constructor
 };
 
@@ -79,8 +81,9 @@ struct FitOptions {
 
 // Each process of a run has a Trainer; all call the same methods in the same order. One thread at a
 // time calls the methods of a Trainer; several trainers may work at once on threads of their own.
-// Error(config) about the arguments of a call changes nothing. After any other Error only the
-// destructor may be called, but for Error(checkpoint) of save() in a run of one process. The
+// Error(config) about the arguments of a call changes nothing, but ends a run of several processes
+// if load() throws it. After any other Error only the destructor may be called, but for
+// Error(checkpoint) of save() in a run of one process. The
 // config's output, checkpoint, eval, log, monitor, guard, check, early_stop and max_time have no
 // effect.
 class SPIRE_API Trainer {
@@ -107,20 +110,21 @@ class SPIRE_API Trainer {
   // finite, but for fp16 steps that are skipped.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
   // Measures the present weights on any number of samples that are whole batches, and the last one
-  // of test_samples. Throws as step().
+  // of test_samples. Throws as step(), but for Error(diverged).
   EvaluationResult evaluate(const Samples& samples);
 
   // Trains on the datasets from the present step on, in the order of train(), with the same bits;
-  // evaluates after each epoch and at the end. Returns the last evaluation. Beyond the end of the
-  // config's run (FitOptions::steps) the learning rate stays as it was there.
+  // evaluates after each epoch and at the end. Returns the last evaluation; its `samples` is 0 if
+  // fit() ended before there was one. Beyond the end of the config's run (FitOptions::steps) the
+  // learning rate stays as it was there.
   EvaluationResult fit(const FitOptions& options = {});
   EvaluationResult evaluate();  // on the test data
 
   // The outputs (count, output_shape()) of the present weights for `count` rows of the first
   // column. In a run of several processes rank 0 has them, and the others get none. fp32 as in
-  // Samples.
+  // Samples. Throws Error(config) for a model whose output takes other columns, too.
   std::vector<float> predict(const void* rows, int64_t count);
-  Shape output_shape() const;  // of one sample
+  Shape output_shape() const;  // of one sample; Error(config) on other ranks than 0
 
   std::vector<WeightInfo> weights() const;
   // Throw Error(config) for an unknown name, or a span of another size. All processes write, with

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <exception>
 
 #include <spire/error.h>
 #include <spire/train.h>
@@ -186,22 +186,36 @@ EvaluationResult Trainer::Impl::fit(const FitOptions& options) {
   if (!train_data_) train_data_ = train_loader(setup_.config, setup_.data, setup_.placement, 1);
   int64_t per_epoch = setup_.steps_per_epoch();
   int64_t end = options.steps ? done_ + *options.steps : setup_.total_steps();
-  train_data_->start(done_ / per_epoch, done_ % per_epoch, end / per_epoch + 1);
   bool alone = world_.size() == 1, wants_end = false, ends = false;
-  auto call = [&](bool goes_on) { wants_end = wants_end || !goes_on; };
+  std::exception_ptr thrown;
+  auto call = [&](const auto& callback, const auto&... results) {
+    if (!callback || thrown) return;
+    try {
+      wants_end = !callback(results...) || wants_end;
+    } catch (...) {
+      thrown = std::current_exception();
+      wants_end = true;
+    }
+  };
   EvaluationResult last;
+  int64_t loaded = -1;  // the step for which the loader has the next batch
   while (done_ < end && !ends) {
     wants_end = wants_end || (options.stop && options.stop->load());
     if (alone && wants_end) break;
+    // A callback that trains or loads moves the run to another step.
+    if (loaded != done_)
+      train_data_->start(done_ / per_epoch, done_ % per_epoch, end / per_epoch + 1);
     StepOutcome outcome;
     guarded([&] { outcome = step(train_data_->next(), schedule_.lr(done_), wants_end); });
+    loaded = done_;
     ends = outcome.stop;
-    if (options.on_step) call(options.on_step(result_of(outcome)));
+    call(options.on_step, result_of(outcome));
     if ((done_ % per_epoch != 0 && done_ != end) || (alone && wants_end)) continue;
     last = evaluate_test_data();
-    if (options.on_epoch) call(options.on_epoch((done_ + per_epoch - 1) / per_epoch, last));
+    call(options.on_epoch, (done_ + per_epoch - 1) / per_epoch, last);
   }
   train_data_->stop();
+  if (thrown) std::rethrow_exception(thrown);
   return last;
 }
 
@@ -293,8 +307,12 @@ void Trainer::Impl::load(const std::filesystem::path& file) {
     check_loaded(checkpoint->metadata(), file);
     trainer_->restore(checkpoint->metadata(), &*checkpoint);
   });
-  done_ = checkpoint->metadata().step;
-  samples_seen_ = checkpoint->metadata().samples_seen;
+  const StateMetadata& state = checkpoint->metadata();
+  done_ = state.step;
+  samples_seen_ = state.samples_seen;
+  guard_ = state.guard;
+  rejected_steps_ = state.step - state.skipped_steps - state.optimizer_steps;
+  trainer_->set_rejected_steps(rejected_steps_);
 }
 
 // Another seed or batch would be another run.
@@ -347,7 +365,8 @@ void Trainer::Impl::describe(StateMetadata& state) const {
   state.samples_seen = samples_seen_;
   state.epoch = done_ / per_epoch;
   state.step_in_epoch = done_ % per_epoch;
-  state.optimizer_steps = done_ - state.skipped_steps;
+  state.optimizer_steps = done_ - state.skipped_steps - rejected_steps_;
+  state.guard = guard_;
   state.seed = setup_.config.seed;
   state.config_yaml = to_yaml(setup_.config);
   state.data_spec = to_text(setup_.data.test->spec());

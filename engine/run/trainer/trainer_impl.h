@@ -84,6 +84,9 @@ class Trainer::Impl {
   TowerTrainerOptions tower_;
   std::unique_ptr<TowerTrainer> trainer_;
   int64_t done_ = 0, samples_seen_ = 0;
+  // Of the run whose checkpoint was loaded: its guard left steps out.
+  int64_t rejected_steps_ = 0;
+  std::string guard_;
 };
 
 }  // namespace spire

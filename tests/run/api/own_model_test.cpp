@@ -69,6 +69,8 @@ TEST(OwnModel, ReadsColumnsOfAnyName) {
   trainer.write_weight("dense.weight", weight);
   trainer.write_weight("dense.bias", bias);
   EXPECT_NEAR(trainer.evaluate().loss, 0, 1e-10);  // left + right - 8 = 1
+  expect_error(Category::config, "reads column 'right' besides the first one",
+               [&] { trainer.predict(left.data(), 8); });
 }
 
 TEST(OwnModel, IsRefusedForWhatItLacks) {

@@ -1,5 +1,7 @@
 // Trainer: its steps are those of train(), against closed forms and bit for bit.
 #include <array>
+#include <future>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 
@@ -246,6 +248,50 @@ TEST(TrainerApi, AFitThatIsSavedAndLoadedHasTheBitsOfOne) {
   fs::remove(file);
 }
 
+TEST(TrainerApi, ACallbackThatLoadsSetsTheFitBackToThatStep) {
+  PointData data(50);
+  fs::path file = fs::path(testing::TempDir()) / "set_back.h5";
+  Trainer straight(adam_config(), data.source()), set_back(adam_config(), data.source());
+  straight.fit();
+  int64_t steps = 0;
+  set_back.fit({.on_step = [&](const StepResult& step) {
+    ++steps;
+    if (steps == 3) set_back.save(file);
+    if (steps == 8) set_back.load(file);
+    EXPECT_EQ(step.step, steps <= 8 ? steps : steps - 5);
+    return true;
+  }});
+  EXPECT_EQ(set_back.steps_done(), straight.steps_done());
+  EXPECT_EQ(steps, straight.steps_done() + 5);
+  EXPECT_EQ(set_back.parameter_hash(), straight.parameter_hash());
+  fs::remove(file);
+}
+
+// Adam's own count lags behind the step by those that the guard left out.
+TEST(TrainerApi, GoesOnFromARunWhoseGuardLeftStepsOut) {
+  PointData clean(50), spoiled(50);
+  spoiled.values[20] = std::numeric_limits<float>::quiet_NaN();
+  RunConfig config = adam_config();
+  config.guard.on_bad_step = GuardConfig::OnBadStep::skip;
+  config.steps = 7;  // an epoch
+  config.output = fs::path(testing::TempDir()) / "left_out";
+  train(config, {.overwrite = true, .data = array_source(spoiled.arrays(), clean.arrays())});
+  config.steps = 14;
+  Trainer trainer(config, clean.source());
+  trainer.load(fs::path(config.output) / "checkpoints" / "step_00000007.h5");
+  trainer.fit();
+  fs::path file = fs::path(config.output) / "again.h5";
+  trainer.save(file);
+  Trainer again(config, clean.source());
+  again.load(file);
+  RunResult run = train(config, {.resume = "auto", .data = clean.source()});
+  EXPECT_EQ(fmt::format("{:016x}", trainer.parameter_hash()), run.summary.parameter_hash);
+  again.fit({.steps = 2});
+  trainer.fit({.steps = 2});
+  EXPECT_EQ(again.parameter_hash(), trainer.parameter_hash());
+  fs::remove_all(config.output);
+}
+
 TEST(TrainerApi, RefusesACheckpointOfAnotherRun) {
   PointData data(16);
   fs::path file = fs::path(testing::TempDir()) / "another.h5";
@@ -284,6 +330,27 @@ TEST(TrainerApi, RanksFitWithTheSameBitsAndEndTogether) {
   EXPECT_EQ(steps[1], 4);
   EXPECT_EQ(hashes[0], alone.parameter_hash());
   EXPECT_EQ(hashes[1], alone.parameter_hash());
+}
+
+TEST(TrainerApi, ACallbackThatThrowsOnOneRankEndsAllOfThem) {
+  PointData data(40);
+  std::vector<std::unique_ptr<World>> worlds = threads_world(2);
+  std::array<std::future<int64_t>, 2> steps;
+  for (size_t rank = 0; rank < 2; ++rank)
+    steps[rank] = std::async(std::launch::async, [&, rank] {
+      Trainer trainer(point_config(), data.source(), {.world = worlds[rank].get()});
+      auto throws_late = [&](const StepResult& step) -> bool {
+        if (rank == 1 && step.step == 3) throw std::out_of_range("mine");
+        return true;
+      };
+      if (rank == 0)
+        trainer.fit({.on_step = throws_late});
+      else
+        EXPECT_THROW(trainer.fit({.on_step = throws_late}), std::out_of_range);
+      return trainer.steps_done();
+    });
+  EXPECT_EQ(steps[0].get(), 4);
+  EXPECT_EQ(steps[1].get(), 4);
 }
 
 TEST(TrainerApi, AMovedTrainerGoesOn) {
