@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <spire/error.h>
 
+#include "engine/observe/class_scores.h"
 #include "engine/observe/formatting.h"
 #include "engine/page/html_text.h"
 
@@ -38,18 +40,22 @@ std::string cell(const Counts& counts, size_t row, size_t column) {
       html_text(counts.matrix.classes[column]), count, all, count > 0 ? count_text(count) : "");
 }
 
-std::string whole_table(const Counts& counts) {
+std::string score_cell(std::optional<double> score) {
+  return fmt::format("<td class=\"n\">{}</td>", score ? percent_text(*score) : "");
+}
+
+std::string whole_table(const Counts& counts, const std::vector<ClassScore>& scores) {
   std::string html = "<thead><tr><th>true \\ found</th>";
   for (const std::string& name : counts.matrix.classes)
     html += fmt::format("<th class=\"n\">{}</th>", html_text(name));
-  html += "<th class=\"n\">right</th></tr></thead>\n<tbody>\n";
+  html +=
+      "<th class=\"n\">right</th><th class=\"n\">precision</th><th class=\"n\">F1</th></tr>"
+      "</thead>\n<tbody>\n";
   for (size_t row = 0; row < counts.classes(); ++row) {
     html += fmt::format("<tr><th>{}</th>", html_text(counts.matrix.classes[row]));
     for (size_t column = 0; column < counts.classes(); ++column) html += cell(counts, row, column);
-    int64_t all = counts.row(row);
-    double right =
-        all > 0 ? static_cast<double>(counts.at(row, row)) / static_cast<double>(all) : 0;
-    html += fmt::format("<td class=\"n\">{}</td></tr>\n", all > 0 ? percent_text(right) : "");
+    html += score_cell(scores[row].recall()) + score_cell(scores[row].precision()) +
+            score_cell(scores[row].f1()) + "</tr>\n";
   }
   return html + "</tbody>";
 }
@@ -79,18 +85,21 @@ std::string confusion_html(const ConfusionMatrix& matrix) {
   require(matrix.counts.size() == classes * classes, "{} counts for {} classes",
           matrix.counts.size(), classes);
   Counts counts{matrix};
+  std::vector<ClassScore> scores = class_scores(matrix.counts, classes);
   int64_t all = 0, right = 0;
-  for (size_t row = 0; row < classes; ++row) {
-    all += counts.row(row);
-    right += counts.at(row, row);
+  for (const ClassScore& score : scores) {
+    all += score.actual;
+    right += score.tp;
   }
+  auto f1 = f1_macro(scores);
   std::string caption = fmt::format(
-      "Test data by {}: {} of {} right{}", html_text(matrix.checkpoint), count_text(right),
-      count_text(all), classes > most_classes ? "; classes most often taken for another" : "");
+      "Test data by {}: {} of {} right{}{}", html_text(matrix.checkpoint), count_text(right),
+      count_text(all), f1 ? fmt::format(", macro F1 {:.4f}", *f1) : "",
+      classes > most_classes ? "; classes most often taken for another" : "");
   return fmt::format(
       "<div class=\"wide\"><table class=\"confusion\"><caption>{}</caption>\n{}"
       "</table></div>\n",
-      caption, classes > most_classes ? pairs_table(counts) : whole_table(counts));
+      caption, classes > most_classes ? pairs_table(counts) : whole_table(counts, scores));
 }
 
 }  // namespace spire::inline run_page

@@ -229,8 +229,9 @@ TEST(Base64, IsThatOfRfc4648) {
 TEST(Confusion, ShowsSharesOrTheWorstPairs) {
   ConfusionMatrix small{{"cat", "dog"}, {8, 2, 0, 10}, "step_1.h5"};
   std::string html = "<!DOCTYPE html>\n" + confusion_html(small);
-  EXPECT_EQ(elements_of(html)["td"], 6);
-  EXPECT_THAT(html, HasSubstr("18 of 20 right"));
+  EXPECT_EQ(elements_of(html)["td"], 10);
+  EXPECT_THAT(html, HasSubstr("18 of 20 right, macro F1 0.8990"));  // (16/18 + 20/22) / 2
+  EXPECT_THAT(html, HasSubstr("83.33%"));                           // precision of dog: 10 / 12
   EXPECT_THAT(html, HasSubstr("cat as dog: 2 of 10"));
   EXPECT_THAT(html, HasSubstr("80.00%"));
   ConfusionMatrix large;
@@ -240,6 +241,7 @@ TEST(Confusion, ShowsSharesOrTheWorstPairs) {
   large.counts[5 * 100 + 5] = 50;
   html = "<!DOCTYPE html>\n" + confusion_html(large);
   EXPECT_EQ(elements_of(html)["tr"], 2);
+  EXPECT_THAT(html, HasSubstr("50 of 91 right, macro F1 0.3333"));  // F1 1, 0, 0; others: none
   EXPECT_THAT(html, HasSubstr("<td>class 7</td><td>class 9</td><td class=\"n\">41</td>"));
   EXPECT_THROW(confusion_html({{"a"}, {1, 2}, ""}), Error);
 }
