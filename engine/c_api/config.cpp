@@ -46,6 +46,18 @@ std::vector<Array> arrays_of(const spire_array* arrays, size_t count, const std:
   return result;
 }
 
+// The strings of an array of C, which is NULL only if it is empty.
+std::vector<std::string> strings_of(const char* const* from, size_t count, const char* function,
+                                    const char* argument) {
+  if (count > 0) refuse_null(from, function, argument);
+  std::vector<std::string> strings;
+  for (size_t i = 0; i < count; ++i) {
+    refuse_null(from[i], function, fmt::format("{}[{}]", argument, i));
+    strings.emplace_back(from[i]);
+  }
+  return strings;
+}
+
 }  // namespace
 
 DataSource data_of_c(const spire_data& data) {
@@ -63,13 +75,19 @@ spire_status spire_config_create(const char* yaml, const char* const* words, siz
     using spire::refuse_null;
     refuse_null(yaml, "spire_config_create", "yaml");
     refuse_null(config, "spire_config_create", "config");
-    if (count > 0) refuse_null(words, "spire_config_create", "words");
-    std::vector<std::string> overrides;
-    for (size_t i = 0; i < count; ++i) {
-      refuse_null(words[i], "spire_config_create", fmt::format("words[{}]", i));
-      overrides.emplace_back(words[i]);
-    }
+    std::vector<std::string> overrides =
+        spire::strings_of(words, count, "spire_config_create", "words");
     *config = new spire_config{spire::parse_config({{"config", yaml}}, overrides)};
+  });
+}
+
+spire_status spire_config_load(const char* const* files, size_t file_count,
+                               const char* const* words, size_t word_count, spire_config** config) {
+  return spire::guarded([&] {
+    spire::refuse_null(config, "spire_config_load", "config");
+    *config = new spire_config{
+        spire::load_config(spire::strings_of(files, file_count, "spire_config_load", "files"),
+                           spire::strings_of(words, word_count, "spire_config_load", "words"))};
   });
 }
 

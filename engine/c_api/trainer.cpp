@@ -8,6 +8,11 @@
 #include "engine/c_api/status.h"
 
 struct spire_trainer {
+  explicit spire_trainer(spire::Trainer made)
+      : trainer(std::move(made)),
+        columns(trainer.data().columns.size()),
+        weights(trainer.weights()) {}
+
   spire::Trainer trainer;
   size_t columns;
   std::vector<spire::WeightInfo> weights;
@@ -38,6 +43,33 @@ Samples samples_of(const spire_trainer& trainer, const void* const* columns, int
   return {std::vector<const void*>(columns, columns + trainer.columns), count};
 }
 
+spire_step step_of(const StepResult& result) {
+  return {result.step,      result.samples,    0,
+          result.lr,        result.loss,       result.metric.value,
+          result.grad_norm, result.loss_scale, result.skipped ? 1 : 0};
+}
+
+spire_evaluation evaluation_of(const EvaluationResult& result) {
+  return {result.loss, result.metric.value, result.samples};
+}
+
+FitOptions fit_options_of(const spire_fit_options& from) {
+  FitOptions options;
+  if (from.steps != 0) options.steps = from.steps;
+  if (from.on_step)
+    options.on_step = [&from](const StepResult& result) {
+      spire_step step = step_of(result);
+      return from.on_step(from.user, &step) == 0;
+    };
+  if (from.on_epoch)
+    options.on_epoch = [&from](int64_t epoch, const EvaluationResult& result) {
+      spire_evaluation evaluation = evaluation_of(result);
+      return from.on_epoch(from.user, epoch, &evaluation) == 0;
+    };
+  if (from.cancel) options.stop = &from.cancel->requested;
+  return options;
+}
+
 void check_room(size_t room, int64_t needed, std::string_view function) {
   if (room < static_cast<size_t>(needed))
     fail(Category::config, "{}: room is {}; {} numbers are needed", function, room, needed);
@@ -58,9 +90,19 @@ spire_status spire_trainer_create(const spire_config* config, const spire_sample
     spire::TrainerOptions options;
     options.train_samples = spec->train_samples;
     options.test_samples = spec->test_samples;
-    spire::Trainer made(config->resolved.config, spire::spec_of(*spec), options);
-    std::vector<spire::WeightInfo> weights = made.weights();
-    *trainer = new spire_trainer{std::move(made), spec->column_count, std::move(weights)};
+    *trainer =
+        new spire_trainer(spire::Trainer(config->resolved.config, spire::spec_of(*spec), options));
+  });
+}
+
+spire_status spire_trainer_create_on(const spire_config* config, const spire_data* data,
+                                     spire_trainer** trainer) {
+  return guarded([&] {
+    refuse_null(config, "spire_trainer_create_on", "config");
+    refuse_null(trainer, "spire_trainer_create_on", "trainer");
+    const spire::RunConfig& run = config->resolved.config;
+    *trainer = new spire_trainer(data ? spire::Trainer(run, spire::data_of_c(*data))
+                                      : spire::Trainer(run));
   });
 }
 
@@ -76,6 +118,33 @@ spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples)
   });
 }
 
+spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_steps_done", "trainer");
+    refuse_null(steps, "spire_trainer_steps_done", "steps");
+    *steps = trainer->trainer.steps_done();
+  });
+}
+
+spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
+                               spire_evaluation* evaluation) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_fit", "trainer");
+    spire_fit_options wanted = options ? *options : spire_fit_options{};
+    spire::EvaluationResult result = trainer->trainer.fit(spire::fit_options_of(wanted));
+    if (evaluation) *evaluation = spire::evaluation_of(result);
+  });
+}
+
+spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
+                                              spire_evaluation* evaluation) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_evaluate_test_data", "trainer");
+    refuse_null(evaluation, "spire_trainer_evaluate_test_data", "evaluation");
+    *evaluation = spire::evaluation_of(trainer->trainer.evaluate());
+  });
+}
+
 spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
                                 const double* lr, spire_step* step) {
   return guarded([&] {
@@ -84,10 +153,7 @@ spire_status spire_trainer_step(spire_trainer* trainer, const void* const* colum
     if (lr) rate = *lr;
     spire::StepResult result = trainer->trainer.step(
         spire::samples_of(*trainer, columns, count, "spire_trainer_step"), rate);
-    if (!step) return;
-    *step = {result.step,      result.samples,    0,
-             result.lr,        result.loss,       result.metric.value,
-             result.grad_norm, result.loss_scale, result.skipped ? 1 : 0};
+    if (step) *step = spire::step_of(result);
   });
 }
 
@@ -97,7 +163,7 @@ spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* c
     refuse_null(trainer, "spire_trainer_evaluate", "trainer");
     spire::EvaluationResult result = trainer->trainer.evaluate(
         spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"));
-    if (evaluation) *evaluation = {result.loss, result.metric.value, result.samples};
+    if (evaluation) *evaluation = spire::evaluation_of(result);
   });
 }
 

@@ -201,6 +201,93 @@ static void test_trainer(const char* folder) {
   spire_trainer_destroy(trainer);
 }
 
+static int count_epoch(void* user, int64_t epoch, const spire_evaluation* evaluation) {
+  Counts* counts = user;
+  EXPECT(epoch == ++counts->evaluations && evaluation->samples == samples);
+  return 0;
+}
+
+/* In two parts, the second of which ends early; with the bits of a run. */
+static void test_fit(const char* folder) {
+  spire_config* config = config_of_run(folder, "as_fitted");
+  spire_train_options run_options = {0};
+  run_options.data = &data;
+  spire_run* run = NULL;
+  spire_summary summary;
+  EXPECT(spire_train(config, &run_options, &run) == SPIRE_OK);
+  EXPECT(spire_run_summary(run, &summary) == SPIRE_OK);
+
+  spire_trainer* trainer = NULL;
+  EXPECT(spire_trainer_create_on(config, &data, &trainer) == SPIRE_OK);
+  Counts counts = {0};
+  spire_fit_options options = {0};
+  options.on_step = count_step;
+  options.on_epoch = count_epoch;
+  options.user = &counts;
+  options.steps = 3;
+  spire_evaluation evaluation;
+  EXPECT(spire_trainer_fit(trainer, &options, NULL) == SPIRE_OK && counts.steps == 3);
+  counts.evaluations = 0; /* that of the end of the steps */
+  options.steps = 0;
+  counts.end_after = 10;
+  EXPECT(spire_trainer_fit(trainer, &options, NULL) == SPIRE_OK && counts.steps == 10);
+  spire_cancel* cancel = NULL;
+  EXPECT(spire_cancel_create(&cancel) == SPIRE_OK);
+  spire_cancel_request(cancel);
+  spire_fit_options cancelled = {0};
+  cancelled.cancel = cancel;
+  int64_t steps = 0;
+  EXPECT(spire_trainer_fit(trainer, &cancelled, &evaluation) == SPIRE_OK);
+  EXPECT(evaluation.samples == 0);
+  EXPECT(spire_trainer_steps_done(trainer, &steps) == SPIRE_OK && steps == 10);
+  EXPECT(spire_trainer_fit(trainer, NULL, &evaluation) == SPIRE_OK);
+  EXPECT(spire_trainer_steps_done(trainer, &steps) == SPIRE_OK && steps == 80);
+  EXPECT(evaluation.samples == samples && evaluation.loss == summary.loss);
+  spire_evaluation again;
+  EXPECT(spire_trainer_evaluate_test_data(trainer, &again) == SPIRE_OK);
+  EXPECT(again.loss == evaluation.loss && again.metric == evaluation.metric);
+  uint64_t hash = 0;
+  char digits[17];
+  EXPECT(spire_trainer_hash(trainer, &hash) == SPIRE_OK);
+  snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+  EXPECT(strcmp(digits, summary.parameter_hash) == 0);
+
+  options.steps = -1;
+  EXPECT_ERROR(spire_trainer_fit(trainer, &options, NULL), SPIRE_CONFIG, "-1 is negative");
+  spire_trainer* of_batches = make_trainer();
+  EXPECT_ERROR(spire_trainer_fit(of_batches, NULL, NULL), SPIRE_CONFIG, "has no datasets");
+  EXPECT_ERROR(spire_trainer_evaluate_test_data(of_batches, &again), SPIRE_CONFIG,
+               "has no datasets");
+  spire_trainer_destroy(of_batches);
+  spire_trainer_destroy(trainer);
+  spire_cancel_destroy(cancel);
+  spire_run_destroy(run);
+  spire_config_destroy(config);
+}
+
+static void test_config_files(const char* folder) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s/of_c.yaml", folder);
+  FILE* out = fopen(file, "w");
+  EXPECT(out != NULL);
+  if (!out) return;
+  fputs(yaml, out);
+  fclose(out);
+  const char* files[] = {file, "/nowhere.yaml"};
+  const char* word = "epochs=1";
+  spire_config* config = NULL;
+  EXPECT(spire_config_load(files, 1, &word, 1, &config) == SPIRE_OK);
+  spire_trainer* trainer = NULL;
+  int64_t steps = 0;
+  EXPECT(spire_trainer_create_on(config, &data, &trainer) == SPIRE_OK);
+  EXPECT(spire_trainer_fit(trainer, NULL, NULL) == SPIRE_OK);
+  EXPECT(spire_trainer_steps_done(trainer, &steps) == SPIRE_OK && steps == 8);
+  EXPECT_ERROR(spire_config_load(files, 2, NULL, 0, &config), SPIRE_CONFIG, "/nowhere.yaml");
+  EXPECT_ERROR(spire_config_load(NULL, 1, NULL, 0, &config), SPIRE_CONFIG, "files is NULL");
+  spire_trainer_destroy(trainer);
+  spire_config_destroy(config);
+}
+
 static void test_weights(void) {
   spire_trainer* trainer = make_trainer();
   if (!trainer) return;
@@ -307,6 +394,8 @@ int main(int argc, char** argv) {
   test_run(argv[1]);
   test_ending_early(argv[1]);
   test_trainer(argv[1]);
+  test_fit(argv[1]);
+  test_config_files(argv[1]);
   test_weights();
   test_errors(argv[1]);
   test_null();

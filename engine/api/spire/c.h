@@ -49,6 +49,11 @@ typedef struct spire_config spire_config;
  * is 0. SPIRE_CONFIG lists all problems. */
 SPIRE_API spire_status spire_config_create(const char* yaml, const char* const* words, size_t count,
                                            spire_config** config);
+/* Reads `file_count` files; a later one's value of a key wins. A file that cannot be read is one of
+ * the problems. */
+SPIRE_API spire_status spire_config_load(const char* const* files, size_t file_count,
+                                         const char* const* words, size_t word_count,
+                                         spire_config** config);
 SPIRE_API void spire_config_destroy(spire_config* config);
 
 /* Ends runs early. spire_cancel_request() may be called on any thread and in a signal handler. */
@@ -156,11 +161,36 @@ typedef struct spire_sample_spec {
 
 SPIRE_API spire_status spire_trainer_create(const spire_config* config,
                                             const spire_sample_spec* spec, spire_trainer** trainer);
+/* For spire_trainer_fit(). data: NULL: what the config names; else its arrays stay as they are
+ * until the trainer is destroyed. */
+SPIRE_API spire_status spire_trainer_create_on(const spire_config* config, const spire_data* data,
+                                               spire_trainer** trainer);
 SPIRE_API void spire_trainer_destroy(spire_trainer* trainer);
 
 SPIRE_API spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples);
+SPIRE_API spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps);
 
-/* columns: a pointer for each column of the spec, to (count, row) dense values of its dtype.
+typedef struct spire_fit_options {
+  int64_t steps; /* how many; 0: up to the end of the config's run */
+  /* Called on the caller's thread; NULL: not called. They may use the trainer, but for
+   * spire_trainer_fit(). Another value than 0 ends after the present step. */
+  int (*on_step)(void* user, const spire_step* step);
+  int (*on_epoch)(void* user, int64_t epoch, const spire_evaluation* evaluation);
+  void* user;
+  const spire_cancel* cancel; /* NULL: none */
+} spire_fit_options;
+
+/* Trains on the trainer's datasets from the present step on, with the bits of spire_train(), and
+ * evaluates after each epoch and at the end. options: NULL: all are 0. evaluation: the last one,
+ * of 0 samples if there was none; NULL: not wanted. */
+SPIRE_API spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
+                                         spire_evaluation* evaluation);
+/* On the trainer's test data. */
+SPIRE_API spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
+                                                        spire_evaluation* evaluation);
+
+/* columns: a pointer for each column of the spec (of a dataset: features, images or tokens before
+ * labels, targets and values), to (count, row) dense values of its dtype.
  * lr: NULL: the schedule's. step, evaluation: NULL: not wanted. */
 SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns,
                                           int64_t count, const double* lr, spire_step* step);
