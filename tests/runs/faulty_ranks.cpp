@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -13,6 +12,7 @@
 #include <spire/error.h>
 
 #include "engine/process/socket.h"
+#include "tests/tools/program.h"
 
 namespace spire {
 namespace {
@@ -29,9 +29,7 @@ std::string unique_mark() {
 
 // The environment of a process that has ended, or that is not ours to read, is empty.
 bool is_marked(const fs::path& process, const std::string& mark) {
-  std::ifstream file(process / "environ", std::ios::binary);
-  std::string environment{std::istreambuf_iterator<char>(file), {}};
-  return environment.find(mark) != std::string::npos;
+  return content_of(process / "environ").find(mark) != std::string::npos;
 }
 
 std::vector<std::string> marked_processes(const std::string& mark) {
