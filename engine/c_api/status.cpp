@@ -57,27 +57,6 @@ const char* spire_last_error(void) {
 }
 
 const char* spire_status_name(spire_status status) {
-  switch (status) {
-    case SPIRE_OK:
-      return "ok";
-    case SPIRE_UNEXPECTED:
-      return "unexpected";
-    case SPIRE_CONFIG:
-      return "config";
-    case SPIRE_DEVICE:
-      return "device";
-    case SPIRE_DATA:
-      return "data";
-    case SPIRE_CHECKPOINT:
-      return "checkpoint";
-    case SPIRE_OUT_OF_MEMORY:
-      return "out_of_memory";
-    case SPIRE_DIVERGED:
-      return "diverged";
-    case SPIRE_COLLECTIVE:
-      return "collective";
-    case SPIRE_INTERRUPTED:
-      return "interrupted";
-  }
-  return "unknown";
+  if (status == SPIRE_OK) return "ok";
+  return name(static_cast<spire::Category>(status)).data();  // a literal
 }

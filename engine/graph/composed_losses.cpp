@@ -1,20 +1,13 @@
-// Layer functions from which losses and scores are composed.
+// Layer functions that reduce, and with which losses and scores are composed.
 #include <spire/error.h>
 #include <spire/layers.h>
 
-#include "kernels/ops/activation/activation.h"
-#include "kernels/ops/binary/binary.h"
-#include "kernels/ops/cast/cast.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/softmax/softmax.h"
 
 namespace spire::inline graph {
 namespace {
-
-Value function(Graph& graph, Value x, Activation kind) {
-  return graph.emit_op<ActivationOp>({x}, ActivationAttributes{.kind = kind})[0];
-}
 
 Value reduce(Graph& graph, Value x, int axis, bool mean) {
   int rank = graph.spec(x).shape.rank();
@@ -30,40 +23,6 @@ void mark_once(Graph& graph, const std::string& name, Value value) {
 }
 
 }  // namespace
-
-Value sub(Graph& graph, Value a, Value b) {
-  return graph.emit_op<SubOp>({a, b})[0];
-}
-
-Value div(Graph& graph, Value a, Value b) {
-  return graph.emit_op<DivOp>({a, b})[0];
-}
-
-Value scale(Graph& graph, Value x, float factor, float offset) {
-  ActivationAttributes affine{.kind = Activation::affine, .factor = factor, .offset = offset};
-  return graph.emit_op<ActivationOp>({x}, affine)[0];
-}
-
-Value exp(Graph& graph, Value x) {
-  return function(graph, x, Activation::exp);
-}
-Value log(Graph& graph, Value x) {
-  return function(graph, x, Activation::log);
-}
-Value square(Graph& graph, Value x) {
-  return function(graph, x, Activation::square);
-}
-Value sqrt(Graph& graph, Value x) {
-  return function(graph, x, Activation::sqrt);
-}
-Value abs(Graph& graph, Value x) {
-  return function(graph, x, Activation::abs);
-}
-
-Value cast(Graph& graph, Value x, DType dtype) {
-  if (graph.spec(x).dtype == dtype) return x;
-  return graph.emit_op<CastOp>({x}, dtype)[0];
-}
 
 Value softmax(Graph& graph, Value x) {
   return graph.emit_op<SoftmaxOp>({x})[0];

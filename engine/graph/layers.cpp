@@ -1,15 +1,13 @@
-// Initializers, layers that fit tensors of any shape (dense, elementwise, and those that only move
-// elements), and layers over sequences (N, T, C): T positions of C features per sample.
+// Initializers, layers that fit tensors of any shape (dense, and those that only move elements),
+// and layers over sequences (N, T, C): T positions of C features per sample.
 #include <algorithm>
 #include <cmath>
 
 #include <spire/layers.h>
 
 #include "engine/base/random_numbers.h"
-#include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/bias/bias.h"
-#include "kernels/ops/binary/binary.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/dropout/dropout.h"
@@ -23,10 +21,6 @@
 
 namespace spire::inline graph {
 namespace {
-
-Value activation(Graph& graph, Value x, Activation kind, float slope = 0.01f) {
-  return graph.emit_op<ActivationOp>({x}, ActivationAttributes{.kind = kind, .slope = slope})[0];
-}
 
 // Returns a negative axis as one that counts from the first.
 int counted_from_first(const Graph& graph, Value x, int axis) {
@@ -75,33 +69,6 @@ Value dense(Graph& graph, const std::string& name, Value x, int64_t units, bool 
   std::vector<Value> operands = {x, graph.parameter(name + ".weight", {units, inputs}, initialize)};
   if (bias) operands.push_back(graph.parameter(name + ".bias", {units}, constant(0)));
   return graph.emit_op<DenseOp>(operands, DenseAttributes{.bias = bias})[0];
-}
-
-Value relu(Graph& graph, Value x) {
-  return activation(graph, x, Activation::relu);
-}
-Value leaky_relu(Graph& graph, Value x, float slope) {
-  return activation(graph, x, Activation::leaky_relu, slope);
-}
-Value gelu(Graph& graph, Value x) {
-  return activation(graph, x, Activation::gelu);
-}
-Value gelu_tanh(Graph& graph, Value x) {
-  return activation(graph, x, Activation::gelu_tanh);
-}
-Value sigmoid(Graph& graph, Value x) {
-  return activation(graph, x, Activation::sigmoid);
-}
-Value tanh(Graph& graph, Value x) {
-  return activation(graph, x, Activation::tanh);
-}
-
-Value add(Graph& graph, Value a, Value b) {
-  return graph.emit_op<AddOp>({a, b})[0];
-}
-
-Value mul(Graph& graph, Value a, Value b) {
-  return graph.emit_op<MulOp>({a, b})[0];
 }
 
 Value dropout(Graph& graph, Value x, float rate) {

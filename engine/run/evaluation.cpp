@@ -66,9 +66,8 @@ bool Evaluation::evaluate() {
     run_.clock.pause(begin);
     return false;
   }
-  auto count = static_cast<double>(sums.samples);
-  double loss = sums.loss / count;
-  MetricValue metric = measure(run_.setup.metric(), loss, sums.score / count);
+  double loss = sums.mean_loss();
+  MetricValue metric = sums.measured(run_.setup.metric());
   bool best = take_result(loss, metric);
   warn_of_explosion(loss);
   checkpoints_.restore_output();
@@ -178,10 +177,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
       trainer.evaluate(data->next(), sums);
     }
   });
-  auto samples = static_cast<double>(sums.samples);
-  double loss = sums.loss / samples;
-  return {loss, measure(setup.metric(), loss, sums.score / samples), sums.samples,
-          checkpoint.path.string()};
+  return {sums.mean_loss(), sums.measured(setup.metric()), sums.samples, checkpoint.path.string()};
 }
 
 }  // namespace spire

@@ -152,17 +152,12 @@ void RunCheckpoints::hand_to_writer(bool last) {
 
 // Adds the run's part to the metadata; capture() has filled in the trainer's.
 void RunCheckpoints::fill(StateMetadata& state) const {
-  const RunSetup& setup = run_.setup;
   static_cast<TrainingProgress&>(state) = run_.progress;
   state.epoch = state.step / run_.steps_per_epoch();
   state.step_in_epoch = state.step % run_.steps_per_epoch();
   state.optimizer_steps = state.step - state.skipped_steps - run_.guard.bad_steps();
   state.guard = run_.guard.text();
-  state.seed = setup.config.seed;
-  state.config_yaml = to_yaml(setup.config);
-  state.data_spec = to_text(setup.data.test->spec());
-  state.tuning = recorded_text(setup.tuning.get());
-  state.versions = setup.versions;
+  run_.setup.describe(state);
 }
 
 void RunCheckpoints::save_after_failure() {

@@ -171,6 +171,14 @@ void RunSetup::take_cores() {
   pin_run(config.pin, ranks, own_place_, placement, cores, core_locks_);
 }
 
+void RunSetup::describe(StateMetadata& state) const {
+  state.seed = config.seed;
+  state.config_yaml = to_yaml(config);
+  state.data_spec = to_text(data.test->spec());
+  state.tuning = recorded_text(tuning.get());
+  state.versions = versions;
+}
+
 void RunSetup::keep_tuning(Observer& observer) const {
   if (tuning && ranks.is_first()) spire::keep_tuning(config.cuda, *tuning, observer);
 }

@@ -50,6 +50,7 @@ class RunSetup {
   void take_cores();
 
   TowerTrainerOptions trainer_options() const;
+  void describe(StateMetadata& state) const;   // sets config, seed, data, tuning and versions
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
   const RankHardware& hardware() const { return own_place_; }  // that this process may use

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <spire/metric.h>
+
 #include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
 #include "engine/graph/freeze.h"
@@ -85,6 +87,11 @@ struct EvaluationSums {  // over the samples of an evaluation
   double loss = 0, score = 0;
   int64_t samples = 0;
   bool stop = false;  // a rank asked to stop
+
+  double mean_loss() const { return loss / static_cast<double>(samples); }
+  MetricValue measured(Metric metric) const {
+    return measure(metric, mean_loss(), score / static_cast<double>(samples));
+  }
 };
 
 using MemoryByKind = std::vector<std::pair<std::string, int64_t>>;  // (kind, bytes)

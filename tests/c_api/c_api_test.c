@@ -1,27 +1,28 @@
 /* c_api_test FOLDER: uses every function of <spire/c.h> from C99; the runs write into FOLDER.
  * Prints what does not hold, and exits with 1 then. */
-#include <spire/c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <spire/c.h>
 
 enum { samples = 256, batch = 32, classes = 2 };
 
 static int failures = 0;
 
-#define EXPECT(holds)                                                        \
-  do {                                                                       \
-    if (!(holds)) {                                                          \
+#define EXPECT(holds)                                                                \
+  do {                                                                               \
+    if (!(holds)) {                                                                  \
       printf("line %d: %s; last error: %s\n", __LINE__, #holds, spire_last_error()); \
-      ++failures;                                                            \
-    }                                                                        \
+      ++failures;                                                                    \
+    }                                                                                \
   } while (0)
 
 /* The call fails with this status, and its message has these words. */
-#define EXPECT_ERROR(call, status, words)                  \
-  do {                                                     \
-    EXPECT((call) == (status));                            \
-    EXPECT(strstr(spire_last_error(), (words)) != NULL);   \
+#define EXPECT_ERROR(call, status, words)                \
+  do {                                                   \
+    EXPECT((call) == (status));                          \
+    EXPECT(strstr(spire_last_error(), (words)) != NULL); \
   } while (0)
 
 static float points[samples][2];
@@ -87,6 +88,9 @@ static void test_versions(void) {
   EXPECT(spire_c_api_version() == SPIRE_C_API_VERSION);
   EXPECT(strlen(spire_version()) >= 5);
   EXPECT(strcmp(spire_status_name(SPIRE_CHECKPOINT), "checkpoint") == 0);
+  EXPECT(strcmp(spire_status_name(SPIRE_OK), "ok") == 0);
+  EXPECT(strcmp(spire_status_name(SPIRE_INTERRUPTED), "interrupted") == 0);
+  EXPECT(strcmp(spire_status_name((spire_status)63), "unknown") == 0);
   EXPECT(strcmp(spire_last_error(), "") == 0);
 }
 
@@ -113,7 +117,7 @@ static void test_run(const char* folder) {
   spire_run_destroy(run);
 
   options.overwrite = 0;
-  EXPECT(spire_train(config, &options, NULL) != SPIRE_OK);  /* an earlier run is there */
+  EXPECT(spire_train(config, &options, NULL) != SPIRE_OK); /* an earlier run is there */
   spire_config_destroy(config);
 }
 

@@ -14,12 +14,11 @@ bool is_short_float(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16;
 }
 
-// Bytes of a number of the column in the caller's memory.
+}  // namespace
+
 size_t given_size(DType dtype) {
   return is_short_float(dtype) ? sizeof(float) : size_of(dtype);
 }
-
-}  // namespace
 
 void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to) {
   if (!is_short_float(dtype)) {

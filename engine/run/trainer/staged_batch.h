@@ -13,6 +13,7 @@
 
 namespace spire::inline run {
 
+size_t given_size(DType dtype);  // bytes of a number of a column in the caller's memory
 // Copies fp32 or whole numbers to `dtype`, the dtype of a column.
 void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
 

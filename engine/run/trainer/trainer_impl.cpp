@@ -45,11 +45,6 @@ class Watch {
   WatchdogLimits limits_;
 };
 
-// Bytes of a number of a column in the caller's memory.
-size_t given_size(DType dtype) {
-  return dtype == DType::bf16 || dtype == DType::f16 ? sizeof(float) : size_of(dtype);
-}
-
 }  // namespace
 
 Trainer::Impl::Impl(const RunConfig& config, const DataSource& data, const TrainerOptions& options,
@@ -140,9 +135,7 @@ StepResult Trainer::Impl::result_of(const StepOutcome& outcome) const {
 }
 
 EvaluationResult Trainer::Impl::result_of(const EvaluationSums& sums) const {
-  auto count = static_cast<double>(sums.samples);
-  double loss = sums.loss / count;
-  return {loss, measure(setup_.metric(), loss, sums.score / count), sums.samples};
+  return {sums.mean_loss(), sums.measured(setup_.metric()), sums.samples};
 }
 
 EvaluationResult Trainer::Impl::evaluate(const Samples& samples) {
@@ -370,11 +363,7 @@ void Trainer::Impl::describe(StateMetadata& state) const {
   state.step_in_epoch = done_ % per_epoch;
   state.optimizer_steps = done_ - state.skipped_steps - rejected_steps_;
   state.guard = guard_;
-  state.seed = setup_.config.seed;
-  state.config_yaml = to_yaml(setup_.config);
-  state.data_spec = to_text(setup_.data.test->spec());
-  state.tuning = recorded_text(setup_.tuning.get());
-  state.versions = setup_.versions;
+  setup_.describe(state);
 }
 
 }  // namespace spire

@@ -1,8 +1,6 @@
 // Shapes and gradient of mean_loss.
 #include "kernels/ops/mean_loss/mean_loss.h"
 
-#include <algorithm>
-
 namespace spire::inline kernels {
 
 namespace {
@@ -14,12 +12,6 @@ void expect_samples(const Op& op, std::span<const TensorSpec> inputs) {
 }
 
 }  // namespace
-
-// N / elements: 1 / F, also for no rows.
-double mean_loss_share(const TensorSpec& spec) {
-  return static_cast<double>(std::max<int64_t>(spec.shape[0], 1)) /
-         static_cast<double>(std::max<int64_t>(spec.shape.elements(), 1));
-}
 
 std::vector<TensorSpec> MeanLossOp::infer(std::span<const TensorSpec> inputs) const {
   expect_samples(*this, inputs);

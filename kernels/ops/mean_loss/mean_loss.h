@@ -23,7 +23,4 @@ class MeanLossBackwardOp : public Op {
   bool may_overwrite(int) const override { return true; }
 };
 
-// Returns 1 / F for an input (N, ...).
-double mean_loss_share(const TensorSpec& spec);
-
 }  // namespace spire::inline kernels

@@ -5,6 +5,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
+#include "kernels/sample_share.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
@@ -24,7 +25,7 @@ class MeanLossCpuKernel : public Kernel {
  public:
   explicit MeanLossCpuKernel(const KernelRequest& request)
       : n_(request.inputs[0].shape.elements()),
-        share_(mean_loss_share(request.inputs[0])),
+        share_(sample_share(request.inputs[0])),
         threads_(request.threads) {}
 
   size_t workspace_bytes() const override { return sizeof(double) * static_cast<size_t>(threads_); }
@@ -52,7 +53,7 @@ class MeanLossBackwardCpuKernel : public Kernel {
  public:
   explicit MeanLossBackwardCpuKernel(const KernelRequest& request)
       : n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(mean_loss_share(request.inputs[0]))),
+        share_(static_cast<float>(sample_share(request.inputs[0]))),
         threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {

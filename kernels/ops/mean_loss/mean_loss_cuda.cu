@@ -5,6 +5,7 @@
 #include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
+#include "kernels/sample_share.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
@@ -54,7 +55,7 @@ class MeanLossCudaKernel : public Kernel {
  public:
   explicit MeanLossCudaKernel(const KernelRequest& request)
       : n_(request.inputs[0].shape.elements()),
-        share_(mean_loss_share(request.inputs[0])),
+        share_(sample_share(request.inputs[0])),
         // At least two packs a thread, so that few blocks suffice for small tensors.
         parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
 
@@ -81,7 +82,7 @@ class MeanLossBackwardCudaKernel : public Kernel {
  public:
   explicit MeanLossBackwardCudaKernel(const KernelRequest& request)
       : n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(mean_loss_share(request.inputs[0]))) {}
+        share_(static_cast<float>(sample_share(request.inputs[0]))) {}
 
   void run(const KernelArgs& args) override {
     elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),

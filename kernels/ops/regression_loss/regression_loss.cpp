@@ -2,8 +2,6 @@
 // so the difference is not kept.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
-#include <algorithm>
-
 namespace spire::inline kernels {
 
 namespace {
@@ -40,12 +38,6 @@ std::string_view RegressionLossBackwardOp::name() const {
     default:
       return "l1_l2_backward";
   }
-}
-
-// N / elements: 1 / F, also for no rows.
-double regression_share(const TensorSpec& spec) {
-  return static_cast<double>(std::max<int64_t>(spec.shape[0], 1)) /
-         static_cast<double>(std::max<int64_t>(spec.shape.elements(), 1));
 }
 
 std::vector<TensorSpec> RegressionLossOp::infer(std::span<const TensorSpec> inputs) const {

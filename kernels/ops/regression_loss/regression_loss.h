@@ -94,7 +94,4 @@ decltype(auto) with_regression(Regression kind, const Visit& visit) {
   return visit(std::integral_constant<Regression, Regression::l1_l2>{});
 }
 
-// Returns 1 / F for an input (N, ...).
-double regression_share(const TensorSpec& spec);
-
 }  // namespace spire::inline kernels

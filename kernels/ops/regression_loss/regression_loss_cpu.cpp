@@ -7,6 +7,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/sample_share.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
@@ -34,7 +35,7 @@ class RegressionLossCpuKernel : public Kernel {
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(regression_share(request.inputs[0])),
+        share_(sample_share(request.inputs[0])),
         threads_(request.threads) {}
 
   size_t workspace_bytes() const override {
@@ -74,7 +75,7 @@ class RegressionLossBackwardCpuKernel : public Kernel {
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(regression_share(request.inputs[0]))),
+        share_(static_cast<float>(sample_share(request.inputs[0]))),
         threads_(request.threads) {}
 
   void run(const KernelArgs& args) override {

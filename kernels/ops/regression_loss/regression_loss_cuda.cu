@@ -6,6 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/nvidia/product.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
+#include "kernels/sample_share.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
@@ -87,7 +88,7 @@ class RegressionLossCudaKernel : public Kernel {
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(regression_share(request.inputs[0])),
+        share_(sample_share(request.inputs[0])),
         // At least two packs a thread, so that few blocks suffice for small tensors.
         parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
 
@@ -120,7 +121,7 @@ class RegressionLossBackwardCudaKernel : public Kernel {
       : kind_(op.kind()),
         weights_(op.weights()),
         n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(regression_share(request.inputs[0]))) {}
+        share_(static_cast<float>(sample_share(request.inputs[0]))) {}
 
   void run(const KernelArgs& args) override {
     with_regression(kind_, [&](auto kind) {
