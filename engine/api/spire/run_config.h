@@ -43,7 +43,11 @@ struct ModelConfig {
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
-  double epsilon = 0.0;  // gpt, vit: of layer norms; 0: the model's own, 1e-5 and 1e-6
+  double epsilon = 0.0;  // gpt, vit, llama: of norms; 0: the model's own, 1e-5, 1e-6 and 1e-5
+  std::optional<int64_t> kv_heads = {};   // llama: heads of keys and values; default: by `size`
+  std::optional<int64_t> mlp_width = {};  // llama: of the hidden layer; default: by `size`
+  double rope_theta = 0.0;                // llama: base of rotary positions; 0: 10000
+  bool tied_head = false;                 // llama: the head shares the table of tokens
 
   std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
 };
@@ -55,12 +59,41 @@ struct ColorJitterConfig {
   bool operator==(const ColorJitterConfig&) const = default;
 };
 
+// Random affine map about the image's centre, drawn anew for each sample and epoch.
+struct AffineConfig {
+  double rotate = 0.0;     // at most so many degrees either way
+  double translate = 0.0;  // at most this share of height and width, either way
+  double scale = 0.0;      // factor from [1 - scale, 1 + scale]
+  double shear = 0.0;      // at most so many degrees either way
+
+  bool operator==(const AffineConfig&) const = default;
+};
+
+// RandAugment: `count` operations, drawn at random for each image, of strength `magnitude`.
+struct RandAugmentConfig {
+  int64_t count = 0;       // operations per image; 0: off
+  double magnitude = 9.0;  // 0 to 30
+
+  bool operator==(const RandAugmentConfig&) const = default;
+};
+
+// Random erasing: a rectangle of the image becomes its mean.
+struct EraseConfig {
+  double probability = 0.0;                   // 0: off
+  double min_share = 0.02, max_share = 0.33;  // of the image's area
+
+  bool operator==(const EraseConfig&) const = default;
+};
+
 struct AugmentConfig {
   int64_t crop = 0;                  // zero padding before a random crop, pixels; 0: off
   bool flip = false;                 // horizontal flip with probability 1/2
   bool random_resized_crop = false;  // a random part of the image, resized to data.image.size
   double min_scale = 0.08;           // random_resized_crop: smallest share of the image's area
   ColorJitterConfig color_jitter = {};
+  AffineConfig affine = {};
+  RandAugmentConfig rand_augment = {};
+  EraseConfig erase = {};
   double mixup = 0.0, cutmix = 0.0;  // alpha of Beta(alpha, alpha); 0 turns it off
 
   bool operator==(const AugmentConfig&) const = default;
@@ -75,6 +108,8 @@ struct Cifar100Config {
 struct CsvConfig {
   enum class Header { automatic, yes, no };
   enum class Separator { automatic, comma, semicolon, tab };
+  enum class Categories { one_hot, embedding, refuse };
+  enum class Blanks { mean, median, zero, refuse };
 
   Header header = Header::automatic;
   Separator separator = Separator::automatic;
@@ -83,6 +118,11 @@ struct CsvConfig {
   double test_share = 0.1;  // share of the rows kept for testing, if there is no test.csv
   // Columns to leave out, by name or number from 0; auto: a column that numbers the rows.
   std::vector<std::string> ignore = {"auto"};
+  Categories categories = Categories::one_hot;  // how columns of words become numbers
+  int64_t max_levels = 64;                      // words of a column; one with more is refused
+  Blanks blanks = Blanks::mean;                 // what an empty number becomes
+  bool scale_target =
+      true;  // values are learned as (value - mean) / stddev, reported in their unit
 };
 
 // Dataset of random samples.
@@ -109,17 +149,41 @@ struct Hdf5Config {
 };
 
 struct ImageConfig {
-  int64_t size = 0;  // side in pixels; 0: 224 for image_folder, else as stored
+  enum class Fit { crop, pad, squash };
+
+  int64_t size = 0;         // side in pixels; 0: 224 for image_folder, else as stored
+  int64_t eval_size = 0;    // side in evaluations; 0: `size`
+  Fit fit = Fit::crop;      // how an image of another shape becomes a square
+  double test_share = 0.1;  // of each class, kept for testing if there are no folders for it
+};
+
+// Pairs of images: each input has a target of the same size.
+struct PairsConfig {
+  enum class Target { image, mask };
+
+  Target target = Target::image;
+  int64_t classes = 0;         // of masks; 0: as many as the masks contain
+  int64_t ignore_label = 255;  // pixels of masks with this value count nowhere; -1: none
 };
 
 struct TokensConfig {
   enum class Vocabulary { automatic, bytes, characters, gpt2 };
+  enum class Rows { stream, documents };
 
   int64_t length = 256;                // tokens per sample
   std::vector<std::string> text = {};  // text files; empty: reads token shards
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json
-  double val_share = 0.1;         // share of the text, at its end, kept for evaluation
+  Rows rows = Rows::stream;    // documents: attention and losses do not cross a document's border
+  std::string field = "text";  // of JSONL files: the key of the text
+  double val_share = 0.1;      // share of the text, at its end, kept for evaluation
+};
+
+// Data that decides which checkpoint is best and when to stop; test data is then evaluated once, at
+// the end.
+struct ValConfig {
+  double share = 0.0;         // of the training samples, of each class alike; 0: none
+  std::string path = "none";  // files of their own, in the form of data.path
 };
 
 struct DataConfig {
@@ -143,7 +207,9 @@ struct DataConfig {
   std::vector<double> mean, stddev;  // per channel, of pixel / 255; empty: the dataset's own
   Hdf5Config hdf5;
   ImageConfig image;
+  PairsConfig pairs;
   TokensConfig tokens;
+  ValConfig val;
 };
 
 // Whose names and layouts a file of weights has (docs/weights.md).
@@ -159,10 +225,31 @@ struct InitConfig {
 };
 
 struct LossConfig {
-  enum class Name { automatic, cross_entropy, mse, l1, l1_l2 };
+  enum class Name { automatic, cross_entropy, focal, binary, mse, l1, l1_l2, huber };
 
   Name name = Name::automatic;
-  double label_smoothing = 0.0;  // for cross_entropy
+  double label_smoothing = 0.0;            // cross_entropy
+  std::vector<double> class_weights = {};  // cross_entropy, focal: (classes); empty: all 1
+  double focal_gamma = 2.0;                // focal
+  double huber_delta = 1.0;                // huber
+  double z_loss = 0.0;  // cross_entropy: weight of the squared log of softmax's denominator
+};
+
+// Learning from another model's outputs besides the labels.
+struct DistillConfig {
+  std::string from = "none";  // the teacher: a run or a checkpoint
+  double temperature = 4.0;
+  double weight = 0.5;  // of the teacher's share of the loss
+};
+
+// Low-rank adaptation: dense layers keep their weights and learn a product of rank `rank`.
+struct LoraConfig {
+  int64_t rank = 0;                        // 0: off
+  double alpha = 16.0;                     // the product counts alpha / rank times
+  std::vector<std::string> patterns = {};  // of names of dense layers; empty: all of them
+};
+struct AdaptConfig {
+  LoraConfig lora;
 };
 
 struct LrFactor {
@@ -231,6 +318,21 @@ struct EvalConfig {
   int64_t every_epochs = 1;  // epochs between evaluations; 0: none by epochs
   int64_t every_steps = 0;   // further evaluations at multiples of it; 0: none
   int64_t samples = 0;       // test samples whose outputs each evaluation writes to files; 0: none
+  std::vector<std::string> metrics = {};  // further metrics: names of the table of metrics
+};
+
+// Which evaluation counts as the best.
+struct BestConfig {
+  enum class Mode { automatic, max, min };
+
+  std::string metric = "auto";  // "loss" or a metric's name; auto: the task's
+  Mode mode = Mode::automatic;
+};
+
+// Chain of hashes over a run's steps, from which `trainer audit` proves its computation.
+struct AuditConfig {
+  bool chain = true;
+  int64_t weights_every_steps = 0;  // steps between digests of the weights; 0: chosen by the size
 };
 
 // Ends the run when its metric no longer improves.
@@ -326,6 +428,8 @@ struct RunConfig {
   InitConfig init;
   DataConfig data;
   LossConfig loss;
+  DistillConfig distill;
+  AdaptConfig adapt;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
   std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place
   std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
@@ -354,10 +458,12 @@ struct RunConfig {
   std::optional<int64_t> steps;  // length of the run; used instead of epochs if given
   double max_time = 0;           // seconds that the process may run; 0: no limit
   EvalConfig eval;
+  BestConfig best;
   EarlyStopConfig early_stop;
   CheckpointConfig checkpoint;
   CheckConfig check;
   GuardConfig guard;
+  AuditConfig audit;
   LogConfig log;
   MonitorConfig monitor;
   TimeoutConfig timeouts;
