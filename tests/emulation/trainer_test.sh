@@ -52,6 +52,20 @@ one=$(run alone devices=cuda:0)
 for strategy in parameter_device mirrored sharded; do
   same "two processes, $strategy" "$one" "$(run "ranks_$strategy" --processes 2 devices=cuda strategy=$strategy)"
 done
+# A timeline of both GPUs: each lane has its parts, and the kernels of forward and backward by name.
+same "with a timeline" "$one" "$(run traced 'devices=[cuda:0, cuda:1]' --timeline "$work/trace.json" --timeline-steps 3:4)"
+python3 - "$work/trace.json" <<'PYTHON' || fail "the timeline lacks spans of a GPU"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name" and "cuda:" in e["args"]["name"]}
+assert len(lanes) == 2, lanes
+for tid in lanes:
+    spans = [e for e in events if e["ph"] == "X" and e["tid"] == tid]
+    assert {e["args"]["step"] for e in spans} == {3, 4}, spans
+    names = {e["name"] for e in spans}
+    assert {"forward", "backward"} <= names and any("conv" in name for name in names), names
+    assert all(e["dur"] >= 0 for e in spans)
+PYTHON
 code=0
 "$trainer" --config "$work/run.yaml" --processes 3 devices=cuda "output=$work/three" 2>"$work/three.err" || code=$?
 [ $code = 3 ] && grep -q 'start at most 2 there' "$work/three.err" || fail "three processes on two GPUs: exit $code"
