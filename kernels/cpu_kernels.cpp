@@ -6,6 +6,7 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
@@ -84,6 +85,7 @@ std::span<const KernelEntry> cpu_kernels() {
       {"matmul", cpu_kernel<MatmulOp>},
       {"attention", cpu_kernel<AttentionOp>},
       {"attention_backward", cpu_kernel<AttentionBackwardOp>},
+      {"cached_attention", cpu_kernel<CachedAttentionOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},

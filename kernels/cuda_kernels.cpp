@@ -7,6 +7,7 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
@@ -85,6 +86,7 @@ std::span<const KernelEntry> cuda_kernels() {
       {"matmul", cuda_kernel<MatmulOp>},
       {"attention", cuda_kernel<AttentionOp>},
       {"attention_backward", cuda_kernel<AttentionBackwardOp>},
+      {"cached_attention", cuda_kernel<CachedAttentionOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cuda_kernel<BatchNormOp>},
       {"batch_norm_backward", cuda_kernel<BatchNormBackwardOp>},

@@ -157,7 +157,7 @@ int run_predict(const Arguments& arguments) {
     prompts = {read_prompt(asked)};
   }
   Predictor predictor(checkpoint.state, *checkpoint.tensors,
-                      {.device = asked.device, .batch = text ? 1 : asked.batch});
+                      {.device = asked.device, .batch = text ? 1 : asked.batch, .text = text});
   StopSignals signals(StopSignals::ending);
   // Opened before anything is computed, so that a bad target fails early.
   auto open_output = [&] {

@@ -8,7 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
-#include "engine/inference/predictor.h"
+#include "engine/inference/generate.h"
 
 namespace spire::inline inference {
 namespace {
@@ -88,12 +88,11 @@ void EvaluationSamples::clear(const std::filesystem::path& folder) {
 std::string EvaluationSamples::text(ForwardPass& pass) const {
   const Column& column = spec_.columns[0];
   int64_t length = column.shape[0];
-  std::vector<float> logits(static_cast<size_t>(pass.output_shape().elements()));
-  TokenPass tokens{length, spec_.classes, [&](std::span<const int32_t> window) {
-                     pass.run(window.data());
-                     pass.copy_output(logits);
-                     return std::span<const float>(logits);
-                   }};
+  TokenPass tokens = window_pass(length, spec_.classes,
+                                 [&](std::span<const int32_t> window, std::span<float> logits) {
+                                   pass.run(window.data());
+                                   pass.copy_output(logits);
+                                 });
   auto vocabulary = spec_.vocabulary.empty() ? nullptr : make_vocabulary(spec_.vocabulary);
   std::string all;
   for (int64_t i = 0; i < count_; ++i) {

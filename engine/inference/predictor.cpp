@@ -6,7 +6,6 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/random_stream.h>
 
 #include "engine/config/check.h"
 #include "engine/train/model_graph.h"
@@ -84,16 +83,19 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
                .tuning = tuning_.get()});
   // Work on the device runs on the lane: memory lies on its NUMA node, and CUDA has its context.
   team_->lead([&] {
-    pass_ = std::make_unique<ForwardPass>(build(batch_, false), team_->spec(0), layout_, *replica_,
-                                          cuda_.get());
+    const LaneSpec& lane = team_->spec(0);
+    if (options.text) decoder_ = TokenDecoder::make(build, lane, layout_, *replica_, cuda_.get());
+    if (!decoder_)
+      pass_ = std::make_unique<ForwardPass>(build(batch_, false), lane, layout_, *replica_,
+                                            cuda_.get());
     replica_->allocate(*memory_);
-    pass_->allocate(*memory_);
+    decoder_ ? decoder_->allocate(*memory_) : pass_->allocate(*memory_);
     load(tensors);
     auto stream = make_stream(device);
     replica_->forms.pack_for_evaluation(replica_->values(), 0, 1, *stream);
     stream->synchronize();
   });
-  output_shape_ = row_shape(pass_->output_shape(), batch_);
+  output_shape_ = decoder_ ? decoder_->output_shape() : row_shape(pass_->output_shape(), batch_);
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
 }
 
@@ -112,6 +114,7 @@ std::string Predictor::device() const {
 
 void Predictor::run(const void* rows, int64_t count, std::span<float> out) {
   int64_t row = output_shape_.elements();
+  require(pass_ != nullptr, "a predictor for text computes no rows");
   require(static_cast<int64_t>(out.size()) == count * row, "Predictor: {} outputs for {} rows",
           out.size(), count);
   const auto* input = static_cast<const std::byte*>(rows);
@@ -134,42 +137,20 @@ void Predictor::run_batch(const std::byte* rows, int64_t count, float* out) {
   pass_->copy_output({out, static_cast<size_t>(count * output_shape_.elements())});
 }
 
-TokenPass predictor_pass(Predictor& predictor) {
-  const Shape& shape = predictor.output_shape();  // (T, V)
-  auto logits = std::make_shared<std::vector<float>>(static_cast<size_t>(shape.elements()));
-  return {shape[0], shape[1], [&predictor, logits](std::span<const int32_t> tokens) {
-            predictor.run(tokens.data(), 1, *logits);
-            return std::span<const float>(*logits);
-          }};
-}
-
-std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
-                              const GenerateOptions& options, const TakeToken& take) {
-  TokenSampler sampler(pass.vocabulary, options);
-  if (prompt.empty())
-    fail(Category::config,
-         "the prompt is empty; give the text to continue by --prompt TEXT or --prompt-file FILE");
-  for (int32_t token : prompt)
-    if (token < 0 || token >= pass.vocabulary)
-      fail(Category::data,
-           "token {} of the prompt is not in the vocabulary of the model, which has 0 to {}", token,
-           pass.vocabulary - 1);
-  std::vector<int32_t> all;
-  all.reserve(prompt.size() + static_cast<size_t>(options.tokens));
-  all.assign(prompt.begin(), prompt.end());
-  std::vector<int32_t> window(static_cast<size_t>(pass.context));
-  RandomStream random(options.seed, Purpose::generate);
-  for (int64_t i = 0; i < options.tokens; ++i) {
-    auto seen = std::min<int64_t>(std::ssize(all), pass.context);
-    std::fill(window.begin(), window.end(), 0);  // causal attention ignores what follows
-    std::copy(all.end() - seen, all.end(), window.begin());
-    auto logits = pass.logits(window).subspan(static_cast<size_t>((seen - 1) * pass.vocabulary),
-                                              static_cast<size_t>(pass.vocabulary));
-    double uniform = double{random.uniform(static_cast<uint64_t>(i))};
-    all.push_back(sampler.draw(logits, uniform));
-    if (take && !take(all.back())) break;
-  }
-  return {all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end()};
+TokenPass Predictor::token_pass() {
+  require(task_ == Task::predict_tokens, "token_pass() of a model that reads no tokens");
+  int64_t context = output_shape_[0], vocabulary = output_shape_[1];
+  if (!decoder_)
+    return window_pass(context, vocabulary,
+                       [this](std::span<const int32_t> window, std::span<float> logits) {
+                         run(window.data(), 1, logits);
+                       });
+  auto logits = [this](std::span<const int32_t> seen) {
+    std::span<const float> row;
+    team_->lead([&] { row = decoder_->logits(seen); });
+    return row;
+  };
+  return {context, vocabulary, logits, [this] { decoder_->begin(); }};
 }
 
 }  // namespace spire::inline inference

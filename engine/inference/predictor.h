@@ -1,6 +1,5 @@
 // Runs a trained model on one device without a dataset: outputs for rows, or text after a prompt.
 #pragma once
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,7 +9,8 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/sample.h"
-#include "engine/inference/token_sampler.h"
+#include "engine/inference/generate.h"
+#include "engine/inference/token_decoder.h"
 #include "engine/train/forward_pass.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"
@@ -21,6 +21,7 @@ namespace spire::inline inference {
 struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
   int64_t batch = 64;           // rows per forward pass
+  bool text = false;            // for token_pass() alone: run() may not be called
 };
 
 class Predictor {
@@ -41,6 +42,11 @@ class Predictor {
   // depend on the other rows. Computes on a thread of its own and waits; one call at a time.
   void run(const void* rows, int64_t count, std::span<float> out);
 
+  // For a language model; *this outlives the result. With PredictorOptions::text it keeps keys and
+  // values of the tokens it has read where the model's layers allow that (token_decoder.h), and the
+  // logits are those of the whole window but for rounding.
+  TokenPass token_pass();
+
  private:
   void run_batch(const std::byte* rows, int64_t count, float* out);
   void load(const SavedTensors& tensors);
@@ -54,33 +60,11 @@ class Predictor {
   std::unique_ptr<LaneTeam> team_;
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;
-  std::unique_ptr<Tuning> tuning_;       // the engines that the run's checkpoint records
-  std::unique_ptr<CudaLibraries> cuda_;  // null on a CPU
+  std::unique_ptr<Tuning> tuning_;         // the engines that the run's checkpoint records
+  std::unique_ptr<CudaLibraries> cuda_;    // null on a CPU
+  std::unique_ptr<TokenDecoder> decoder_;  // in place of pass_, where there is one
   std::unique_ptr<ForwardPass> pass_;
   std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
-
-struct GenerateOptions : SamplingOptions {
-  int64_t tokens = 256;  // number of tokens to generate
-  uint64_t seed = 0;     // the random number at position i is that of (seed, i)
-};
-
-// A forward pass over exactly `context` tokens, the length that the model was built for. `logits`
-// returns (context, vocabulary); row i is for the token that follows position i.
-struct TokenPass {
-  int64_t context = 0, vocabulary = 0;
-  std::function<std::span<const float>(std::span<const int32_t> tokens)> logits;
-};
-
-TokenPass predictor_pass(Predictor& predictor);  // `predictor` outlives the result
-
-// Receives each token as soon as it is drawn; returns false to end the text with it.
-using TakeToken = std::function<bool(int32_t token)>;
-
-// Returns the tokens that follow `prompt`, without the prompt. The model sees only the newest
-// `context` tokens. Throws Error(config) for an empty prompt or options out of range, Error(data)
-// for a token out of range.
-std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
-                              const GenerateOptions& options, const TakeToken& take = {});
 
 }  // namespace spire::inline inference

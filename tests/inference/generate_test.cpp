@@ -1,10 +1,11 @@
 // Checks generated tokens against models with a closed form.
+#include "engine/inference/generate.h"
+
 #include <cmath>
+#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "engine/inference/predictor.h"
 
 namespace spire {
 namespace {
@@ -14,17 +15,13 @@ using testing::HasSubstr;
 
 constexpr int64_t test_vocabulary = 5;
 
-// Returns a pass whose logits after each position are `rule` of the token there.
+// Returns a pass whose logits are `rule` of the last token.
 TokenPass model(int64_t context, std::function<std::vector<float>(int32_t token)> rule,
                 std::vector<std::vector<int32_t>>* seen = nullptr) {
   auto logits = std::make_shared<std::vector<float>>();
   return {context, test_vocabulary, [=](std::span<const int32_t> tokens) {
             if (seen) seen->emplace_back(tokens.begin(), tokens.end());
-            logits->clear();
-            for (int32_t token : tokens) {
-              auto row = rule(token);
-              logits->insert(logits->end(), row.begin(), row.end());
-            }
+            *logits = rule(tokens.back());
             return std::span<const float>(*logits);
           }};
 }
@@ -136,8 +133,28 @@ TEST(Generate, LooksAtTheNewestTokensOfALongText) {
   std::vector<std::vector<int32_t>> seen;
   std::vector<int32_t> prompt = {0, 1};
   generate(model(3, counts_on, &seen), prompt, options(4, {.temperature = 0}));
-  EXPECT_THAT(seen, ElementsAre(ElementsAre(0, 1, 0), ElementsAre(0, 1, 2), ElementsAre(1, 2, 3),
+  EXPECT_THAT(seen, ElementsAre(ElementsAre(0, 1), ElementsAre(0, 1, 2), ElementsAre(1, 2, 3),
                                 ElementsAre(2, 3, 4)));
+}
+
+TEST(Generate, AWindowPassFillsUpTheWindowAndTakesTheRowOfTheLastToken) {
+  std::vector<std::vector<int32_t>> windows;
+  TokenPass pass = window_pass(3, 2, [&](std::span<const int32_t> window, std::span<float> logits) {
+    windows.emplace_back(window.begin(), window.end());
+    std::iota(logits.begin(), logits.end(), 0.0f);
+  });
+  EXPECT_THAT(pass.logits(std::vector<int32_t>{7}), ElementsAre(0, 1));
+  EXPECT_THAT(pass.logits(std::vector<int32_t>{7, 8}), ElementsAre(2, 3));
+  EXPECT_THAT(windows, ElementsAre(ElementsAre(7, 0, 0), ElementsAre(7, 8, 0)));
+}
+
+TEST(Generate, BeginsEachTextOnce) {
+  int begun = 0;
+  TokenPass pass = model(3, counts_on);
+  pass.begin = [&] { ++begun; };
+  std::vector<int32_t> prompt = {0, 1};
+  generate(pass, prompt, options(4, {}));
+  EXPECT_EQ(begun, 1);
 }
 
 TEST(Generate, RefusesPromptsThatTheModelCannotRead) {

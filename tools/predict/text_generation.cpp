@@ -22,7 +22,7 @@ std::unique_ptr<Vocabulary> vocabulary_of(const SampleSpec& spec) {
 TextGeneration::TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
                                const StopSignals& signals)
     : vocabulary_(vocabulary_of(predictor.spec())),
-      pass_(predictor_pass(predictor)),
+      pass_(predictor.token_pass()),
       options_{{.temperature = arguments.predict.temperature,
                 .top_k = arguments.predict.top_k,
                 .top_p = arguments.predict.top_p},
@@ -32,9 +32,9 @@ TextGeneration::TextGeneration(Predictor& predictor, const Arguments& arguments,
       silent_(arguments.log_level == "error") {
   TextStream check(stop_words_);
   // Every token checks the stop flag, as a long text takes minutes.
-  pass_.logits = [&signals, logits = pass_.logits](std::span<const int32_t> tokens) {
+  pass_.logits = [&signals, logits = pass_.logits](std::span<const int32_t> seen) {
     if (signals.flag()->load()) fail(Category::interrupted, "the text was stopped by a signal");
-    return logits(tokens);
+    return logits(seen);
   };
 }
 

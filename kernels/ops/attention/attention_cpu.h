@@ -94,6 +94,29 @@ void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float fact
   }
 }
 
+struct SoftmaxRow {
+  float most, total;  // the largest score, and the sum of exponentials about it
+};
+
+// In place: the first `seen` scores of a row become e^(score - most), those from there to the end
+// of the last register 0.
+inline SoftmaxRow exponentiate(float* row, int64_t seen) {
+  const int64_t last = whole_registers(seen) - lane_count, left = seen - last;
+  FloatLanes tail = load_floats(row + last, lane_count);
+  FloatLanes lanes = first_lanes(tail, left, row[0]), total{};
+  for (int64_t j = 0; j < last; j += lane_count)
+    lanes = larger(lanes, load_floats(row + j, lane_count));
+  float most = largest_of(lanes);
+  for (int64_t j = 0; j < last; j += lane_count) {
+    FloatLanes p = exponential(load_floats(row + j, lane_count) - most);
+    total += p;
+    store_floats(p, row + j, lane_count);
+  }
+  tail = first_lanes(exponential(tail - most), left, 0);
+  store_floats(tail, row + last, lane_count);
+  return {most, sum_of(total + tail)};
+}
+
 // Draws keep_ij for one head of one sample.
 class DropoutMask {
  public:

@@ -1,0 +1,39 @@
+// Generates text: draws token after token by the logits of a language model.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/inference/token_sampler.h"
+
+namespace spire::inline inference {
+
+struct GenerateOptions : SamplingOptions {
+  int64_t tokens = 256;  // number of tokens to generate
+  uint64_t seed = 0;     // the random number at position i is that of (seed, i)
+};
+
+// A language model, which reads at most `context` tokens of a text at once.
+struct TokenPass {
+  int64_t context = 0, vocabulary = 0;
+  // Returns the logits (vocabulary) of the token that follows `seen`, 1 to `context` tokens.
+  std::function<std::span<const float>(std::span<const int32_t> seen)> logits;
+  std::function<void()> begin = {};  // called before each text; may be empty
+};
+
+// A forward pass over a whole window (context) of tokens, which writes logits (context,
+// vocabulary): row i is for the token that follows position i.
+using WindowPass = std::function<void(std::span<const int32_t> window, std::span<float> logits)>;
+TokenPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass);
+
+// Receives each token as soon as it is drawn; returns false to end the text with it.
+using TakeToken = std::function<bool(int32_t token)>;
+
+// Returns the tokens that follow `prompt`, without the prompt. The model sees only the newest
+// `context` tokens. Throws Error(config) for an empty prompt or options out of range, Error(data)
+// for a token out of range.
+std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
+                              const GenerateOptions& options, const TakeToken& take = {});
+
+}  // namespace spire::inline inference

@@ -1,0 +1,164 @@
+// Attention with a cache on a GPU. The cache has each head's keys, then its values, (window, D) of
+// the tensors' dtype. One kernel writes the new rows to the cache; then a block of threads takes a
+// head of a row. Its warps share the positions, each with an online softmax, in fp32.
+#include <cmath>
+#include <limits>
+
+#include "engine/device/cuda_kernel.h"
+#include "kernels/elementary.h"
+#include "kernels/ops/cached_attention/cached_attention.h"
+#include "kernels/ops/cached_attention/key_value_cache.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+namespace {
+
+constexpr int threads = 128, warps = threads / warp_threads;
+constexpr int max_columns = 256;  // of a head
+
+struct CacheExtents {
+  int64_t window;
+  int batch, rows, heads, groups, size;
+
+  SPIRE_HOST_DEVICE int row_width() const { return (heads + 2 * groups) * size; }
+  SPIRE_HOST_DEVICE int64_t head_elements() const { return 2 * window * size; }
+  SPIRE_HOST_DEVICE bool holds(int position) const { return position >= 0 && position < window; }
+};
+
+// A block takes a row; each thread copies columns of its keys and values.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    cache_rows_kernel(CacheExtents e, const T* qkv, const int32_t* positions, T* cache) {
+  int row = static_cast<int>(blockIdx.x), position = positions[row];
+  if (!e.holds(position)) return;
+  const T* k = qkv + int64_t{row} * e.row_width() + e.heads * e.size;
+  const T* v = k + e.groups * e.size;
+  for (int c = static_cast<int>(threadIdx.x); c < e.groups * e.size; c += threads) {
+    int group = c / e.size;
+    int64_t head = (int64_t{row / e.rows} * e.groups + group) * e.head_elements();
+    T* key = cache + head + int64_t{position} * e.size + (c - group * e.size);
+    key[0] = k[c];
+    key[e.window * e.size] = v[c];
+  }
+}
+
+// columns: of a head that a thread has, every 32nd.
+template <int columns, typename T>
+__global__ void __launch_bounds__(threads)
+    cached_attention_kernel(CacheExtents e, float scale, const T* qkv, const int32_t* positions,
+                            const T* cache, T* y) {
+  __shared__ float sums[warps][max_columns];
+  __shared__ float mosts[warps], totals[warps];
+  int row = static_cast<int>(blockIdx.x) / e.heads, head = static_cast<int>(blockIdx.x) % e.heads;
+  int lane = static_cast<int>(threadIdx.x) % warp_threads;
+  int warp = static_cast<int>(threadIdx.x) / warp_threads;
+  int position = positions[row];
+  int keys = e.holds(position) ? position + 1 : 0;
+  const T* q = qkv + int64_t{row} * e.row_width() + head * e.size;
+  int group = head / (e.heads / e.groups);
+  const T* k = cache + (int64_t{row / e.rows} * e.groups + group) * e.head_elements();
+  const T* v = k + e.window * e.size;
+
+  float query[columns], sum[columns];
+#pragma unroll
+  for (int i = 0; i < columns; ++i) {
+    int c = lane + warp_threads * i;
+    query[i] = c < e.size ? scale * static_cast<float>(q[c]) : 0.0f;
+    sum[i] = 0;
+  }
+  float most = -std::numeric_limits<float>::infinity(), total = 0;
+  for (int j = warp; j < keys; j += warps) {
+    float score = 0;
+#pragma unroll
+    for (int i = 0; i < columns; ++i) {
+      int c = lane + warp_threads * i;
+      if (c < e.size) score += query[i] * static_cast<float>(k[int64_t{j} * e.size + c]);
+    }
+    score = warp_reduce(score, Sum{});
+    float largest = score > most ? score : most;
+    float kept = exponential(most - largest), p = exponential(score - largest);
+    most = largest;
+    total = total * kept + p;
+#pragma unroll
+    for (int i = 0; i < columns; ++i) {
+      int c = lane + warp_threads * i;
+      float value = c < e.size ? static_cast<float>(v[int64_t{j} * e.size + c]) : 0.0f;
+      sum[i] = sum[i] * kept + p * value;
+    }
+  }
+  if (lane == 0) mosts[warp] = most, totals[warp] = total;
+#pragma unroll
+  for (int i = 0; i < columns; ++i) sums[warp][lane + warp_threads * i] = sum[i];
+  __syncthreads();
+
+  most = mosts[0];
+  for (int w = 1; w < warps; ++w) most = mosts[w] > most ? mosts[w] : most;
+  total = 0;
+  for (int w = 0; w < warps; ++w) total += exponential(mosts[w] - most) * totals[w];
+  for (int c = static_cast<int>(threadIdx.x); c < e.size; c += threads) {
+    float result = 0;
+    for (int w = 0; w < warps; ++w) result += exponential(mosts[w] - most) * sums[w][c];
+    y[(int64_t{row} * e.heads + head) * e.size + c] = T(keys > 0 ? result / total : 0.0f);
+  }
+}
+
+template <typename T>
+class CachedAttentionCudaKernel : public Kernel {
+ public:
+  CachedAttentionCudaKernel(const CachedAttentionAttributes& a, const KernelRequest& request)
+      : layer_(a.layer), cache_(*a.cache) {
+    const Shape& qkv = request.inputs[0].shape;
+    e_ = {a.window,
+          static_cast<int>(qkv[0]),
+          static_cast<int>(qkv[1]),
+          static_cast<int>(a.heads),
+          static_cast<int>(a.kv_heads),
+          static_cast<int>(qkv[2] / (a.heads + 2 * a.kv_heads))};
+    if (e_.size > max_columns)
+      fail(Category::device,
+           "[cached_attention] heads of {} columns have no kernel on a GPU; use "
+           "at most {}",
+           e_.size, max_columns);
+    cache_.reserve(layer_,
+                   static_cast<size_t>(e_.batch * e_.groups * e_.head_elements()) * sizeof(T));
+  }
+
+  void run(const KernelArgs& args) override {
+    auto rows = static_cast<unsigned>(e_.batch * e_.rows);
+    launch(cache_rows_kernel<T>, rows, threads, args.stream, e_,
+           static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
+           cache_.layer<T>(layer_));
+    if (e_.size <= 32)
+      attend<1>(args);
+    else if (e_.size <= 64)
+      attend<2>(args);
+    else if (e_.size <= 128)
+      attend<4>(args);
+    else
+      attend<8>(args);
+  }
+
+ private:
+  template <int columns>
+  void attend(const KernelArgs& args) const {
+    auto blocks = static_cast<unsigned>(e_.batch * e_.rows * e_.heads);
+    launch(cached_attention_kernel<columns, T>, blocks, threads, args.stream, e_,
+           1 / std::sqrt(static_cast<float>(e_.size)), static_cast<const T*>(args.inputs[0]),
+           static_cast<const int32_t*>(args.inputs[1]), cache_.layer<T>(layer_),
+           static_cast<T*>(args.outputs[0]));
+  }
+
+  CacheExtents e_;
+  int layer_;
+  KeyValueCache& cache_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const CachedAttentionOp& op, const KernelRequest& request) {
+  return make_typed_cuda<CachedAttentionCudaKernel>(request.inputs[0].dtype, op.attributes(),
+                                                    request);
+}
+
+}  // namespace spire::inline kernels

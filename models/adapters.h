@@ -1,0 +1,30 @@
+// Low-rank adaptation of a model (Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models",
+// 2021): a dense layer with weight W (out, in) keeps W and learns a product of two small matrices
+// beside it,
+//   y = x W^T + bias + alpha / rank (x A^T) B^T
+// with the parameters name.lora_a.weight, A (rank, in), uniform in +-1 / sqrt(in) at first, and
+// name.lora_b.weight, B (out, rank), 0 at first, so that training begins with the model as it was.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/graph/freeze.h"
+#include "engine/graph/graph.h"
+
+namespace spire::inline models {
+
+// Adds the products to the dense layers whose names match lora.patterns (none: to all) in a graph
+// from build_model(), before any pass. A matrix that another layer shares, as a tied head, is no
+// dense layer's own. Does nothing for rank 0. Throws Error(config) for a pattern that matches no
+// dense layer, and for a model without any.
+void adapt_dense_layers(Graph& graph, const LoraConfig& lora);
+
+// What an adapted graph freezes beside `freeze`: the weights of the adapted layers, or, where
+// `freeze` names nothing, all but the two matrices of each. Returns `freeze` for rank 0.
+FreezeOptions freeze_beside_adapters(const Graph& graph, const LoraConfig& lora,
+                                     FreezeOptions freeze);
+
+}  // namespace spire::inline models

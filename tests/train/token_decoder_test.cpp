@@ -1,0 +1,157 @@
+// Texts that are generated with a cache of keys and values are those of the whole window.
+#include <algorithm>
+#include <cmath>
+
+#include <spire/load_config.h>
+
+#include "engine/config/text.h"
+#include "engine/inference/predictor.h"
+#include "engine/train/model_graph.h"
+#include "tests/train/device_kinds.h"
+
+namespace spire {
+namespace {
+
+constexpr int64_t context = 20, vocabulary = 37;
+
+// An untrained model with weights so large that its tokens differ.
+TrainingState state_of(const std::string& model, const std::string& precision = "fp32") {
+  TrainingState state;
+  state.config_yaml = "data: {name: tokens, path: x}\nprecision: " + precision + "\n" + model;
+  RunConfig config = parse_config({{"test", state.config_yaml}}, {}).config;
+  SampleSpec spec;
+  spec.columns = {{"tokens", {context}, DType::i32}, {"targets", {context}, DType::i32}};
+  spec.classes = vocabulary;
+  state.data_spec = to_text(spec);
+  auto build = [&](int64_t batch, bool training) {
+    return build_model(config.model, config.loss, {spec.columns, vocabulary, batch}, training);
+  };
+  ParameterLayout layout = make_layout(build, 1);
+  std::vector<float> weights(static_cast<size_t>(layout.total_floats()));
+  layout.initialize(5, weights.data());
+  for (const ParameterEntry& entry : layout.entries()) {
+    const float* from = weights.data() + entry.offset;
+    NamedTensor tensor{entry.name, entry.shape, {from, from + entry.elements()}};
+    bool gain = entry.name.ends_with("gamma");
+    for (float& weight : tensor.values) weight *= gain ? 1.0f : 8.0f;
+    state.weights.push_back(std::move(tensor));
+  }
+  return state;
+}
+
+const std::string gpt = "model: {name: gpt, blocks: 2, width: 32, heads: 4}\n";
+const std::string layers = R"(model:
+  layers:
+    - embedding: {vocabulary: classes, width: 24}
+    - positions
+    - repeat: {times: 2, layers: [{transformer_block: {heads: 2, causal: true}}]}
+    - residual: [layer_norm, {attention: {heads: 3, causal: true}}, tanh]
+    - layer_norm
+    - dense: {units: classes}
+)";
+
+std::vector<int32_t> prompt_of(int64_t length) {
+  std::vector<int32_t> prompt;
+  for (int64_t i = 0; i < length; ++i)
+    prompt.push_back(static_cast<int32_t>((i * i + 3 * i + length) % vocabulary));
+  return prompt;
+}
+
+class TokenDecoding : public OnEachKind {
+ protected:
+  static Predictor predictor(const TrainingState& state, bool text) {
+    return {state, state, {.device = devices(1)[0], .batch = 1, .text = text}};
+  }
+
+  // Prompts shorter than the context, as long, and longer; texts that go on after it is full.
+  static void expect_same_texts(const TrainingState& state) {
+    Predictor whole = predictor(state, false), cached = predictor(state, true);
+    TokenPass window = whole.token_pass(), decoder = cached.token_pass();
+    EXPECT_EQ(decoder.context, context);
+    EXPECT_EQ(decoder.vocabulary, vocabulary);
+    for (int64_t length : {1, 2, 7, 19, 20, 21, 50}) {
+      for (double temperature : {0.0, 1.0}) {
+        SCOPED_TRACE(fmt::format("{} tokens at {}", length, temperature));
+        GenerateOptions options{{.temperature = temperature}, 30, 11};
+        auto prompt = prompt_of(length);
+        auto want = generate(window, prompt, options);
+        EXPECT_EQ(generate(decoder, prompt, options), want);
+        EXPECT_GT(std::ranges::count_if(want, [&](int32_t t) { return t != want[0]; }), 0);
+      }
+    }
+  }
+
+  static void expect_near(std::span<const float> got, std::span<const float> want,
+                          float tolerance) {
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
+  }
+
+  static void expect_same_logits(const TrainingState& state, float tolerance) {
+    Predictor whole = predictor(state, false), cached = predictor(state, true);
+    TokenPass window = whole.token_pass(), decoder = cached.token_pass();
+    auto text = prompt_of(context + 5);
+    decoder.begin();
+    for (size_t end : {1, 2, 3, 9, 10, 19, 20, 21, 25}) {
+      SCOPED_TRACE(end);
+      auto seen = std::span(text).first(end).last(std::min<size_t>(end, context));
+      expect_near(decoder.logits(seen), window.logits(seen), tolerance);
+    }
+  }
+};
+
+TEST_P(TokenDecoding, WritesTheTextsOfTheWholeWindow) {
+  expect_same_texts(state_of(gpt));
+  expect_same_texts(state_of(layers));
+}
+
+TEST_P(TokenDecoding, HasTheLogitsOfTheWholeWindow) {
+  expect_same_logits(state_of(gpt), 1e-3f);
+  expect_same_logits(state_of(layers), 1e-3f);
+}
+
+// A table of more positions than the data's rows have tokens.
+TEST_P(TokenDecoding, ReadsTheFirstOfMorePositions) {
+  expect_same_logits(state_of("model: {name: gpt, blocks: 1, width: 16, heads: 2, context: 33}\n"),
+                     1e-3f);
+}
+
+TEST_P(TokenDecoding, ComputesInTheRunsPrecision) {
+  TrainingState state = state_of(gpt, "bf16");
+  Predictor whole = predictor(state, false);
+  std::vector<int32_t> text = prompt_of(context);
+  auto want = whole.token_pass().logits(text);
+  float largest =
+      std::abs(*std::ranges::max_element(want, {}, [](float logit) { return std::abs(logit); }));
+  EXPECT_GT(largest, 1.0f);
+  expect_same_logits(state, 0.05f * largest);
+}
+
+// Bits depend on how many tokens are read at a time, so each text begins anew.
+TEST_P(TokenDecoding, HasTheSameBitsAfterAnyText) {
+  TrainingState state = state_of(gpt);
+  Predictor one = predictor(state, true);
+  TokenPass decoder = one.token_pass();
+  auto text = prompt_of(9);
+  auto logits = [&] {
+    decoder.begin();
+    auto row = decoder.logits(text);
+    return std::vector<float>(row.begin(), row.end());
+  };
+  auto alone = logits();
+  decoder.begin();
+  for (size_t end = 1; end <= 8; ++end) decoder.logits(std::span(text).first(end));
+  EXPECT_EQ(logits(), alone);
+}
+
+// Attention that sees later tokens is no language model, and each token changes all others.
+TEST_P(TokenDecoding, LeavesModelsThatSeeLaterTokensToTheWindow) {
+  std::string all = layers;
+  all.replace(all.find("true"), 4, "false");
+  expect_same_texts(state_of(all));
+}
+
+SPIRE_TEST_ON_EACH_KIND(TokenDecoding);
+
+}  // namespace
+}  // namespace spire
