@@ -78,23 +78,23 @@ Value two_convolutions(Graph& graph, const std::string& name, Value x, int64_t c
 // Segmentation", 2015, with padded convolutions, so that the result has the image's size. For each
 // width in `channels` (default 16, 32, 64, 128) two 3x3 convolutions, with 2x2 max pooling between
 // widths; then back up, each time concatenated with the tensor of the same size from the way down.
-Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t) {
-  auto channels = config.channels.empty() ? std::vector<int64_t>{16, 32, 64, 128} : config.channels;
+Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t channels) {
+  auto widths = config.channels.empty() ? std::vector<int64_t>{16, 32, 64, 128} : config.channels;
   std::vector<Value> skips;
   Value x = images;
-  for (size_t level = 0; level < channels.size(); ++level) {
+  for (size_t level = 0; level < widths.size(); ++level) {
     if (level > 0) x = max_pool2d(graph, x);
-    x = two_convolutions(graph, fmt::format("down{}", level + 1), x, channels[level], config);
+    x = two_convolutions(graph, fmt::format("down{}", level + 1), x, widths[level], config);
     skips.push_back(x);
   }
-  for (size_t level = channels.size() - 1; level-- > 0;) {
+  for (size_t level = widths.size() - 1; level-- > 0;) {
     std::string name = fmt::format("up{}", level + 1);
     Extent2d size = extent_of(graph.spec(skips[level]).shape);
-    x = upsample(graph, name, x, channels[level], size, 2, config);
+    x = upsample(graph, name, x, widths[level], size, 2, config);
     x = concat(graph, {skips[level], x}, -1);
-    x = two_convolutions(graph, name, x, channels[level], config);
+    x = two_convolutions(graph, name, x, widths[level], config);
   }
-  return image_head(graph, "pixels", x, graph.spec(images).shape.back(), 1, config);
+  return image_head(graph, "pixels", x, channels, 1, config);
 }
 
 namespace {
@@ -119,22 +119,22 @@ Value through_code(Graph& graph, Value x, const std::vector<int64_t>& widths) {
 // Convolutional autoencoder: a 3x3 convolution of stride 2 for each width in `channels` (default
 // 32, 64, 16), then back up by the same steps. The code is the last tensor on the way down, or,
 // with `hidden`, the output of dense layers of these widths.
-Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t) {
-  auto channels = config.channels.empty() ? std::vector<int64_t>{32, 64, 16} : config.channels;
+Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t channels) {
+  auto widths = config.channels.empty() ? std::vector<int64_t>{32, 64, 16} : config.channels;
   std::vector<Extent2d> sizes;  // before each step down
   Value x = images;
-  for (size_t level = 0; level < channels.size(); ++level) {
+  for (size_t level = 0; level < widths.size(); ++level) {
     sizes.push_back(extent_of(graph.spec(x).shape));
-    x = conv_block(graph, fmt::format("down{}", level + 1), x, channels[level], 2, config);
+    x = conv_block(graph, fmt::format("down{}", level + 1), x, widths[level], 2, config);
   }
   if (!config.hidden.empty()) x = through_code(graph, x, config.hidden);
-  for (size_t level = channels.size(); level-- > 0;) {
+  for (size_t level = widths.size(); level-- > 0;) {
     std::string name = fmt::format("up{}", level + 1);
-    int64_t width = channels[level > 0 ? level - 1 : 0];
+    int64_t width = widths[level > 0 ? level - 1 : 0];
     x = upsample(graph, name, x, width, sizes[level], 3, config);
     x = normalized_relu(graph, name, x, config);
   }
-  return image_head(graph, "pixels", x, graph.spec(images).shape.back(), 3, config);
+  return image_head(graph, "pixels", x, channels, 3, config);
 }
 
 }  // namespace spire::inline models

@@ -16,7 +16,7 @@ enum class Output : uint8_t { vector, tokens, image, any };
 
 struct ModelEntry {
   std::string name;
-  Value (*build)(Graph&, Value input, const ModelConfig&, int64_t classes);
+  Value (*build)(Graph&, Value input, const ModelConfig&, int64_t size);  // last axis of the output
   Output output = Output::vector;
 };
 // The table of models: a new one is one row.
@@ -59,11 +59,21 @@ ModelInputs add_inputs(Graph& graph, const ModelInput& input) {
   return {std::move(values), input.batch, input.classes};
 }
 
-// Length of the output vector of a model of classes or values.
-int64_t output_size(const ModelInput& input) {
-  for (const Column& column : input.columns)
-    if (column.name == "values") return column.shape.elements();
-  return input.classes;
+const Column* find_column(const std::vector<Column>& columns, std::string_view name) {
+  auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+bool has_column(const std::vector<Column>& columns, std::string_view name) {
+  return find_column(columns, name) != nullptr;
+}
+
+// Length of the last axis of a model's output: of values, channels or classes.
+int64_t output_size(const ModelInput& input, Task task) {
+  if (task == Task::regress) return find_column(input.columns, "values")->shape.elements();
+  if (task != Task::reconstruct) return input.classes;
+  const Column* target = find_column(input.columns, "target_images");
+  return (target != nullptr ? *target : input.columns.front()).shape.back();
 }
 
 std::string column_names(const std::vector<Column>& columns) {
@@ -109,6 +119,16 @@ void add_regression_loss(Graph& graph, Value prediction, Value target, const Los
   reconstruction_loss(graph, prediction, target, kind);
 }
 
+// Adds the loss against the classes of pixels.
+void add_pixel_loss(Graph& graph, Value logits, Value masks, const LossConfig& loss) {
+  if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
+    fail(Category::config, "loss.name: {} does not fit masks; use cross_entropy",
+         word_of(loss.name));
+  cross_entropy_loss(
+      graph, logits, masks,
+      {.label_smoothing = static_cast<float>(loss.label_smoothing), .unlabelled = true});
+}
+
 void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
@@ -127,10 +147,11 @@ Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
 
 // The shape that the loss of a task needs.
 Shape expected_output(Task task, const ModelInput& input) {
-  std::vector<int64_t> dims = {input.batch, output_size(input)};
+  std::vector<int64_t> dims = {input.batch, output_size(input, task)};
   auto sample = input.columns.front().shape.dims();
   if (task == Task::predict_tokens) dims.insert(dims.begin() + 1, sample[0]);
-  if (task == Task::reconstruct) dims = {input.batch, sample[0], sample[1], sample[2]};
+  if (task == Task::reconstruct || task == Task::segment)
+    dims.insert(dims.begin() + 1, {sample[0], sample[1]});
   return Shape(dims);
 }
 
@@ -138,15 +159,13 @@ Shape expected_output(Task task, const ModelInput& input) {
 void check_output(const Graph& graph, Value output, Task task, const ModelInput& input) {
   Shape shape = graph.spec(output).shape, expected = expected_output(task, input);
   if (shape == expected) return;
+  const char* advice = "; end with flatten and {dense: {units: classes}}";
+  if (task == Task::reconstruct) advice = "";
+  if (task == Task::segment)
+    advice = "; end with a conv2d of as many channels as there are classes";
   fail(Category::config,
        "model.layers: the output of the last layer is {}, but for a batch of {} it must be {}{}",
-       to_string(shape), input.batch, to_string(expected),
-       task == Task::reconstruct ? "" : "; end with flatten and {dense: {units: classes}}");
-}
-
-bool has_column(const std::vector<Column>& columns, std::string_view name) {
-  return std::any_of(columns.begin(), columns.end(),
-                     [&](const Column& column) { return column.name == name; });
+       to_string(shape), input.batch, to_string(expected), advice);
 }
 
 // The loss compares the output with a column of the data.
@@ -159,8 +178,13 @@ void add_loss(Graph& graph, Value output, const ModelInputs& inputs, const LossC
       return add_token_loss(graph, output, inputs["targets"], loss);
     case Task::regress:
       return add_regression_loss(graph, output, inputs["values"], loss, Regression::mse);
-    case Task::reconstruct:
-      return add_regression_loss(graph, output, inputs["images"], loss, Regression::l1_l2);
+    case Task::reconstruct: {
+      Value target = inputs.find("target_images");
+      return add_regression_loss(graph, output, target ? target : inputs["images"], loss,
+                                 Regression::l1_l2);
+    }
+    case Task::segment:
+      return add_pixel_loss(graph, output, inputs["masks"], loss);
     case Task::custom:
       break;
   }
@@ -198,6 +222,7 @@ std::vector<std::string> model_names() {
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns) {
   if (model.name != "auto") return model.name;
   if (!model.layers.empty()) return "layers";
+  if (has_column(columns, "target_images") || has_column(columns, "masks")) return "unet";
   const std::string& input = columns.front().name;
   return input == "tokens" ? "gpt" : input == "features" ? "mlp" : "cnn";
 }
@@ -226,6 +251,7 @@ Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
             "to find values take a model of vectors (mlp, cnn, resnet, layers that end with "
             "dense), to learn the images alone an autoencoder",
             model.name);
+      if (has("masks")) return Task::segment;
       return expect(has("images"), Task::reconstruct, "images");
     case Output::any:
       break;
@@ -243,7 +269,7 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
   const ModelEntry& entry = find_model(model_for(model, input.columns));
-  Value output = entry.build(graph, inputs.first(), model, output_size(input));
+  Value output = entry.build(graph, inputs.first(), model, output_size(input, task));
   if (model.name == "layers") check_output(graph, output, task, input);
   graph.mark_output("output", output);
   add_loss(graph, output, inputs, loss, task);
@@ -254,11 +280,13 @@ Task own_task(const Model& model, const std::vector<Column>& columns) {
   if (model.loss) return Task::custom;
   if (has_column(columns, "targets")) return Task::predict_tokens;
   if (has_column(columns, "values")) return Task::regress;
+  if (has_column(columns, "masks")) return Task::segment;
+  if (has_column(columns, "target_images")) return Task::reconstruct;
   if (has_column(columns, "labels")) return Task::classify;
   if (has_column(columns, "images")) return Task::reconstruct;
   fail(Category::config,
        "model {}: the data has {}, which no loss fits; give the model a loss of its own, or data "
-       "with labels, values or targets",
+       "with labels, values, targets, masks or target_images",
        model.name, column_names(columns));
 }
 

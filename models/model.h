@@ -16,7 +16,8 @@ enum class Task : uint8_t {
   classify,        // images or features -> logits against "labels"
   regress,         // images or features -> numbers against "values"
   predict_tokens,  // tokens -> logits of each next token, against "targets"
-  reconstruct,     // images -> images against the input images
+  reconstruct,     // images -> images against "target_images", or else the input images
+  segment,         // images -> logits of each pixel against "masks"
   custom,          // the loss of a program's own model
 };
 
@@ -57,9 +58,9 @@ Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes
 Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
 
-// Images (N, H, W, C) -> images of the same shape; `classes` is ignored.
-Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
-Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t classes);
+// Images (N, H, W, C) -> images or logits of pixels (N, H, W, channels).
+Value unet(Graph& graph, Value images, const ModelConfig& config, int64_t channels);
+Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t channels);
 
 // Tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary).
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);

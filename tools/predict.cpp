@@ -11,6 +11,7 @@
 #include "engine/base/write_file.h"
 #include "engine/data/images/png.h"
 #include "engine/inference/predictor.h"
+#include "engine/inference/sample_pictures.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -70,15 +71,18 @@ void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictA
 // Unique file names for the images of a prediction.
 class ImageNames {
  public:
-  // Returns the input's name with the extension .png: with the row where a file has several rows,
+  // Returns the input's name without its extension: with the row where a file has several rows,
   // with a number where another input had that name. For test data it is the sample's number.
-  fs::path of(const RowOrigin& origin) {
+  std::string of(const RowOrigin& origin) {
     std::string stem = fs::path(origin.file.name).replace_extension().string();
     if (!origin.only) stem += fmt::format("{}{:06d}", stem.empty() ? "" : "_", origin.row);
     std::string name = stem;
-    for (int64_t i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
-    return name + ".png";
+    for (int64_t i = 2; taken_.contains(name) || taken_.contains(result_of(name)); ++i)
+      name = fmt::format("{}_{}", stem, i);
+    taken_.insert({name, result_of(name)});
+    return name;
   }
+  static std::string result_of(const std::string& name) { return name + "_result"; }
 
  private:
   std::set<std::string> taken_;
@@ -90,27 +94,26 @@ void make_folder(const fs::path& folder) {
   if (error) fail(Category::config, "--to {}: {}", folder.string(), error.message());
 }
 
-// Writes one PNG per sample: the input image and the model's output side by side.
+// Writes two PNG files per sample: the input image and what the model made of it side by side, and
+// the latter alone.
 void predict_images(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
                     const InputFiles& read, const StopSignals& signals) {
   const PredictArguments& arguments = given.predict;
   fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
   Existing existing = given.overwrite ? Existing::replace : Existing::keep;
   make_folder(folder);
-  const Column& column = predictor.spec().columns[0];
-  const Normalization& normalization = predictor.spec().normalization;
-  std::vector<float> image(static_cast<size_t>(column.shape.elements()));
+  const SampleSpec& spec = predictor.spec();
   ImageNames names;
-  auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
-    copy_floats(input, column.dtype, image);
-    fs::path file = folder / names.of(origin);
+  auto write_one = [&](const std::string& name, const PngImage& picture) {
+    fs::path file = folder / (name + ".png");
     read.refuse_as_target(file);
     make_folder(file.parent_path());
-    write_png(file,
-              grid_of({to_png_image(image, column.shape, normalization),
-                       to_png_image(output, column.shape, normalization)},
-                      2),
-              existing);
+    write_png(file, picture, existing);
+  };
+  auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
+    std::string name = names.of(origin);
+    write_one(name, grid_of(sample_pictures(spec, predictor.task(), input, output), 2));
+    write_one(ImageNames::result_of(name), result_picture(spec, predictor.task(), output));
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
@@ -173,10 +176,10 @@ int run_predict(const Arguments& arguments) {
                   : generation.write_text(prompts[0], output);
     return 0;
   }
-  bool classes = predictor.task() == Task::classify;
+  bool classes = predictor.task() == Task::classify || predictor.task() == Task::segment;
   PredictionInputs inputs(config, predictor.spec(), classes, arguments, read);
   signals.begin_work();
-  if (predictor.task() == Task::reconstruct) {
+  if (has_pictures(predictor.task())) {
     predict_images(predictor, inputs, arguments, read, signals);
   } else {
     TextOutput output = open_output();

@@ -45,7 +45,7 @@ std::vector<Field> data_fields() {
       {.path = "data.on_error",
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
-       .used_by = {"data.name", {"csv", "hdf5", "image_folder"}}},
+       .used_by = {"data.name", {"csv", "hdf5", "image_folder", "image_pairs"}}},
       // The model reads (pixel / 255 - mean) / stddev, or pixel / 255.
       {.path = "data.normalize",
        .slot = [](C& c) -> Slot { return &c.data.normalize; },
@@ -68,7 +68,7 @@ std::vector<Field> data_fields() {
 // Random numbers of an augmentation depend on (seed, epoch, sample) alone.
 std::vector<Field> augment_fields() {
   const Use with_stored_images = stored_images();
-  const Use with_folder = {"data.name", {"image_folder"}};
+  const Use with_folder = {"data.name", {"image_folder", "image_pairs"}};
   return {
       {.path = "data.augment.crop",
        .slot = [](C& c) -> Slot { return &c.data.augment.crop; },

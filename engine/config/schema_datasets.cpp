@@ -152,8 +152,10 @@ std::vector<Field> file_fields() {
        .used_by = with_hdf5},
       {.path = "data.hdf5.train.target",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.train.target; },
-       .help = "dataset of the file: labels (N), values (N) or (N, K), or tokens (N, T); auto: "
-               "train/labels, train/values or train/targets",
+       .help =
+           "dataset of the file: labels (N), values (N) or (N, K), tokens (N, T), images (N, H, "
+           "W, C) or masks (N, H, W); auto: train/labels, values, targets, target_images or "
+           "masks",
        .used_by = with_hdf5},
       {.path = "data.hdf5.test.input",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.test.input; },
@@ -168,7 +170,55 @@ std::vector<Field> file_fields() {
        .help = "height and width of the images that the model reads; 0: 224",
        .range = at_least(0, 16384),
        .unit = "pixels",
-       .used_by = {"data.name", {"image_folder"}}},
+       .used_by = {"data.name", {"image_folder", "image_pairs"}}},
+  };
+}
+
+// Images with a target of their own: files in pairs, or a degraded copy of each image.
+std::vector<Field> pair_fields() {
+  const Use with_pairs = {"data.name", {"image_pairs"}};
+  return {
+      {.path = "data.pairs.target",
+       .slot = [](C& c) -> Slot { return &c.data.pairs.target; },
+       .help = "what belongs to each image: another image, or a mask, whose pixels are classes",
+       .used_by = with_pairs},
+      {.path = "data.pairs.classes",
+       .slot = [](C& c) -> Slot { return &c.data.pairs.classes; },
+       .help = "number of classes in masks; 0: as many as the training masks contain, which are "
+               "then all read at the start",
+       .range = at_least(0, 255),
+       .used_by = with_pairs},
+      {.path = "data.pairs.ignore_label",
+       .slot = [](C& c) -> Slot { return &c.data.pairs.ignore_label; },
+       .help = "pixels of masks with this value count neither in the loss nor in metrics; -1: none",
+       .range = at_least(-1, 255),
+       .used_by = {"data.name", {"hdf5", "image_pairs"}}},
+      // A hash of its number decides whether a pair is kept for testing.
+      {.path = "data.pairs.test_share",
+       .slot = [](C& c) -> Slot { return &c.data.pairs.test_share; },
+       .help = "share of the pairs kept for testing, when there is no folder or list for it",
+       .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .used_by = with_pairs},
+      {.path = "data.degrade.kind",
+       .slot = [](C& c) -> Slot { return &c.data.degrade.kind; },
+       .help = "what is done to each image to get the model's input, with the image as its target: "
+               "noise is added, or its resolution is lowered; none: images have no such target",
+       .used_by = stored_images()},
+      {.path = "data.degrade.noise",
+       .slot = [](C& c) -> Slot { return &c.data.degrade.noise; },
+       .help = "standard deviation of the noise, of pixels from 0 to 1",
+       .range = {.low = 0, .high = 1, .low_open = true},
+       .used_by = {"data.degrade.kind", {"noise"}}},
+      {.path = "data.degrade.scale",
+       .slot = [](C& c) -> Slot { return &c.data.degrade.scale; },
+       .help = "squares of this side become one pixel, their mean",
+       .range = at_least(2, 64),
+       .unit = "pixels",
+       .used_by = {"data.degrade.kind", {"downscale"}}},
+      {.path = "data.degrade.upscale",
+       .slot = [](C& c) -> Slot { return &c.data.degrade.upscale; },
+       .help = "how the small image gets its size back",
+       .used_by = {"data.degrade.kind", {"downscale"}}},
   };
 }
 

@@ -34,6 +34,7 @@ std::vector<Field> data_fields();
 std::vector<Field> dataset_fields();
 std::vector<Field> augment_fields();
 std::vector<Field> file_fields();
+std::vector<Field> pair_fields();
 std::vector<Field> loss_fields();
 std::vector<Field> run_fields();
 std::vector<Field> device_fields();

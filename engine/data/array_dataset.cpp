@@ -15,9 +15,14 @@ bool is_input(std::string_view column) {
   return column == "images" || column == "features" || column == "tokens";
 }
 
+bool is_image(std::string_view column) {
+  return column == "images" || column == "target_images";
+}
+
 // Rank of the array, N included, that models expect of a column; 0: any.
 int rank_of(std::string_view column) {
-  if (column == "images") return 4;
+  if (is_image(column)) return 4;
+  if (column == "masks") return 3;
   if (column == "labels") return 1;
   return column == "features" || column == "tokens" || column == "targets" || column == "values"
              ? 2
@@ -25,7 +30,8 @@ int rank_of(std::string_view column) {
 }
 
 const char* layout_of(std::string_view column) {
-  if (column == "images") return "(N, H, W, C)";
+  if (is_image(column)) return "(N, H, W, C)";
+  if (column == "masks") return "(N, H, W)";
   if (column == "features") return "(N, F)";
   if (column == "labels") return "(N)";
   return column == "values" ? "(N, K)" : "(N, T)";
@@ -36,12 +42,12 @@ bool is_whole(DType dtype) {
 }
 
 bool holds_indices(std::string_view column) {
-  return column == "tokens" || column == "labels" || column == "targets";
+  return column == "tokens" || column == "labels" || column == "targets" || column == "masks";
 }
 
 // Dtype of the rows of a batch. read: of images and features.
 DType dtype_in_batch(const Array& array, DType read) {
-  if (array.column == "images" || array.column == "features") return read;
+  if (is_image(array.column) || array.column == "features") return read;
   bool known = rank_of(array.column) > 0;
   return holds_indices(array.column) || (!known && array.dtype == DType::i32) ? DType::i32
                                                                               : DType::f32;
@@ -101,7 +107,7 @@ class ArrayColumn {
  public:
   ArrayColumn(const Array& array, DType dtype, bool copy) : array_(array), dtype_(dtype) {
     strides_ = array.strides.empty() ? dense_strides(array.shape) : array.strides;
-    if (array.column == "images" && array.dtype == DType::u8) scale_ = 1.0f / 255;
+    if (is_image(array.column) && array.dtype == DType::u8) scale_ = 1.0f / 255;
     column_ = {array.column, Shape(array.shape.dims().subspan(1)), dtype};
     copies_rows_ = array.dtype == dtype && scale_ == 1.0f && is_dense();
     if (copy || array.device.kind == DeviceKind::cuda) take_copy();
@@ -245,9 +251,10 @@ class ArrayDataset : public Dataset {
       return;
     }
     if (classes == 0) spec_.classes = std::max(spec_.classes, most + 1);
-    if (least >= 0 && (classes == 0 || most < classes)) return;
-    fail(Category::data, "array '{}': it has {}, but numbers are from 0 to {}", column.name(),
-         least < 0 ? least : most,
+    int64_t first = column.name() == "masks" ? -1 : 0;  // -1: a pixel without a class
+    if (least >= first && (classes == 0 || most < classes)) return;
+    fail(Category::data, "array '{}': it has {}, but numbers are from {} to {}", column.name(),
+         least < first ? least : most, first,
          classes == 0 ? std::string("classes - 1") : std::to_string(classes - 1));
   }
 

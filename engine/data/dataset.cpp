@@ -11,6 +11,7 @@
 #include "engine/base/message_words.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/dataset_table.h"
+#include "engine/data/images/degrade.h"
 
 namespace spire::inline data {
 namespace {
@@ -33,7 +34,9 @@ DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
          "data.augment: needs stored images, which data.name: {} does not have; remove the keys of "
          "data.augment",
          entry.name);
-  return entry.open(config, options);
+  DatasetPair data = entry.open(config, options);
+  bool degrades = config.degrade.kind != DegradeConfig::Kind::none && !options.stored;
+  return degrades ? degraded(std::move(data), config.degrade, options.seed) : std::move(data);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/images/image_pairs.h"
 #include "engine/data/text/token_dataset.h"
 
 namespace spire::inline data {
@@ -33,6 +34,7 @@ inline constexpr std::array dataset_table = {
     DatasetEntry{"hdf5", open_hdf5},
     DatasetEntry{"idx", open_idx},
     DatasetEntry{"image_folder", open_image_folder},
+    DatasetEntry{"image_pairs", open_image_pairs},
     DatasetEntry{"synthetic", open_synthetic},
     DatasetEntry{"tokens", open_tokens},
 };

@@ -72,6 +72,10 @@ std::optional<Permutation> compare_names(const char* what, const Names& found, c
   return permutation;
 }
 
+bool holds_classes(const Column& column) {
+  return column.name == "labels" || column.name == "masks";
+}
+
 Names column_names(const SampleSpec& spec) {
   Names names;
   for (const Column& column : spec.columns) names.push_back(column.name);
@@ -79,11 +83,11 @@ Names column_names(const SampleSpec& spec) {
 }
 
 // Returns the part of a row's shape that weights depend on. Of images channels alone: some models
-// read any size, the others check it themselves. Tokens: any length.
+// read any size, the others check it themselves. Tokens: any length. Masks: any size.
 std::vector<int64_t> fixed_shape(const Column& column) {
   auto dims = column.shape.dims();
-  if (column.name == "images") return {dims.back()};
-  if (column.name == "tokens" || column.name == "targets") return {};
+  if (column.name == "images" || column.name == "target_images") return {dims.back()};
+  if (column.name == "tokens" || column.name == "targets" || column.name == "masks") return {};
   return {dims.begin(), dims.end()};
 }
 
@@ -167,7 +171,7 @@ class RemappedDataset : public Dataset {
         std::swap(features[f], features[features[f]]);
       }
     for (size_t c = 0; c < spec_.columns.size(); ++c)
-      if (spec_.columns[c].name == "labels") label_column_ = c;
+      if (holds_classes(spec_.columns[c])) label_column_ = c;
   }
 
   const SampleSpec& spec() const override { return spec_; }
@@ -175,8 +179,9 @@ class RemappedDataset : public Dataset {
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
     data_->read(samples, epoch, columns);
+    auto labels = static_cast<size_t>(spec_.columns[label_column_].shape.elements());
     if (!labels_.empty())
-      renumber({reinterpret_cast<int32_t*>(columns[label_column_]), samples.size()});
+      renumber({reinterpret_cast<int32_t*>(columns[label_column_]), samples.size() * labels});
     for (size_t row = 0; row < samples.size(); ++row)
       reorder(columns[0] + row * spec_.columns[0].row_bytes());
   }
@@ -247,7 +252,7 @@ DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
   std::optional<Permutation> features =
       compare_names("columns", found.feature_names, trained.feature_names, model, data.notes);
   std::optional<Permutation> labels;
-  if (classes && found.find("labels") != nullptr) {
+  if (classes && std::ranges::any_of(found.columns, holds_classes)) {
     labels = compare_names("classes", found.class_names, trained.class_names, model, data.notes);
     compare_count("classes", found.classes, trained.classes, model);
   }

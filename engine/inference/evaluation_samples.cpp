@@ -6,19 +6,20 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/images/png.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"
+#include "engine/inference/predictor.h"
+#include "engine/inference/sample_pictures.h"
 
 namespace spire::inline inference {
 namespace {
 
 constexpr int64_t text_tokens = 256;  // per sample
 constexpr double text_temperature = 0.8;
-constexpr int64_t pairs_per_row = 4;
+constexpr int64_t samples_per_row = 4;
 
-// Returns the first column of samples that are spread evenly over the dataset.
-std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
+// Returns the columns of samples that are spread evenly over the dataset.
+std::vector<std::vector<std::byte>> read_columns(const Dataset& test, int64_t count) {
   std::vector<int64_t> samples;
   for (int64_t i = 0; i < count; ++i) samples.push_back(i * test.count() / count);
   std::vector<std::vector<std::byte>> columns;
@@ -26,7 +27,7 @@ std::vector<std::byte> read_inputs(const Dataset& test, int64_t count) {
   for (const Column& column : test.spec().columns)
     pointers.push_back(columns.emplace_back(samples.size() * column.row_bytes()).data());
   test.read(samples, 0, pointers);
-  return columns[0];
+  return columns;
 }
 
 // Returns the first tokens of a sample, at most 32, as a prompt.
@@ -43,38 +44,41 @@ EvaluationSamples::EvaluationSamples(const Dataset& test, Task task, int64_t cou
       task_(task),
       count_(std::min(count, test.count())),
       folder_(std::move(folder)),
-      inputs_(read_inputs(test, count_)) {}
+      columns_(read_columns(test, count_)) {}
 
 int64_t EvaluationSamples::rows(Task task, int64_t count) {
-  if (task == Task::reconstruct) return count;
+  if (has_pictures(task)) return count;
   return task == Task::predict_tokens && count > 0 ? 1 : 0;
 }
 
 std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);  // writing the file reports an error
-  bool images = task_ == Task::reconstruct;
-  auto path = folder_ / fmt::format("step_{:08d}.{}", step, images ? "png" : "txt");
-  if (!images) {
+  auto path = folder_ / fmt::format("step_{:08d}.{}", step, has_pictures(task_) ? "png" : "txt");
+  if (has_pictures(task_)) {
+    write_png(path, pictures(pass));
+  } else {
     write_file_atomically(path, text(pass), Category::data);
-    return path;
   }
-  const Column& column = spec_.columns[0];
-  auto elements = static_cast<size_t>(column.shape.elements());
-  std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
-  std::vector<float> given(static_cast<size_t>(count_) * elements);
-  // Each input stands left of its output.
-  pass.run(inputs_.data());
-  pass.copy_output(made);
-  copy_floats(inputs_.data(), column.dtype, given);
-  std::vector<PngImage> grid;
-  for (size_t i = 0; i < static_cast<size_t>(count_); ++i) {
-    for (const auto* rows : {&given, &made})
-      grid.push_back(to_png_image(std::span(*rows).subspan(i * elements, elements), column.shape,
-                                  spec_.normalization));
-  }
-  write_png(path, grid_of(grid, 2 * pairs_per_row));
   return path;
+}
+
+// Returns the pictures of all samples: of each the input, what the model made, and its target.
+PngImage EvaluationSamples::pictures(ForwardPass& pass) const {
+  std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
+  pass.run(columns_[0].data());
+  pass.copy_output(made);
+  const Column &input = spec_.columns[0], &target = target_column(spec_);
+  auto target_index = static_cast<size_t>(&target - spec_.columns.data());
+  size_t outputs = made.size() / static_cast<size_t>(count_);
+  std::vector<PngImage> grid;
+  for (size_t i = 0; i < static_cast<size_t>(count_); ++i)
+    for (PngImage& picture :
+         sample_pictures(spec_, task_, columns_[0].data() + i * input.row_bytes(),
+                         std::span(made).subspan(i * outputs, outputs),
+                         columns_[target_index].data() + i * target.row_bytes()))
+      grid.push_back(std::move(picture));
+  return grid_of(grid, samples_per_row * std::ssize(grid) / count_);
 }
 
 void EvaluationSamples::clear(const std::filesystem::path& folder) {
@@ -96,7 +100,8 @@ std::string EvaluationSamples::text(ForwardPass& pass) const {
   auto vocabulary = spec_.vocabulary.empty() ? nullptr : make_vocabulary(spec_.vocabulary);
   std::string all;
   for (int64_t i = 0; i < count_; ++i) {
-    auto prompt = prompt_of(inputs_.data() + static_cast<size_t>(i) * column.row_bytes(), length);
+    auto prompt =
+        prompt_of(columns_[0].data() + static_cast<size_t>(i) * column.row_bytes(), length);
     GenerateOptions options{
         {.temperature = text_temperature}, text_tokens, static_cast<uint64_t>(i)};
     auto ids = generate(tokens, prompt, options);

@@ -1,8 +1,10 @@
-// Writes a model's output for some test samples: images beside inputs, or text after a prompt.
+// Writes a model's output for some test samples: pictures of inputs, outputs and targets, or text
+// after a prompt.
 #pragma once
 #include <filesystem>
 
 #include "engine/data/dataset.h"
+#include "engine/data/images/png.h"
 #include "engine/train/forward_pass.h"
 #include "models/model.h"
 
@@ -23,13 +25,14 @@ class EvaluationSamples {
   static void clear(const std::filesystem::path& folder);
 
  private:
+  PngImage pictures(ForwardPass& pass) const;
   std::string text(ForwardPass& pass) const;
 
   const SampleSpec& spec_;
   Task task_;
   int64_t count_;
   std::filesystem::path folder_;
-  std::vector<std::byte> inputs_;  // `count` rows of the first column, the model's input
+  std::vector<std::vector<std::byte>> columns_;  // `count` rows each; the first is the input
 };
 
 }  // namespace spire::inline inference

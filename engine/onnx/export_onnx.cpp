@@ -31,6 +31,8 @@ TaskWords words_of(Task task) {
       return {"language_modeling", "logits"};
     case Task::reconstruct:
       return {"image_to_image", "reconstruction"};
+    case Task::segment:
+      return {"segmentation", "logits"};
     case Task::custom:  // no model that a config names
       break;
   }

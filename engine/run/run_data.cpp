@@ -69,6 +69,16 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   return options;
 }
 
+// Tells whether the model's output is compared with pixels, as far as the config has it.
+bool compares_pixels(const RunConfig& config, bool own_model) {
+  const DataConfig& data = config.data;
+  bool pairs = data.name == "image_pairs";
+  if (pairs && data.pairs.target == PairsConfig::Target::mask) return false;
+  bool targets = pairs || data.degrade.kind != DegradeConfig::Kind::none;
+  bool any_output = own_model || config.model.name == "auto" || config.model.name == "layers";
+  return (targets && any_output) || (!own_model && makes_images(config.model));
+}
+
 }  // namespace
 
 Task run_task(const RunConfig& config, const Model* model, const DatasetPair& data) {
@@ -84,8 +94,8 @@ int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t gl
 DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer) {
   using Normalize = DataConfig::Normalize;
-  // A model that makes images compares its output with pixels from 0 to 1.
-  bool images = !options.model && makes_images(config.model);
+  // Pixels of targets are from 0 to 1.
+  bool images = compares_pixels(config, options.model != nullptr);
   if (config.data.normalize == Normalize::automatic)
     config.data.normalize = images ? Normalize::unit : Normalize::standard;
   ReadOptions read{
@@ -95,7 +105,8 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
   // Notes come first: the data may be refused for the reason that they give.
   report_notes(data, observer);
   if (resumed) {
-    bool classes = run_task(config, options.model.get(), data) == Task::classify;
+    Task task = run_task(config, options.model.get(), data);
+    bool classes = task == Task::classify || task == Task::segment;
     data = fit_to_checkpoint(std::move(data), *resumed, classes);
   }
   report_notes(data, observer);

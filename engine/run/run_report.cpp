@@ -130,10 +130,15 @@ std::string task_text(Task task, const SampleSpec& spec) {
                          spec.columns.front().shape[0]);
     case Task::custom:
       return "minimize the program's own loss";
+    case Task::segment:
+      return fmt::format("find the class of each pixel, one of {}, in {}", spec.classes,
+                         input_text(spec));
     case Task::reconstruct:
       break;
   }
-  std::string text = "make images like those that are read";
+  bool own = spec.find("target_images") != nullptr;
+  std::string text = own ? "make the target images of those that are read"
+                         : "make images like those that are read";
   for (const char* other : {"labels", "values"})
     if (spec.find(other) != nullptr) text += fmt::format("; {} are not used", other);
   return text;

@@ -216,6 +216,7 @@ Task RunSetup::task() const {
 Metric RunSetup::metric() const {
   switch (task()) {
     case Task::classify:
+    case Task::segment:
       return Metric::accuracy;
     case Task::predict_tokens:
       return Metric::perplexity;

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
+#include <spire/load_config.h>
+
 #include "engine/graph/buffer_assignment.h"
 #include "engine/graph/passes.h"
 
@@ -67,6 +70,48 @@ TEST(Model, ThatMakesImagesIsRefusedWhereTheDataHasValues) {
     EXPECT_EQ(error.category(), Category::config);
     EXPECT_THAT(error.what(), testing::HasSubstr("no use for the data's values"));
   }
+}
+
+// The target decides how many channels a model of images makes.
+TEST(Model, ThatMakesImagesSuitsItsTarget) {
+  std::vector<Column> images = {{"images", {8, 8, 3}}, {"target_images", {8, 8, 1}}};
+  std::vector<Column> masks = {{"images", {8, 8, 3}}, {"masks", {8, 8}, DType::i32}};
+  ModelConfig config;
+  EXPECT_EQ(model_for(config, images), "unet");
+  EXPECT_EQ(model_for(config, masks), "unet");
+  for (const char* name : {"unet", "autoencoder"}) {
+    config.name = name;
+    EXPECT_EQ(task_of(config, images), Task::reconstruct);
+    EXPECT_EQ(task_of(config, masks), Task::segment);
+    auto output = [&](const std::vector<Column>& columns) {
+      Graph graph = build_model(config, {}, {.columns = columns, .classes = 5, .batch = 2}, true);
+      return graph.spec(graph.outputs().at("output")).shape;
+    };
+    EXPECT_EQ(output(images), Shape({2, 8, 8, 1}));
+    EXPECT_EQ(output(masks), Shape({2, 8, 8, 5}));
+    EXPECT_EQ(output({images[0]}), Shape({2, 8, 8, 3}));
+  }
+}
+
+TEST(Model, LossesThatDoNotFitMasksAreRefused) {
+  std::vector<Column> masks = {{"images", {8, 8, 3}}, {"masks", {8, 8}, DType::i32}};
+  auto message = [&](const ModelConfig& config, LossConfig::Name loss) -> std::string {
+    try {
+      build_model(config, {.name = loss}, {.columns = masks, .classes = 5, .batch = 2}, true);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message({.name = "unet"}, LossConfig::Name::l1),
+              testing::HasSubstr("loss.name: l1 does not fit masks; use cross_entropy"));
+  EXPECT_EQ(message({.name = "unet"}, LossConfig::Name::cross_entropy), "");
+  ModelConfig layers{.name = "layers"};
+  layers.layers =
+      parse_config({}, {"model.layers=[conv2d: {channels: 4, kernel: 3, padding: same}]"})
+          .config.model.layers;
+  EXPECT_THAT(message(layers, LossConfig::Name::automatic),
+              testing::HasSubstr("end with a conv2d of as many channels as there are classes"));
 }
 
 TEST(Linear, IsOneDenseLayer) {

@@ -18,7 +18,7 @@ namespace spire {
 
 // An array of samples. Column (see sample_spec.h) tells which names models know.
 struct Array {
-  std::string column;          // "images", "features", "tokens", "labels", "targets", "values"
+  std::string column;          // "images", "labels" or another of sample_spec.h
   const void* data = nullptr;  // on the host; on a GPU with `device`
   DType dtype = DType::f32;    // of `data`: f32, f64, u8 or i32; for images u8 stands for x / 255
   Shape shape;                 // (N, row): (N, H, W, C), (N, F), (N, T), (N)

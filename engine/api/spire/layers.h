@@ -130,6 +130,7 @@ struct CrossEntropyOptions {
   float label_smoothing = 0;
   // For mixed samples: second labels, and the weight (N) f32 of the first ones. Both or neither.
   Value other_labels = {}, mix = {};
+  bool unlabelled = false;  // labels of -1 count nowhere: means over a sample's other labels
 };
 // logits (N, classes), labels i32 (N); or (N, .., classes), (N, ..): means over a sample's labels.
 SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels,

@@ -164,6 +164,18 @@ struct PairsConfig {
   Target target = Target::image;
   int64_t classes = 0;         // of masks; 0: as many as the masks contain
   int64_t ignore_label = 255;  // pixels of masks with this value count nowhere; -1: none
+  double test_share = 0.1;     // of the pairs, kept for testing if the files have no such part
+};
+
+// Makes pairs of single images: the model reads a degraded copy and learns the image itself.
+struct DegradeConfig {
+  enum class Kind { none, noise, downscale };
+  enum class Upscale { nearest, bicubic };
+
+  Kind kind = Kind::none;
+  double noise = 0.1;  // noise: standard deviation, of pixels from 0 to 1
+  int64_t scale = 2;   // downscale: squares of scale x scale pixels become their mean
+  Upscale upscale = Upscale::bicubic;  // downscale: how the copy gets the image's size again
 };
 
 struct TokensConfig {
@@ -208,6 +220,7 @@ struct DataConfig {
   Hdf5Config hdf5;
   ImageConfig image;
   PairsConfig pairs;
+  DegradeConfig degrade;
   TokensConfig tokens;
   ValConfig val;
 };

@@ -17,6 +17,8 @@
 #include "engine/data/formats/hdf5_schema.h"
 #include "engine/data/formats/serial_executor.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/images/image_dataset.h"
+#include "engine/data/images/mask_values.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
 
@@ -41,7 +43,8 @@ class Hdf5RowDecoder {
   // spec: of the batch. input: dtype of stored features. locations: of input and target, for
   // messages.
   Hdf5RowDecoder(const SampleSpec& spec, DType input, std::vector<std::string> locations,
-                 const AugmentConfig& augment, const ReadOptions& options);
+                 const DataConfig& config, const AugmentConfig& augment,
+                 const ReadOptions& options);
 
   // Writes the stored input and target of `sample` to row `row` of the columns. Throws Error(data)
   // for a number that is not finite, or a label or token out of range.
@@ -49,6 +52,9 @@ class Hdf5RowDecoder {
              size_t row, std::span<std::byte* const> columns) const;
 
  private:
+  void prepare_target(const DataConfig& config, const AugmentConfig& augment,
+                      const ReadOptions& options);
+  void write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch, std::byte* out) const;
   void write_input(const std::byte* stored, int64_t sample, int64_t epoch, std::byte* out) const;
   double normalized(double x, size_t feature, int64_t sample) const;
   void write_classes(size_t column, const std::byte* stored, int64_t sample, std::byte* out) const;
@@ -59,11 +65,13 @@ class Hdf5RowDecoder {
   bool stored_;  // features are not normalized
   std::vector<std::string> locations_;
   std::optional<ImageWriter> images_;
+  std::optional<ImageWriter> targets_;  // of target_images and masks
+  std::optional<MaskValues> masks_;
 };
 
 Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
-                               std::vector<std::string> locations, const AugmentConfig& augment,
-                               const ReadOptions& options)
+                               std::vector<std::string> locations, const DataConfig& config,
+                               const AugmentConfig& augment, const ReadOptions& options)
     : spec_(spec), input_(input), stored_(options.stored), locations_(std::move(locations)) {
   const Column& written = spec_.columns[0];
   if (written.name == "images") {
@@ -74,17 +82,50 @@ Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
          "data.augment: needs images, but {} contains {}; remove the keys of data.augment",
          locations_[0], written.name);
   }
+  prepare_target(config, augment, options);
+}
+
+// Target images and masks move as their images do.
+void Hdf5RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& augment,
+                                    const ReadOptions& options) {
+  const Column& target = spec_.columns[1];
+  AugmentConfig geometric = geometric_part(augment);
+  if (target.name == "target_images")
+    targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
+                     options.seed);
+  if (target.name != "masks") return;
+  if (options.stored) {
+    targets_.emplace(Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}},
+                     DType::u8, geometric, options.seed);
+    return;
+  }
+  masks_.emplace(spec_.classes, config.pairs.ignore_label);
+  targets_.emplace(target.shape, masks_->classes(), masks_->outside(), geometric, options.seed);
 }
 
 void Hdf5RowDecoder::write(const std::byte* input, const std::byte* target, int64_t sample,
                            int64_t epoch, size_t row, std::span<std::byte* const> columns) const {
   write_input(input, sample, epoch, columns[0] + row * spec_.columns[0].row_bytes());
   std::byte* out = columns[1] + row * spec_.columns[1].row_bytes();
-  if (spec_.columns[1].dtype == DType::i32) {
+  if (targets_) {
+    write_pixels(reinterpret_cast<const uint8_t*>(target), sample, epoch, out);
+  } else if (spec_.columns[1].dtype == DType::i32) {
     write_classes(1, target, sample, out);
   } else {
     write_values(reinterpret_cast<const float*>(target), sample, out);
   }
+}
+
+// Writes a target image or a mask.
+void Hdf5RowDecoder::write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch,
+                                  std::byte* out) const {
+  const Shape& shape = spec_.columns[1].shape;
+  try {
+    if (masks_) masks_->check({stored, static_cast<size_t>(shape.elements())}, shape[1]);
+  } catch (const Error& error) {
+    fail(Category::data, "{}: sample {}: {}", locations_[1], sample, error.what());
+  }
+  targets_->write(stored, epoch, sample, out);
 }
 
 void Hdf5RowDecoder::write_input(const std::byte* stored, int64_t sample, int64_t epoch,
@@ -159,8 +200,8 @@ class Hdf5Dataset : public Dataset {
         spec_(spec),
         chunk_(config.shuffle == DataConfig::Shuffle::full ? 1 : rows_->block_rows()),
         corrupt_(rows_->count(), config),
-        decoder_(spec, rows_->columns()[0].dtype, {rows_->location(0), rows_->location(1)}, augment,
-                 options),
+        decoder_(spec, rows_->columns()[0].dtype, {rows_->location(0), rows_->location(1)}, config,
+                 augment, options),
         scratch_(config.workers + 1, [&] { return std::make_unique<StoredRows>(*rows_); }) {}
 
   const SampleSpec& spec() const override { return spec_; }

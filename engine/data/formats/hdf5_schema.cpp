@@ -98,6 +98,21 @@ Normalization normalization_in(const Hdf5Table& table, int64_t block_rows) {
   return stored;
 }
 
+// Returns the largest number in training masks, but for the ignore label, + 1.
+int64_t count_mask_classes(const Hdf5Table& table, int64_t ignore_label) {
+  size_t row = table.columns()[1].row_bytes();
+  int64_t at_once = std::max<int64_t>(1, (1 << 20) / static_cast<int64_t>(row)), classes = 1;
+  std::vector<uint8_t> masks(static_cast<size_t>(at_once) * row);
+  for (int64_t first = 0; first < table.count(); first += at_once) {
+    int64_t rows = std::min(at_once, table.count() - first);
+    auto* memory = reinterpret_cast<std::byte*>(masks.data());
+    table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
+    for (uint8_t value : std::span(masks).first(static_cast<size_t>(rows) * row))
+      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+  }
+  return classes;
+}
+
 // Returns the largest training label + 1.
 int64_t count_classes(const Hdf5Table& table) {
   constexpr int64_t at_once = 1 << 16;
@@ -140,9 +155,9 @@ std::vector<std::string> feature_names_in(const Hdf5Table& table) {
 }
 
 // Sets class names, number of classes and vocabulary of the target.
-void describe_classes(const Hdf5Table& table, SampleSpec& spec) {
+void describe_classes(const Hdf5Table& table, const PairsConfig& pairs, SampleSpec& spec) {
   const std::string& kind = table.columns()[1].name;
-  if (kind == "values") return;
+  if (kind == "values" || kind == "target_images") return;
   spec.class_names = table.words(1, "class_names");
   std::optional<int64_t> classes = table.number(1, "classes");
   if (classes && !spec.class_names.empty() && *classes != std::ssize(spec.class_names))
@@ -155,7 +170,12 @@ void describe_classes(const Hdf5Table& table, SampleSpec& spec) {
     fail(Category::data,
          "{}: the attribute classes is missing; set it to the size of the tokens' vocabulary",
          table.location(1));
-  spec.classes = classes ? *classes : count_classes(table);
+  if (classes) {
+    spec.classes = *classes;
+  } else {
+    spec.classes =
+        kind == "masks" ? count_mask_classes(table, pairs.ignore_label) : count_classes(table);
+  }
 }
 
 }  // namespace
@@ -164,6 +184,9 @@ SampleSpec infer_hdf5_schema(Hdf5Rows& rows, const DataConfig& config, const Rea
   SampleSpec spec;
   spec.columns = rows.columns();
   Column& input = spec.columns[0];
+  Column& target = spec.columns[1];
+  if (target.name == "target_images" && !options.stored) target.dtype = options.dtype;
+  if (target.name == "masks" && !options.stored) target.dtype = DType::i32;
   if (input.name != "tokens") {
     if (!options.stored) input.dtype = options.dtype;
     spec.normalization = configured_normalization(config, input.shape.back());
@@ -171,7 +194,7 @@ SampleSpec infer_hdf5_schema(Hdf5Rows& rows, const DataConfig& config, const Rea
   rows.with_table([&](const Hdf5Table& table) {
     // Plausibility first: its messages explain more than those of missing attributes.
     require_plausible_task(table, config.hdf5.task);
-    describe_classes(table, spec);
+    describe_classes(table, config.pairs, spec);
     require_plausible_classes(table, config.hdf5.task, spec.classes);
     if (input.name == "features") spec.feature_names = feature_names_in(table);
     if (input.name != "tokens" && spec.normalization.mean.empty())

@@ -124,7 +124,8 @@ Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Split& names, const std::st
       stamp_(stamp_of_hdf5(file_, file)),
       links_(std::make_unique<Hdf5LinkResolver>(file_, file)),
       names_{chosen(*links_, names.input, group, {"images", "features", "tokens"}),
-             chosen(*links_, names.target, group, {"labels", "values", "targets"})} {
+             chosen(*links_, names.target, group,
+                    {"labels", "values", "targets", "target_images", "masks"})} {
   translate_hdf5_errors(path_, [&] {
     for (size_t column : {0, 1}) {
       datasets_.push_back(open_dataset(names_[column]));
@@ -235,13 +236,32 @@ void Hdf5Table::describe_input(std::vector<int64_t> row) {
 }
 
 void Hdf5Table::describe_target(std::vector<int64_t> row) {
+  if (row.size() > 1) return describe_target_image(row);
   bool floats = numbers_of(datasets_[1], location(1)) == Numbers::floats;
-  if (row.size() > 1)
-    fail(Category::data, "{}: {} dimensions, expected 1 or 2", location(1), row.size() + 1);
   const char* name = floats ? "values" : row.empty() ? "labels" : "targets";
   if (floats && row.empty()) row.push_back(1);
   columns_.push_back({name, Shape(row), floats ? DType::f32 : DType::i32});
   memory_types_.push_back(floats ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32);
+}
+
+// Images (N, H, W, C), also (N, H, W) if the dataset's name is target_images; else (N, H, W) are
+// masks.
+void Hdf5Table::describe_target_image(std::vector<int64_t> row) {
+  const Column& input = columns_[0];
+  if (input.name != "images" || row.size() > 3)
+    fail(Category::data, "{}: {} dimensions, expected 1 or 2{}", location(1), row.size() + 1,
+         input.name == "images" ? ", or as many as the images have" : "");
+  if (numbers_of(datasets_[1], location(1)) != Numbers::bytes)
+    fail(Category::data, "{}: target images and masks are unsigned 8-bit integers; store them so",
+         location(1));
+  if (row[0] != input.shape[0] || row[1] != input.shape[1])
+    fail(Category::data,
+         "{}: has {} x {} pixels, but {} has {} x {}; each image needs a target of its size",
+         location(1), row[0], row[1], names_[0], input.shape[0], input.shape[1]);
+  bool image = row.size() == 3 || names_[1].ends_with("target_images");
+  if (image && row.size() == 2) row.push_back(1);
+  columns_.push_back({image ? "target_images" : "masks", Shape(row), DType::u8});
+  memory_types_.push_back(H5T_NATIVE_UINT8);
 }
 
 // Refuses shapes that the file's size cannot account for, before memory is allocated for them.

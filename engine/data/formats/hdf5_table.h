@@ -25,9 +25,10 @@ inline constexpr const char* hdf5_checksum_group = "xxh3/";
 class Hdf5Table {
  public:
   // Opens the two datasets. The shape and type of a dataset decide its column (docs/formats.md,
-  // HDF5): images u8; tokens, labels and targets i32, saturated; values f32; features f32 if that
-  // is exact, else f64. If a name is "auto", the input is the first of images, features and tokens
-  // that `group` contains, and the target the first of labels, values and targets.
+  // HDF5): images, target_images and masks u8; tokens, labels and targets i32, saturated; values
+  // f32; features f32 if that is exact, else f64. If a name is "auto", the input is the first of
+  // images, features and tokens that `group` contains, and the target the first of labels, values,
+  // targets, target_images and masks.
   Hdf5Table(const std::filesystem::path& file, const Hdf5Split& names, const std::string& group);
 
   int64_t count() const { return count_; }
@@ -59,6 +60,7 @@ class Hdf5Table {
   void read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const;
   void describe(size_t column);
   void describe_input(std::vector<int64_t> row);
+  void describe_target_image(std::vector<int64_t> row);
   void describe_target(std::vector<int64_t> row);
   void check_storage(size_t column, int rank, const hsize_t* dims) const;
   std::optional<h5::Handle> open_attribute(size_t column, const char* name) const;

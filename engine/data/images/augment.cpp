@@ -30,17 +30,17 @@ void write_pixels(const uint8_t* from, int64_t step, int64_t count, int64_t chan
       out[x * channels + c] = table[c * 256 + from[x * step + c]];
 }
 
-// Writes pixels outside of the image: value 0, normalized.
+// Writes pixels outside of the image, which have value `outside` before the lookup.
 template <typename T>
-void write_padding(int64_t count, int64_t channels, const T* table, T* out) {
+void write_padding(int64_t count, int64_t channels, const T* table, uint8_t outside, T* out) {
   for (int64_t x = 0; x < count; ++x)
-    for (int64_t c = 0; c < channels; ++c) out[x * channels + c] = table[c * 256];
+    for (int64_t c = 0; c < channels; ++c) out[x * channels + c] = table[c * 256 + outside];
 }
 
 // Writes an image row by row: padding, pixels [first, last), padding.
 template <typename T>
 void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
-                 const T* table, T* out) {
+                 const T* table, uint8_t outside, T* out) {
   auto [height, width, channels] = shape;
   // x' is inside of the image where 0 <= x' + dx < W. A mirrored row runs backward in x'.
   int64_t first = std::clamp<int64_t>(-place.dx, 0, width);
@@ -57,13 +57,13 @@ void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransfo
   for (int64_t y = 0; y < height; ++y, out += width * channels) {
     int64_t from_y = y + place.dy;
     if (from_y < 0 || from_y >= height) {
-      write_padding(width, channels, table, out);
+      write_padding(width, channels, table, outside, out);
       continue;
     }
-    write_padding(first, channels, table, out);
+    write_padding(first, channels, table, outside, out);
     write_pixels(pixels + (from_y * width + from_x) * channels, step, last - first, channels, table,
                  out + first * channels);
-    write_padding(width - last, channels, table, out + last * channels);
+    write_padding(width - last, channels, table, outside, out + last * channels);
   }
 }
 
@@ -138,6 +138,24 @@ ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int6
   return place;
 }
 
+AugmentConfig geometric_part(const AugmentConfig& options) {
+  AugmentConfig geometric = options;
+  geometric.color_jitter = {};
+  geometric.rand_augment = {};
+  geometric.erase = {};
+  return geometric;
+}
+
+namespace {
+
+void check_crop(const AugmentConfig& options, int64_t height, int64_t width) {
+  if (options.crop < 0 || options.crop >= std::min(height, width))
+    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
+         options.crop, height, width, std::min(height, width) - 1);
+}
+
+}  // namespace
+
 ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
                          const AugmentConfig& options, uint64_t seed)
     : height_(shape[0]),
@@ -154,9 +172,7 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
   bool plain = dtype == DType::u8 && options == AugmentConfig{};
   require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
           "images as {}: floats are made, and u8 without augmentation", name(dtype));
-  if (options.crop < 0 || options.crop >= std::min(height_, width_))
-    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
-         options.crop, height_, width_, std::min(height_, width_) - 1);
+  check_crop(options, height_, width_);
   if (changes_colors(options)) {
     if (channels_ != 1 && channels_ != 3)
       fail(Category::config, "data.augment.color_jitter: needs images of 1 or 3 channels, got {}",
@@ -171,11 +187,29 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
                       [&](auto type) { table_ = make_table<decltype(type)>(normalization); });
 }
 
+ImageWriter::ImageWriter(const Shape& shape, const std::array<int32_t, 256>& classes,
+                         uint8_t outside, const AugmentConfig& options, uint64_t seed)
+    : height_(shape[0]),
+      width_(shape[1]),
+      channels_(1),
+      dtype_(DType::i32),
+      options_(options),
+      seed_(seed),
+      outside_(outside),
+      table_(sizeof(classes)) {
+  require(options == geometric_part(options), "masks have no colors to change");
+  check_crop(options, height_, width_);
+  std::memcpy(table_.data(), classes.data(), sizeof(classes));
+}
+
 void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {
   if (dtype_ == DType::u8) {
     std::memcpy(out, pixels, image_bytes());
     return;
   }
+  if (dtype_ == DType::i32)
+    return write_as(pixels, epoch, sample, reinterpret_cast<const int32_t*>(table_.data()),
+                    static_cast<int32_t*>(out));
   with_any_float_type(dtype_, [&](auto type) {
     using T = decltype(type);
     write_as(pixels, epoch, sample, reinterpret_cast<const T*>(table_.data()),
@@ -188,12 +222,12 @@ void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample,
                            T* out) const {
   ImageTransform place = image_transform(options_, seed_, epoch, sample);
   Extents shape{height_, width_, channels_};
-  if (identity_.empty()) return write_image(pixels, shape, place, table, out);
+  if (identity_.empty()) return write_image(pixels, shape, place, table, outside_, out);
   // The jittered pixels lie at the end of `out`, which saves a buffer. T has two or more bytes, so
   // number i never overwrites a pixel behind i: each pixel is read before its place is written.
   int64_t count = height_ * width_ * channels_;
   auto* changed = reinterpret_cast<uint8_t*>(out + count) - count;
-  write_image(pixels, shape, place, identity_.data(), changed);
+  write_image(pixels, shape, place, identity_.data(), outside_, changed);
   change_colors(color_factors(options_.color_jitter, seed_, epoch, sample), channels_,
                 {changed, static_cast<size_t>(count)});
   for (int64_t i = 0; i < count; ++i) out[i] = table[i % channels_ * 256 + changed[i]];

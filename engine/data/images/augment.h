@@ -1,5 +1,6 @@
 // Augments images at random, as a function of (seed, epoch, sample) alone, and normalizes them.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,10 @@ struct ColorFactors {
   int32_t saturation = one;                // gray + f * (v - gray), gray: that of the pixel
 };
 
+// Returns the part of `options` that moves pixels and changes no colors: what happens to the target
+// of an image. The draws are keyed, so both of a pair move alike.
+AugmentConfig geometric_part(const AugmentConfig& options);
+
 // Draws the factors, each uniform in [max(0, 1 - strength), 1 + strength] with its own strength.
 ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
                            int64_t sample);
@@ -36,12 +41,18 @@ ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64
 // Applies factors to pixels (H, W, C), C = 1 or 3. Gray is 0.299 R + 0.587 G + 0.114 B, rounded.
 void change_colors(const ColorFactors& factors, int64_t channels, std::span<uint8_t> pixels);
 
-// Writes augmented, normalized images of one shape and dtype. Immutable, hence thread-safe.
+// Writes augmented, normalized images of one shape and dtype, or masks. Immutable, hence
+// thread-safe.
 class ImageWriter {
  public:
   // shape: (H, W, C). dtype: f32, bf16, f16; or u8, which copies and REQUIRES no augmentation.
   // Throws Error(config) if crop >= min(H, W), or the channels do not suit the color jitter.
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
+              const AugmentConfig& options, uint64_t seed);
+
+  // For masks (H, W): pixel value v becomes classes[v], i32. outside: value of pixels that lie
+  // outside of the mask. REQUIRES: options == geometric_part(options).
+  ImageWriter(const Shape& shape, const std::array<int32_t, 256>& classes, uint8_t outside,
               const AugmentConfig& options, uint64_t seed);
 
   // Converts pixels (H, W, C) to `out` (H, W, C) of dtype.
@@ -56,6 +67,7 @@ class ImageWriter {
   DType dtype_;
   AugmentConfig options_;
   uint64_t seed_;
+  uint8_t outside_ = 0;            // value of pixels outside of the image
   std::vector<std::byte> table_;   // (C, 256) of dtype_: the normalized value of each pixel value
   std::vector<uint8_t> identity_;  // with color jitter: (C, 256), a table that keeps pixel values
 };

@@ -106,6 +106,20 @@ Normalization PixelHistogram::normalization(const std::string& what) const {
   return result;
 }
 
+Normalization target_normalization(const SampleSpec& spec) {
+  const Normalization& images = spec.normalization;
+  auto channels = static_cast<size_t>(spec.find("target_images")->shape.back());
+  if (images.mean.size() == channels) return images;
+  bool unit = std::ranges::all_of(images.mean, [](double mean) { return mean == 0; }) &&
+              std::ranges::all_of(images.stddev, [](double stddev) { return stddev == 1; });
+  if (!unit)
+    fail(Category::config,
+         "data.normalize: images have {} channels and their targets {}, so both must be from 0 to "
+         "1; use unit",
+         images.mean.size(), channels);
+  return {std::vector(channels, 0.0), std::vector(channels, 1.0)};
+}
+
 Normalization configured_normalization(const DataConfig& config, int64_t channels) {
   auto count = static_cast<size_t>(channels);
   if (config.normalize == DataConfig::Normalize::unit)

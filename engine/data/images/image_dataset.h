@@ -65,6 +65,10 @@ class PixelHistogram {  // of the pixel values of each channel
 
 Normalization normalization_of(const LabelledImages& images);  // throws as PixelHistogram does
 
+// Returns the normalization of target images, which is that of the images. Throws Error(config) if
+// these have other channels and are not from 0 to 1 (data.normalize: unit).
+Normalization target_normalization(const SampleSpec& spec);
+
 // Returns the normalization that data.normalize: unit or data.mean and data.stddev ask for; empty
 // if none. Throws Error(config) unless these have `channels` numbers each.
 Normalization configured_normalization(const DataConfig& config, int64_t channels);

@@ -42,6 +42,12 @@ void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   format_of(file) == Format::jpeg ? decode_jpeg(file, reduce, image) : decode_png(file, image);
 }
 
+void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
+  if (format_of(file) == Format::jpeg)
+    fail(Category::data, "a mask as JPEG, which changes pixels; store masks as PNG");
+  decode_png_labels(file, image);
+}
+
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte) {
   if (size.height < 1 || size.width < 1 || size.height > max_image_side ||
       size.width > max_image_side || size.height * size.width > max_image_pixels)

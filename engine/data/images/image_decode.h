@@ -36,11 +36,21 @@ bool is_jpeg(std::span<const uint8_t> file);
 // bits become 8. reduce: decodes a JPEG at 1 / reduce of its size (1, 2, 4 or 8).
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image);
 
+struct LabelImage {
+  ImageSize size = {};
+  std::vector<uint8_t> labels = {};  // (H, W)
+};
+
+// Decodes a PNG file of gray or palette pixels to their stored numbers. Throws for other files:
+// colors are no labels, and JPEG changes pixels.
+void decode_labels(std::span<const uint8_t> file, LabelImage& image);
+
 // The parts of image_size() and decode_image() for each format.
 ImageSize jpeg_size(std::span<const uint8_t> file);
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);
 void decode_png(std::span<const uint8_t> file, RgbImage& image);
+void decode_png_labels(std::span<const uint8_t> file, LabelImage& image);
 
 // Throws unless `size` is within the limits above and at most bytes * pixels_per_byte pixels.
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);

@@ -6,10 +6,10 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/change_detection.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_files.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 
@@ -23,16 +23,6 @@ constexpr int64_t default_size = 224;
 
 // Mean and deviation of ImageNet's training images; published models expect them, too.
 const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
-
-// Throws FileChanged where the path is gone or is no regular file any more. A file that cannot be
-// read for another reason, such as a failing disk, has not changed.
-void require_still_a_file(const fs::path& path) {
-  std::error_code error;
-  fs::file_type type = fs::status(path, error).type();
-  if (type == fs::file_type::not_found) throw FileChanged(path, "it is gone");
-  if (type != fs::file_type::regular && !error)
-    throw FileChanged(path, "it is not a regular file any more");
-}
 
 // Working memory of one reader thread; it grows to the needs of the largest image.
 struct ImageScratch {
@@ -52,7 +42,7 @@ class ImageFolder : public Dataset {
         writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
                 options.seed),
         corrupt_(count(), config),
-        seen_(count()),
+        files_(count()),
         scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
 
   const SampleSpec& spec() const override { return spec_; }
@@ -84,7 +74,7 @@ class ImageFolder : public Dataset {
   // Decodes, crops and normalizes one image. A JPEG is decoded at the smallest scale that keeps
   // enough pixels.
   void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
-    read_file(sample, scratch.file);
+    files_.read(sample, listing_.path(sample), scratch.file);
     try {
       Box box = cropper_.box(image_size(scratch.file), epoch, sample);
       int reduce = reduction_of(scratch.file, box);
@@ -99,19 +89,6 @@ class ImageFolder : public Dataset {
     }
     writer_.write(scratch.cropped.data(), epoch, sample, out);
   }
-  // Reads a file and compares its stamp with that of earlier epochs: a file that changes during a
-  // run ends it.
-  void read_file(int64_t sample, std::vector<uint8_t>& bytes) const {
-    fs::path path = listing_.path(sample);
-    try {
-      seen_.check(sample, read_image_file(path, bytes), path);
-    } catch (const FileChanged&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.category() == Category::data && seen_.has(sample)) require_still_a_file(path);
-      throw;
-    }
-  }
   int reduction_of(std::span<const uint8_t> file, const Box& box) const {
     return is_jpeg(file) ? cropper_.reduction(box) : 1;
   }
@@ -121,7 +98,7 @@ class ImageFolder : public Dataset {
   Cropper cropper_;
   ImageWriter writer_;
   CorruptSamples corrupt_;
-  FileStampCache seen_;
+  ImageFiles files_;
   mutable ScratchPool<ImageScratch> scratch_;
 };
 

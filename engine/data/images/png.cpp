@@ -1,6 +1,7 @@
 #include "engine/data/images/png.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -46,6 +47,23 @@ class Png {
       fail(Category::data, "PNG: {}; get an intact copy", image_.message);
   }
 
+  // libpng keeps the numbers of palette and gray pixels where a palette is asked for.
+  void decode_labels(LabelImage& image) {
+    bool palette = (image_.format & PNG_FORMAT_FLAG_COLORMAP) != 0;
+    uint32_t others = PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_LINEAR | PNG_FORMAT_FLAG_ALPHA;
+    if (!palette && (image_.format & others) != 0)
+      fail(Category::data,
+           "PNG: a mask has gray or palette pixels of at most 8 bits, whose numbers are classes; "
+           "this one has colors, 16 bits or transparent pixels");
+    image_.format = PNG_FORMAT_RGB_COLORMAP;
+    image.size = size();
+    image.labels.resize(static_cast<size_t>(image.size.height * image.size.width));
+    std::array<uint8_t, 3 * 256> colors{};
+    png_color black{};
+    if (png_image_finish_read(&image_, &black, image.labels.data(), 0, colors.data()) == 0)
+      fail(Category::data, "PNG: {}; get an intact copy", image_.message);
+  }
+
  private:
   png_image image_{};
 };
@@ -77,6 +95,10 @@ ImageSize png_size(std::span<const uint8_t> file) {
 
 void decode_png(std::span<const uint8_t> file, RgbImage& image) {
   Png(file).decode(image);
+}
+
+void decode_png_labels(std::span<const uint8_t> file, LabelImage& image) {
+  Png(file).decode_labels(image);
 }
 
 PngImage to_png_image(std::span<const float> values, const Shape& shape,

@@ -129,6 +129,20 @@ void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, c
   }
 }
 
+void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& box,
+                   ImageSize out_size, uint8_t* out) {
+  auto nearest = [](double begin, double extent, int64_t i, int64_t count, int64_t length) {
+    double at = begin + (static_cast<double>(i) + 0.5) * extent / static_cast<double>(count);
+    return std::clamp<int64_t>(static_cast<int64_t>(std::floor(at)), 0, length - 1);
+  };
+  for (int64_t y = 0; y < out_size.height; ++y) {
+    int64_t row = nearest(box.top, box.height, y, out_size.height, size.height) * size.width;
+    for (int64_t x = 0; x < out_size.width; ++x)
+      *out++ = labels[static_cast<size_t>(
+          row + nearest(box.left, box.width, x, out_size.width, size.width))];
+  }
+}
+
 Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t epoch,
                         int64_t sample) {
   const RandomStream draws(seed, Purpose::resized_crop, static_cast<uint64_t>(epoch),

@@ -28,6 +28,10 @@ struct ResizeScratch {              // working memory of resize(), which later c
 void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, const Box& box,
             ImageSize out_size, uint8_t* out, ResizeScratch& scratch);
 
+// The same for labels (H, W), which cannot be averaged: the nearest pixel's label.
+void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& box,
+                   ImageSize out_size, uint8_t* out);
+
 // Returns a random box with a share of min_scale to 1 of the image's area and an aspect ratio of
 // 3/4 to 4/3 (Szegedy et al. 2015), a function of (size, min_scale, seed, epoch, sample).
 Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t epoch,
@@ -51,6 +55,11 @@ class Cropper {
   // pixels (decoded, C), decoded at 1 / reduce -> out (size, C). box: in pixels of the full image.
   void crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t channels, Box box,
             int reduce, uint8_t* out, ResizeScratch& scratch) const;
+  // The same for labels (H, W).
+  void crop_labels(std::span<const uint8_t> labels, ImageSize image, const Box& box,
+                   uint8_t* out) const {
+    resize_labels(labels, image, box, size_, out);
+  }
 
  private:
   ImageSize size_;

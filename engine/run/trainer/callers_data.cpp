@@ -33,7 +33,8 @@ DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options) {
   return [spec, train, test](const ReadOptions& read) {
     SampleSpec used = spec;
     for (Column& column : used.columns)
-      if (column.name == "images" || column.name == "features") column.dtype = read.dtype;
+      if (column.name == "images" || column.name == "features" || column.name == "target_images")
+        column.dtype = read.dtype;
     DatasetPair pair;
     pair.train = std::make_unique<CallersData>(used, train > 0 ? train : endless);
     pair.test = std::make_unique<CallersData>(used, test > 0 ? test : endless);

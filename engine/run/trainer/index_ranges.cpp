@@ -13,7 +13,12 @@ bool is_label(const Column& column) {
 
 bool holds_indices(const Column& column) {
   bool tokens = column.name == "tokens" || column.name == "targets";
-  return column.dtype == DType::i32 && (is_label(column) || tokens);
+  return column.dtype == DType::i32 && (is_label(column) || tokens || column.name == "masks");
+}
+
+// The numbers are at least this: -1 is a pixel without a class.
+int32_t first_of(const Column& column) {
+  return column.name == "masks" ? -1 : 0;
 }
 
 // The numbers are below this; INT32_MAX + 1 if the spec does not tell.
@@ -25,15 +30,17 @@ int64_t end_of(const SampleSpec& spec, const Column& column) {
 void check_column(const SampleSpec& spec, const Column& column, const void* rows, int64_t count) {
   if (!holds_indices(column)) return;
   int64_t row = column.shape.elements(), end = end_of(spec, column);
+  int32_t first = first_of(column);
   const auto* begin = static_cast<const int32_t*>(rows);
   const auto* last = begin + count * row;
-  const auto* wrong =
-      std::find_if(begin, last, [end](int32_t number) { return number < 0 || number >= end; });
+  const auto* wrong = std::find_if(
+      begin, last, [first, end](int32_t number) { return number < first || number >= end; });
   if (wrong == last) return;
   int64_t at = wrong - begin;
   fail(Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", at / row,
        column.name, *wrong, row > 1 ? fmt::format(" at position {}", at % row) : "",
-       end > INT32_MAX ? "0 or more" : fmt::format("0 to {}", end - 1));
+       end > INT32_MAX ? fmt::format("{} or more", first)
+                       : fmt::format("{} to {}", first, end - 1));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
                  const SoftmaxCrossEntropyAttributes& attributes) {
-  const auto& [label_smoothing, rows_per_sample, mixed] = attributes;
+  const auto& [label_smoothing, rows_per_sample, mixed, unlabelled] = attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
   expect(op, logits.shape.rank() == 2 && logits.shape[1] > 0, "takes logits (N, C), got {}",
@@ -21,6 +21,7 @@ void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
   expect(op, rows_per_sample > 0 && logits.shape[0] % rows_per_sample == 0,
          "{} rows cannot be divided into samples of {} rows each", logits.shape[0],
          rows_per_sample);
+  expect(op, !(mixed && unlabelled), "mixed samples need a label for each row");
 }
 
 // The second labels and their shares, inputs `first` and `first` + 1.

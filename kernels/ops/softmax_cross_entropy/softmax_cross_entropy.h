@@ -6,7 +6,8 @@
 // row has two labels, l and o: t_c has m [c == l] + (1 - m) [c == o] instead of [c == l], with m
 // the mix of its sample. logits (N R, C) are fp32, bf16 or fp16, the computation is in fp32;
 // labels, other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1],
-// makes the loss NaN.
+// makes the loss NaN. With `unlabelled` rows, those of label -1, a sample's loss is the mean of its
+// V labelled rows, 0 if it has none: they count R / V times, unlabelled ones not at all.
 #pragma once
 #include <span>
 
@@ -19,6 +20,7 @@ struct SoftmaxCrossEntropyAttributes {
   float label_smoothing = 0;    // in [0, 1)
   int64_t rows_per_sample = 1;  // R
   bool mixed = false;           // two labels per row
+  bool unlabelled = false;      // rows of label -1 have no label
 };
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;
@@ -47,7 +49,8 @@ class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttribute
 struct LabelTarget {
   int32_t labels[2];
   float weights[2];
-  int count;  // 1 or 2; 0 if a label or the mix is out of range
+  int count;                // 1 or 2; 0 if a label or the mix is out of range
+  bool unlabelled = false;  // the row counts nowhere
 
   SPIRE_HOST_DEVICE int32_t heavier() const {
     return count == 2 && weights[1] > weights[0] ? labels[1] : labels[0];
@@ -61,6 +64,7 @@ class LabelTargets {
                std::span<const void* const> inputs, size_t other)
       : classes_(classes),
         rows_per_sample_(attributes.rows_per_sample),
+        unlabelled_(attributes.unlabelled),
         labels_(static_cast<const int32_t*>(inputs[1])) {
     if (!attributes.mixed) return;
     others_ = static_cast<const int32_t*>(inputs[other]);
@@ -69,6 +73,7 @@ class LabelTargets {
 
   SPIRE_HOST_DEVICE LabelTarget of(int64_t row) const {
     int32_t label = labels_[row];
+    if (is_unlabelled(row)) return {{label}, {0}, 0, true};
     if (!others_) return {{label}, {1}, holds(label) ? 1 : 0};
     int32_t other = others_[row];
     float mix = mix_[row / rows_per_sample_];
@@ -77,12 +82,39 @@ class LabelTargets {
     return {{label, other}, {mix, 1 - mix}, valid ? 2 : 0};
   }
 
+  SPIRE_HOST_DEVICE bool is_unlabelled(int64_t row) const {
+    return unlabelled_ && labels_[row] == -1;
+  }
+
  private:
   SPIRE_HOST_DEVICE bool holds(int32_t label) const { return label >= 0 && label < classes_; }
 
   int64_t classes_, rows_per_sample_;
+  bool unlabelled_;
   const int32_t *labels_, *others_ = nullptr;
   const float* mix_ = nullptr;
+};
+
+// How often each labelled row of a sample counts, R / V, for all samples of a batch.
+class SampleWeights {
+ public:
+  // weights: (N); null if no row may be unlabelled.
+  SampleWeights(const SoftmaxCrossEntropyAttributes& attributes, const double* weights)
+      : rows_per_sample_(attributes.rows_per_sample),
+        weights_(attributes.unlabelled ? weights : nullptr) {}
+
+  static size_t bytes(const SoftmaxCrossEntropyAttributes& attributes, int64_t rows) {
+    auto samples = static_cast<size_t>(rows / attributes.rows_per_sample);
+    return attributes.unlabelled ? samples * sizeof(double) : 0;
+  }
+
+  SPIRE_HOST_DEVICE double of(int64_t row) const {
+    return weights_ ? weights_[row / rows_per_sample_] : 1;
+  }
+
+ private:
+  int64_t rows_per_sample_;
+  const double* weights_;
 };
 
 }  // namespace spire::inline kernels

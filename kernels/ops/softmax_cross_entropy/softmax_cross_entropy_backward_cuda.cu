@@ -12,7 +12,7 @@ template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits,
                                           LabelTargets targets, float smoothing,
-                                          float rows_per_sample,
+                                          float rows_per_sample, SampleWeights of_samples,
                                           const float* __restrict__ logsumexp,
                                           const StepContext* __restrict__ context, T* gradient) {
   int64_t row = logit_row<group>();
@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(logit_threads)
     weights[t] = (1 - smoothing) * target.weights[t];
   }
   float lse = logsumexp[row], scale = context->loss_gradient_scale() / rows_per_sample;
+  scale *= target.unlabelled ? 0 : static_cast<float>(of_samples.of(row));
   // t_c = weights[t] at the labels, on top of `others` everywhere.
   float others = smoothing / static_cast<float>(e.classes);
   auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {
@@ -58,15 +59,19 @@ class SoftmaxCrossEntropyBackwardCudaKernel : public Kernel {
         e_(logit_rows(request.inputs[0])),
         dx_pitch_(request.outputs[0].pitch()) {}
 
+  size_t workspace_bytes() const override { return SampleWeights::bytes(attributes_, e_.rows); }
+
   void run(const KernelArgs& args) override {
+    auto* of_samples = static_cast<double*>(args.workspace);
+    LabelTargets targets(attributes_, e_.classes, args.inputs, 3);
+    weigh_samples(attributes_, targets, e_.rows, args.stream, of_samples);
     auto run = [&]<int group, int N>() {
       launch(softmax_cross_entropy_backward_kernel<group, N, T>,
              blocks_for(e_.rows, logit_threads / group), logit_threads, args.stream, e_, dx_pitch_,
-             static_cast<const T*>(args.inputs[0]),
-             LabelTargets(attributes_, e_.classes, args.inputs, 3), attributes_.label_smoothing,
+             static_cast<const T*>(args.inputs[0]), targets, attributes_.label_smoothing,
              static_cast<float>(attributes_.rows_per_sample),
-             static_cast<const float*>(args.inputs[2]), args.step,
-             static_cast<T*>(args.outputs[0]));
+             SampleWeights(attributes_, of_samples), static_cast<const float*>(args.inputs[2]),
+             args.step, static_cast<T*>(args.outputs[0]));
     };
     with_layout<T>(e_.classes, run, e_.pitch, dx_pitch_);
   }

@@ -23,6 +23,22 @@ struct LossTotals {
   double loss = 0, correct = 0;
 };
 
+// Computes the weights of samples into `weights`, the memory of a SampleWeights.
+void weigh_samples(const SoftmaxCrossEntropyAttributes& attributes, const LabelTargets& targets,
+                   int64_t rows, int threads, double* weights) {
+  if (!attributes.unlabelled) return;
+  int64_t per_sample = attributes.rows_per_sample;
+  parallel_for(threads, rows / per_sample, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t n = begin; n < end; ++n) {
+      int64_t labelled = 0;
+      for (int64_t row = n * per_sample; row < (n + 1) * per_sample; ++row)
+        labelled += targets.is_unlabelled(row) ? 0 : 1;
+      auto count = static_cast<double>(labelled);
+      weights[n] = labelled > 0 ? static_cast<double>(per_sample) / count : 0;
+    }
+  });
+}
+
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // The largest logit of a row so far, and the sum of exponentials about it, each lane for its own
@@ -100,7 +116,8 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
         threads_(request.threads) {}
 
   size_t workspace_bytes() const override {
-    return sizeof(LossTotals) * static_cast<size_t>(threads_);
+    return sizeof(LossTotals) * static_cast<size_t>(threads_) +
+           SampleWeights::bytes(attributes_, rows_);
   }
 
   void run(const KernelArgs& args) override {
@@ -108,11 +125,14 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
     std::fill_n(partial, threads_, LossTotals{});
     auto logits = static_cast<const T*>(args.inputs[0]);
     LabelTargets targets(attributes_, classes_, args.inputs, 2);
+    auto* of_samples = reinterpret_cast<double*>(partial + threads_);
+    weigh_samples(attributes_, targets, rows_, threads_, of_samples);
+    SampleWeights weights(attributes_, of_samples);
     auto logsumexp = static_cast<float*>(args.outputs[2]);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
       LossTotals totals;
       for (int64_t n = begin; n < end; ++n) {
-        logsumexp[n] = add_row(logits + n * classes_, targets.of(n), totals);
+        logsumexp[n] = add_row(logits + n * classes_, targets.of(n), weights.of(n), totals);
       }
       partial[chunk] = totals;
     });
@@ -132,21 +152,22 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
   }
 
   // Adds one row to the totals and returns its logsumexp.
-  float add_row(const T* x, const LabelTarget& target, LossTotals& totals) const {
+  float add_row(const T* x, const LabelTarget& target, double weight, LossTotals& totals) const {
     OnlineSum sum(x, classes_);
     double total = sum.log_sum();
+    if (target.unlabelled) return static_cast<float>(total);
     if (target.count == 0) {  // a label that is no class, or a mix outside of [0, 1]
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
       // loss = log sum e^x - sum over classes of target x, target = (1 - s) weight + s / classes
       double smoothing = static_cast<double>(attributes_.label_smoothing), expected = 0;
       for (int i = 0; i < target.count; ++i) {
-        double weight = (1 - smoothing) * static_cast<double>(target.weights[i]);
-        expected += weight * static_cast<double>(static_cast<float>(x[target.labels[i]]));
+        double share = (1 - smoothing) * static_cast<double>(target.weights[i]);
+        expected += share * static_cast<double>(static_cast<float>(x[target.labels[i]]));
       }
       if (smoothing > 0) expected += smoothing * mean_of(x, classes_);
-      totals.loss += total - expected;
-      totals.correct += is_first_largest(x, target.heavier(), sum.most());
+      totals.loss += weight * (total - expected);
+      totals.correct += is_first_largest(x, target.heavier(), sum.most()) ? weight : 0;
     }
     return static_cast<float>(total);
   }
@@ -173,16 +194,23 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
         classes_(request.inputs[0].shape[1]),
         threads_(request.threads) {}
 
+  size_t workspace_bytes() const override { return SampleWeights::bytes(attributes_, rows_); }
+
   void run(const KernelArgs& args) override {
     auto logits = static_cast<const T*>(args.inputs[0]);
     LabelTargets targets(attributes_, classes_, args.inputs, 3);
+    auto* of_samples = static_cast<double*>(args.workspace);
+    weigh_samples(attributes_, targets, rows_, threads_, of_samples);
+    SampleWeights weights(attributes_, of_samples);
     auto logsumexp = static_cast<const float*>(args.inputs[2]);
     auto gradient = static_cast<T*>(args.outputs[0]);
     float scale =
         args.step->loss_gradient_scale() / static_cast<float>(attributes_.rows_per_sample);
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
-        row(logits + n * classes_, targets.of(n), logsumexp[n], scale, gradient + n * classes_);
+        auto weight = static_cast<float>(weights.of(n));
+        row(logits + n * classes_, targets.of(n), logsumexp[n], scale * weight,
+            gradient + n * classes_);
       }
     });
   }
@@ -190,6 +218,10 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
  private:
   // The labels' elements are computed apart, before dx, which may be x, is written.
   void row(const T* x, const LabelTarget& target, float logsumexp, float scale, T* dx) const {
+    if (target.unlabelled) {
+      std::fill_n(dx, classes_, T(0.0f));
+      return;
+    }
     float smoothing = attributes_.label_smoothing;
     float others = smoothing / static_cast<float>(classes_);
     float own[2] = {};

@@ -70,7 +70,7 @@ struct LogitsSeen {
 // row's first thread.
 template <typename T>
 __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const LabelTarget& target,
-                          float smoothing, const LogitsSeen& all, double* losses,
+                          float smoothing, double row_weight, const LogitsSeen& all, double* losses,
                           float* logsumexp) {
   double lse = static_cast<double>(all.most) + log(static_cast<double>(all.sum));
   double expected = 0, s = static_cast<double>(smoothing);
@@ -81,16 +81,17 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Lab
   }
   if (smoothing > 0) expected += s * (all.total / static_cast<double>(e.classes));
   bool valid = target.count > 0;
-  losses[row] = valid ? lse - expected : std::numeric_limits<double>::quiet_NaN();
-  losses[e.rows + row] = valid && target.heavier() == all.first ? 1 : 0;
+  double loss = valid ? row_weight * (lse - expected) : std::numeric_limits<double>::quiet_NaN();
+  losses[row] = target.unlabelled ? 0 : loss;
+  losses[e.rows + row] = valid && target.heavier() == all.first ? row_weight : 0;
   logsumexp[row] = static_cast<float>(lse);
 }
 
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_kernel(LogitRows e, const T* __restrict__ logits, LabelTargets targets,
-                                 float smoothing, double* __restrict__ losses,
-                                 float* __restrict__ logsumexp) {
+                                 float smoothing, SampleWeights weights,
+                                 double* __restrict__ losses, float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;  // the same for all threads of a warp
   const T* x = logits + row * e.pitch;
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(logit_threads)
   all.first = group_reduce<group>(seen.most == all.most ? seen.first : none, Smallest{});
   if (smoothing > 0) all.total = group_reduce<group>(seen.total, Sum{});
   if (threadIdx.x % group == 0)
-    write_row(x, e, row, targets.of(row), smoothing, all, losses, logsumexp);
+    write_row(x, e, row, targets.of(row), smoothing, weights.of(row), all, losses, logsumexp);
 }
 
 // Adds the rows' losses in a fixed order, by one block.
@@ -138,18 +139,22 @@ class SoftmaxCrossEntropyCudaKernel : public Kernel {
   SoftmaxCrossEntropyCudaKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
       : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
 
-  // (2, rows): losses, and 1 for correct rows.
+  // (2, rows): losses, and 1 for correct rows, both times the row's weight; the weights of samples.
   size_t workspace_bytes() const override {
-    return 2 * static_cast<size_t>(e_.rows) * sizeof(double);
+    return 2 * static_cast<size_t>(e_.rows) * sizeof(double) +
+           SampleWeights::bytes(attributes_, e_.rows);
   }
 
   void run(const KernelArgs& args) override {
     auto losses = static_cast<double*>(args.workspace);
+    auto* of_samples = losses + 2 * e_.rows;
+    LabelTargets targets(attributes_, e_.classes, args.inputs, 2);
+    weigh_samples(attributes_, targets, e_.rows, args.stream, of_samples);
     auto run = [&]<int group, int N>() {
       launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
-             logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]),
-             LabelTargets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing,
-             losses, static_cast<float*>(args.outputs[2]));
+             logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]), targets,
+             attributes_.label_smoothing, SampleWeights(attributes_, of_samples), losses,
+             static_cast<float*>(args.outputs[2]));
     };
     with_layout<T>(e_.classes, run, e_.pitch);
     launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,

@@ -30,6 +30,28 @@ __device__ inline int64_t logit_row() {
   return int64_t{blockIdx.x} * (logit_threads / group) + threadIdx.x / group;
 }
 
+// weights[n] = R / (number of labelled rows of sample n), 0 if it has none. One block per sample.
+static __global__ void __launch_bounds__(logit_threads)
+    weigh_samples_kernel(int64_t rows_per_sample, LabelTargets targets, double* weights) {
+  int64_t begin = int64_t{blockIdx.x} * rows_per_sample;
+  int64_t labelled = 0;
+  for (int64_t row = threadIdx.x; row < rows_per_sample; row += logit_threads)
+    labelled += targets.is_unlabelled(begin + row) ? 0 : 1;
+  labelled = block_reduce<logit_threads>(labelled, Sum{});
+  if (threadIdx.x != 0) return;
+  auto all = static_cast<double>(rows_per_sample);
+  weights[blockIdx.x] = labelled > 0 ? all / static_cast<double>(labelled) : 0;
+}
+
+// Computes the weights of samples into `weights`, the memory of a SampleWeights.
+inline void weigh_samples(const SoftmaxCrossEntropyAttributes& attributes,
+                          const LabelTargets& targets, int64_t rows, void* stream,
+                          double* weights) {
+  if (!attributes.unlabelled) return;
+  launch(weigh_samples_kernel, blocks_for(rows, attributes.rows_per_sample), logit_threads, stream,
+         attributes.rows_per_sample, targets, weights);
+}
+
 // Loads n packs, at `from`, from + step, ..., as floats into x.
 template <int n, int N, typename T>
 __device__ inline void load_floats(const T* from, int64_t step, float (&x)[n][N]) {

@@ -22,9 +22,12 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothi
   auto x = matrix_of(in[0]);
   std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({x.rows()})};
   array_of(out[2]) = x.array().exp().rowwise().sum().log();
-  double share = 1 / static_cast<double>(per);  // of a sample's rows
   for (int64_t n = 0; n < x.rows(); ++n) {
     int64_t label = static_cast<int64_t>(in[1][n]);
+    if (label < 0) continue;  // the row has no label
+    int64_t labelled = 0;
+    for (int64_t row = n / per * per; row < (n / per + 1) * per; ++row) labelled += in[1][row] >= 0;
+    double share = 1 / static_cast<double>(labelled);  // of a sample's rows
     int64_t other = in.size() > 2 ? static_cast<int64_t>(in[2][n]) : label;
     double mix = in.size() > 2 ? in[3][n / per] : 1;
     Eigen::ArrayXd target =
@@ -72,6 +75,14 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
 #ifndef NDEBUG  // without optimization a row is added up one by one, not in the lanes of a register
   test.value_factor *= 8;
 #endif
+  return test;
+}
+
+// Takes the label of about a third of the rows, and those of all rows of the last sample.
+OpCase with_unlabelled_rows(OpCase test, int64_t per) {
+  HostTensor& label = test.inputs[1].tensor;
+  for (int64_t n = 0; n < std::ssize(label.data); ++n)
+    if (n % 3 == 1 || n >= std::ssize(label.data) - per) label[n] = -1;
   return test;
 }
 
@@ -132,6 +143,29 @@ TEST_P(SoftmaxCrossEntropyTest, SamplesOfManyRowsAndMixedLabels) {
     check_op(loss_case(35, 3, {smoothing, 1, true}, 4), GetParam());
     check_op(loss_case(36, 20, {smoothing, 4, true}, 4), GetParam());
   }
+}
+
+// Rows of label -1 count nowhere: a sample's loss is the mean of its other rows.
+TEST_P(SoftmaxCrossEntropyTest, RowsWithoutALabel) {
+  for (float smoothing : {0.0f, 0.1f})
+    for (int64_t classes : {3, 21})
+      for (int64_t per : {1, 5, 300}) {
+        SoftmaxCrossEntropyAttributes attributes{
+            .label_smoothing = smoothing, .rows_per_sample = per, .unlabelled = true};
+        OpCase test = with_unlabelled_rows(loss_case(4 * per, classes, attributes, 4), per);
+        test.gradient_samples = 16;
+        check_op(test, GetParam());
+      }
+}
+
+// Where every row has a label, the bits are those of rows that must have one.
+TEST_P(SoftmaxCrossEntropyTest, LabelledRowsKeepTheirBits) {
+  Input x = activation(uniform({12, 5}, 59)), label = random_labels(12, 5, 60);
+  SoftmaxCrossEntropyAttributes plain{.rows_per_sample = 4}, with = plain;
+  with.unlabelled = true;
+  auto want = run_op(SoftmaxCrossEntropyOp(plain), std::vector{x, label}, GetParam());
+  auto got = run_op(SoftmaxCrossEntropyOp(with), std::vector{x, label}, GetParam());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
 }
 
 // The loss of a sample is the mean of its rows: R equal rows have the loss of one.

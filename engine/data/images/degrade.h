@@ -1,0 +1,41 @@
+// Degrades images: the model reads a degraded copy of each image and learns the image itself.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/data/dataset.h"
+
+namespace spire::inline data {
+
+// Replaces both datasets of images by datasets with the columns images, degraded, then
+// target_images, the images as they were, and then what else there was. Augmentation comes first,
+// so it is the same for both. Noise is a function of (seed, epoch, sample). Throws Error(config)
+// for data without images, or with targets of its own.
+DatasetPair degraded(DatasetPair data, const DegradeConfig& config, uint64_t seed);
+
+// Pixels (H, W, C) from 0 to 1.
+struct Pixels {
+  int64_t height = 0, width = 0, channels = 0;
+  std::vector<float> values = {};
+};
+
+// Adds noise from N(0, stddev^2) to each number and clamps it to [0, 1].
+void add_noise(double stddev, uint64_t seed, int64_t epoch, int64_t sample,
+               std::span<float> values);
+
+// Returns the means of squares of scale x scale pixels, of fewer at the lower and right edges:
+// (ceil(H / scale), ceil(W / scale), C).
+Pixels shrink(const Pixels& image, int64_t scale);
+
+// Returns an image of (height, width) of which `small` is shrink(.., scale). Pixel y reads place
+// (y + 1/2) / scale - 1/2 of `small`; places beyond the edges have the nearest pixel's value.
+// nearest: the nearest pixel. bicubic: Keys, "Cubic Convolution Interpolation for Digital Image
+// Processing", 1981, with a = -1/2, clamped to [0, 1].
+Pixels enlarge(const Pixels& small, int64_t scale, int64_t height, int64_t width,
+               DegradeConfig::Upscale by);
+
+}  // namespace spire::inline data

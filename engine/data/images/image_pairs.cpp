@@ -1,0 +1,278 @@
+#include "engine/data/images/image_pairs.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/data/images/augment.h"
+#include "engine/data/images/image_dataset.h"
+#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_files.h"
+#include "engine/data/images/mask_values.h"
+#include "engine/data/images/pair_listing.h"
+#include "engine/data/images/resized_crop.h"
+#include "engine/data/sample_reading.h"
+
+namespace spire::inline data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t channels = 3;  // all images are decoded to RGB
+
+// Working memory of one reader thread; it grows to the needs of the largest pair.
+struct PairScratch {
+  std::vector<uint8_t> file, cropped;
+  RgbImage image;
+  LabelImage mask;
+  ResizeScratch resizing;
+};
+
+// What every pair of a dataset has in common.
+struct PairFormat {
+  SampleSpec spec;
+  bool resized = false;                  // by data.image.size; else all images have one size
+  std::optional<MaskValues> masks = {};  // of masks; none: the targets are images
+};
+
+// One split. Each of the functions that read a file names it in its errors.
+class ImagePairs : public Dataset {
+ public:
+  ImagePairs(std::vector<ImagePair> pairs, const PairFormat& format, const DataConfig& config,
+             const AugmentConfig& augment, const ReadOptions& options)
+      : pairs_(std::move(pairs)),
+        format_(format),
+        size_{format.spec.columns[0].shape[0], format.spec.columns[0].shape[1]},
+        cropper_(size_, augment, options.seed),
+        inputs_(format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
+                augment, options.seed),
+        targets_(target_writer(geometric_part(augment), options)),
+        corrupt_(count(), config),
+        files_(2 * count()),
+        scratch_(config.workers + 1, [] { return std::make_unique<PairScratch>(); }) {}
+
+  const SampleSpec& spec() const override { return format_.spec; }
+  int64_t count() const override { return std::ssize(pairs_); }
+  int64_t skipped() const override { return corrupt_.skipped(); }
+  std::vector<std::string> problems() const override { return corrupt_.problems(); }
+
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    auto scratch = scratch_.borrow();
+    for (size_t row = 0; row < samples.size(); ++row)
+      corrupt_.read_or_skip(samples[row], [&](int64_t sample) {
+        std::array<std::byte*, 2> out{};
+        for (size_t c : {0, 1}) out[c] = columns[c] + row * format_.spec.columns[c].row_bytes();
+        write_pair(sample, epoch, *scratch, out);
+      });
+  }
+
+  std::vector<fs::path> files() const override {
+    std::vector<fs::path> paths;
+    for (const ImagePair& pair : pairs_) paths.insert(paths.end(), {pair.input, pair.target});
+    return paths;
+  }
+
+ private:
+  ImageWriter target_writer(const AugmentConfig& augment, const ReadOptions& options) const {
+    const Column& target = format_.spec.columns[1];
+    if (format_.masks && options.stored)
+      return {Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}}, DType::u8,
+              augment, options.seed};
+    if (format_.masks)
+      return {target.shape, format_.masks->classes(), format_.masks->outside(), augment,
+              options.seed};
+    return {target.shape, format_.spec.normalization, options.image_dtype(), augment, options.seed};
+  }
+
+  void write_pair(int64_t sample, int64_t epoch, PairScratch& scratch,
+                  std::span<std::byte* const> out) const {
+    const ImagePair& pair = pairs_[static_cast<size_t>(sample)];
+    ImageSize size;
+    naming(sample, pair.input, [&] {
+      files_.read(2 * sample, pair.input, scratch.file);
+      size = image_size(scratch.file);
+      write_image(size, inputs_, epoch, sample, scratch, out[0]);
+    });
+    naming(sample, pair.target, [&] {
+      files_.read(2 * sample + 1, pair.target, scratch.file);
+      if (image_size(scratch.file) != size)
+        fail(Category::data, "has another size than its input {}, which has {} x {} pixels",
+             pair.input.string(), size.height, size.width);
+      format_.masks ? write_mask(epoch, sample, scratch, out[1])
+                    : write_image(size, targets_, epoch, sample, scratch, out[1]);
+    });
+  }
+
+  // Adds the file to errors of decoding.
+  template <typename Work>
+  void naming(int64_t sample, const fs::path& path, const Work& work) const {
+    try {
+      work();
+    } catch (const FileChanged&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      fail(Category::data, "{}: sample {}: {}", path.string(), sample, error.what());
+    }
+  }
+
+  // Writes the image in scratch.file. Its box is that of the other image of the pair: a function
+  // of the size, epoch and sample.
+  void write_image(ImageSize size, const ImageWriter& writer, int64_t epoch, int64_t sample,
+                   PairScratch& scratch, std::byte* out) const {
+    if (!format_.resized) {
+      decode_image(scratch.file, 1, scratch.image);
+      require_size(scratch.image.size);
+      return writer.write(scratch.image.pixels.data(), epoch, sample, out);
+    }
+    Box box = cropper_.box(size, epoch, sample);
+    int reduce = is_jpeg(scratch.file) ? cropper_.reduction(box) : 1;
+    decode_image(scratch.file, reduce, scratch.image);
+    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width * channels));
+    cropper_.crop(scratch.image.pixels, scratch.image.size, channels, box, reduce,
+                  scratch.cropped.data(), scratch.resizing);
+    writer.write(scratch.cropped.data(), epoch, sample, out);
+  }
+
+  void write_mask(int64_t epoch, int64_t sample, PairScratch& scratch, std::byte* out) const {
+    decode_labels(scratch.file, scratch.mask);
+    const auto& [size, labels] = scratch.mask;
+    format_.masks->check(labels, size.width);
+    if (!format_.resized) return targets_.write(labels.data(), epoch, sample, out);
+    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width));
+    cropper_.crop_labels(labels, size, cropper_.box(size, epoch, sample), scratch.cropped.data());
+    targets_.write(scratch.cropped.data(), epoch, sample, out);
+  }
+
+  void require_size(ImageSize size) const {
+    if (size != size_)
+      fail(Category::data,
+           "has {} x {} pixels, but the first training image {} x {}; set data.image.size, to "
+           "which all are then resized",
+           size.height, size.width, size_.height, size_.width);
+  }
+
+  std::vector<ImagePair> pairs_;
+  PairFormat format_;
+  ImageSize size_;  // of what is written
+  Cropper cropper_;
+  ImageWriter inputs_, targets_;
+  CorruptSamples corrupt_;
+  ImageFiles files_;  // inputs have even numbers
+  mutable ScratchPool<PairScratch> scratch_;
+};
+
+// Returns the size of the images that the model reads.
+ImageSize size_for(const DataConfig& config, const ImagePair& first) {
+  if (config.image.size > 0) return {config.image.size, config.image.size};
+  std::vector<uint8_t> file;
+  read_image_file(first.input, file);
+  try {
+    return image_size(file);
+  } catch (const Error& error) {
+    fail(Category::data, "{}: {}", first.input.string(), error.what());
+  }
+}
+
+// Returns the largest class in training masks + 1. Masks that cannot be read count no classes:
+// reading them as samples reports them.
+int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label) {
+  std::vector<uint8_t> file;
+  LabelImage mask;
+  int64_t classes = 1;
+  for (const ImagePair& pair : pairs) {
+    try {
+      read_image_file(pair.target, file);
+      decode_labels(file, mask);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      continue;
+    }
+    for (uint8_t value : mask.labels)
+      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+  }
+  return classes;
+}
+
+// Mean and deviation of the pixels of up to 1000 training inputs, evenly spread.
+Normalization normalization_of(const std::vector<ImagePair>& pairs) {
+  constexpr size_t most = 1000;
+  PixelHistogram histogram(channels);
+  std::vector<uint8_t> file;
+  RgbImage image;
+  size_t used = std::min(most, pairs.size());
+  for (size_t i = 0; i < used; ++i) {
+    const fs::path& path = pairs[i * pairs.size() / used].input;
+    try {
+      read_image_file(path, file);
+      decode_image(file, 1, image);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      continue;
+    }
+    histogram.add(image.pixels);
+  }
+  return histogram.normalization("training images");
+}
+
+PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& config,
+                     const ReadOptions& options) {
+  bool masks = config.pairs.target == PairsConfig::Target::mask;
+  auto [height, width] = size_for(config, train.front());
+  PairFormat format{.spec = {}, .resized = config.image.size > 0};
+  SampleSpec& spec = format.spec;
+  spec.columns = {{"images", {height, width, channels}, options.image_dtype()}};
+  if (masks) {
+    int64_t classes = config.pairs.classes;
+    if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
+    if (classes < 2 || classes > 255)
+      fail(Category::data,
+           "the training masks have {}, with ignore_label {}; masks of 0 and 255 need "
+           "data.pairs.classes: 2 and ignore_label: -1",
+           classes < 2 ? "one class, 0" : "256 classes", config.pairs.ignore_label);
+    spec.classes = classes;
+    spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});
+    format.masks.emplace(classes, config.pairs.ignore_label);
+  } else {
+    spec.columns.push_back({"target_images", {height, width, channels}, options.image_dtype()});
+  }
+  spec.normalization = configured_normalization(config, channels);
+  if (spec.normalization.mean.empty()) spec.normalization = normalization_of(train);
+  return format;
+}
+
+void check_augmentation(const DataConfig& config) {
+  if (config.augment.rand_augment.count > 0)
+    fail(Category::config,
+         "data.augment.rand_augment: changes images in ways that their targets cannot follow; use "
+         "crop, flip and affine");
+  if (config.augment.random_resized_crop && config.image.size == 0)
+    fail(Category::config,
+         "data.augment.random_resized_crop: needs the size of the result; set data.image.size");
+}
+
+}  // namespace
+
+DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& options) {
+  if (config.path == "auto")
+    fail(Category::config,
+         "data.path: auto does not work for data.name: image_pairs; set data.path to the folder of "
+         "input and target, or to a CSV file of path pairs");
+  check_augmentation(config);
+  PairSplits splits = list_pairs(config.path, config.pairs.test_share);
+  std::vector<std::string> notes = std::move(splits.train.notes);
+  notes.insert(notes.end(), splits.test.notes.begin(), splits.test.notes.end());
+  PairFormat format = format_of(splits.train.pairs, config, options);
+  return {std::make_unique<ImagePairs>(std::move(splits.train.pairs), format, config,
+                                       config.augment, options),
+          std::make_unique<ImagePairs>(std::move(splits.test.pairs), format, config,
+                                       AugmentConfig{}, options),
+          std::move(notes)};
+}
+
+}  // namespace spire::inline data

@@ -1,0 +1,38 @@
+// Lists pairs of image files: two folders whose files match by name, or a CSV file of paths.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace spire::inline data {
+
+struct ImagePair {
+  std::filesystem::path input, target;
+};
+
+struct PairListing {
+  std::vector<ImagePair> pairs = {};    // sorted by the inputs' names, or as the CSV file has them
+  std::vector<std::string> notes = {};  // for the user: targets without an input
+};
+
+// Pairs the images below folder/input with those below folder/target that have the same name, but
+// for the extension. Throws Error(data) if a folder lacks, or an input has no target or two.
+PairListing list_pair_folders(const std::filesystem::path& folder);
+
+// Reads a CSV file of two columns, paths of an input and of its target, relative to the file's
+// folder. A first row "input,target" is a header. Throws Error(data) for a row of other length, and
+// for a file that is not there.
+PairListing list_pair_file(const std::filesystem::path& csv);
+
+struct PairSplits {
+  PairListing train, test;
+};
+
+// Lists the pairs of data.path:
+//   a folder with train/input, train/target and val or test likewise;
+//   a folder with train.csv and val.csv or test.csv;
+//   a folder with input and target, or one CSV file: a share of the pairs is kept for testing.
+// Throws Error(data), also if a part is empty.
+PairSplits list_pairs(const std::filesystem::path& path, double test_share);
+
+}  // namespace spire::inline data

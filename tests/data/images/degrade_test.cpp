@@ -1,0 +1,146 @@
+#include "engine/data/images/degrade.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+#include "tests/data/numbered.h"
+
+namespace spire {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::HasSubstr;
+using Upscale = DegradeConfig::Upscale;
+
+Pixels ramp(int64_t height, int64_t width) {
+  Pixels image{height, width, 1, std::vector<float>(static_cast<size_t>(height * width))};
+  for (size_t i = 0; i < image.values.size(); ++i)
+    image.values[i] = static_cast<float>(i % static_cast<size_t>(width)) / 16;
+  return image;
+}
+
+TEST(Degrade, SmallPixelsAreMeansOfSquares) {
+  Pixels image{3, 4, 1, {0, 0.5f, 1, 1, 0.5f, 1, 0, 0, 0.25f, 0.75f, 0.5f, 1}};
+  Pixels small = shrink(image, 2);
+  EXPECT_EQ(small.height, 2);
+  EXPECT_EQ(small.width, 2);
+  EXPECT_THAT(small.values, ElementsAre(0.5f, 0.5f, 0.5f, 0.75f));  // the last row has one line
+}
+
+TEST(Degrade, NearestRepeatsPixels) {
+  Pixels small{1, 2, 2, {0.25f, 0.5f, 0.75f, 1}};
+  EXPECT_THAT(enlarge(small, 2, 2, 3, Upscale::nearest).values,
+              ElementsAre(0.25f, 0.5f, 0.25f, 0.5f, 0.75f, 1, 0.25f, 0.5f, 0.25f, 0.5f, 0.75f, 1));
+}
+
+// Pixels of the larger image lie a quarter of a small pixel beside those of the small one, where
+// Keys's weights of a = -1/2 are these.
+TEST(Degrade, BicubicHasTheWeightsOfKeys) {
+  Pixels point{1, 7, 1, {0, 0, 0, 1, 0, 0, 0}};
+  Pixels large = enlarge(point, 2, 2, 14, Upscale::bicubic);
+  std::vector<float> row(large.values.begin() + 3, large.values.begin() + 11);
+  // Weights below 0 are clamped.
+  EXPECT_THAT(row, ElementsAre(0, 0, FloatEq(0.2265625f), FloatEq(0.8671875f), FloatEq(0.8671875f),
+                               FloatEq(0.2265625f), 0, 0));
+  Pixels below{1, 7, 1, {1, 1, 1, 0, 1, 1, 1}};
+  EXPECT_THAT(enlarge(below, 2, 2, 14, Upscale::bicubic).values[6], FloatEq(1 - 0.8671875f));
+}
+
+TEST(Degrade, BicubicKeepsRampsAwayFromTheEdges) {
+  Pixels image = ramp(6, 16), again = enlarge(shrink(image, 2), 2, 6, 16, Upscale::bicubic);
+  for (size_t x = 4; x < 12; ++x) EXPECT_NEAR(again.values[x], image.values[x], 1e-6) << x;
+}
+
+TEST(Degrade, NoiseHasItsDeviationAndIsKeyed) {
+  auto noisy = [](uint64_t seed, int64_t epoch, int64_t sample) {
+    std::vector<float> values(10000, 0.5f);
+    add_noise(0.1, seed, epoch, sample, values);
+    return values;
+  };
+  std::vector<float> values = noisy(1, 2, 3);
+  double sum = 0, squares = 0;
+  for (float value : values) {
+    sum += double{value} - 0.5;
+    squares += (double{value} - 0.5) * (double{value} - 0.5);
+  }
+  EXPECT_NEAR(sum / 1e4, 0, 0.005);  // five standard errors
+  EXPECT_NEAR(std::sqrt(squares / 1e4), 0.1, 0.004);
+  EXPECT_EQ(noisy(1, 2, 3), values);
+  EXPECT_NE(noisy(2, 2, 3), values);
+  EXPECT_NE(noisy(1, 3, 3), values);
+  EXPECT_NE(noisy(1, 2, 4), values);
+  std::vector<float> bright(100, 1.0f);
+  add_noise(1, 1, 1, 1, bright);
+  EXPECT_THAT(bright, Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
+}
+
+DatasetPair images(const AugmentConfig& augment = {}) {
+  Normalization unit = {{0}, {1}};
+  return {std::make_unique<ImageDataset>(numbered(5, 8), unit, augment, ReadOptions{}),
+          std::make_unique<ImageDataset>(numbered(3, 8), unit, AugmentConfig{}, ReadOptions{})};
+}
+
+std::vector<std::vector<std::byte>> columns_of(const Dataset& data, int64_t sample, int64_t epoch) {
+  std::vector<std::vector<std::byte>> columns;
+  std::vector<std::byte*> pointers;
+  for (const Column& column : data.spec().columns)
+    pointers.push_back(columns.emplace_back(column.row_bytes()).data());
+  data.read({&sample, 1}, epoch, pointers);
+  return columns;
+}
+
+TEST(Degrade, TheImageBecomesTheTargetAndTheRestStays) {
+  AugmentConfig augment{.crop = 2, .flip = true};
+  DatasetPair plain = images(augment);
+  DatasetPair pair = degraded(images(augment), {.kind = DegradeConfig::Kind::downscale}, 1);
+  EXPECT_THAT(pair.train->spec().columns,
+              ElementsAre(Column{"images", {8, 8, 1}, DType::f32},
+                          Column{"target_images", {8, 8, 1}, DType::f32},
+                          Column{"labels", {}, DType::i32}));
+  EXPECT_EQ(pair.train->count(), 5);
+  EXPECT_EQ(pair.test->count(), 3);
+  auto expected = columns_of(*plain.train, 4, 1), read = columns_of(*pair.train, 4, 1);
+  EXPECT_EQ(read[1], expected[0]);
+  EXPECT_EQ(read[2], expected[1]);
+  Pixels image{8, 8, 1, std::vector<float>(64)};
+  std::memcpy(image.values.data(), expected[0].data(), expected[0].size());
+  std::vector<float> input(64);
+  std::memcpy(input.data(), read[0].data(), read[0].size());
+  EXPECT_EQ(input, enlarge(shrink(image, 2), 2, 8, 8, Upscale::bicubic).values);
+}
+
+// The model reads standardized pixels, but noise is that of pixels from 0 to 1.
+TEST(Degrade, NormalizedImagesAreDegradedAsPixels) {
+  auto pair_of = [](const Normalization& by) {
+    DatasetPair pair{
+        std::make_unique<ImageDataset>(numbered(2, 8), by, AugmentConfig{}, ReadOptions{}),
+        std::make_unique<ImageDataset>(numbered(2, 8), by, AugmentConfig{}, ReadOptions{})};
+    return degraded(std::move(pair), {.kind = DegradeConfig::Kind::noise}, 1);
+  };
+  auto unit = columns_of(*pair_of({{0}, {1}}).train, 1, 0);
+  auto standard = columns_of(*pair_of({{0.5}, {0.25}}).train, 1, 0);
+  const auto* pixels = reinterpret_cast<const float*>(unit[0].data());
+  const auto* values = reinterpret_cast<const float*>(standard[0].data());
+  for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(values[i], (pixels[i] - 0.5f) / 0.25f, 1e-5);
+}
+
+TEST(Degrade, DataWithoutImagesOrWithTargetsIsRefused) {
+  DegradeConfig noise{.kind = DegradeConfig::Kind::noise};
+  EXPECT_THAT(
+      message_of(Category::config, [&] { degraded(degraded(images(), noise, 1), noise, 1); }),
+      HasSubstr("data.degrade: the data has a target for each image already"));
+  DataConfig config;
+  config.name = "synthetic";
+  config.synthetic = {
+      .kind = SyntheticConfig::Kind::features, .shape = {4}, .samples = 4, .test_samples = 4};
+  config.degrade = noise;
+  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
+              HasSubstr("data.degrade: needs images, but the data has features"));
+}
+
+}  // namespace
+}  // namespace spire

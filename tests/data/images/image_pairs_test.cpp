@@ -1,0 +1,334 @@
+// Pairs of image files: where they are found, masks, joint augmentation, and what is refused.
+#include "engine/data/images/image_pairs.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <png.h>
+
+#include "engine/data/images/mask_values.h"
+#include "engine/data/images/pair_listing.h"
+#include "engine/data/images/png.h"
+#include "tests/data/images/image_files.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+namespace fs = std::filesystem;
+using Target = PairsConfig::Target;
+
+void put(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  write_file(path, bytes);
+}
+
+// Writes a mask (H, W) as a gray file. Class 0 to 2, by the pixel's place, and one pixel of 255.
+void put_mask(const fs::path& path, int64_t height, int64_t width) {
+  PngImage mask{height, width, 1, {}};
+  for (int64_t i = 0; i < height * width; ++i) mask.pixels.push_back(static_cast<uint8_t>(i % 3));
+  mask.pixels[4] = 255;
+  fs::create_directories(path.parent_path());
+  write_png(path, mask);
+}
+
+// Inputs a, b, c, .. of 12 x 10 pixels, each with itself as a target image and with a mask.
+void put_pairs(const fs::path& folder, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::string name(1, static_cast<char>('a' + i));
+    Bytes image = png_bytes(smooth_image(12, 10, static_cast<int>(i) + 1));
+    put(folder / "input" / (name + ".png"), image);
+    put(folder / "target" / (name + ".PNG"), image);
+  }
+}
+void put_masks(const fs::path& folder, int64_t count) {
+  put_pairs(folder, count);
+  fs::remove_all(folder / "target");
+  for (int64_t i = 0; i < count; ++i)
+    put_mask(folder / "target" / (std::string(1, static_cast<char>('a' + i)) + ".png"), 12, 10);
+}
+
+DataConfig config_of(const fs::path& path, Target target = Target::image) {
+  DataConfig config;
+  config.name = "image_pairs";
+  config.path = path.string();
+  config.pairs.target = target;
+  config.pairs.test_share = 0.4;
+  return config;
+}
+
+DatasetPair open(const DataConfig& config) {
+  return open_dataset(config, {});
+}
+
+struct Pair {
+  std::vector<float> image, target;
+  std::vector<int32_t> mask;
+};
+
+Pair pair_of(const Dataset& data, int64_t sample, int64_t epoch = 0) {
+  const auto& columns = data.spec().columns;
+  bool masks = columns[1].name == "masks";
+  Pair pair;
+  pair.image.resize(static_cast<size_t>(columns[0].shape.elements()));
+  auto elements = static_cast<size_t>(columns[1].shape.elements());
+  masks ? pair.mask.resize(elements) : pair.target.resize(elements);
+  std::vector<std::byte*> out = {reinterpret_cast<std::byte*>(pair.image.data()),
+                                 masks ? reinterpret_cast<std::byte*>(pair.mask.data())
+                                       : reinterpret_cast<std::byte*>(pair.target.data())};
+  data.read({&sample, 1}, epoch, out);
+  return pair;
+}
+
+std::string refusal(const DataConfig& config, Category category = Category::data) {
+  return message_of(category, [&] {
+    DatasetPair pair = open(config);
+    for (const Dataset* half : {pair.train.get(), pair.test.get()})
+      for (int64_t i = 0; i < half->count(); ++i) pair_of(*half, i);
+  });
+}
+
+TEST(ImagePairs, MatchByNameWithoutExtension) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 8);
+  put(folder / "target/extra/z.png", png_bytes(smooth_image(12, 10, 9)));
+  DatasetPair pair = open(config_of(folder.path()));
+  EXPECT_EQ(pair.train->count() + pair.test->count(), 8);
+  EXPECT_GT(pair.train->count(), 0);
+  EXPECT_GT(pair.test->count(), 0);
+  EXPECT_THAT(pair.train->spec().columns,
+              ElementsAre(Column{"images", {12, 10, 3}, DType::f32},
+                          Column{"target_images", {12, 10, 3}, DType::f32}));
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("1 image without an input, such as extra/z.png")));
+  for (int64_t i = 0; i < pair.train->count(); ++i) {
+    Pair read = pair_of(*pair.train, i);
+    EXPECT_EQ(read.image, read.target) << i;
+  }
+}
+
+TEST(ImagePairs, PartsAreFoldersOrLists) {
+  TemporaryFolder folder;
+  put_pairs(folder / "both/train", 3);
+  put_pairs(folder / "both/val", 2);
+  PairSplits folders = list_pairs(folder / "both", 0.5);
+  EXPECT_THAT(folders.train.pairs, SizeIs(3));
+  EXPECT_THAT(folders.test.pairs, SizeIs(2));
+  EXPECT_EQ(folders.train.pairs[1].target, folder / "both/train/target/b.PNG");
+
+  std::ofstream(folder / "both/pairs.csv") << "input,target\ntrain/input/a.png, val/target/a.PNG\n"
+                                              "\"train/input/b.png\",val/target/b.PNG\n";
+  PairListing list = list_pair_file(folder / "both/pairs.csv");
+  ASSERT_THAT(list.pairs, SizeIs(2));
+  EXPECT_EQ(list.pairs[0].input, folder / "both/train/input/a.png");
+  EXPECT_EQ(list.pairs[0].target, folder / "both/val/target/a.PNG");
+
+  fs::create_directories(folder / "lists");
+  std::ofstream(folder / "lists/train.csv")
+      << "../both/train/input/a.png,../both/val/target/a.PNG\n";
+  std::ofstream(folder / "lists/test.csv")
+      << "../both/train/input/b.png,../both/val/target/b.PNG\n";
+  PairSplits lists = list_pairs(folder / "lists", 0.5);
+  EXPECT_THAT(lists.train.pairs, SizeIs(1));
+  EXPECT_THAT(lists.test.pairs, SizeIs(1));
+}
+
+TEST(ImagePairs, MasksHaveClassesAndPixelsWithoutOne) {
+  TemporaryFolder folder;
+  put_masks(folder.path(), 6);
+  DatasetPair pair = open(config_of(folder.path(), Target::mask));
+  EXPECT_EQ(pair.train->spec().classes, 3);  // as many as the masks contain
+  EXPECT_THAT(pair.train->spec().columns[1], (Column{"masks", {12, 10}, DType::i32}));
+  std::vector<int32_t> mask = pair_of(*pair.train, 0).mask;
+  for (size_t i = 0; i < mask.size(); ++i)
+    EXPECT_EQ(mask[i], i == 4 ? -1 : static_cast<int>(i % 3));
+
+  DataConfig more = config_of(folder.path(), Target::mask);
+  more.pairs.classes = 7;
+  EXPECT_EQ(open(more).train->spec().classes, 7);
+}
+
+// Palette files, as PASCAL VOC has them: the numbers are classes, whatever their colors.
+TEST(ImagePairs, PalettesKeepTheirNumbers) {
+  TemporaryFolder folder;
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = 3, header.height = 2;
+  header.format = PNG_FORMAT_RGB_COLORMAP;
+  header.colormap_entries = 4;
+  Bytes colors = {9, 9, 9, 200, 0, 0, 9, 9, 9, 0, 200, 0}, numbers = {0, 1, 2, 3, 2, 1};
+  std::string path = (folder / "mask.png").string();
+  ASSERT_NE(png_image_write_to_file(&header, path.c_str(), 0, numbers.data(), 0, colors.data()), 0);
+  Bytes file;
+  read_image_file(path, file);
+  LabelImage mask;
+  decode_labels(file, mask);
+  EXPECT_EQ(mask.size, (ImageSize{2, 3}));
+  EXPECT_EQ(mask.labels, numbers);
+}
+
+TEST(ImagePairs, BlackAndWhiteMasksAreTwoClasses) {
+  MaskValues values(2, -1);
+  EXPECT_EQ(values.classes()[255], 1);
+  EXPECT_EQ(values.classes()[1], 1);
+  EXPECT_EQ(values.classes()[2], MaskValues::invalid);
+  EXPECT_EQ(values.outside(), 0);
+  EXPECT_EQ(MaskValues(3, 255).outside(), 255);
+}
+
+// The target is its own input, so whatever moves one must move the other.
+TEST(ImagePairs, BothMoveAlike) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 6);
+  DataConfig config = config_of(folder.path());
+  config.augment = {.crop = 3, .flip = true};
+  for (int64_t size : {0, 8}) {
+    config.image.size = size;
+    config.augment.random_resized_crop = size > 0;
+    DatasetPair pair = open(config);
+    std::set<std::vector<float>> seen;
+    for (int64_t epoch = 0; epoch < 20; ++epoch) {
+      Pair read = pair_of(*pair.train, 1, epoch);
+      EXPECT_EQ(read.image, read.target);
+      seen.insert(read.image);
+    }
+    EXPECT_GT(seen.size(), 10u);
+  }
+  // Colors change in the input alone.
+  config.augment.color_jitter.brightness = 0.5;
+  Pair read = pair_of(*open(config).train, 1, 3);
+  EXPECT_NE(read.image, read.target);
+}
+
+// A mask drawn from its image's own pixels finds them again after every crop and flip; pixels
+// outside of it have no class.
+TEST(ImagePairs, MasksMoveWithTheirImages) {
+  TemporaryFolder folder;
+  for (int64_t i = 0; i < 6; ++i) {
+    std::string name = fmt::format("{}.png", i);
+    PngImage mask{9, 9, 1, {}}, image{9, 9, 3, {}};
+    for (int64_t p = 0; p < 81; ++p) {
+      auto value = static_cast<uint8_t>((p * 7 + i) % 5);
+      mask.pixels.push_back(value);
+      image.pixels.insert(image.pixels.end(), 3, static_cast<uint8_t>(50 * value + 50));
+    }
+    for (const char* part : {"input", "target"}) fs::create_directories(folder / part);
+    write_png(folder / "input" / name, image);
+    write_png(folder / "target" / name, mask);
+  }
+  DataConfig config = config_of(folder.path(), Target::mask);
+  config.augment = {.crop = 2, .flip = true};
+  config.normalize = DataConfig::Normalize::unit;
+  DatasetPair pair = open(config);
+  int64_t outside = 0;
+  for (int64_t epoch = 0; epoch < 30; ++epoch) {
+    Pair read = pair_of(*pair.train, 0, epoch);
+    for (size_t p = 0; p < 81; ++p) {
+      int pixel = static_cast<int>(std::lround(255 * double{read.image[3 * p]}));
+      ASSERT_EQ(read.mask[p], pixel == 0 ? -1 : (pixel - 50) / 50) << epoch << " " << p;
+      outside += pixel == 0;
+    }
+  }
+  EXPECT_GT(outside, 0);
+}
+
+TEST(ImagePairs, IncompletePairsAreRefused) {
+  TemporaryFolder folder;
+  EXPECT_THAT(refusal(config_of("auto"), Category::config),
+              HasSubstr("data.path: auto does not work for data.name: image_pairs"));
+  put_pairs(folder.path(), 4);
+  put(folder / "input/x.png", png_bytes(smooth_image(12, 10, 1)));
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("input/x.png: has no target"));
+  fs::remove(folder / "input/x.png");
+  put(folder / "input/a.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("a.jpg and a.png have one name"));
+  fs::remove(folder / "input/a.jpg");
+  DataConfig config = config_of(folder.path());
+  config.pairs.test_share = 1e-9;
+  EXPECT_THAT(refusal(config), HasSubstr("no pair is left for the test"));
+  fs::rename(folder / "target", folder / "targets");
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("needs the folders input and target"));
+  put_pairs(folder / "train", 1);
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("neither val nor test"));
+}
+
+TEST(ImagePairs, ListsWithMistakesAreRefusedByLine) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 1);
+  fs::path csv = folder / "pairs.csv";
+  auto message = [&](const std::string& text) {
+    std::ofstream(csv) << text;
+    return message_of(Category::data, [&] { list_pair_file(csv); });
+  };
+  EXPECT_THAT(message("input,target\ninput/a.png\n"), HasSubstr("pairs.csv:2:1: 1 field instead"));
+  EXPECT_THAT(message("input/a.png,target/b.png\n"), HasSubstr("pairs.csv:1:13: there is no file"));
+  EXPECT_THAT(message("in\"put,target/a.PNG\n"), HasSubstr("pairs.csv:1:"));
+}
+
+TEST(ImagePairs, SizesMustAgree) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 4);
+  Bytes larger = png_bytes(smooth_image(14, 10, 1));
+  put(folder / "target/b.PNG", larger);
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("has another size than its input"));
+  put(folder / "input/b.png", larger);
+  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("set data.image.size"));
+  DataConfig resized = config_of(folder.path());
+  resized.image.size = 8;
+  DatasetPair pair = open(resized);
+  EXPECT_EQ(pair.train->spec().columns[1].shape, Shape({8, 8, 3}));
+  for (int64_t i = 0; i < pair.train->count(); ++i) pair_of(*pair.train, i);
+}
+
+TEST(ImagePairs, WrongMasksAreRefused) {
+  TemporaryFolder folder;
+  put_masks(folder.path(), 4);
+  DataConfig config = config_of(folder.path(), Target::mask);
+  config.pairs.classes = 2;
+  EXPECT_THAT(refusal(config),
+              HasSubstr("pixel (0, 2) of the mask is 2, expected a class from 0 to "
+                        "1, or 255 for none"));
+  config.pairs.ignore_label = 1;
+  EXPECT_THAT(refusal(config, Category::config),
+              HasSubstr("data.pairs.ignore_label: 1 is one of the 2 classes"));
+  config = config_of(folder.path(), Target::mask);
+  config.pairs.ignore_label = -1;
+  EXPECT_THAT(refusal(config), HasSubstr("the training masks have 256 classes"));
+
+  put(folder / "target/b.png", png_bytes(smooth_image(12, 10, 1)));
+  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)),
+              HasSubstr("a mask has gray or palette pixels"));
+  fs::remove(folder / "target/b.png");
+  put(folder / "target/b.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
+  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask as JPEG"));
+}
+
+TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 4);
+  DataConfig config = config_of(folder.path());
+  config.augment.rand_augment.count = 2;
+  EXPECT_THAT(refusal(config, Category::config), HasSubstr("data.augment.rand_augment"));
+  config.augment = {.random_resized_crop = true};
+  EXPECT_THAT(refusal(config, Category::config), HasSubstr("set data.image.size"));
+}
+
+TEST(ImagePairs, BrokenFilesAreNamedAndSkipped) {
+  TemporaryFolder folder;
+  put_pairs(folder.path(), 6);
+  DataConfig config = config_of(folder.path());
+  fs::path broken =
+      folder / "target" / list_pairs(folder.path(), 0.4).train.pairs[1].target.filename();
+  put(broken, {1, 2, 3});
+  EXPECT_THAT(refusal(config), HasSubstr(broken.string() + ": sample 1: "));
+  config.on_error = DataConfig::OnError::skip;
+  DatasetPair pair = open(config);
+  EXPECT_EQ(pair_of(*pair.train, 1).image, pair_of(*pair.train, 2).image);
+  EXPECT_EQ(pair.train->skipped(), 1);
+}
+
+}  // namespace
+}  // namespace spire

@@ -1,0 +1,119 @@
+// Runs on images with targets of their own: hashes, resumption, evaluation and predictions.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/images/png.h"
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int64_t side = 12;
+
+// An image (12, 12) with a bright box on it, whose place depends on `number`; and its mask: 1 in
+// the box, 0 elsewhere, and no class in the lowest row.
+PngImage box_image(int64_t number) {
+  PngImage image{side, side, 1, {}};
+  for (int64_t i = 0; i < side * side; ++i) {
+    int64_t y = i / side - number % 5, x = i % side - number % 7;
+    bool inside = y >= 0 && y < 6 && x >= 0 && x < 5;
+    image.pixels.push_back(static_cast<uint8_t>(inside ? 180 + number % 60 : i * number % 90));
+  }
+  return image;
+}
+PngImage box_mask(int64_t number) {
+  PngImage mask = box_image(number);
+  for (uint8_t& pixel : mask.pixels) pixel = pixel >= 180 ? 1 : 0;
+  std::fill(mask.pixels.end() - side, mask.pixels.end(), uint8_t{255});
+  return mask;
+}
+PngImage negative(PngImage image) {
+  for (uint8_t& pixel : image.pixels) pixel = static_cast<uint8_t>(255 - pixel);
+  return image;
+}
+
+class ImageTargets : public testing::TestWithParam<bool> {  // whether the targets are masks
+ protected:
+  ImageTargets() {
+    for (auto [part, count] : {std::pair{"train", 300}, {"val", 50}})
+      for (int64_t i = 0; i < count; ++i) {
+        fs::path at = folder_ / "pairs" / part;
+        for (const char* half : {"input", "target"}) fs::create_directories(at / half);
+        std::string name = fmt::format("{:03}.png", i);
+        write_png(at / "input" / name, box_image(i));
+        write_png(at / "target" / name, GetParam() ? box_mask(i) : negative(box_image(i)));
+      }
+  }
+
+  Words run(const std::string& name, const Words& more) const {
+    Words words = {"data.name=image_pairs",
+                   "data.path=" + (folder_ / "pairs").string(),
+                   "model.channels=[4,8]",
+                   "model.normalization=batch_norm",
+                   "data.augment.crop=2",
+                   "data.augment.flip=true",
+                   "optimizer.name=adam",
+                   "optimizer.lr=0.01",
+                   GetParam() ? "data.pairs.target=mask" : "data.pairs.target=image"};
+    return folder_.run(name, words + more);
+  }
+
+  RunFolder folder_;
+};
+
+TEST_P(ImageTargets, OneHashOnAnyDevicesByAnyStrategy) {
+  std::string hash, validation;
+  for (const Words& hosts : std::vector<Words>{{"devices=1xcpu"},
+                                               {"devices=2xcpu", "strategy=sharded"},
+                                               {"devices=3xcpu", "strategy=mirrored"},
+                                               {"devices=1xcpu", "--processes", "2"}}) {
+    Output output = trainer(run("run", Words{"steps=12", "--overwrite"} + hosts));
+    ASSERT_EQ(output.code, 0) << output.err;
+    std::string result = folder_.summary("run")["val"].dump();
+    if (hash.empty()) {
+      hash = printed_hash(output);
+      validation = result;
+    }
+    EXPECT_EQ(printed_hash(output), hash) << hosts[0] << ' ' << hosts.size();
+    EXPECT_EQ(result, validation);
+  }
+}
+
+TEST_P(ImageTargets, AResumedRunEndsWithTheSameHash) {
+  Output whole = trainer(run("whole", {"steps=12", "checkpoint.every_steps=5"}));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  Output part = trainer(run("part", {"steps=12", "checkpoint.every_steps=5", "--stop-at", "5"}));
+  Output rest = trainer({"--resume", (folder_ / "part").string(), "devices=2xcpu"});
+  ASSERT_EQ(rest.code, 0) << part.err << rest.err;
+  EXPECT_EQ(printed_hash(rest), printed_hash(whole));
+}
+
+TEST_P(ImageTargets, LearnsAndPredicts) {
+  Output trained = trainer(run("run", {"epochs=12", "eval.samples=4"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err + trained.out,
+              HasSubstr(GetParam() ? "find the class of each pixel" : "make the target images"));
+  auto val = folder_.summary("run")["val"];
+  GetParam() ? EXPECT_GT(val["accuracy"].get<double>(), 0.95)
+             : EXPECT_GT(val["psnr"].get<double>(), 20);
+  EXPECT_FALSE(fs::is_empty(folder_ / "run/samples"));
+
+  std::string to = (folder_ / "made").string();
+  Output predicted = trainer({"predict", "--checkpoint", (folder_ / "run").string(), "--to", to,
+                              (folder_ / "pairs/val/input/001.png").string()});
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_TRUE(fs::exists(folder_ / "made/001.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "made/001_result.png"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ImageTargets, testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "Masks" : "Images");
+});
+
+}  // namespace
+}  // namespace spire
