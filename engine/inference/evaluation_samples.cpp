@@ -8,7 +8,6 @@
 #include "engine/base/read_file.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"
-#include "engine/inference/predictor.h"
 #include "engine/inference/sample_pictures.h"
 
 namespace spire::inline inference {
