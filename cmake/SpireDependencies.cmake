@@ -14,7 +14,7 @@ spire_dependency(libpng FIND PNG TARGET PNG::PNG PACKAGE libpng-dev FOR "images"
 spire_dependency(PCRE2 FIND PCRE2 10.30 TARGET PCRE2::8BIT PACKAGE libpcre2-dev FOR "GPT-2's pieces of a text")
 spire_dependency(utf8proc FIND utf8proc 2.0 TARGET utf8proc::utf8proc PACKAGE libutf8proc-dev FOR "UTF-8")
 spire_dependency(xxHash FIND xxHash TARGET xxHash::xxhash PACKAGE libxxhash-dev FOR "checksums")
-spire_dependency(libsodium FIND Sodium 1.0.12 TARGET Sodium::sodium PACKAGE libsodium-dev FOR "processes that know each other")
+spire_dependency(libsodium FIND Sodium 1.0.12 TARGET Sodium::sodium PACKAGE libsodium-dev FOR "processes that know each other, chains of steps")
 spire_dependency(yaml-cpp FIND yaml-cpp PACKAGE libyaml-cpp-dev FOR "configs")
 spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "the command line")
 spire_dependency(fmt FIND fmt TARGET fmt::fmt PACKAGE libfmt-dev FOR "messages")

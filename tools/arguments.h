@@ -77,6 +77,14 @@ struct CompareArguments {
   bool bisect = false;
 };
 
+// Options of `trainer audit`.
+struct AuditArguments {
+  std::string run = {};                  // directory
+  std::optional<std::string> from = {};  // step, or file of a checkpoint
+  int64_t random = 0, steps = 0;         // number of segments, and most steps of each; 0: all
+  std::optional<uint64_t> seed = {};     // of the choice; none: by chance
+};
+
 // Options of `trainer report`.
 struct ReportArguments {
   std::vector<std::string> runs = {};  // directories
@@ -129,6 +137,7 @@ struct Arguments {
   DatasetArguments dataset = {};
   BenchArguments bench = {};
   SweepArguments sweep = {};
+  AuditArguments audit = {};
   CompareArguments compare = {};
   ReportArguments report = {};
   DoctorArguments doctor = {};

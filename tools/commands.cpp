@@ -235,6 +235,36 @@ void add_sweep_options(CLI::App& app, ParsedWords& words) {
       "  trainer sweep --config run.yaml --seed 1,2,3 --devices cuda:0,cuda:2 -o runs/seeds\n");
 }
 
+void add_audit_options(CLI::App& app, ParsedWords& words) {
+  AuditArguments& a = words.arguments.audit;
+  app.add_option("run", a.run, "directory of the run")->required()->type_name("RUN");
+  auto* from =
+      app.add_option("--from", a.from, "replay from here: the step of a checkpoint, 0, or a file");
+  from->type_name("STEP|FILE");
+  app.add_option("--random", a.random,
+                 "replay M segments between kept checkpoints, chosen at random")
+      ->check(positive_integer)
+      ->excludes(from)
+      ->type_name("M");
+  app.add_option("--steps", a.steps, "replay at most N steps (of each segment)")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--seed", a.seed, "seed of that choice; default: by chance, and printed")
+      ->type_name("N");
+  app.add_option("--set", words.set, "a config key for the replays, such as data.path=DIR")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+  app.footer(
+      "Checks the chain of audit.jsonl against itself, the checkpoints and metrics.jsonl. With\n"
+      "--from or --random it also trains these steps again, on the devices of the run's kind that\n"
+      "are here, and compares each with its record to the last bit. It writes nothing. Exit code\n"
+      "0: all is equal; 1: something was changed or differs. docs/audit.md says what that "
+      "proves.\n\n"
+      "  trainer audit runs/a\n"
+      "  trainer audit runs/a --from 2000 --steps 100\n"
+      "  trainer audit runs/a --random 5 --set data.path=/copy\n");
+}
+
 void add_compare_options(CLI::App& app, ParsedWords& words) {
   CompareArguments& c = words.arguments.compare;
   app.add_option("runs", c.runs, "directories of the two runs")
@@ -298,6 +328,8 @@ const std::vector<Command>& commands() {
       {"bench-worker", "", add_bench_worker_options, run_bench_worker},
       {"sweep", "train at each point of a grid over config keys, several runs at a time",
        add_sweep_options, run_sweep},
+      {"audit", "check the chain of a run's steps, and replay some of them", add_audit_options,
+       run_audit},
       {"compare", "say where two runs differ; --bisect: by step and tensor", add_compare_options,
        run_compare},
       {"report", "make a page of a run, or of several over each other", add_report_options,

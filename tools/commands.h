@@ -27,6 +27,7 @@ int run_dataset_verify(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_bench_worker(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
+int run_audit(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_devices(const Arguments& arguments);

@@ -120,6 +120,8 @@ void read_metadata(hid_t file, StateMetadata& state) {
   // A run on CPUs has chosen no engines and writes no `tuning`.
   if (check(H5Lexists(file, "tuning", H5P_DEFAULT), "look for tuning") > 0)
     h5::read_text(file, "tuning", state.tuning);
+  if (check(H5Lexists(file, "audit", H5P_DEFAULT), "look for audit") > 0)
+    h5::read_text(file, "audit", state.audit);
   read_versions(file, state);
   std::string checksum;
   h5::read_attribute(file, "checksum", checksum);

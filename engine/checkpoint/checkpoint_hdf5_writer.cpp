@@ -100,6 +100,7 @@ void write_metadata(hid_t file, const StateMetadata& state) {
   h5::write_text(file, "data", state.data_spec);
   if (!state.guard.empty()) h5::write_text(file, "guard", state.guard);
   if (!state.tuning.empty()) h5::write_text(file, "tuning", state.tuning);
+  if (!state.audit.empty()) h5::write_text(file, "audit", state.audit);
   Handle versions = create_group(file, "/versions");
   for (const auto& [library, version] : state.versions)
     h5::write_attribute(versions, library, version);

@@ -93,6 +93,7 @@ std::string metadata_checksum(const StateMetadata& state) {
   text += state.config_yaml;
   text += state.tuning;
   text += state.guard;
+  text += state.audit;
   return hex(hash64(text.data(), text.size()));
 }
 

@@ -47,6 +47,7 @@ struct StateMetadata : TrainingProgress {
   std::string data_spec;  // columns and classes that the model was trained on: to_text(SampleSpec)
   std::string guard;      // state of the guard against bad steps; empty if it has none
   std::string tuning;     // engines chosen on GPUs: TuningChoices; empty if none
+  std::string audit;      // the chain of the run's steps: ChainState; empty if it has none
   std::map<std::string, std::string> versions;  // library -> version; empty on CPUs
   std::string parameter_hash;                   // 16 hex digits, as in summary.json
 };
@@ -84,8 +85,8 @@ std::string metadata_text(const StateMetadata& state);
 void read_metadata_text(const std::string& text, StateMetadata& state);
 
 // Returns the hash64, in hex, of this text: "key=value\n" for each field of visit_metadata(),
-// "version.library=value\n" for each library by name, then data_spec, config_yaml, tuning and
-// guard. Integers are decimal; a double is the hex of its bits.
+// "version.library=value\n" for each library by name, then data_spec, config_yaml, tuning, guard
+// and audit. Integers are decimal; a double is the hex of its bits.
 std::string metadata_checksum(const StateMetadata& state);
 
 struct TensorEntry {

@@ -96,12 +96,24 @@ void ParameterLayout::initialize(uint64_t seed, float* weights, int part, int pa
   }
 }
 
+std::vector<const ParameterEntry*> ParameterLayout::by_name() const {
+  std::vector<const ParameterEntry*> entries;
+  for (const auto& entry : entries_) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  return entries;
+}
+
+std::vector<uint64_t> ParameterLayout::hashes(const float* weights) const {
+  std::vector<uint64_t> hashes;
+  for (const auto* entry : by_name())
+    hashes.push_back(
+        hash64(weights + entry->offset, static_cast<size_t>(entry->elements()) * sizeof(float)));
+  return hashes;
+}
+
 uint64_t ParameterLayout::hash(const float* weights) const {
-  std::vector<const ParameterEntry*> by_name;
-  for (const auto& entry : entries_) by_name.push_back(&entry);
-  std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->name < b->name; });
   uint64_t hash = 0;
-  for (const auto* entry : by_name) {
+  for (const auto* entry : by_name()) {
     hash = hash64(entry->name.data(), entry->name.size(), hash);
     hash = hash64(weights + entry->offset, static_cast<size_t>(entry->elements()) * sizeof(float),
                   hash);

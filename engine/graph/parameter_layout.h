@@ -59,6 +59,9 @@ class ParameterLayout {
 
   // Returns a run's parameter hash: of all entries in order of their names, whatever the layout.
   uint64_t hash(const float* weights) const;
+  // Return the entries in that order, and the hash64 of the values of each.
+  std::vector<const ParameterEntry*> by_name() const;
+  std::vector<uint64_t> hashes(const float* weights) const;
 
  private:
   void append(ParameterEntry entry);

@@ -1,22 +1,16 @@
 #include "engine/observe/json_files.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <spire/error.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/observe/device_names.h"
@@ -59,12 +53,8 @@ std::string metrics_through(std::string_view text, int64_t step, bool saved_agai
   }
 }
 
-MetricsFile::MetricsFile(std::filesystem::path path, Warn warn, WallClock now)
-    : path_(std::move(path)), warn_(std::move(warn)), now_(std::move(now)) {}
-
-MetricsFile::~MetricsFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+MetricsFile::MetricsFile(std::filesystem::path path, LineFile::Warn warn, WallClock now)
+    : file_(std::move(path), std::move(warn)), now_(std::move(now)) {}
 
 void MetricsFile::on_start(const StartInfo& start) {
   devices_ = start.devices;
@@ -72,73 +62,10 @@ void MetricsFile::on_start(const StartInfo& start) {
   for (size_t d = 0; d < names.size(); ++d) devices_[d].name = names[d];
   std::string kept;
   if (!start.resumed_from.empty()) {
-    auto before = read_file_if_there(path_, Category::config, max_bytes);
+    auto before = read_file_if_there(file_.path(), Category::config, max_bytes);
     kept = metrics_through(before.value_or(""), start.resumed_step, start.evaluates_again);
   }
-  open(kept, Existing::replace);
-}
-
-// The old descriptor is closed last: it stays open if this throws.
-void MetricsFile::open(std::string_view kept, Existing existing) {
-  write_file_atomically(path_, kept, Category::config, existing);
-  int file = open_in_place(path_, Category::config);
-  ::fcntl(file, F_SETFL, O_APPEND);
-  int before = std::exchange(descriptor_, file);
-  if (before >= 0) ::close(before);
-  bytes_ = static_cast<int64_t>(kept.size());
-}
-
-void MetricsFile::append(const std::string& line) {
-  if (descriptor_ < 0) return;
-  // A file that was removed or moved would take the line without an error, and nobody would see it.
-  if (!is_named(descriptor_, path_) && !put_back()) return;
-  // One write() with O_APPEND: a reader of the file never sees half a line.
-  ssize_t written = ::write(descriptor_, line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size())) {
-    failed(written < 0 ? std::strerror(errno) : "the disk is full");
-    return;
-  }
-  bytes_ += written;
-  // After failures, the first line that is written again tells how many are missing.
-  int64_t missing = std::exchange(missing_, 0);
-  lost_ += missing;
-  if (missing > 0)
-    warn_(
-        fmt::format("{} is written again; it lacks {}", path_.string(), counted(missing, "line")));
-}
-
-// Restores a removed file from the descriptor, which still reads its content.
-bool MetricsFile::put_back() {
-  try {
-    if (is_there(path_)) fail(Category::unexpected, "another file has its name now");
-    std::string kept(static_cast<size_t>(bytes_), '\0');
-    ssize_t got = ::pread(descriptor_, kept.data(), kept.size(), 0);
-    if (got != std::ssize(kept)) fail(Category::unexpected, "its lines cannot be read");
-    open(kept, Existing::keep);
-    warn_(
-        fmt::format("{} was removed or replaced during the run; it is written anew, with all its "
-                    "lines",
-                    path_.string()));
-    return true;
-  } catch (const std::exception& error) {
-    if (missing_++ == 0)
-      warn_(fmt::format("{} was removed or replaced during the run: {}; training goes on",
-                        path_.string(), error.what()));
-    return false;
-  }
-}
-
-std::string MetricsFile::lost() const {
-  int64_t lines = lost_ + missing_;
-  return lines == 0 ? "" : fmt::format("{} lacks {}", path_.string(), counted(lines, "line"));
-}
-
-// Cuts off what was written of a line. Warns of the first failure in a row only.
-void MetricsFile::failed(std::string_view what) {
-  bool whole = ::ftruncate(descriptor_, bytes_) == 0;
-  if (missing_++ == 0)
-    warn_(fmt::format("cannot write {}: {}{}; training continues", path_.string(), what,
-                      whole ? "" : " (its last line is torn)"));
+  file_.begin(kept);
 }
 
 void MetricsFile::on_step(const StepReport& step) {
@@ -170,7 +97,8 @@ void MetricsFile::on_step(const StepReport& step) {
     record["train/rollbacks"] = step.rollbacks;
   }
   if (!step.parameter_hash.empty()) record["train/parameter_hash"] = step.parameter_hash;
-  append(line_of(record));
+  if (!step.chain.empty()) record["train/chain"] = step.chain;
+  file_.append(line_of(record));
   append_devices(step);
 }
 
@@ -194,26 +122,26 @@ void MetricsFile::append_devices(const StepReport& step) {
     put("device/watts", device.watts);
     put("device/clock_mhz", device.clock_mhz);
     if (!device.throttle_reasons.empty()) record["device/throttled"] = device.throttle_reasons;
-    append(line_of(record));
+    file_.append(line_of(record));
   }
 }
 
 void MetricsFile::on_eval(const EvalReport& eval) {
-  append(line_of({{"time", utc_text(now_())},
-                  {"step", eval.step},
-                  {"epoch", eval.epoch},
-                  {"val/loss", eval.loss},
-                  {fmt::format("val/{}", name(eval.metric.metric)), eval.metric.value},
-                  {"val/samples", eval.samples},
-                  {"time/eval_s", eval.seconds}}));
+  file_.append(line_of({{"time", utc_text(now_())},
+                        {"step", eval.step},
+                        {"epoch", eval.epoch},
+                        {"val/loss", eval.loss},
+                        {fmt::format("val/{}", name(eval.metric.metric)), eval.metric.value},
+                        {"val/samples", eval.samples},
+                        {"time/eval_s", eval.seconds}}));
 }
 
 void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
-  append(line_of({{"time", utc_text(now_())},
-                  {"step", checkpoint.step},
-                  {"checkpoint/bytes", checkpoint.bytes},
-                  {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
-                  {"checkpoint/write_ms", checkpoint.write_ms}}));
+  file_.append(line_of({{"time", utc_text(now_())},
+                        {"step", checkpoint.step},
+                        {"checkpoint/bytes", checkpoint.bytes},
+                        {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
+                        {"checkpoint/write_ms", checkpoint.write_ms}}));
 }
 
 namespace {
@@ -259,6 +187,7 @@ std::string summary_json(const RunSummary& summary) {
                {"checkpoint", summary.checkpoint},
                {"metrics", summary.metrics}};
   if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
+  if (!summary.chain.empty()) json["chain"] = summary.chain;
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -10,8 +10,8 @@
 
 #include <spire/observer.h>
 
-#include "engine/base/write_file.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/line_file.h"
 
 namespace spire::inline observe {
 
@@ -19,39 +19,22 @@ namespace spire::inline observe {
 // evaluations and checkpoints. A resumed run
 // first cuts off a torn last line and all steps after its checkpoint, so that no step has two
 // lines.
-//
-// A line that cannot be written is left out as a whole. `warn` is called at the first one and, with
-// their number, when writing works again. If the file is removed during the run, it is written
-// again with all its lines, unless another file has its name by then.
 class MetricsFile : public Observer {
  public:
-  using Warn = std::function<void(std::string_view)>;
-  MetricsFile(std::filesystem::path path, Warn warn, WallClock now = wall_time);
-  ~MetricsFile() override;
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
+  MetricsFile(std::filesystem::path path, LineFile::Warn warn, WallClock now = wall_time);
 
   void on_start(const StartInfo& start) override;  // throws Error(config)
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
-  std::string lost() const override;
+  std::string lost() const override { return file_.lost(); }
 
  private:
-  void open(std::string_view kept, Existing existing);  // writes `kept` and opens the file
-  void append(const std::string& line);
   void append_devices(const StepReport& step);
-  bool put_back();
-  void failed(std::string_view what);
 
-  const std::filesystem::path path_;
-  const Warn warn_;
+  LineFile file_;
   const WallClock now_;
   std::vector<DeviceInfo> devices_;  // with unique names
-  int descriptor_ = -1;
-  int64_t bytes_ = 0;    // of the whole lines in the file
-  int64_t missing_ = 0;  // lines lost since the last good write
-  int64_t lost_ = 0;     // lines lost before that
 };
 
 // Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again: drops

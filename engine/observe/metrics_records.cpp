@@ -35,7 +35,8 @@ void take_line(std::string_view line, std::map<int64_t, StepRecord>& records) {
   auto step = record.find("step");
   if (step == record.end() || !step->is_number_integer()) return;
   records[step->get<int64_t>()] = {number(record, "train/loss"), number(record, "train/grad_norm"),
-                                   word(record, "train/parameter_hash")};
+                                   word(record, "train/parameter_hash"),
+                                   word(record, "train/chain")};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace spire::inline observe {
 // Numbers of one step, as far as its line has them.
 struct StepRecord {
   std::optional<double> loss, grad_norm;  // NaN where the line says null: the number was not finite
-  std::string parameter_hash;             // empty: none
+  std::string parameter_hash = {}, chain = {};  // empty: none
 
   bool operator==(const StepRecord&) const = default;
 };

@@ -14,6 +14,7 @@ void LatestState::on_step(const StepReport& step) {
   StepReport numbers = step;
   numbers.parameter_hash.clear();
   numbers.devices = {};
+  numbers.audit_line = numbers.chain = {};
   auto now = now_();
   std::lock_guard lock(mutex_);
   state_.step = std::move(numbers);

@@ -19,7 +19,7 @@ struct PublishedState {
 
   std::shared_ptr<const StartInfo> start;  // null before the start
   Time start_at;                           // when it was reported
-  std::optional<StepReport> step;          // without devices and parameter_hash
+  std::optional<StepReport> step;          // without devices, hash and chain
   Time step_at;                            // when it was reported
   std::vector<DeviceReport> devices;       // of that step; empty, or as StartInfo::devices
   std::optional<EvalReport> eval, best;    // the last one, and the best of this process

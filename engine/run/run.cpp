@@ -115,12 +115,15 @@ class TrainingLoop {
     }
     bad_steps_.start();
     timeline_.start();
+    run_.audit.start(step());
     if (run_.options.on_begin) run_.options.on_begin();
     if (output_.is_writable()) open_output();
     setup_.keep_tuning(run_.observer);
     StartInfo info = start_info(setup_, trainer_, total_steps_);
     info.initial_weights = weights;
     info.evaluates_again = setup_.resumed && evaluation_->due();
+    info.audit_lines = run_.audit.first_lines();
+    info.audit_goes_on = run_.audit.goes_on();
     run_.observer.on_start(info);
     warn_at_start();
   }
@@ -198,6 +201,7 @@ class TrainingLoop {
     checkpoints_.begin_step();
     begin_step(batch, lr);
     ++run_.progress.step;
+    run_.audit.take_batch(step(), *train_data_, batch);
     report_steps(needs_weights() ? 0 : trainer_.max_ahead());
     after_step();
   }
@@ -222,6 +226,7 @@ class TrainingLoop {
     while (trainer_.under_way() > ahead) {
       StepOutcome result = trainer_.finish_step();
       bool bad = bad_steps_.take(result, *batch_, *train_data_);
+      run_.audit.take(result, bad);
       run_.stop = run_.stop || result.stop;
       run_.progress.samples_seen += result.samples;
       StepReport report = clock_.step(result, run_.progress.samples_seen, *train_data_);
@@ -229,6 +234,8 @@ class TrainingLoop {
                       result.step == total_steps_ || hash_due(result.step);
       if (run_.limit) run_.limit->took_step(report.step_ms / 1e3);
       report.bad = bad;
+      report.audit_line = run_.audit.line();
+      report.chain = run_.audit.value();
       report.bad_steps = run_.guard.bad_steps();
       report.rollbacks = run_.guard.rollbacks();
       bool first = !evaluation_->knows_first_loss() && !setup_.resumed;
@@ -250,7 +257,7 @@ class TrainingLoop {
   // Whether anything reads the weights as they are after this step.
   bool needs_weights() const {
     return step() >= total_steps_ || evaluation_->due() || checkpoints_.due() || check_due() ||
-           hash_due(step()) || timeline_.is_edge(step());
+           hash_due(step()) || run_.audit.weights_due(step()) || timeline_.is_edge(step());
   }
 
   void after_step() {

@@ -157,6 +157,7 @@ void RunCheckpoints::fill(StateMetadata& state) const {
   state.step_in_epoch = state.step % run_.steps_per_epoch();
   state.optimizer_steps = state.step - state.skipped_steps - run_.guard.bad_steps();
   state.guard = run_.guard.text();
+  state.audit = run_.audit.text();
   run_.setup.describe(state);
 }
 

@@ -9,6 +9,7 @@
 #include <spire/train.h>
 
 #include "engine/data/loader.h"
+#include "engine/run/audit/run_audit.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
@@ -78,6 +79,7 @@ struct RunContext {
   bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);
+  RunAudit audit = RunAudit(setup, trainer);
   mutable std::optional<TimeLimit> limit = {};  // on rank 0, whose stop request all ranks follow
 
   bool writes() const { return options.dry_run == 0; }

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array file_names = {"metrics.jsonl", "summary.json", "config.yaml"};
+constexpr std::array file_names = {"metrics.jsonl", "audit.jsonl", "summary.json", "config.yaml"};
 
 bool removed_file(const fs::path& path) {
   std::error_code error;

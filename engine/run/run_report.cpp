@@ -255,6 +255,7 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
   summary.val = validation_of(run.progress, setup.metric());
   summary.parameter_hash = hex(run.trainer.parameter_hash());
   summary.ema_hash = ema_hash;
+  summary.chain = run.audit.value();
   for (const PlacedDevice& device : setup.placement.devices)
     summary.devices.push_back(to_string(device.id));
   summary.towers = setup.placement.towers;

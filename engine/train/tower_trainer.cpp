@@ -204,7 +204,8 @@ StepOutcome TowerTrainer::result_of(StepMetrics& metrics) const {
           .skipped = loss_scale.on() && !std::isfinite(norm),
           .stop = metrics.any_stop(),
           .rejected = metrics.rejected,
-          .devices = metrics.devices};
+          .devices = metrics.devices,
+          .tower_losses = metrics.sums.loss};
 }
 
 StepOutcome TowerTrainer::finish_step() {

@@ -74,9 +74,9 @@ struct StepOutcome {
   // The step has changed nothing: the judge did not accept it, or, on CPUs where the sums precede
   // the update, its gradients were not finite. The weights are those before it.
   bool rejected = false;
-  // DeviceNumbers of all devices of the run, in the order of Placement::devices. Valid until the
-  // next step begins.
-  std::span<const double> devices = {};
+  // DeviceNumbers of all devices of the run, in the order of Placement::devices, and each tower's
+  // sum of losses. Valid until the next step begins.
+  std::span<const double> devices = {}, tower_losses = {};
 };
 
 // Tells whether a step, whose gradients are complete, may change the weights. All ranks call it
@@ -135,6 +135,8 @@ class TowerTrainer {
   // Runs the towers of step `done` + 1 again, without an update, and shows their tensors. All ranks
   // call it, each for its own towers. The batch is the step's; no step is under way.
   void inspect(const Batch& batch, int64_t done, TensorObserver& observer);
+  // Shows the tensors of later steps, too, while they are trained; null: nobody looks.
+  void observe(TensorObserver* observer) { gradients_->observe(observer); }
 
   // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
   // Both are called while no step is under way. end_trace() returns the threads: the lanes, then,
@@ -180,6 +182,7 @@ class TowerTrainer {
   ForwardPass* sampler() { return sampler_.get(); }
 
   uint64_t parameter_hash() const { return layout_.hash(weights()); }
+  std::vector<uint64_t> tensor_hashes() const { return layout_.hashes(weights()); }
   std::optional<uint64_t> average_hash();  // collective; none without averaged weights
   // Returns the fp32 weights in host memory, valid until another method is called.
   const float* weights() const { return devices_->read_weights(); }

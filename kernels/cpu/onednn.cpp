@@ -7,7 +7,18 @@
 #include <omp.h>
 
 #include "engine/device/device_memory.h"
+#include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/tile_packing.h"
+
+namespace spire::inline kernels {
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl::version();
+  return fmt::format("{}.{}.{}, instruction set {:#x}", version->major, version->minor,
+                     version->patch, static_cast<int>(dnnl::get_effective_cpu_isa()));
+}
+
+}  // namespace spire::inline kernels
 
 namespace spire::inline kernels::onednn {
 

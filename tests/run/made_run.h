@@ -14,6 +14,7 @@
 #include <spire/load_config.h>
 #include <spire/train.h>
 
+#include "engine/observe/audit_file.h"
 #include "engine/observe/json_files.h"
 
 namespace spire {
@@ -25,16 +26,19 @@ inline Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// Keeps steps and warnings, and writes metrics.jsonl.
+// Keeps steps and warnings, and writes metrics.jsonl and audit.jsonl.
 class Reports : public Observer {
  public:
   void on_start(const StartInfo& start) override {
     file_.emplace(std::filesystem::path(start.output) / "metrics.jsonl", [](std::string_view) {});
     file_->on_start(start);
+    audit_.emplace(std::filesystem::path(start.output) / "audit.jsonl", [](std::string_view) {});
+    audit_->on_start(start);
   }
   void on_step(const StepReport& step) override {
     steps.push_back(step);
     file_->on_step(step);
+    audit_->on_step(step);
   }
   void on_warning(std::string_view text) override { warnings.emplace_back(text); }
 
@@ -43,6 +47,7 @@ class Reports : public Observer {
 
  private:
   std::optional<MetricsFile> file_;
+  std::optional<AuditFile> audit_;
 };
 
 // A folder with a table of 60 rows, of which one has a target far from all others; 3 towers of 2

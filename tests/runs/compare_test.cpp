@@ -32,6 +32,7 @@ TEST_F(Compare, EqualRunsAreCodeZeroHoweverTheyRan) {
   EXPECT_THAT(output.out, HasSubstr("configs: equal in all keys that change bits"));
   EXPECT_THAT(output.out, HasSubstr("6 recorded steps of both runs up to step 6 are equal, 3 of "
                                     "them with the weights"));
+  EXPECT_THAT(output.out, HasSubstr("their chains are equal"));
   output = compare("a", "b", {"--bisect", "--set", "devices=cpu"});
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("the replays are equal, and confirm both records"));

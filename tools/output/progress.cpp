@@ -11,6 +11,7 @@
 
 #include "engine/config/listen_address.h"
 #include "engine/config/text.h"
+#include "engine/observe/audit_file.h"
 #include "engine/observe/console.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/json_files.h"
@@ -43,6 +44,7 @@ void add_files(const RunConfig& config, const std::function<void(std::string_vie
                ObserverList& all) {
   std::filesystem::path folder = config.output;
   all.add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", warn));
+  all.add(std::make_unique<AuditFile>(folder / "audit.jsonl", warn));
   all.add(std::make_unique<SummaryFile>(folder / "summary.json", warn));
   if (config.log.tensorboard)
     all.add(std::make_unique<TensorBoardFiles>(folder / "tensorboard", to_yaml(config), warn));

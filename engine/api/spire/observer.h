@@ -82,6 +82,10 @@ struct StartInfo {
   std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
   std::string resumed_from;          // checkpoint path; empty for a new run
   int64_t resumed_step = 0;          // optimizer steps already done
+  // Lines of audit.jsonl with which this process begins or goes on; empty: none, as nothing changed
+  // since resumed_from, or as the run keeps no chain. audit_goes_on: lines up to resumed_step stay.
+  std::string audit_lines = {};
+  bool audit_goes_on = false;
   // True if the run first repeats the evaluation at resumed_step and its checkpoint, because the
   // earlier run did not finish that evaluation.
   bool evaluates_again = false;
@@ -146,6 +150,9 @@ struct StepReport {
   double eta_seconds = 0;
   std::string parameter_hash;  // of the weights after it, as in RunSummary; empty: not computed
   bool record = true;          // belongs in metrics.jsonl (every log.every_steps)
+  // The step's line of audit.jsonl, and the chain's value behind it, 64 hex digits; empty without
+  // audit.chain. Valid during the call of the observer.
+  std::string_view audit_line = {}, chain = {};
   // In the order of StartInfo::devices; valid during the call of the observer.
   std::span<const DeviceReport> devices = {};
 };
@@ -186,6 +193,7 @@ struct RunSummary {
   StepTimes times;             // means over the steps of this process but its first
   std::string parameter_hash;  // of the fp32 weights, ordered by name; 16 hex digits
   std::string ema_hash;        // the same of the averaged weights; empty if there are none
+  std::string chain = {};      // audit.chain's value after the last step; empty if there is none
   std::vector<std::string> devices;
   int64_t towers = 0;
   int64_t processes = 1;

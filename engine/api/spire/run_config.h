@@ -345,7 +345,7 @@ struct BestConfig {
 // Chain of hashes over a run's steps, from which `trainer audit` proves its computation.
 struct AuditConfig {
   bool chain = true;
-  int64_t weights_every_steps = 0;  // steps between digests of the weights; 0: chosen by the size
+  int64_t weights_every_steps = 0;  // steps between hashes of the weights; 0 (auto): by the size
 };
 
 // Ends the run when its metric no longer improves.

@@ -6,18 +6,9 @@
 #include <string>
 
 #include "engine/run/compare/compare_runs.h"
-#include "engine/run/compare/replay.h"
+#include "engine/run/compare/replay_pair.h"
 
 namespace spire::inline run {
-
-struct TensorDifference {
-  int64_t step = 0;            // the weights after step - 1 are equal
-  int tower = -1;              // -1: the tensor is no tower's, but one of the state after the step
-  std::string tensor = {};     // "conv2d of conv1", "gradient of fc1.weight, by matmul"
-  std::string element = {};    // coordinates of the first that differs; empty: none compare
-  std::string a = {}, b = {};  // its values, or what there is in their place
-  std::string note = {};       // what more is known: the sample in the row
-};
 
 struct Bisection {
   int64_t from = 0;  // step of the common checkpoint; 0: both were replayed from their beginning

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
+#include "engine/run/audit/audit_root.h"
 #include "engine/train/tensor_observer.h"
 
 namespace spire::inline run {
@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t piece = 1 << 20;  // floats that are compared at a time
-
-// Keys without influence on a resumed run's result that make two runs differ all the same: a
-// resumed run keeps them. Memory, devices and strategy never change bits.
-const std::set<std::string> kept_keys = {"seed", "batch_size", "towers", "tower_threads"};
 
 bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return true;  // not recorded
@@ -117,7 +113,7 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   std::vector<std::string> differences;
   for (const Field& field : schema()) {
-    if (!field.shapes_result && !kept_keys.contains(field.path)) continue;
+    if (!decides_bits(field)) continue;
     std::string first = value_text(field, a), second = value_text(field, b);
     if (first != second)
       differences.push_back(fmt::format("{}: {} and {}", field.path, first, second));
@@ -134,6 +130,8 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
     comparison.last = step;
     if (!record.parameter_hash.empty() && !other->second.parameter_hash.empty())
       ++comparison.hashes;
+    if (!record.chain.empty() && !other->second.chain.empty())
+      comparison.same_chain = record.chain == other->second.chain;
     if (!comparison.first && !agree(record, other->second))
       comparison.first = StepDifference{step, record, other->second};
   }
@@ -171,6 +169,11 @@ std::string to_text(const RunRecords& a, const RunRecords& b,
     text +=
         fmt::format("{} of both runs up to step {} are equal, {} of them with the weights\n",
                     counted(comparison.steps, "recorded step"), comparison.last, comparison.hashes);
+    if (comparison.same_chain)
+      text += *comparison.same_chain
+                  ? "their chains are equal: all steps are, and so are config, data and versions\n"
+                  : "their chains differ: see the roots in audit.jsonl for versions, data or steps "
+                    "in between\n";
     return text;
   }
   text += fmt::format("first recorded difference: step {}\n", comparison.first->step);

@@ -43,6 +43,7 @@ struct RecordComparison {
   int64_t steps = 0;                    // that both record
   int64_t hashes = 0;                   // of them with the weights' hash in both
   int64_t last = 0;                     // the newest
+  std::optional<bool> same_chain;       // at the newest step of which both record the chain
   std::optional<StepDifference> first;  // whose loss, gradient norm or hash differ, to the last bit
 };
 RecordComparison compare_records(const RunRecords& a, const RunRecords& b);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/config/devices.h"
+#include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_data.h"
 
@@ -17,10 +18,25 @@ RunConfig on_any_gpus(RunConfig config) {
   return config;
 }
 
+// Shows tensors to one observer after the other.
+class BothObservers : public TensorObserver {
+ public:
+  BothObservers(TensorObserver& first, TensorObserver& second) : first_(first), second_(second) {}
+  void on_tensor(int tower, const TensorName& name, const TensorSpec& spec,
+                 std::span<const std::byte> values) override {
+    first_.on_tensor(tower, name, spec, values);
+    second_.on_tensor(tower, name, spec, values);
+  }
+
+ private:
+  TensorObserver &first_, &second_;
+};
+
 }  // namespace
 
-Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint)
-    : guard_(config.guard) {
+Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint,
+               const ReplayHooks& hooks)
+    : hooks_(hooks), guard_(config.guard) {
   if (checkpoint) {
     from_ = load_checkpoint(*checkpoint);
     options_.checkpoint = &*from_;
@@ -36,11 +52,14 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
                     setup_->steps_per_epoch());
   if (guard_.judges())
     trainer_->set_judge([this](const StepOutcome& step) { return guard_.problem(step).empty(); });
+  trainer_->observe(hooks_.observer);
   trainer_->team().lead([&] {
     if (setup_->resumed) {
       trainer_->restore(setup_->resumed->state, setup_->resumed->tensors.get());
       guard_.restore(setup_->resumed->state.guard);
       step_ = setup_->resumed->state.step;
+    } else {
+      load_initial_weights(*setup_, *trainer_, silent_);
     }
     trainer_->set_rejected_steps(guard_.bad_steps());
     int64_t per_epoch = setup_->steps_per_epoch();
@@ -61,8 +80,10 @@ StepOutcome Replay::next() {
     result = trainer_->step(batch(), step_, schedule_->lr(step_));
     batch_ = nullptr;
     ++step_;
+    if (hooks_.after_step) hooks_.after_step(step_, *trainer_);
   });
-  if (guard_.problem(result).empty()) {
+  left_out_ = !guard_.problem(result).empty();
+  if (!left_out_) {
     guard_.accept(result);
     return result;
   }
@@ -76,8 +97,19 @@ StepOutcome Replay::next() {
   return result;
 }
 
+AuditRecord Replay::next_record(bool weights) {
+  uint64_t samples = 0;
+  trainer_->team().lead([&] { samples = samples_hash(*data_, batch()); });
+  StepOutcome result = next();
+  return audit_record(result, samples, left_out_,
+                      weights ? tensor_hashes() : std::vector<uint64_t>());
+}
+
 void Replay::inspect(TensorObserver& observer) {
-  trainer_->team().lead([&] { trainer_->inspect(batch(), step_, observer); });
+  BothObservers both(hooks_.observer ? *hooks_.observer : observer, observer);
+  TensorObserver& all = hooks_.observer ? static_cast<TensorObserver&>(both) : observer;
+  trainer_->team().lead([&] { trainer_->inspect(batch(), step_, all); });
+  trainer_->observe(hooks_.observer);
 }
 
 std::vector<int64_t> Replay::samples(int tower) {

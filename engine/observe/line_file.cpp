@@ -1,0 +1,88 @@
+#include "engine/observe/line_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/base/read_file.h"
+
+namespace spire::inline observe {
+
+LineFile::LineFile(std::filesystem::path path, Warn warn)
+    : path_(std::move(path)), warn_(std::move(warn)) {}
+
+LineFile::~LineFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// The old descriptor is closed last: it stays open if this throws.
+void LineFile::open(std::string_view kept, Existing existing) {
+  write_file_atomically(path_, kept, Category::config, existing);
+  int file = open_in_place(path_, Category::config);
+  ::fcntl(file, F_SETFL, O_APPEND);
+  int before = std::exchange(descriptor_, file);
+  if (before >= 0) ::close(before);
+  bytes_ = static_cast<int64_t>(kept.size());
+}
+
+void LineFile::append(std::string_view lines) {
+  if (descriptor_ < 0 || lines.empty()) return;
+  // A file that was removed or moved would take the line without an error, and nobody would see it.
+  if (!is_named(descriptor_, path_) && !put_back()) return;
+  // One write() with O_APPEND: a reader of the file never sees half a line.
+  ssize_t written = ::write(descriptor_, lines.data(), lines.size());
+  if (written != static_cast<ssize_t>(lines.size())) {
+    failed(written < 0 ? std::strerror(errno) : "the disk is full");
+    return;
+  }
+  bytes_ += written;
+  // After failures, the first line that is written again tells how many are missing.
+  int64_t missing = std::exchange(missing_, 0);
+  lost_ += missing;
+  if (missing > 0)
+    warn_(
+        fmt::format("{} is written again; it lacks {}", path_.string(), counted(missing, "line")));
+}
+
+// Restores a removed file from the descriptor, which still reads its content.
+bool LineFile::put_back() {
+  try {
+    if (is_there(path_)) fail(Category::unexpected, "another file has its name now");
+    std::string kept(static_cast<size_t>(bytes_), '\0');
+    ssize_t got = ::pread(descriptor_, kept.data(), kept.size(), 0);
+    if (got != std::ssize(kept)) fail(Category::unexpected, "its lines cannot be read");
+    open(kept, Existing::keep);
+    warn_(
+        fmt::format("{} was removed or replaced during the run; it is written anew, with all its "
+                    "lines",
+                    path_.string()));
+    return true;
+  } catch (const std::exception& error) {
+    if (missing_++ == 0)
+      warn_(fmt::format("{} was removed or replaced during the run: {}; training goes on",
+                        path_.string(), error.what()));
+    return false;
+  }
+}
+
+std::string LineFile::lost() const {
+  int64_t lines = lost_ + missing_;
+  return lines == 0 ? "" : fmt::format("{} lacks {}", path_.string(), counted(lines, "line"));
+}
+
+// Cuts off what was written of a line. Warns of the first failure in a row only.
+void LineFile::failed(std::string_view what) {
+  bool whole = ::ftruncate(descriptor_, bytes_) == 0;
+  if (missing_++ == 0)
+    warn_(fmt::format("cannot write {}: {}{}; training continues", path_.string(), what,
+                      whole ? "" : " (its last line is torn)"));
+}
+
+}  // namespace spire::inline observe

@@ -1,0 +1,43 @@
+// A file of a run to which lines are appended while it trains, such as metrics.jsonl.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/write_file.h"
+
+namespace spire::inline observe {
+
+// A line that cannot be written is left out as a whole. `warn` is called at the first one and, with
+// their number, when writing works again. If the file is removed during the run, it is written
+// again with all its lines, unless another file has its name by then.
+class LineFile {
+ public:
+  using Warn = std::function<void(std::string_view)>;
+  LineFile(std::filesystem::path path, Warn warn);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Makes the file, with these lines in it, and opens it. Throws Error(config).
+  void begin(std::string_view lines) { open(lines, Existing::replace); }
+  void append(std::string_view lines);  // each with its newline; nothing before begin()
+  std::string lost() const;             // Observer::lost()
+
+ private:
+  void open(std::string_view kept, Existing existing);  // writes `kept` and opens the file
+  bool put_back();
+  void failed(std::string_view what);
+
+  const std::filesystem::path path_;
+  const Warn warn_;
+  int descriptor_ = -1;
+  int64_t bytes_ = 0;    // of the whole lines in the file
+  int64_t missing_ = 0;  // lines lost since the last good write
+  int64_t lost_ = 0;     // lines lost before that
+};
+
+}  // namespace spire::inline observe

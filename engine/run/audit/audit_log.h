@@ -1,0 +1,38 @@
+// Reads audit.jsonl back and checks its chain, line by line.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/run/audit/audit_record.h"
+
+namespace spire::inline run {
+
+// What decides the steps behind it: a run has one where it began, and one more wherever it was
+// resumed with another config, data or libraries.
+struct RecordedRoot {
+  std::string text;               // root_text()
+  std::vector<uint64_t> weights;  // ParameterLayout::hashes() at its step
+  std::string value;              // the chain's behind it
+};
+
+struct AuditLog {
+  int64_t first = 0, last = 0;            // steps done before its first record, and behind its last
+  std::map<int64_t, RecordedRoot> roots;  // by the steps done before
+  std::map<int64_t, AuditRecord> records;
+  std::map<int64_t, std::string> values;  // the chain's value behind a step, without a new root
+  std::vector<std::string> problems;      // "step 5: ..." for each line that is not as written
+
+  // The root of the step behind `step`; null if there is none.
+  const RecordedRoot* root_at(int64_t step) const;
+  // The steps until the root changes, or the log ends.
+  int64_t end_of_root(int64_t step) const;
+};
+
+// A torn last line, as of a run that was killed, is left out. Throws Error(config) if there is no
+// such file.
+AuditLog read_audit_log(const std::filesystem::path& path);
+
+}  // namespace spire::inline run

@@ -1,0 +1,41 @@
+// What audit.jsonl records of one step, as a line of JSON and back: the same text for the same
+// bits. docs/audit.md describes the fields.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/loader.h"
+#include "engine/train/tower_trainer.h"
+
+namespace spire::inline run {
+
+struct AuditRecord {
+  int64_t step = 0;                // optimizer steps done: 1 after the first
+  uint64_t samples = 0;            // samples_hash() of its batch
+  double lr = 0;                   // after schedule and warm-up
+  double loss = 0, grad_norm = 0;  // as StepOutcome
+  bool left_out = false;           // the guard kept it from the weights, or undid it
+  std::vector<double> towers;      // each tower's sum of losses
+  std::vector<uint64_t> weights;   // ParameterLayout::hashes() after it; empty: not computed
+};
+
+// weights: of the trainer after the step, or none.
+AuditRecord audit_record(const StepOutcome& step, uint64_t samples, bool left_out,
+                         std::vector<uint64_t> weights);
+
+// Returns the hash64 of the indices of the batch's samples, in the order of its rows, of all ranks.
+uint64_t samples_hash(const BatchLoader& data, const Batch& batch);
+
+// Appends {"step":12,...} without a newline. A number is the shortest decimal that reads back as
+// the same bits; one that is not finite is a word: "nan", "inf", "-inf".
+void append_text(const AuditRecord& record, std::string& text);
+// Returns none for text of another form.
+std::optional<AuditRecord> parse_audit_record(std::string_view text);
+
+std::string hashes_text(const std::vector<uint64_t>& hashes);  // 16 hex digits each, joined
+std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text);
+
+}  // namespace spire::inline run

@@ -1,0 +1,88 @@
+#include "engine/run/audit/audit_root.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/hash.h"
+#include "engine/config/text.h"
+#include "engine/run/audit/data_digest.h"
+#include "kernels/cpu/onednn_version.h"
+
+namespace spire::inline run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Keys without influence on a resumed run's result that make two runs differ all the same: a
+// resumed run keeps them. Memory, devices and strategy never change bits.
+const std::set<std::string> kept_keys = {"seed", "batch_size", "towers", "tower_threads"};
+
+bool on_cpus(const RunSetup& setup) {
+  return setup.placement.devices[0].id.kind == DeviceKind::cpu;
+}
+
+Json config_of(const RunSetup& setup) {
+  Json keys = Json::object();
+  for (const Field& field : schema()) {
+    if (!decides_bits(field) || unused(field, setup.config)) continue;
+    if (field.path == "tower_threads" && !on_cpus(setup)) continue;
+    keys[field.path] = value_text(field, setup.config);
+  }
+  return keys;
+}
+
+Json versions_of(const RunSetup& setup) {
+  Json versions = {{"Spire", SPIRE_BUILD}};
+  if (on_cpus(setup)) versions["oneDNN"] = onednn_version();
+  for (const auto& [library, version] : setup.versions) versions[library] = version;
+  return versions;
+}
+
+void compare(const std::string& path, const Json& a, const Json& b,
+             std::vector<std::string>& differences) {
+  if (a == b) return;
+  if (!a.is_object() || !b.is_object()) {
+    differences.push_back(fmt::format("{}: {} and {}", path, a.dump(), b.dump()));
+    return;
+  }
+  std::set<std::string> keys;
+  for (const Json* side : {&a, &b})
+    for (const auto& [key, value] : side->items()) keys.insert(key);
+  for (const std::string& key : keys)
+    compare(path.empty() ? key : path + " " + key, a.value(key, Json()), b.value(key, Json()),
+            differences);
+}
+
+}  // namespace
+
+bool decides_bits(const Field& field) {
+  return field.shapes_result || kept_keys.contains(field.path);
+}
+
+int64_t weights_interval(const AuditConfig& config, int64_t parameters) {
+  constexpr int64_t parameters_a_step = 10'000, least = 100, most = 1000;
+  if (config.weights_every_steps > 0) return config.weights_every_steps;
+  return std::clamp(parameters / parameters_a_step, least, most);
+}
+
+std::string root_text(const RunSetup& setup, int64_t weights_every) {
+  std::string tuning = recorded_text(setup.tuning.get());
+  Json root = {{"device", on_cpus(setup) ? "cpu" : "cuda"},
+               {"data", data_digest(setup.data)},
+               {"config", config_of(setup)},
+               {"versions", versions_of(setup)},
+               {"engines", hex(hash64(tuning.data(), tuning.size()))},
+               {"weights_every_steps", weights_every}};
+  return root.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> root_differences(const std::string& a, const std::string& b) {
+  std::vector<std::string> differences;
+  compare("", Json::parse(a, nullptr, false), Json::parse(b, nullptr, false), differences);
+  return differences;
+}
+
+}  // namespace spire::inline run

@@ -1,0 +1,26 @@
+// The root of a run's chain: all that decides the bits of a run, from the config to the versions of
+// libraries, as one JSON object. Devices, processes and strategy are not in it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/config/schema.h"
+#include "engine/run/run_setup.h"
+
+namespace spire::inline run {
+
+// Whether two runs whose values of the key differ compute other bits.
+bool decides_bits(const Field& field);
+
+// Steps between two hashes of the weights: audit.weights_every_steps, or as many as the size of
+// the model makes cheap. The cost of a hash grows with the model, that of a step at least as fast.
+int64_t weights_interval(const AuditConfig& config, int64_t parameters);
+
+// weights_every: weights_interval(). Reads the data's files: data_digest(). Throws Error(data).
+std::string root_text(const RunSetup& setup, int64_t weights_every);
+
+// Returns "data: 3f... and 81..." for each entry that differs between two such objects.
+std::vector<std::string> root_differences(const std::string& a, const std::string& b);
+
+}  // namespace spire::inline run

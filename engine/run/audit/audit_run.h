@@ -1,0 +1,69 @@
+// Audits a run: replays parts of it on the devices that are here, and compares each step with its
+// record in the run's chain.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run/audit/audit_log.h"
+#include "engine/run/audit/check_run.h"
+#include "engine/run/compare/compare_runs.h"
+#include "engine/run/compare/replay_pair.h"
+
+namespace spire::inline run {
+
+struct AuditSegment {
+  int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed
+};
+
+struct SegmentAudit {
+  AuditSegment segment;           // as far as it was replayed
+  std::vector<std::string> root;  // what this program has otherwise: "data: ... and ..."
+  // Between the run (a) and the replay (b); none: all is equal.
+  std::optional<TensorDifference> difference;
+  // Between two further replays, side by side: none if they agree, and so the run's record or
+  // checkpoint is at fault; else this machine is not reproducible, and this names the tensor.
+  std::optional<TensorDifference> replays;
+  bool passed() const { return !difference; }
+};
+
+// The hooks of each replay of an audit: 0 is compared with the record, 1 and 2 with each other.
+using AuditHooks = std::function<ReplayHooks(int replay)>;
+
+class RunAuditor {
+ public:
+  // overrides: config keys for the replays. They run on all devices here of the run's kind, unless
+  // one of these keys is `devices`. Throws Error(config), Error(checkpoint).
+  RunAuditor(const std::filesystem::path& directory, const std::vector<std::string>& overrides);
+
+  const AuditLog& log() const { return log_; }
+  RunCheck check() const { return check_run(log_, run_); }
+
+  // from: a step, 0 or that of a checkpoint, or the path of a checkpoint. steps: the most to
+  // replay; 0: to the end of the record, or to where the run's root changes. Throws Error(config).
+  AuditSegment segment(const std::string& from, int64_t steps);
+  // `count` segments, or all there are, from different checkpoints or the beginning to the next
+  // one, chosen by the seed. steps: the most of each; 0: any. Throws Error(config) without any.
+  std::vector<AuditSegment> random_segments(int64_t count, int64_t steps, uint64_t seed) const;
+
+  // Throws what a replay throws.
+  SegmentAudit audit(AuditSegment segment, const AuditHooks& hooks = {}) const;
+
+ private:
+  std::vector<int64_t> starts() const;
+  RunConfig config_of(int64_t from) const;
+  void check_start(Replay& replay, SegmentAudit& audit) const;
+  void replay(Replay& replay, SegmentAudit& audit) const;
+  std::optional<TensorDifference> checkpoint_difference(Replay& replay) const;
+
+  std::vector<std::string> overrides_;
+  RunRecords run_;
+  AuditLog log_;
+};
+
+std::string to_text(const SegmentAudit& audit);  // one or more lines
+
+}  // namespace spire::inline run

@@ -1,0 +1,69 @@
+#include "engine/run/audit/data_digest.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "engine/base/digest.h"
+#include "engine/base/hash.h"
+#include "engine/base/read_file.h"
+#include "engine/data/sample.h"
+
+namespace spire::inline run {
+namespace {
+
+constexpr size_t most_opened = 1000;                    // files of a half
+constexpr uint64_t largest_whole = uint64_t{64} << 20;  // bytes
+constexpr uint64_t most_read = uint64_t{512} << 20;
+constexpr uint64_t piece = uint64_t{1} << 20;
+
+// Reads the file's content, or its ends, and counts the bytes in `read`.
+std::string file_text(const std::filesystem::path& path, uint64_t& read) {
+  RegularFile file(path, Category::data);
+  uint64_t bytes = file.bytes();
+  bool whole = bytes <= largest_whole && read + bytes <= most_read;
+  std::vector<std::byte> buffer(std::min(piece, bytes));
+  Hash64 hash;
+  auto add = [&](uint64_t offset) {
+    hash.add(buffer.data(), file.read_at(offset, buffer));
+    read += buffer.size();
+  };
+  if (whole)
+    for (uint64_t at = 0; at < bytes; at += piece) add(at);
+  else
+    for (uint64_t at : {uint64_t{0}, bytes - buffer.size()}) add(at);
+  return fmt::format("{} {}\n", bytes, hex(hash.value()));
+}
+
+std::string files_text(const std::vector<std::filesystem::path>& files) {
+  std::string text;
+  uint64_t read = 0;
+  for (const std::filesystem::path& path : files) {
+    text += path.filename().string() + "\n";
+    if (files.size() <= most_opened) text += file_text(path, read);
+  }
+  return text;
+}
+
+std::string checksums_text(const Dataset& half) {
+  std::string text;
+  auto checksums = half.checksums();
+  if (!checksums) return text;
+  for (const auto& column : checksums->blocks)
+    for (uint64_t block : column) text += hex(block);
+  return text;
+}
+
+std::string half_text(const Dataset& half) {
+  return fmt::format("{}\n{}\n{}\n{}\n", half.count(), to_text(half.spec()), checksums_text(half),
+                     files_text(half.files()));
+}
+
+}  // namespace
+
+std::string data_digest(const DatasetPair& data) {
+  return digest({half_text(*data.train), half_text(*data.test)});
+}
+
+}  // namespace spire::inline run

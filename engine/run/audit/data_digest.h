@@ -1,0 +1,16 @@
+// Digest of a run's data, as far as it can be had in a second: it tells other data from the run's,
+// and damage of most kinds. The values themselves show in the records of the steps.
+#pragma once
+#include <string>
+
+#include "engine/data/dataset.h"
+
+namespace spire::inline run {
+
+// Covers of each half: number of samples, columns and classes, the row checksums that its files
+// contain, and each file's name. Of up to 1000 files also the size, and the content: all of files
+// of up to 64 MiB as long as they are 512 MiB together, of others the first and last MiB. Folders
+// do not count, so that data may lie elsewhere. Throws Error(data) for a file that cannot be read.
+std::string data_digest(const DatasetPair& data);
+
+}  // namespace spire::inline run

@@ -1,0 +1,215 @@
+// Audits by replay: of runs as they were, and of runs in which one bit was flipped.
+#include <algorithm>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/random_stream.h>
+
+#include "engine/checkpoint/checkpoint_file.h"
+#include "tests/run/audit_fixture.h"
+
+namespace spire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(AuditRun, PassesFromAnyCheckpointOnOtherDevices) {
+  AuditedRuns all;
+  all.train("a", {"devices=3xcpu", "strategy=sharded", "audit.weights_every_steps=5"});
+  RunAuditor auditor = all.auditor("a");
+  for (const char* from : {"0", "4", "8"}) {
+    SegmentAudit audit = auditor.audit(auditor.segment(from, 0));
+    EXPECT_TRUE(audit.passed()) << to_text(audit);
+    EXPECT_THAT(audit.root, ElementsAre());
+    EXPECT_EQ(audit.segment.to, 12);
+  }
+  EXPECT_EQ(auditor.segment("4", 3).to, 7);
+  EXPECT_THROW(auditor.segment("5", 0), Error);
+  EXPECT_THROW(auditor.segment("12", 0), Error);
+}
+
+TEST(AuditRun, ChoosesSegmentsBetweenCheckpointsBySeed) {
+  AuditedRuns all;
+  all.train("a");
+  RunAuditor auditor = all.auditor("a");
+  auto begins = [&](int64_t count, uint64_t seed) {
+    std::vector<int64_t> begins;
+    for (AuditSegment segment : auditor.random_segments(count, 0, seed)) {
+      EXPECT_EQ(segment.to, segment.from + 4);
+      begins.push_back(segment.from);
+    }
+    return begins;
+  };
+  EXPECT_THAT(begins(9, 1), testing::UnorderedElementsAre(0, 4, 8));
+  EXPECT_EQ(begins(2, 5), begins(2, 5));
+  EXPECT_EQ(begins(2, 5).size(), 2u);
+}
+
+// The optimizer's state is in no record, but in checkpoints.
+TEST(AuditRun, NamesAChangedMomentumInACheckpoint) {
+  AuditedRuns all;
+  all.train("a");
+  auto path = all.runs / "a" / "checkpoints/step_00000008.h5";
+  TrainingState state = read_checkpoint(path);
+  state.optimizer.at(0).second.at(1).values.at(0) += 1;
+  write_checkpoint(path, state);
+  RunAuditor auditor = all.auditor("a");
+  SegmentAudit audit = auditor.audit(auditor.segment("4", 0));
+  ASSERT_TRUE(audit.difference);
+  EXPECT_EQ(audit.difference->step, 8);
+  EXPECT_THAT(audit.difference->tensor, HasSubstr("momentum of "));
+  EXPECT_FALSE(audit.replays);
+}
+
+TEST(AuditRun, NamesOtherDataAtTheRoot) {
+  AuditedRuns all;
+  all.train("a");
+  write_images(all.runs / "images/t10k", 13);
+  RunAuditor auditor = all.auditor("a");
+  SegmentAudit audit = auditor.audit(auditor.segment("8", 0));
+  EXPECT_THAT(audit.root, ElementsAre(HasSubstr("data: ")));
+}
+
+enum class Kind { weight, gradient, sample, draw };
+
+// Random trials: a run with a bit flipped in one step is named by its record, and a machine with
+// the same fault by two replays.
+class AuditFaults : public testing::Test {
+ protected:
+  AuditFaults() {
+    all.train("a");
+    Replay replay(config(), {});
+    TensorRecorder recorder(replay.towers());
+    replay.inspect(recorder);
+    tensors = recorder.towers().at(0);
+    for (const ParameterEntry* entry : replay.layout().by_name())
+      if (entry->trained()) weights.push_back(*entry);
+  }
+  RunConfig config() const {
+    return parse_config({}, all.runs.words("a", all.words())).config;
+  }
+
+  static bool suits(Kind kind, const TensorName& name) {
+    if (kind == Kind::sample) return name.op == "input" && name.parameter == "images";
+    if (kind == Kind::draw) return name.op == "dropout" && name.output == 1;
+    return kind == Kind::gradient && name.op != "input" && !name.parameter.empty();
+  }
+  // Bits of large weight, so that the fault leaves a trace, but no infinity.
+  BitFlip random_flip(Kind kind, RandomStream& random, uint64_t& draw) const {
+    auto below = [&](uint64_t count) { return random.below(draw++, static_cast<uint32_t>(count)); };
+    BitFlip flip{.step = 1 + static_cast<int64_t>(below(12))};
+    flip.bit = kind == Kind::draw ? static_cast<int>(below(8)) : 20 + static_cast<int>(below(9));
+    if (kind == Kind::weight) {
+      const ParameterEntry& entry = weights.at(below(weights.size()));
+      flip.tensor = entry.name;
+      flip.element = below(static_cast<uint64_t>(entry.elements()));
+      return flip;
+    }
+    std::vector<const TensorRecord*> suited;
+    for (const TensorRecord& tensor : tensors)
+      if (suits(kind, tensor.name)) suited.push_back(&tensor);
+    const TensorRecord& chosen = *suited.at(below(suited.size()));
+    // The last batch of an epoch has 12 samples: none for the fourth tower.
+    flip.tower = static_cast<int>(below(3));
+    flip.tensor = chosen.name.text();
+    flip.element = below(static_cast<uint64_t>(chosen.spec.shape.elements()));
+    return flip;
+  }
+
+  // Writes the run "b", as a machine with the fault would have recorded it. Returns whether the
+  // fault left a trace.
+  bool record_faulty(const BitFlip& flip) {
+    namespace fs = std::filesystem;
+    fs::path from = all.runs / "a", to = all.runs / "b";
+    fs::create_directories(to);
+    for (const char* name : {"config.yaml", "metrics.jsonl"})
+      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
+    std::vector<std::string> lines = lines_of(from / "audit.jsonl"), faulty = {lines.at(0)};
+    std::string value = split_chained(lines[0])->value;
+    FaultyReplay fault(flip, 0);
+    Replay replay(config(), {}, fault.hooks());
+    while (replay.step() < 12) {
+      std::string line;
+      append_text(replay.next_record(true), line);
+      chain_line(line, value);
+      faulty.push_back(line.substr(0, line.size() - 1));
+    }
+    write_lines(to / "audit.jsonl", faulty);
+    return faulty != lines;
+  }
+
+  void expect_record_names(Kind kind, const BitFlip& flip) {
+    RunAuditor auditor(all.runs / "b", {});
+    EXPECT_TRUE(auditor.log().problems.empty());
+    SegmentAudit audit = auditor.audit(auditor.segment("0", 0));
+    ASSERT_TRUE(audit.difference);
+    const TensorDifference& found = *audit.difference;
+    EXPECT_EQ(found.step, flip.step) << to_text(audit);
+    EXPECT_FALSE(audit.replays);
+    if (kind == Kind::weight) {
+      EXPECT_EQ(found.tensor, "weights " + flip.tensor);
+    } else if (kind == Kind::sample) {
+      EXPECT_EQ(found.tower, flip.tower) << to_text(audit);
+      EXPECT_EQ(found.tensor, "loss");
+    } else {
+      EXPECT_EQ(found.tensor, "norm of the gradient") << to_text(audit);
+    }
+    if (kind == Kind::gradient) {  // "gradient of fc1.weight, by dense_backward_weights"
+      std::string name = flip.tensor.substr(12, flip.tensor.find(',') - 12);
+      EXPECT_THAT(found.note, HasSubstr(name)) << to_text(audit);
+    }
+  }
+
+  void expect_replays_name(const BitFlip& flip) {
+    std::vector<std::unique_ptr<FaultyReplay>> faults;
+    auto hooks = [&](int replay) {
+      if (replay == 2) return ReplayHooks{};
+      return faults.emplace_back(std::make_unique<FaultyReplay>(flip, 0))->hooks();
+    };
+    RunAuditor auditor = all.auditor("a");
+    SegmentAudit audit = auditor.audit(auditor.segment("0", 0), hooks);
+    ASSERT_TRUE(audit.replays) << to_text(audit);
+    const TensorDifference& found = *audit.replays;
+    EXPECT_EQ(found.step, flip.step);
+    EXPECT_EQ(found.tower, flip.tower);
+    EXPECT_EQ(found.tensor, flip.tower < 0 ? "weights " + flip.tensor : flip.tensor);
+    EXPECT_NE(found.a, found.b);
+  }
+
+  void try_faults(Kind kind, int trials) {
+    uint64_t draw = 0;
+    RandomStream random(static_cast<uint64_t>(kind), Purpose::initialize, 1, 0);
+    for (int done = 0; done < trials;) {
+      BitFlip flip = random_flip(kind, random, draw);
+      SCOPED_TRACE(fmt::format("step {}, tower {}, {}[{}], bit {}", flip.step, flip.tower,
+                               flip.tensor, flip.element, flip.bit));
+      if (!record_faulty(flip)) continue;  // of a dead unit: no number of the run differs
+      expect_record_names(kind, flip);
+      expect_replays_name(flip);
+      ++done;
+    }
+  }
+
+  AuditedRuns all;
+  std::vector<TensorRecord> tensors;
+  std::vector<ParameterEntry> weights;
+};
+
+TEST_F(AuditFaults, NameAFlippedBitOfAWeight) {
+  try_faults(Kind::weight, AUDIT_TRIALS);
+}
+TEST_F(AuditFaults, NameAFlippedBitOfAGradient) {
+  try_faults(Kind::gradient, AUDIT_TRIALS);
+}
+TEST_F(AuditFaults, NameAFlippedBitOfASample) {
+  try_faults(Kind::sample, AUDIT_TRIALS);
+}
+TEST_F(AuditFaults, NameAFlippedBitOfARandomDraw) {
+  try_faults(Kind::draw, AUDIT_TRIALS);
+}
+
+}  // namespace
+}  // namespace spire
