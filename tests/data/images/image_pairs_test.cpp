@@ -303,7 +303,7 @@ TEST(ImagePairs, WrongMasksAreRefused) {
               HasSubstr("a mask has gray or palette pixels"));
   fs::remove(folder / "target/b.png");
   put(folder / "target/b.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask as JPEG"));
+  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask is a PNG file"));
 }
 
 TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
