@@ -124,6 +124,8 @@ void add_pixel_loss(Graph& graph, Value logits, Value masks, const LossConfig& l
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit masks; use cross_entropy",
          word_of(loss.name));
+  if (!loss.class_weights.empty())
+    fail(Category::config, "loss.class_weights: does not fit masks; use []");
   cross_entropy_loss(
       graph, logits, masks,
       {.label_smoothing = static_cast<float>(loss.label_smoothing), .unlabelled = true});

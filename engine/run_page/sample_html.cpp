@@ -26,10 +26,11 @@ std::string base64(const std::string& bytes) {
 std::string sample_html(const SampleFile& sample) {
   std::string title = fmt::format("<p>Newest sample, {}:</p>\n", html_text(sample.name));
   if (sample.image)
-    return title + fmt::format(
-                       "<p><img class=\"sample\" alt=\"inputs and what the model made of them\" "
-                       "src=\"data:image/png;base64,{}\"/></p>\n",
-                       base64(sample.bytes));
+    return title +
+           fmt::format(
+               "<p><img class=\"sample\" alt=\"inputs, what the model made of them, and targets\" "
+               "src=\"data:image/png;base64,{}\"/></p>\n",
+               base64(sample.bytes));
   return title + fmt::format("<pre>{}</pre>\n", html_text(sample.bytes));
 }
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from .errors import DataError
 
-_INDICES = ("labels", "tokens", "targets")
+_INDICES = ("labels", "tokens", "targets", "masks")
+_IMAGES = ("images", "target_images")
 
 
 def view(array):
@@ -50,8 +51,10 @@ def _name_input(x) -> str:
 
 
 def _name_target(y) -> str:
+    if y.ndim == 4:
+        return "target_images"
     if _is_integer(y):
-        return "labels" if y.ndim == 1 else "targets"
+        return {1: "labels", 3: "masks"}.get(y.ndim, "targets")
     return "values"
 
 
@@ -86,7 +89,7 @@ def dense(named) -> list:
             raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
         if name in _INDICES:
             arrays.append(np.ascontiguousarray(array, dtype=np.int32))
-        elif name == "images" and array.dtype == np.uint8:
+        elif name in _IMAGES and array.dtype == np.uint8:
             arrays.append(array.astype(np.float32) * np.float32(1 / 255))
         else:
             arrays.append(np.ascontiguousarray(array, dtype=np.float32))

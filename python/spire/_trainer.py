@@ -11,7 +11,7 @@ from ._arrays import dense
 from ._config import given
 from .errors import ConfigError
 
-_INDICES = ("labels", "tokens", "targets")
+_INDICES = ("labels", "tokens", "targets", "masks")
 
 
 class Weights(Mapping):
@@ -104,7 +104,7 @@ class Trainer:
 
     @staticmethod
     def _whole(name, array):
-        if name == "images" and array.ndim == 3:
+        if name in ("images", "target_images") and array.ndim == 3:
             return array[..., np.newaxis]
         return array[:, np.newaxis] if name == "values" and array.ndim == 1 else array
 

@@ -65,6 +65,18 @@ TEST(ArrayDataset, ReadsImagesOfPlanes) {
   EXPECT_THAT(read_column<float>(*data, 0, {1}), ElementsAreArray(expected));
 }
 
+// Target images are read as images are; pixels of masks may have no class, -1.
+TEST(ArrayDataset, ReadsTargetsOfImages) {
+  std::vector<uint8_t> pixels = {0, 51, 102, 255};
+  std::vector<int32_t> masks = {2, -1, 0, 1};
+  auto data = array_dataset({array("images", pixels.data(), {1, 2, 2, 1}),
+                             array("target_images", pixels.data(), {1, 2, 2, 1}),
+                             array("masks", masks.data(), {1, 2, 2})});
+  EXPECT_EQ(data->spec().classes, 3);
+  EXPECT_EQ(read_column<float>(*data, 1, {0}), read_column<float>(*data, 0, {0}));
+  EXPECT_THAT(read_column<int32_t>(*data, 2, {0}), ElementsAre(2, -1, 0, 1));
+}
+
 TEST(ArrayDataset, ConvertsToTheDtypeOfTheRun) {
   std::vector<double> x = {0.1, 1.0, 2.5, -3.14159};
   auto data = array_dataset({array("features", x.data(), {2, 2})}, {}, {.dtype = DType::bf16});

@@ -20,10 +20,11 @@ struct Made {
   Value images, result;
 };
 
-Made made(Build build, const ModelConfig& config, Shape images) {
+// channels: of the result; 0: those of the images.
+Made made(Build build, const ModelConfig& config, Shape images, int64_t channels = 0) {
   Made m;
   m.images = m.graph.input("images", {images, DType::f32});
-  m.result = build(m.graph, m.images, config, 10);
+  m.result = build(m.graph, m.images, config, channels == 0 ? images.back() : channels);
   return m;
 }
 
@@ -33,6 +34,9 @@ TEST(ImageToImage, ResultsHaveTheImagesShapeWhateverItsSize) {
       for (Shape shape : {Shape{2, 28, 28, 1}, {1, 32, 32, 3}, {1, 21, 38, 3}, {3, 9, 8, 2}}) {
         Made m = made(build, {.upsample = *find_word<ModelConfig::Upsample>(upsample)}, shape);
         EXPECT_EQ(m.graph.spec(m.result).shape, shape) << upsample;
+        Made classes = made(build, {}, shape, 7);
+        EXPECT_EQ(classes.graph.spec(classes.result).shape,
+                  Shape({shape[0], shape[1], shape[2], 7}));
       }
     }
   }

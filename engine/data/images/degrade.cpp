@@ -24,24 +24,29 @@ std::array<float, 4> cubic_weights(double t) {
           static_cast<float>(near(1 - t)), static_cast<float>(far(2 - t))};
 }
 
-// One axis of enlarge(): output pixel i is the sum of four pixels at[i] times weights[i].
+constexpr size_t at(int64_t index) {
+  return static_cast<size_t>(index);
+}
+
+// One axis of enlarge(): output pixel i is the sum of weights[i][tap] times pixel pixels[i][tap].
 struct EnlargedAxis {
-  std::vector<std::array<int64_t, 4>> at;
+  std::vector<std::array<int64_t, 4>> pixels;
   std::vector<std::array<float, 4>> weights;
 
   EnlargedAxis(int64_t from, int64_t scale, int64_t to, Upscale by) {
     for (int64_t i = 0; i < to; ++i) {
+      if (by == Upscale::nearest) {
+        pixels.push_back({i / scale, 0, 0, 0});
+        weights.push_back({1, 0, 0, 0});
+        continue;
+      }
       double place = (static_cast<double>(i) + 0.5) / static_cast<double>(scale) - 0.5;
-      double floor = std::floor(place);
-      std::array<int64_t, 4> pixels{};
-      for (int64_t k = 0; k < 4; ++k)
-        pixels[static_cast<size_t>(k)] =
-            by == Upscale::nearest
-                ? i / scale
-                : std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, from - 1);
-      at.push_back(pixels);
-      weights.push_back(by == Upscale::nearest ? std::array{0.0f, 1.0f, 0.0f, 0.0f}
-                                               : cubic_weights(place - floor));
+      auto second = static_cast<int64_t>(std::floor(place));
+      std::array<int64_t, 4> near{};
+      for (int64_t tap = 0; tap < 4; ++tap)
+        near[at(tap)] = std::clamp<int64_t>(second - 1 + tap, 0, from - 1);
+      pixels.push_back(near);
+      weights.push_back(cubic_weights(place - static_cast<double>(second)));
     }
   }
 };
@@ -145,20 +150,23 @@ Pixels shrink(const Pixels& image, int64_t scale) {
 
 Pixels enlarge(const Pixels& small, int64_t scale, int64_t height, int64_t width, Upscale by) {
   EnlargedAxis rows(small.height, scale, height, by), columns(small.width, scale, width, by);
-  Pixels image{height, width, small.channels, {}};
-  image.values.reserve(static_cast<size_t>(height * width * small.channels));
-  for (size_t y = 0; y < rows.at.size(); ++y)
-    for (size_t x = 0; x < columns.at.size(); ++x)
-      for (int64_t c = 0; c < small.channels; ++c) {
-        float sum = 0;
-        for (size_t i = 0; i < 4; ++i)
-          for (size_t j = 0; j < 4; ++j) {
-            int64_t pixel = rows.at[y][i] * small.width + columns.at[x][j];
-            sum += rows.weights[y][i] * columns.weights[x][j] *
-                   small.values[static_cast<size_t>(pixel * small.channels + c)];
-          }
-        image.values.push_back(std::clamp(sum, 0.0f, 1.0f));
-      }
+  // Along x first, then along y in whole rows.
+  int64_t channels = small.channels, row = width * channels;
+  std::vector<float> wide(static_cast<size_t>(small.height * row));
+  for (int64_t y = 0; y < small.height; ++y)
+    for (int64_t x = 0; x < width; ++x)
+      for (size_t tap = 0; tap < 4; ++tap)
+        for (int64_t c = 0; c < channels; ++c)
+          wide[at(y * row + x * channels + c)] +=
+              columns.weights[at(x)][tap] *
+              small.values[at((y * small.width + columns.pixels[at(x)][tap]) * channels + c)];
+  Pixels image{height, width, channels, std::vector<float>(at(height * row))};
+  for (int64_t y = 0; y < height; ++y)
+    for (size_t tap = 0; tap < 4; ++tap)
+      for (int64_t i = 0; i < row; ++i)
+        image.values[at(y * row + i)] +=
+            rows.weights[at(y)][tap] * wide[at(rows.pixels[at(y)][tap] * row + i)];
+  for (float& value : image.values) value = std::clamp(value, 0.0f, 1.0f);
   return image;
 }
 

@@ -43,8 +43,9 @@ void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
 }
 
 void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
-  if (format_of(file) == Format::jpeg)
-    fail(Category::data, "a mask as JPEG, which changes pixels; store masks as PNG");
+  if (format_of(file) != Format::png)
+    fail(Category::data,
+         "a mask is a PNG file, and this one is not; JPEG, for one, changes pixels");
   decode_png_labels(file, image);
 }
 

@@ -42,7 +42,7 @@ struct LabelImage {
 };
 
 // Decodes a PNG file of gray or palette pixels to their stored numbers. Throws for other files:
-// colors are no labels, and JPEG changes pixels.
+// colors are no labels, and other formats may change pixels.
 void decode_labels(std::span<const uint8_t> file, LabelImage& image);
 
 // The parts of image_size() and decode_image() for each format.

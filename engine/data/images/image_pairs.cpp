@@ -230,11 +230,6 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
   if (masks) {
     int64_t classes = config.pairs.classes;
     if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
-    if (classes < 2 || classes > 255)
-      fail(Category::data,
-           "the training masks have {}, with ignore_label {}; masks of 0 and 255 need "
-           "data.pairs.classes: 2 and ignore_label: -1",
-           classes < 2 ? "one class, 0" : "256 classes", config.pairs.ignore_label);
     spec.classes = classes;
     spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});
     format.masks.emplace(classes, config.pairs.ignore_label);

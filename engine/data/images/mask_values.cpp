@@ -4,12 +4,17 @@
 
 #include <spire/error.h>
 
+#include "engine/base/message_words.h"
+
 namespace spire::inline data {
 
 MaskValues::MaskValues(int64_t classes, int64_t ignore_label)
-    : count_(classes),
-      ignore_label_(ignore_label),
-      outside_(static_cast<uint8_t>(std::max<int64_t>(ignore_label, 0))) {
+    : count_(classes), ignore_label_(ignore_label) {
+  if (classes < 2 || classes > 255)
+    fail(Category::data,
+         "masks of {}: give 2 to 255; those of 0 and 255 have 2 (data.pairs.classes, or the "
+         "attribute classes of an HDF5 file) and no ignore label (data.pairs.ignore_label: -1)",
+         counted(classes, "class"));
   if (ignore_label >= 0 && ignore_label < classes)
     fail(Category::config,
          "data.pairs.ignore_label: {} is one of the {} classes, 0 to {}; use -1 for none, or "
@@ -17,12 +22,17 @@ MaskValues::MaskValues(int64_t classes, int64_t ignore_label)
          ignore_label, classes, classes - 1);
   classes_.fill(invalid);
   for (int64_t c = 0; c < classes; ++c) classes_[static_cast<size_t>(c)] = static_cast<int32_t>(c);
-  if (ignore_label >= 0) classes_[static_cast<size_t>(ignore_label)] = unlabelled;
   if (ignore_label < 0 && classes == 2) classes_[255] = 1;
+  auto free = std::find(classes_.rbegin(), classes_.rend(), invalid);
+  outside_ = static_cast<uint8_t>(ignore_label >= 0 ? ignore_label : classes_.rend() - free - 1);
+  classes_[outside_] = unlabelled;
 }
 
 void MaskValues::check(std::span<const uint8_t> mask, int64_t width) const {
-  auto wrong = std::ranges::find_if(mask, [&](uint8_t v) { return classes_[v] == invalid; });
+  auto is_wrong = [&](uint8_t v) {
+    return classes_[v] == invalid || (classes_[v] == unlabelled && v != ignore_label_);
+  };
+  auto wrong = std::ranges::find_if(mask, is_wrong);
   if (wrong == mask.end()) return;
   int64_t at = wrong - mask.begin();
   fail(Category::data, "pixel ({}, {}) of the mask is {}, expected a class from 0 to {}{}",

@@ -13,24 +13,26 @@ class MaskValues {
  public:
   static constexpr int32_t unlabelled = -1, invalid = -2;
 
-  // classes: in [1, 255]. With 2 classes and no ignore label 255 is class 1: a black and white
-  // mask. Throws Error(config) if the ignore label is a class.
+  // With 2 classes and no ignore label 255 is class 1: a black and white mask. Throws Error(data)
+  // unless there are 2 to 255 classes, Error(config) if the ignore label is one of them.
   MaskValues(int64_t classes, int64_t ignore_label);
 
   // (256): the class of each pixel value, `unlabelled` or `invalid`.
   const std::array<int32_t, 256>& classes() const { return classes_; }
 
-  // Value of pixels that lie outside of a mask: the ignore label, or class 0 without one.
+  // Value of pixels that lie outside of a mask, which is `unlabelled`: the ignore label, or without
+  // one a value that no mask may have.
   uint8_t outside() const { return outside_; }
 
-  // Throws Error(data) for the first pixel of a mask (H, W) that is `invalid`.
+  // Throws Error(data) for the first pixel of a mask (H, W) that is neither a class nor the ignore
+  // label.
   void check(std::span<const uint8_t> mask, int64_t width) const;
 
  private:
   int64_t count_;
   int64_t ignore_label_;
   std::array<int32_t, 256> classes_{};
-  uint8_t outside_;
+  uint8_t outside_ = 0;
 };
 
 }  // namespace spire::inline data

@@ -175,8 +175,17 @@ TEST(ImagePairs, BlackAndWhiteMasksAreTwoClasses) {
   EXPECT_EQ(values.classes()[255], 1);
   EXPECT_EQ(values.classes()[1], 1);
   EXPECT_EQ(values.classes()[2], MaskValues::invalid);
-  EXPECT_EQ(values.outside(), 0);
   EXPECT_EQ(MaskValues(3, 255).outside(), 255);
+  EXPECT_THAT(message_of(Category::data, [] { MaskValues(1, 255); }),
+              HasSubstr("masks of 1 class: give 2 to 255"));
+  // Without an ignore label pixels outside of the mask have a value that masks may not have.
+  EXPECT_EQ(values.outside(), 254);
+  EXPECT_EQ(values.classes()[254], MaskValues::unlabelled);
+  EXPECT_THAT(message_of(Category::data,
+                         [&] {
+                           values.check(Bytes{0, 1, 255, 254}, 2);
+                         }),
+              HasSubstr("pixel (1, 1) of the mask is 254, expected a class from 0 to 1"));
 }
 
 // The target is its own input, so whatever moves one must move the other.
@@ -296,14 +305,14 @@ TEST(ImagePairs, WrongMasksAreRefused) {
               HasSubstr("data.pairs.ignore_label: 1 is one of the 2 classes"));
   config = config_of(folder.path(), Target::mask);
   config.pairs.ignore_label = -1;
-  EXPECT_THAT(refusal(config), HasSubstr("the training masks have 256 classes"));
+  EXPECT_THAT(refusal(config), HasSubstr("masks of 256 classes: give 2 to 255"));
 
   put(folder / "target/b.png", png_bytes(smooth_image(12, 10, 1)));
   EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)),
               HasSubstr("a mask has gray or palette pixels"));
   fs::remove(folder / "target/b.png");
   put(folder / "target/b.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask as JPEG"));
+  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask is a PNG file"));
 }
 
 TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
