@@ -62,7 +62,9 @@ TEST(Chain, WeightsAreHashedRarelyForLargeModels) {
 
 class AuditChain : public testing::Test {
  protected:
-  std::filesystem::path log(const std::string& name) const { return all.runs / name / "audit.jsonl"; }
+  std::filesystem::path log(const std::string& name) const {
+    return all.runs / name / "audit.jsonl";
+  }
   std::vector<std::string> problems(const std::string& name) const {
     return all.auditor(name).check().problems;
   }
@@ -117,9 +119,9 @@ TEST_F(AuditChain, HasAnotherRootWhereAResumedRunChanged) {
   RunAuditor auditor = all.auditor("a");
   EXPECT_THAT(auditor.check().problems, IsEmpty());
   ASSERT_EQ(auditor.log().roots.size(), 2u);
-  EXPECT_THAT(root_differences(auditor.log().roots.at(0).text, auditor.log().roots.at(6).text),
-              ElementsAre("config optimizer.lr: \"0.05\" and \"0.01\"",
-                          "config steps: \"6\" and \"12\""));
+  EXPECT_THAT(
+      root_differences(auditor.log().roots.at(0).text, auditor.log().roots.at(6).text),
+      ElementsAre("config optimizer.lr: \"0.05\" and \"0.01\"", "config steps: \"6\" and \"12\""));
   EXPECT_EQ(auditor.segment("0", 0).to, 6);
   EXPECT_TRUE(auditor.audit(auditor.segment("0", 0)).passed());
   EXPECT_TRUE(auditor.audit(auditor.segment("6", 0)).passed());

@@ -52,29 +52,33 @@ class AuditedRuns {
 // One bit of one element, in one step.
 struct BitFlip {
   int64_t step = 0;
-  int tower = -1;     // -1: the weight `tensor` behind the step
-  std::string tensor;  // TensorName::text(), or a weight
+  int tower = -1;           // -1: the weight `tensor` behind the step
+  std::string tensor = {};  // TensorName::text(), or a weight
   size_t element = 0;
   int bit = 0;  // of the element
 };
 
-// Makes a replay that begins behind `from` faulty. An observer on a CPU sees the memory itself.
+// Makes replays faulty. An observer on a CPU sees the memory itself.
 class FaultyReplay : public TensorObserver {
  public:
-  FaultyReplay(const BitFlip& flip, int64_t from) : flip_(flip), done_(from) {}
+  explicit FaultyReplay(const BitFlip& flip) : flip_(flip) {}
 
   ReplayHooks hooks() {
-    return {.observer = this, .after_step = [this](int64_t step, TowerTrainer& trainer) {
-              done_ = step;
-              if (step == flip_.step && flip_.tower < 0) flip_weight(trainer);
+    return {.observer = this, .after_step = [this](int64_t done, TowerTrainer& trainer) {
+              done_ = done;
+              if (done == flip_.step && flip_.tower < 0) flip_weight(trainer);
             }};
   }
 
+  // The batch stays where it is when a step is inspected again: the bit is flipped once.
   void on_tensor(int tower, const TensorName& name, const TensorSpec& spec,
                  std::span<const std::byte> values) override {
     if (tower != flip_.tower || done_ != flip_.step - 1 || name.text() != flip_.tensor) return;
-    size_t bit = flip_.element * size_of(spec.dtype) * 8 + static_cast<size_t>(flip_.bit);
-    const_cast<std::byte&>(values[bit / 8]) ^= static_cast<std::byte>(1u << bit % 8);
+    size_t at = flip_.element * size_of(spec.dtype) + static_cast<size_t>(flip_.bit / 8);
+    auto mask = static_cast<std::byte>(1u << flip_.bit % 8);
+    auto& byte = const_cast<std::byte&>(values[at]);
+    if (!faulty_) faulty_ = ~byte & mask;
+    byte = (byte & ~mask) | *faulty_;
   }
 
  private:
@@ -88,7 +92,8 @@ class FaultyReplay : public TensorObserver {
   }
 
   BitFlip flip_;
-  int64_t done_;
+  int64_t done_ = 0;
+  std::optional<std::byte> faulty_;  // the flipped bit
 };
 
 inline std::vector<std::string> lines_of(const std::filesystem::path& path) {

@@ -36,12 +36,12 @@ TEST(AuditRun, ChoosesSegmentsBetweenCheckpointsBySeed) {
   all.train("a");
   RunAuditor auditor = all.auditor("a");
   auto begins = [&](int64_t count, uint64_t seed) {
-    std::vector<int64_t> begins;
+    std::vector<int64_t> steps;
     for (AuditSegment segment : auditor.random_segments(count, 0, seed)) {
       EXPECT_EQ(segment.to, segment.from + 4);
-      begins.push_back(segment.from);
+      steps.push_back(segment.from);
     }
-    return begins;
+    return steps;
   };
   EXPECT_THAT(begins(9, 1), testing::UnorderedElementsAre(0, 4, 8));
   EXPECT_EQ(begins(2, 5), begins(2, 5));
@@ -88,9 +88,7 @@ class AuditFaults : public testing::Test {
     for (const ParameterEntry* entry : replay.layout().by_name())
       if (entry->trained()) weights.push_back(*entry);
   }
-  RunConfig config() const {
-    return parse_config({}, all.runs.words("a", all.words())).config;
-  }
+  RunConfig config() const { return parse_config({}, all.runs.words("a", all.words())).config; }
 
   static bool suits(Kind kind, const TensorName& name) {
     if (kind == Kind::sample) return name.op == "input" && name.parameter == "images";
@@ -129,7 +127,7 @@ class AuditFaults : public testing::Test {
       fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
     std::vector<std::string> lines = lines_of(from / "audit.jsonl"), faulty = {lines.at(0)};
     std::string value = split_chained(lines[0])->value;
-    FaultyReplay fault(flip, 0);
+    FaultyReplay fault(flip);
     Replay replay(config(), {}, fault.hooks());
     while (replay.step() < 12) {
       std::string line;
@@ -167,7 +165,7 @@ class AuditFaults : public testing::Test {
     std::vector<std::unique_ptr<FaultyReplay>> faults;
     auto hooks = [&](int replay) {
       if (replay == 2) return ReplayHooks{};
-      return faults.emplace_back(std::make_unique<FaultyReplay>(flip, 0))->hooks();
+      return faults.emplace_back(std::make_unique<FaultyReplay>(flip))->hooks();
     };
     RunAuditor auditor = all.auditor("a");
     SegmentAudit audit = auditor.audit(auditor.segment("0", 0), hooks);

@@ -14,9 +14,10 @@ using testing::HasSubstr;
 class Audit : public testing::Test {
  protected:
   void train(const std::string& name, const Words& more = {}) {
-    Output output = trainer(folder.run(name, test_cnn + Words{"steps=8", "checkpoint.every_steps=3",
-                                                              "audit.weights_every_steps=2"} +
-                                                 more));
+    Output output = trainer(folder.run(
+        name, test_cnn +
+                  Words{"steps=8", "checkpoint.every_steps=3", "audit.weights_every_steps=2"} +
+                  more));
     ASSERT_EQ(output.code, 0) << output.err;
   }
   Output audit(const std::string& name, const Words& more = {}) {

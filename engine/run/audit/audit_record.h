@@ -13,13 +13,13 @@
 namespace spire::inline run {
 
 struct AuditRecord {
-  int64_t step = 0;                // optimizer steps done: 1 after the first
-  uint64_t samples = 0;            // samples_hash() of its batch
-  double lr = 0;                   // after schedule and warm-up
-  double loss = 0, grad_norm = 0;  // as StepOutcome
-  bool left_out = false;           // the guard kept it from the weights, or undid it
-  std::vector<double> towers;      // each tower's sum of losses
-  std::vector<uint64_t> weights;   // ParameterLayout::hashes() after it; empty: not computed
+  int64_t step = 0;                    // optimizer steps done: 1 after the first
+  uint64_t samples = 0;                // samples_hash() of its batch
+  double lr = 0;                       // after schedule and warm-up
+  double loss = 0, grad_norm = 0;      // as StepOutcome
+  bool left_out = false;               // the guard kept it from the weights, or undid it
+  std::vector<double> towers = {};     // each tower's sum of losses
+  std::vector<uint64_t> weights = {};  // ParameterLayout::hashes() after it; empty: not computed
 };
 
 // weights: of the trainer after the step, or none.

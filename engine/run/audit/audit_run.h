@@ -20,13 +20,13 @@ struct AuditSegment {
 };
 
 struct SegmentAudit {
-  AuditSegment segment;           // as far as it was replayed
-  std::vector<std::string> root;  // what this program has otherwise: "data: ... and ..."
+  AuditSegment segment = {};           // as far as it was replayed
+  std::vector<std::string> root = {};  // what this program has otherwise: "data: ... and ..."
   // Between the run (a) and the replay (b); none: all is equal.
-  std::optional<TensorDifference> difference;
+  std::optional<TensorDifference> difference = {};
   // Between two further replays, side by side: none if they agree, and so the run's record or
   // checkpoint is at fault; else this machine is not reproducible, and this names the tensor.
-  std::optional<TensorDifference> replays;
+  std::optional<TensorDifference> replays = {};
   bool passed() const { return !difference; }
 };
 

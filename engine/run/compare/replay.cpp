@@ -64,6 +64,7 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
     trainer_->set_rejected_steps(guard_.bad_steps());
     int64_t per_epoch = setup_->steps_per_epoch();
     data_->start(step_ / per_epoch, step_ % per_epoch, INT64_MAX);
+    if (hooks_.after_step) hooks_.after_step(step_, *trainer_);
   });
 }
 

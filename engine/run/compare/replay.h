@@ -25,7 +25,8 @@ namespace spire::inline run {
 // tensors where they lie, before the next kernel reads them.
 struct ReplayHooks {
   TensorObserver* observer = nullptr;  // of all tensors, those of inspected steps too
-  std::function<void(int64_t step, TowerTrainer&)> after_step = {};
+  // After each step, and once before the first. done: number of steps.
+  std::function<void(int64_t done, TowerTrainer&)> after_step = {};
 };
 
 class Replay {
