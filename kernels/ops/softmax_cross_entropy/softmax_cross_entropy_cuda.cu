@@ -70,7 +70,7 @@ struct LogitsSeen {
 // row's first thread.
 template <typename T>
 __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const LabelTarget& target,
-                          float smoothing, const LogitsSeen& all, double* losses,
+                          float smoothing, float z_loss, const LogitsSeen& all, double* losses,
                           float* logsumexp) {
   double lse = static_cast<double>(all.most) + log(static_cast<double>(all.sum));
   double expected = 0, s = static_cast<double>(smoothing);
@@ -81,7 +81,9 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Lab
   }
   if (smoothing > 0) expected += s * (all.total / static_cast<double>(e.classes));
   bool valid = target.count > 0;
-  losses[row] = valid ? lse - expected : std::numeric_limits<double>::quiet_NaN();
+  double loss = lse - expected;
+  if (z_loss > 0) loss += static_cast<double>(z_loss) * lse * lse;
+  losses[row] = valid ? loss : std::numeric_limits<double>::quiet_NaN();
   losses[e.rows + row] = valid && target.heavier() == all.first ? 1 : 0;
   logsumexp[row] = static_cast<float>(lse);
 }
@@ -89,7 +91,7 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Lab
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_kernel(LogitRows e, const T* __restrict__ logits, LabelTargets targets,
-                                 float smoothing, double* __restrict__ losses,
+                                 float smoothing, float z_loss, double* __restrict__ losses,
                                  float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;  // the same for all threads of a warp
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(logit_threads)
   all.first = group_reduce<group>(seen.most == all.most ? seen.first : none, Smallest{});
   if (smoothing > 0) all.total = group_reduce<group>(seen.total, Sum{});
   if (threadIdx.x % group == 0)
-    write_row(x, e, row, targets.of(row), smoothing, all, losses, logsumexp);
+    write_row(x, e, row, targets.of(row), smoothing, z_loss, all, losses, logsumexp);
 }
 
 // Adds the rows' losses in a fixed order, by one block.
@@ -149,7 +151,7 @@ class SoftmaxCrossEntropyCudaKernel : public Kernel {
       launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
              logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]),
              LabelTargets(attributes_, e_.classes, args.inputs, 2), attributes_.label_smoothing,
-             losses, static_cast<float*>(args.outputs[2]));
+             attributes_.z_loss, losses, static_cast<float*>(args.outputs[2]));
     };
     with_layout<T>(e_.classes, run, e_.pitch);
     launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,
