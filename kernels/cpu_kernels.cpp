@@ -23,8 +23,11 @@
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
+#include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rope/rope.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "kernels/ops/swiglu/swiglu.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
 
@@ -50,6 +53,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"gelu_backward", cpu_kernel<ActivationBackwardOp>},
       {"gelu_tanh", cpu_kernel<ActivationOp>},
       {"gelu_tanh_backward", cpu_kernel<ActivationBackwardOp>},
+      {"silu", cpu_kernel<ActivationOp>},
+      {"silu_backward", cpu_kernel<ActivationBackwardOp>},
       {"sigmoid", cpu_kernel<ActivationOp>},
       {"sigmoid_backward", cpu_kernel<ActivationBackwardOp>},
       {"tanh", cpu_kernel<ActivationOp>},
@@ -70,6 +75,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"sub", cpu_kernel<SubOp>},
       {"div", cpu_kernel<DivOp>},
       {"cast", cpu_kernel<CastOp>},
+      {"swiglu", cpu_kernel<SwigluOp>},
+      {"swiglu_backward", cpu_kernel<SwigluBackwardOp>},
       {"dropout", cpu_kernel<DropoutOp>},
       {"dropout_backward", cpu_kernel<DropoutBackwardOp>},
       // Convolutions and products of matrices.
@@ -86,6 +93,7 @@ std::span<const KernelEntry> cpu_kernels() {
       {"attention", cpu_kernel<AttentionOp>},
       {"attention_backward", cpu_kernel<AttentionBackwardOp>},
       {"cached_attention", cpu_kernel<CachedAttentionOp>},
+      {"rope", cpu_kernel<RopeOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},
@@ -97,6 +105,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"batch_norm_sync_backward", cpu_kernel<BatchNormSyncBackwardOp>},
       {"layer_norm", cpu_kernel<LayerNormOp>},
       {"layer_norm_backward", cpu_kernel<LayerNormBackwardOp>},
+      {"rms_norm", cpu_kernel<RmsNormOp>},
+      {"rms_norm_backward", cpu_kernel<RmsNormBackwardOp>},
       {"tower_sum", cpu_kernel<TowerSumOp>},
       // Pooling and resizing.
       {"max_pool2d", cpu_kernel<MaxPool2dOp>},

@@ -24,8 +24,11 @@
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
+#include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rope/rope.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "kernels/ops/swiglu/swiglu.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
 
@@ -51,6 +54,8 @@ std::span<const KernelEntry> cuda_kernels() {
       {"gelu_backward", cuda_kernel<ActivationBackwardOp>},
       {"gelu_tanh", cuda_kernel<ActivationOp>},
       {"gelu_tanh_backward", cuda_kernel<ActivationBackwardOp>},
+      {"silu", cuda_kernel<ActivationOp>},
+      {"silu_backward", cuda_kernel<ActivationBackwardOp>},
       {"sigmoid", cuda_kernel<ActivationOp>},
       {"sigmoid_backward", cuda_kernel<ActivationBackwardOp>},
       {"tanh", cuda_kernel<ActivationOp>},
@@ -71,6 +76,8 @@ std::span<const KernelEntry> cuda_kernels() {
       {"sub", cuda_kernel<SubOp>},
       {"div", cuda_kernel<DivOp>},
       {"cast", cuda_kernel<CastOp>},
+      {"swiglu", cuda_kernel<SwigluOp>},
+      {"swiglu_backward", cuda_kernel<SwigluBackwardOp>},
       {"dropout", cuda_kernel<DropoutOp>},
       {"dropout_backward", cuda_kernel<DropoutBackwardOp>},
       // Convolutions and products of matrices.
@@ -87,6 +94,7 @@ std::span<const KernelEntry> cuda_kernels() {
       {"attention", cuda_kernel<AttentionOp>},
       {"attention_backward", cuda_kernel<AttentionBackwardOp>},
       {"cached_attention", cuda_kernel<CachedAttentionOp>},
+      {"rope", cuda_kernel<RopeOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cuda_kernel<BatchNormOp>},
       {"batch_norm_backward", cuda_kernel<BatchNormBackwardOp>},
@@ -98,6 +106,8 @@ std::span<const KernelEntry> cuda_kernels() {
       {"batch_norm_sync_backward", cuda_kernel<BatchNormSyncBackwardOp>},
       {"layer_norm", cuda_kernel<LayerNormOp>},
       {"layer_norm_backward", cuda_kernel<LayerNormBackwardOp>},
+      {"rms_norm", cuda_kernel<RmsNormOp>},
+      {"rms_norm_backward", cuda_kernel<RmsNormBackwardOp>},
       {"tower_sum", cuda_kernel<TowerSumOp>},
       // Pooling and resizing.
       {"max_pool2d", cuda_kernel<MaxPool2dOp>},

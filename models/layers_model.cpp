@@ -38,7 +38,12 @@ struct Build {
     return kind == "normal" ? normal(0.02) : kaiming_uniform(fan_in);
   }
   TransformerOptions transformer() const {
-    return {.heads = whole("heads"), .causal = flag("causal"), .dropout = real("dropout")};
+    return {.heads = whole("heads"),
+            .kv_heads = whole("kv_heads"),
+            .causal = flag("causal"),
+            .rope_theta = layer_value<double>(layer, "rope_theta"),
+            .bias = flag("bias"),
+            .dropout = real("dropout")};
   }
 };
 
@@ -142,8 +147,11 @@ Value build_embedding(const Build& b) {
 
 Value build_transformer_block(const Build& b) {
   TransformerOptions options = b.transformer();
+  if (b.word("norm") == "rms_norm") options.norm = TransformerOptions::Norm::rms_norm;
   options.mlp_ratio = b.whole("mlp_ratio");
-  options.gelu_tanh = b.word("gelu") == "tanh";
+  options.mlp_width = b.whole("mlp_width");
+  if (b.word("gelu") == "tanh") options.mlp = TransformerOptions::Mlp::gelu_tanh;
+  if (b.word("mlp") == "swiglu") options.mlp = TransformerOptions::Mlp::swiglu;
   options.epsilon = b.real("epsilon");
   return transformer_block(b.graph, b.name, b.x, options);
 }
@@ -187,6 +195,8 @@ constexpr Entry table[] = {
      [](const Build& b) {
        return b.word("form") == "tanh" ? gelu_tanh(b.graph, b.x) : gelu(b.graph, b.x);
      }},
+    {"silu", [](const Build& b) { return silu(b.graph, b.x); }},
+    {"swiglu", [](const Build& b) { return swiglu(b.graph, b.x); }},
     {"sigmoid", [](const Build& b) { return sigmoid(b.graph, b.x); }},
     {"tanh", [](const Build& b) { return tanh(b.graph, b.x); }},
     {"dropout", [](const Build& b) { return dropout(b.graph, b.x, b.real("rate")); }},
@@ -194,6 +204,7 @@ constexpr Entry table[] = {
     {"reshape", build_reshape},
     {"layer_norm",
      [](const Build& b) { return layer_norm(b.graph, b.name, b.x, b.real("epsilon")); }},
+    {"rms_norm", [](const Build& b) { return rms_norm(b.graph, b.name, b.x, b.real("epsilon")); }},
     {"embedding", build_embedding},
     {"positions",
      [](const Build& b) { return position_embedding(b.graph, b.name, b.x, normal(0.02)); },

@@ -31,6 +31,7 @@ const std::vector<ModelEntry>& models() {
       {"unet", &unet, Output::image},
       {"autoencoder", &autoencoder, Output::image},
       {"gpt", &gpt, Output::tokens},
+      {"llama", &llama, Output::tokens},
       {"vit", &vit},
       {"layers", &layers_model, Output::any},
   };
@@ -91,7 +92,8 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
                         .other_labels = other_labels,
-                        .mix = inputs.find("mix")});
+                        .mix = inputs.find("mix"),
+                        .z_loss = static_cast<float>(loss.z_loss)});
     return;
   }
   if (other_labels)
@@ -135,7 +137,9 @@ void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig&
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
          word_of(loss.name));
-  cross_entropy_loss(graph, logits, targets, static_cast<float>(loss.label_smoothing));
+  cross_entropy_loss(graph, logits, targets,
+                     {.label_smoothing = static_cast<float>(loss.label_smoothing),
+                      .z_loss = static_cast<float>(loss.z_loss)});
 }
 
 // The output of a list of layers follows from the data and from the shape of the last layer.

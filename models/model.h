@@ -64,6 +64,7 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
 
 // Tokens (N, T) i32 -> logits of each token's successor (N, T, vocabulary).
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
+Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary);
 
 // The layers that config.layers lists: any of the inputs above -> any of the outputs above.
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);

@@ -2,19 +2,38 @@
 
 #include <cmath>
 
-#include <fmt/ranges.h>
-
 #include "models/model.h"
+#include "models/transformer_size.h"
 
 namespace spire::inline models {
 namespace {
 
-// The second half of a block: dense, gelu, dense. x (N, T, C) -> (N, T, C)
+using Norm = TransformerOptions::Norm;
+using Mlp = TransformerOptions::Mlp;
+
+Value norm_of(Graph& graph, const std::string& name, Value x, const TransformerOptions& options) {
+  return options.norm == Norm::rms_norm ? rms_norm(graph, name, x, options.epsilon)
+                                        : layer_norm(graph, name, x, options.epsilon);
+}
+
+// The hidden layer of the mlp. The gates and the values of swiglu are one dense layer.
+Value mlp_hidden(Graph& graph, const std::string& name, Value x,
+                 const TransformerOptions& options) {
+  int64_t width = graph.spec(x).shape.back();
+  int64_t inner = options.mlp_width > 0 ? options.mlp_width : options.mlp_ratio * width;
+  Initializer initialize = options.weights(width, inner);
+  if (options.mlp == Mlp::swiglu)
+    return swiglu(graph, dense(graph, name + ".gate_up", x, 2 * inner, options.bias, initialize));
+  x = dense(graph, name + ".up", x, inner, options.bias, initialize);
+  return options.mlp == Mlp::gelu_tanh ? gelu_tanh(graph, x) : gelu(graph, x);
+}
+
+// The second half of a block: dense, gelu or swiglu, dense. x (N, T, C) -> (N, T, C)
 Value mlp_half(Graph& graph, const std::string& name, Value x, const TransformerOptions& options) {
-  int64_t width = graph.spec(x).shape.back(), inner = options.mlp_ratio * width;
-  x = dense(graph, name + ".up", x, inner, true, options.weights(width, inner));
-  x = options.gelu_tanh ? gelu_tanh(graph, x) : gelu(graph, x);
-  return dense(graph, name + ".down", x, width, true, options.projections(inner, width));
+  int64_t width = graph.spec(x).shape.back();
+  x = mlp_hidden(graph, name, x, options);
+  int64_t inner = graph.spec(x).shape.back();
+  return dense(graph, name + ".down", x, width, options.bias, options.projections(inner, width));
 }
 
 }  // namespace
@@ -25,59 +44,34 @@ Initializer xavier_uniform(int64_t inputs, int64_t outputs) {
 
 Value self_attention(Graph& graph, const std::string& name, Value x,
                      const TransformerOptions& options) {
-  int64_t width = graph.spec(x).shape.back();
-  // Queries, keys and values are three maps of width x width each.
-  Value qkv = dense(graph, name + ".qkv", x, 3 * width, true, options.weights(width, width));
-  Value y = attention(
-      graph, qkv, {.heads = options.heads, .causal = options.causal, .dropout = options.dropout});
-  return dense(graph, name + ".project", y, width, true, options.projections(width, width));
+  int64_t width = graph.spec(x).shape.back(), heads = options.heads;
+  int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : heads;
+  int64_t columns = width + 2 * (width * kv_heads / heads);
+  // Queries, keys and values are three maps; with as many heads all are width x width.
+  Value qkv = dense(graph, name + ".qkv", x, columns, options.bias, options.weights(width, width));
+  if (options.rope_theta > 0)
+    qkv = rope(graph, qkv,
+               {.heads = heads + kv_heads, .size = width / heads, .theta = options.rope_theta});
+  Value y = attention(graph, qkv,
+                      {.heads = heads,
+                       .causal = options.causal,
+                       .dropout = options.dropout,
+                       .kv_heads = options.kv_heads});
+  return dense(graph, name + ".project", y, width, options.bias, options.projections(width, width));
 }
 
 Value transformer_block(Graph& graph, const std::string& name, Value x,
                         const TransformerOptions& options) {
   Graph::Block block(graph, name);
-  Value y = layer_norm(graph, name + ".norm1", x, options.epsilon);
+  Value y = norm_of(graph, name + ".norm1", x, options);
   y = self_attention(graph, name + ".attention", y, options);
   x = add(graph, x, dropout(graph, y, options.dropout));
-  y = layer_norm(graph, name + ".norm2", x, options.epsilon);
+  y = norm_of(graph, name + ".norm2", x, options);
   y = mlp_half(graph, name + ".mlp", y, options);
   return add(graph, x, dropout(graph, y, options.dropout));
 }
 
 namespace {
-
-// Size of a model: that of config.size, overridden by single keys of the config.
-struct TransformerSize {
-  int64_t blocks = 12, width = 768, heads = 12;
-};
-
-// sizes: by name; the first is that of "auto". Throws Error(config) for an unknown size, and for
-// heads that do not divide the width.
-TransformerSize transformer_size(
-    const ModelConfig& config, const std::vector<std::pair<std::string, TransformerSize>>& sizes) {
-  std::vector<std::string> names;
-  const TransformerSize* found = config.size == "auto" ? &sizes.front().second : nullptr;
-  for (const auto& [name, size] : sizes) {
-    names.push_back(name);
-    if (name == config.size) found = &size;
-  }
-  if (found == nullptr) {
-    fail(Category::config, "model.size: {} is not a size of a {}; use {}", config.size, config.name,
-         fmt::join(names, ", "));
-  }
-  TransformerSize size{config.blocks.value_or(found->blocks), config.width.value_or(found->width),
-                       config.heads.value_or(found->heads)};
-  if (size.width % size.heads != 0) {
-    fail(Category::config, "model.heads: {} does not divide model.width {}; use a divisor of it",
-         size.heads, size.width);
-  }
-  return size;
-}
-
-// Of layer norms: the config's, or the model's own.
-float epsilon_of(const ModelConfig& config, float own) {
-  return config.epsilon > 0 ? static_cast<float>(config.epsilon) : own;
-}
 
 constexpr double gpt_deviation = 0.02;
 constexpr float gpt_norm_epsilon = 1e-5f;
@@ -93,7 +87,7 @@ TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize&
   double added = gpt_deviation / std::sqrt(2.0 * static_cast<double>(size.blocks));
   return {.heads = size.heads,
           .causal = true,
-          .gelu_tanh = true,
+          .mlp = Mlp::gelu_tanh,
           .dropout = static_cast<float>(config.dropout),
           .epsilon = epsilon_of(config, gpt_norm_epsilon),
           .weights = [](int64_t, int64_t) { return normal(gpt_deviation); },
@@ -109,11 +103,7 @@ TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize&
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary) {
   TransformerSize size = gpt_size(config);
   int64_t length = graph.spec(tokens).shape.back(), context = config.context.value_or(length);
-  if (length > context) {
-    fail(Category::config,
-         "model.context: {} is less than the {} tokens of the data's rows; use at least that",
-         context, length);
-  }
+  expect_context(config, length);
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
                               graph.compute_dtype(), normal(gpt_deviation));
   x = position_embedding(graph, "positions", x, normal(gpt_deviation), context);

@@ -14,12 +14,20 @@ using WeightInitializer = std::function<Initializer(int64_t inputs, int64_t outp
 Initializer xavier_uniform(int64_t inputs, int64_t outputs);
 
 struct TransformerOptions {
-  int64_t heads = 1;       // number of heads; divides the width C
-  bool causal = false;     // a position attends only to itself and earlier ones
-  int64_t mlp_ratio = 4;   // width of the mlp's hidden layer / C
-  bool gelu_tanh = false;  // gelu by its tanh approximation
-  float dropout = 0;       // rate, for attention weights and residual branches
-  float epsilon = 1e-5f;   // added to the variance in layer norms
+  enum class Norm { layer_norm, rms_norm };
+  enum class Mlp { gelu, gelu_tanh, swiglu };
+
+  int64_t heads = 1;      // number of heads; divides the width C
+  int64_t kv_heads = 0;   // heads of keys and values, divides `heads`; 0: as many
+  bool causal = false;    // a position attends only to itself and earlier ones
+  double rope_theta = 0;  // base of rotary positions of queries and keys; 0: none
+  bool bias = true;       // of dense layers
+  Norm norm = Norm::layer_norm;
+  Mlp mlp = Mlp::gelu;    // gelu_tanh: gelu by its tanh approximation
+  int64_t mlp_ratio = 4;  // width of the mlp's hidden layer / C
+  int64_t mlp_width = 0;  // that width itself; 0: mlp_ratio C
+  float dropout = 0;      // rate, for attention weights and residual branches
+  float epsilon = 1e-5f;  // added to the variance in norms
   WeightInitializer weights = xavier_uniform;
   WeightInitializer projections = xavier_uniform;  // for the last layer of each branch
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
@@ -62,13 +64,19 @@ std::string depth_conflict(const ModelConfig& model) {
 
 // Describes a wrong model.size; empty: the model comes in that size.
 std::string size_conflict(const ModelConfig& model) {
-  bool gpt2 = model.size.starts_with("gpt2");
-  if (model.name == "gpt" && model.size != "auto" && !gpt2)
-    return fmt::format(
-        "{} is not a size of a GPT; use auto, gpt2, gpt2_medium, gpt2_large or gpt2_xl",
-        model.size);
-  if (model.name == "vit" && gpt2)
-    return fmt::format("{} is not a size of a ViT; use auto, tiny, small or base", model.size);
+  struct Family {
+    std::string_view model, text;
+    std::vector<std::string_view> sizes;
+  };
+  static const Family families[] = {
+      {"gpt", "GPT", {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl"}},
+      {"vit", "ViT", {"auto", "tiny", "small", "base"}},
+      {"llama", "Llama", {"auto", "llama_tiny", "llama_135m", "llama_1b", "llama_3b", "llama_8b"}}};
+  for (const auto& [name, text, sizes] : families) {
+    if (model.name != name || std::ranges::find(sizes, model.size) != sizes.end()) continue;
+    return fmt::format("{} is not a size of a {}; use {} or {}", model.size, text,
+                       fmt::join(sizes.begin(), sizes.end() - 1, ", "), sizes.back());
+  }
   return "";
 }
 

@@ -59,6 +59,21 @@ LayerKey causal() {
   return boolean("causal", false, "each token attends only to itself and earlier ones");
 }
 
+LayerKey kv_heads() {
+  return integer("kv_heads",
+                 "heads of keys and values, each for as many heads of queries in a row; 0: heads",
+                 at_least(0, 1024), int64_t{0});
+}
+LayerKey rope_theta() {
+  return number("rope_theta", 0.0,
+                "base of rotary positions of queries and keys, larger than 1 (10000 is usual); 0: "
+                "none",
+                at_least(0, 1e12));
+}
+LayerKey with_biases() {
+  return boolean("bias", true, "whether its dense layers have biases");
+}
+
 // By default windows do not overlap: the stride is the kernel's size.
 std::vector<LayerKey> pooling() {
   return {extent("kernel", List{2}, "size of the window", window_range),
@@ -123,6 +138,8 @@ std::vector<LayerType> plain_layers() {
       {"gelu",
        "Gaussian error linear unit",
        {word("form", {"exact", "tanh"}, "tanh: the approximation that GPT-2 uses")}},
+      {"silu", "x / (1 + exp(-x))"},
+      {"swiglu", "silu of the first half of the last axis times the second half"},
       {"sigmoid", "1 / (1 + exp(-x))"},
       {"tanh", "hyperbolic tangent"},
       {"dropout",
@@ -141,6 +158,9 @@ std::vector<LayerType> plain_layers() {
        "layer normalization: zero mean and unit variance over the last axis, then a learned gain "
        "and bias",
        {epsilon()}},
+      {"rms_norm",
+       "divides by the root of the mean square of the last axis, then a learned gain",
+       {epsilon()}},
   };
 }
 
@@ -155,13 +175,18 @@ std::vector<LayerType> token_layers() {
       {"positions", "adds a learned vector for each position: (T, C) -> (T, C)"},
       {"attention",
        "multi-head self-attention with its projections: (T, C) -> (T, C)",
-       {heads(), causal(), dropped("of the attention's weights")}},
+       {heads(), kv_heads(), causal(), rope_theta(), with_biases(),
+        dropped("of the attention's weights")}},
       {"transformer_block",
-       "layer norm and attention, then layer norm and two dense layers, each with a shortcut",
-       {heads(), causal(),
+       "norm and attention, then norm and two dense layers, each with a shortcut",
+       {heads(), kv_heads(), causal(), rope_theta(), with_biases(),
+        word("norm", {"layer_norm", "rms_norm"}, "what comes before attention and dense layers"),
+        word("mlp", {"gelu", "swiglu"}, "what is between the dense layers"),
         integer("mlp_ratio", "width inside the dense layers, as a multiple of the width",
                 at_least(1, 64), int64_t{4}),
-        word("gelu", {"exact", "tanh"}, "form of the activation"),
+        integer("mlp_width", "that width itself; 0: by mlp_ratio", at_least(0, max_size),
+                int64_t{0}),
+        word("gelu", {"exact", "tanh"}, "form of gelu"),
         dropped("of the attention's weights, and before each shortcut's sum"), epsilon()}},
   };
 }

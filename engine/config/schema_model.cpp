@@ -10,14 +10,15 @@ std::vector<Field> model_fields() {
   const Use with_convolutions = {"model.name", {"cnn", "vgg", "unet", "autoencoder"}};
   const Use with_resnet = {"model.name", {"resnet"}};
   const Use with_images = {"model.name", {"unet", "autoencoder"}};
-  const Use with_blocks = {"model.name", {"gpt", "vit"}};
-  const Use with_dropout = {"model.name", {"mlp", "cnn", "vgg", "gpt", "vit"}};
+  const Use with_blocks = {"model.name", {"gpt", "vit", "llama"}};
+  const Use with_llama = {"model.name", {"llama"}};
+  const Use with_dropout = {"model.name", {"mlp", "cnn", "vgg", "gpt", "vit", "llama"}};
   return {
       {.path = "model.name",
        .slot = [](C& c) -> Slot { return &c.model.name; },
        .help = "which model to train; auto: cnn for images, mlp for features, gpt for tokens",
        .choices = {"auto", "linear", "mlp", "lenet", "cnn", "resnet", "vgg", "unet", "autoencoder",
-                   "gpt", "vit", "layers"}},
+                   "gpt", "vit", "llama", "layers"}},
       {.path = "model.hidden",
        .slot = [](C& c) -> Slot { return &c.model.hidden; },
        .help = "mlp, cnn: widths of the dense layers; []: the model's default; autoencoder: of the "
@@ -49,8 +50,9 @@ std::vector<Field> model_fields() {
        .used_by = with_resnet},
       {.path = "model.dropout",
        .slot = [](C& c) -> Slot { return &c.model.dropout; },
-       .help = "dropout probability: mlp, cnn, vgg: before the last dense layers; gpt, vit: in "
-               "their blocks and after the embedding",
+       .help =
+           "dropout probability: mlp, cnn, vgg: before the last dense layers; gpt, vit, llama: in "
+           "their blocks and after the embedding",
        .range = fraction_range,
        .used_by = with_dropout},
       {.path = "model.normalization",
@@ -68,8 +70,9 @@ std::vector<Field> model_fields() {
        .used_by = with_images},
       {.path = "model.size",
        .slot = [](C& c) -> Slot { return &c.model.size; },
-       .help = "takes blocks, width and heads of a published model; auto: gpt2, tiny",
-       .choices = {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl", "tiny", "small", "base"},
+       .help = "takes blocks, width and heads of a published model; auto: gpt2, tiny, llama_tiny",
+       .choices = {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl", "tiny", "small", "base",
+                   "llama_tiny", "llama_135m", "llama_1b", "llama_3b", "llama_8b"},
        .used_by = with_blocks},
       // Transformers: each key overrides that of model.size.
       {.path = "model.blocks",
@@ -96,7 +99,7 @@ std::vector<Field> model_fields() {
        .range = at_least(1, 1 << 20),
        .unit = "tokens",
        .unset = "the length of the data's rows",
-       .used_by = {"model.name", {"gpt"}}},
+       .used_by = {"model.name", {"gpt", "llama"}}},
       {.path = "model.patch",
        .slot = [](C& c) -> Slot { return &c.model.patch; },
        .help = "side of the square patches that an image is cut into",
@@ -105,9 +108,30 @@ std::vector<Field> model_fields() {
        .used_by = {"model.name", {"vit"}}},
       {.path = "model.epsilon",
        .slot = [](C& c) -> Slot { return &c.model.epsilon; },
-       .help = "added to the variance in layer norms; 0: 1e-5 in a gpt, 1e-6 in a vit",
+       .help = "added to the variance in norms; 0: 1e-5 in a gpt or llama, 1e-6 in a vit",
        .range = at_least(0, 1),
        .used_by = with_blocks},
+      {.path = "model.kv_heads",
+       .slot = [](C& c) -> Slot { return &c.model.kv_heads; },
+       .help = "heads of keys and values, each for as many heads of queries in a row",
+       .range = at_least(1, 1024),
+       .unset = "those of model.size; with model.heads: as many as these",
+       .used_by = with_llama},
+      {.path = "model.mlp_width",
+       .slot = [](C& c) -> Slot { return &c.model.mlp_width; },
+       .help = "width of the layer of gated values in a block",
+       .range = at_least(1, 1 << 20),
+       .unset = "that of model.size; with model.width: 8/3 of it, in steps of 32",
+       .used_by = with_llama},
+      {.path = "model.rope_theta",
+       .slot = [](C& c) -> Slot { return &c.model.rope_theta; },
+       .help = "base of the angles of rotary positions, larger than 1; 0: 10000",
+       .range = at_least(0, 1e12),
+       .used_by = with_llama},
+      {.path = "model.tied_head",
+       .slot = [](C& c) -> Slot { return &c.model.tied_head; },
+       .help = "whether the head shares the weights of the table of tokens",
+       .used_by = with_llama},
       // engine/config/layer_types.cpp is the table of layers.
       {.path = "model.layers",
        .slot = [](C& c) -> Slot { return &c.model.layers; },
@@ -125,6 +149,12 @@ std::vector<Field> loss_fields() {
        .slot = [](C& c) -> Slot { return &c.loss.label_smoothing; },
        .help = "probability spread evenly over all classes",
        .range = fraction_range,
+       .used_by = {"loss.name", {"auto", "cross_entropy"}}},
+      {.path = "loss.z_loss",
+       .slot = [](C& c) -> Slot { return &c.loss.z_loss; },
+       .help = "weight of the squared logarithm of softmax's denominator, in training: 1e-4 keeps "
+               "logits of large models near 0",
+       .range = at_least(0, 1),
        .used_by = {"loss.name", {"auto", "cross_entropy"}}},
   };
 }

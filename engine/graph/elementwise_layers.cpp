@@ -4,6 +4,7 @@
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/binary/binary.h"
 #include "kernels/ops/cast/cast.h"
+#include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire::inline graph {
 namespace {
@@ -26,6 +27,12 @@ Value gelu(Graph& graph, Value x) {
 }
 Value gelu_tanh(Graph& graph, Value x) {
   return activation(graph, x, Activation::gelu_tanh);
+}
+Value silu(Graph& graph, Value x) {
+  return activation(graph, x, Activation::silu);
+}
+Value swiglu(Graph& graph, Value x) {
+  return graph.emit_op<SwigluOp>({x})[0];
 }
 Value sigmoid(Graph& graph, Value x) {
   return activation(graph, x, Activation::sigmoid);

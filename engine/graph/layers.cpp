@@ -17,6 +17,8 @@
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/reshape/reshape.h"
+#include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rope/rope.h"
 #include "kernels/ops/transpose/transpose.h"
 
 namespace spire::inline graph {
@@ -117,6 +119,11 @@ Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon) 
   return graph.emit_op<LayerNormOp>({x, gamma, beta}, LayerNormAttributes{.epsilon = epsilon})[0];
 }
 
+Value rms_norm(Graph& graph, const std::string& name, Value x, float epsilon) {
+  Value gamma = graph.parameter(name + ".gamma", {graph.spec(x).shape.back()}, constant(1));
+  return graph.emit_op<RmsNormOp>({x, gamma}, RmsNormAttributes{.epsilon = epsilon})[0];
+}
+
 Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,
                     int64_t width, DType dtype, Initializer initialize) {
   Value table = graph.parameter(name + ".weight", {vocabulary, width}, std::move(initialize));
@@ -143,8 +150,14 @@ Value attention(Graph& graph, Value qkv, const AttentionOptions& options) {
   // qkv stays one tensor: the op reads its three parts in place.
   AttentionAttributes attributes{.heads = options.heads,
                                  .causal = options.causal,
-                                 .dropout = graph.training() ? options.dropout : 0.0f};
+                                 .dropout = graph.training() ? options.dropout : 0.0f,
+                                 .kv_heads = options.kv_heads};
   return graph.emit_op<AttentionOp>({qkv}, attributes)[0];
+}
+
+Value rope(Graph& graph, Value x, const RopeOptions& options) {
+  RopeAttributes attributes{.heads = options.heads, .size = options.size, .theta = options.theta};
+  return graph.emit_op<RopeOp>({x}, attributes)[0];
 }
 
 }  // namespace spire::inline graph

@@ -36,7 +36,8 @@ void cross_entropy_loss(Graph& graph, Value logits, Value labels,
   SoftmaxCrossEntropyAttributes attributes{.label_smoothing = options.label_smoothing,
                                            .rows_per_sample = rows / shape[0],
                                            .mixed = bool(options.mix),
-                                           .unlabelled = options.unlabelled};
+                                           .unlabelled = options.unlabelled,
+                                           .z_loss = graph.training() ? options.z_loss : 0.0f};
   auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(inputs, attributes);
   graph.add_loss(outputs[0]);
   graph.mark_output("loss", outputs[0]);

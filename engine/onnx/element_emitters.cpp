@@ -50,6 +50,8 @@ std::string activation(OnnxBuilder& builder, const ActivationAttributes& attribu
       return gelu(builder, x, false);
     case Activation::gelu_tanh:
       return gelu(builder, x, true);
+    case Activation::silu:
+      return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
     case Activation::sigmoid:
       return builder.add("Sigmoid", {x});
     case Activation::tanh:

@@ -46,6 +46,11 @@ void emit_embedding(OnnxBuilder& builder, const Node& node);
 void emit_layer_norm(OnnxBuilder& builder, const Node& node);
 void emit_attention(OnnxBuilder& builder, const Node& node);
 
+// llama_emitters.cpp: layers of Llama.
+void emit_rms_norm(OnnxBuilder& builder, const Node& node);
+void emit_rope(OnnxBuilder& builder, const Node& node);
+void emit_swiglu(OnnxBuilder& builder, const Node& node);
+
 // reduction_emitters.cpp: softmax and sums over an axis.
 void emit_softmax(OnnxBuilder& builder, const Node& node);  // and log_softmax
 void emit_reduce(OnnxBuilder& builder, const Node& node);   // sum, mean

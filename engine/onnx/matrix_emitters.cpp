@@ -79,26 +79,36 @@ void emit_layer_norm(OnnxBuilder& builder, const Node& node) {
                              {{"axis", int64_t{-1}}, {"epsilon", attributes.epsilon}}));
 }
 
-// qkv (N, T, 3 C) -> (N, T, C): the parts are split into heads, which become an axis of their own.
+// qkv (N, T, C + 2 K D) -> (N, T, C): the parts are split into heads, which become an axis of their
+// own; heads of keys and values that several heads share are repeated.
 void emit_attention(OnnxBuilder& builder, const Node& node) {
   const auto& attributes = static_cast<const AttentionOp&>(*node.op).attributes();
   Value y = node.outputs[0];
-  OnnxDims packed = builder.dims(node.inputs[0]), whole = builder.dims(y), split = whole;
-  int64_t length = whole[1].size, channels = whole[2].size, width = channels / attributes.heads;
-  split[2] = {attributes.heads};
-  split.push_back({width});
+  PackedHeads packed = packed_heads(attributes, builder.shape(node.inputs[0]));
+  OnnxDims whole = builder.dims(y);
+  auto split_into = [&](int64_t count) {
+    return OnnxDims{whole[0], whole[1], {count}, {packed.size}};
+  };
   auto parts = builder.add_many(
       "Split",
-      {builder.plain(node.inputs[0]), builder.whole_numbers({channels, channels, channels})},
+      {builder.plain(node.inputs[0]),
+       builder.whole_numbers({packed.width(), packed.kv_width(), packed.kv_width()})},
       {{"axis", int64_t{2}}}, 3);
-  auto heads = [&](const std::string& part, const Numbers& axes) {
-    std::string shaped = builder.add("Reshape", {part, builder.target_shape(split, whole)});
-    return builder.add("Transpose", {shaped}, {{"perm", axes}});
+  Numbers shared;  // the head of keys of each head
+  for (int64_t head = 0; head < packed.heads; ++head) shared.push_back(head / packed.group());
+  auto heads = [&](const std::string& part, int64_t count, const Numbers& axes) {
+    OnnxDims from = {whole[0], whole[1], {count * packed.size}};
+    std::string tensor =
+        builder.add("Reshape", {part, builder.target_shape(split_into(count), from)});
+    tensor = builder.add("Transpose", {tensor}, {{"perm", axes}});
+    if (count == packed.heads) return tensor;
+    return builder.add("Gather", {tensor, builder.whole_numbers(shared)}, {{"axis", int64_t{1}}});
   };
-  AttentionHeads inputs = {.q = heads(parts[0], {0, 2, 1, 3}),
-                           .k = heads(parts[1], {0, 2, 3, 1}),
-                           .v = heads(parts[2], {0, 2, 1, 3})};
-  std::string result = attend(builder, inputs, width, attributes.causal ? length : 0);
+  AttentionHeads inputs = {.q = heads(parts[0], packed.heads, {0, 2, 1, 3}),
+                           .k = heads(parts[1], packed.kv_heads, {0, 2, 3, 1}),
+                           .v = heads(parts[2], packed.kv_heads, {0, 2, 1, 3})};
+  std::string result = attend(builder, inputs, packed.size, attributes.causal ? whole[1].size : 0);
+  OnnxDims split = split_into(packed.heads);
   result = builder.add("Transpose", {result}, {{"perm", Numbers{0, 2, 1, 3}}});
   builder.define(y, builder.add("Reshape", {result, builder.target_shape(whole, split)}));
 }

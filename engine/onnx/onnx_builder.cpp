@@ -253,6 +253,13 @@ std::string OnnxBuilder::number(float value) {
   return constant(fmt::format("float32[{}]", value), OnnxType::float32, {}, std::move(bytes));
 }
 
+std::string OnnxBuilder::numbers(const std::string& name, const std::vector<int64_t>& dims,
+                                 const std::vector<float>& values) {
+  std::string bytes(values.size() * sizeof(float), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return constant(name, OnnxType::float32, dims, std::move(bytes));
+}
+
 std::string OnnxBuilder::causal_mask(int64_t length) {
   std::string& mask = causal_masks_[length];
   if (!mask.empty()) return mask;

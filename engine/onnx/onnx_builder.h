@@ -70,6 +70,9 @@ class OnnxBuilder {
   // Constants; the same content is one tensor.
   std::string whole_numbers(const std::vector<int64_t>& numbers);
   std::string number(float value);  // a scalar
+  // name: says the content.
+  std::string numbers(const std::string& name, const std::vector<int64_t>& dims,
+                      const std::vector<float>& values);
   // (T, T): true where column <= row. Nodes compute it, as T x T numbers would fill the file.
   std::string causal_mask(int64_t length);
   // The target of a Reshape to these dimensions.

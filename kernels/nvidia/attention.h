@@ -19,8 +19,13 @@ struct AttentionShape {
   DType dtype = DType::f32;                            // of qkv, y and their gradients
   bool causal = false;
   float dropout = 0;
+  int64_t kv_heads = 0;  // K; 0: H
 
+  bool is_grouped() const { return kv_heads != 0 && kv_heads != heads; }
   int64_t width() const { return heads * size; }  // C
+  // Columns of k, and of q, k and v.
+  int64_t kv_width() const { return is_grouped() ? kv_heads * size : width(); }
+  int64_t packed_width() const { return width() + 2 * kv_width(); }
 };
 
 // Makes the kernel of a pass. Throws Error(config) if heads are too wide for it.

@@ -68,7 +68,8 @@ void CudnnAttention::add_backward() {
   graph_.matmul(transposed_operand(ds), q, packed(dk_id));
 
   // dq needs k untransposed: a reshape of the same tensor in memory.
-  const CudnnDescriptor& k_rows = graph_.virtual_tensor(rows(), strides_in(3 * s_.width()), type_);
+  const CudnnDescriptor& k_rows =
+      graph_.virtual_tensor(rows(), strides_in(s_.packed_width()), type_);
   graph_.reshape(k, k_rows);
   graph_.matmul(ds, k_rows, packed(dq_id));
 }
@@ -118,12 +119,20 @@ CudnnAxes CudnnAttention::strides_in(int64_t columns) const {
   return {s_.length * columns, s_.size, columns, 1};
 }
 
+// Only a whole forward has grouped heads (attention_rules.h).
+CudnnAxes CudnnAttention::rows_of(Tensor id) const {
+  CudnnAxes axes = rows();
+  if (s_.is_grouped() && id != q_id) axes[1] = s_.kv_heads;
+  return axes;
+}
+
 const CudnnDescriptor& CudnnAttention::packed(Tensor id) {
-  return graph_.tensor(id, rows(), strides_in(3 * s_.width()), type_);
+  return graph_.tensor(id, rows_of(id), strides_in(s_.packed_width()), type_);
 }
 
 const CudnnDescriptor& CudnnAttention::packed_transposed(Tensor id) {
-  return graph_.tensor(id, transposed(rows()), transposed(strides_in(3 * s_.width())), type_);
+  return graph_.tensor(id, transposed(rows_of(id)), transposed(strides_in(s_.packed_width())),
+                       type_);
 }
 
 const CudnnDescriptor& CudnnAttention::plain(Tensor id) {
@@ -164,13 +173,14 @@ CudnnAttention::Tensors CudnnAttention::tensors(const AttentionPointers& whole,
   auto add_rows = [&](Tensor id, void* begin, int64_t columns, int64_t column) {
     add(id, begin, (sample * s_.length * columns + column + head * s_.size) * bytes);
   };
-  // q, k, v are columns 0, C and 2 C of qkv (N, T, 3 C).
-  auto add_packed = [&](Tensor id, void* begin, int64_t which) {
-    add_rows(id, begin, 3 * s_.width(), which * s_.width());
+  // q, k and v begin at these columns of qkv; its heads are as wide in all of them.
+  const int64_t k = s_.width(), v = k + s_.kv_width();
+  auto add_packed = [&](Tensor id, void* begin, int64_t column) {
+    add_rows(id, begin, s_.packed_width(), column);
   };
   add_packed(q_id, whole.qkv, 0);
-  add_packed(k_id, whole.qkv, 1);
-  add_packed(v_id, whole.qkv, 2);
+  add_packed(k_id, whole.qkv, k);
+  add_packed(v_id, whole.qkv, v);
   add_rows(y_id, whole.y, s_.width(), 0);
   add(logsumexp_id, whole.logsumexp,
       (sample * s_.heads + head) * s_.length * static_cast<int64_t>(sizeof(float)));
@@ -179,8 +189,8 @@ CudnnAttention::Tensors CudnnAttention::tensors(const AttentionPointers& whole,
   if (s_.pass == AttentionPass::forward) return found;
   add_rows(dy_id, whole.dy, s_.width(), 0);
   add_packed(dq_id, whole.dqkv, 0);
-  add_packed(dk_id, whole.dqkv, 1);
-  add_packed(dv_id, whole.dqkv, 2);
+  add_packed(dk_id, whole.dqkv, k);
+  add_packed(dv_id, whole.dqkv, v);
   add(delta_id, whole.workspace, 0);
   add(one_id, &one_, 0);
   return found;

@@ -53,6 +53,7 @@ class CudnnAttention {
 
   // Extents of a share's tensors: rows (N, H, T, D), scores (N, H, T, T), row sums (N, H, T, 1).
   CudnnAxes rows() const { return {share_.batch, share_.heads, s_.length, s_.size}; }
+  CudnnAxes rows_of(Tensor id) const;  // of k and v fewer heads, if heads share them
   CudnnAxes scores() const { return {share_.batch, share_.heads, s_.length, s_.length}; }
   CudnnAxes row_sums() const { return {share_.batch, share_.heads, s_.length, 1}; }
   CudnnAxes strides_in(int64_t columns) const;  // strides of rows() in a tensor (N, T, columns)

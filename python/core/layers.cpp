@@ -113,12 +113,21 @@ void bind_weighted(nb::module_& layers) {
         return result(x, layer_norm(g.get(), name, x.value_in(g), epsilon));
       },
       arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f, "Over the last axis.");
+  layers.def(
+      "rms_norm",
+      [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon) {
+        return result(x, rms_norm(g.get(), name, x.value_in(g), epsilon));
+      },
+      arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f,
+      "Divides by the root of the mean square over the last axis.");
 }
 
 void bind_functions(nb::module_& layers) {
   bind_simple(layers, "relu", relu, "max(x, 0)");
   bind_simple(layers, "gelu", gelu, "x times the normal distribution's function of x.");
   bind_simple(layers, "gelu_tanh", gelu_tanh, "The tanh approximation of gelu, as in GPT-2.");
+  bind_simple(layers, "silu", silu, "x / (1 + exp(-x))");
+  bind_simple(layers, "swiglu", swiglu, "x (.., 2F), [gates | values] -> silu(gates) * values.");
   bind_simple(layers, "sigmoid", sigmoid, "1 / (1 + exp(-x))");
   bind_simple(layers, "tanh", tanh, "Hyperbolic tangent.");
   bind_simple(layers, "flatten", flatten, "(N, ..) -> (N, features), in the order H, W, C.");
@@ -142,11 +151,22 @@ void bind_functions(nb::module_& layers) {
       arg("graph"), arg("x"), arg("rate"), "Returns x in evaluation.");
   layers.def(
       "attention",
-      [](LentGraph& g, const LentValue& qkv, int64_t heads, bool causal, float rate) {
-        return result(qkv, attention(g.get(), qkv.value_in(g), {heads, causal, rate}));
+      [](LentGraph& g, const LentValue& qkv, int64_t heads, bool causal, float rate,
+         int64_t kv_heads) {
+        return result(qkv, attention(g.get(), qkv.value_in(g), {heads, causal, rate, kv_heads}));
       },
       arg("graph"), arg("qkv"), arg("heads"), arg("causal") = false, arg("dropout") = 0.0f,
-      "qkv (N, T, 3C), its columns [Q | K | V] -> (N, T, C).");
+      arg("kv_heads") = 0,
+      "qkv (N, T, 3C), its columns [Q | K | V] -> (N, T, C). kv_heads: of K and V, which are\n"
+      "then kv_heads * C / heads wide; default: heads.");
+  layers.def(
+      "rope",
+      [](LentGraph& g, const LentValue& x, int64_t heads, int64_t size, double theta) {
+        return result(x, rope(g.get(), x.value_in(g), {heads, size, theta}));
+      },
+      arg("graph"), arg("x"), arg("heads"), arg("size"), arg("theta") = 10000.0,
+      "Rotary positions of the first `heads` heads of x (N, T, C), of `size` columns each: of\n"
+      "qkv those of Q and K.");
 }
 
 void bind_shapes(nb::module_& layers) {

@@ -45,16 +45,19 @@ void bind_whole_losses(nb::module_& layers) {
   layers.def(
       "cross_entropy_loss",
       [](LentGraph& g, const LentValue& logits, const LentValue& labels, float smoothing,
-         const std::optional<LentValue>& other_labels, const std::optional<LentValue>& mix) {
+         const std::optional<LentValue>& other_labels, const std::optional<LentValue>& mix,
+         float z_loss) {
         CrossEntropyOptions options{.label_smoothing = smoothing};
+        options.z_loss = z_loss;
         if (other_labels) options.other_labels = other_labels->value_in(g);
         if (mix) options.mix = mix->value_in(g);
         cross_entropy_loss(g.get(), logits.value_in(g), labels.value_in(g), options);
       },
       arg("graph"), arg("logits"), arg("labels"), arg("label_smoothing") = 0.0f,
-      arg("other_labels") = nb::none(), arg("mix") = nb::none(),
+      arg("other_labels") = nb::none(), arg("mix") = nb::none(), arg("z_loss") = 0.0f,
       "logits (N, classes), labels (N); or (N, .., classes), (N, ..). For mixed samples:\n"
-      "other_labels, and mix (N), the weight of the first ones.");
+      "other_labels, and mix (N), the weight of the first ones. z_loss: weight of the squared\n"
+      "log of the sum of exponentials, in training.");
   bind_label_loss(layers, "mse_loss", mse_loss,
                   "Mean over classes of squared differences of logits and one-hot label.");
   bind_label_loss(layers, "l1_loss", l1_loss,

@@ -71,6 +71,7 @@ AttentionShape read_attention(Line& line) {
   s.dtype = line.next<DType>();
   s.causal = line.next<bool>();
   s.dropout = line.next<float>();
+  s.kv_heads = line.next<int64_t>();
   return s;
 }
 
@@ -86,8 +87,8 @@ std::string kind(const ConvolutionShape& s) {
 }
 
 std::string kind(const AttentionShape& s) {
-  return fmt::format("{} {} {} {} {}", static_cast<int>(s.pass), name(s.dtype), s.size, s.causal,
-                     s.dropout > 0);
+  return fmt::format("{} {} {} {} {} {}", static_cast<int>(s.pass), name(s.dtype), s.size, s.causal,
+                     s.dropout > 0, s.is_grouped());
 }
 
 // Keeps the first shape of each kind.
@@ -111,7 +112,7 @@ void note(const ConvolutionShape& s) {
 
 void note(const AttentionShape& s) {
   write_line("attention", static_cast<int>(s.pass), s.batch, s.length, s.heads, s.size,
-             static_cast<int>(s.dtype), s.causal, s.dropout);
+             static_cast<int>(s.dtype), s.causal, s.dropout, s.kv_heads);
 }
 
 Shapes read_shapes(const std::filesystem::path& file) {

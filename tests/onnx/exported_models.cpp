@@ -44,7 +44,10 @@ const char* const image_layers =
 const char* const sequence_layers =
     "model.layers=[reshape: {shape: [12, 9]}, batch_norm, dense: {units: 8}, positions, "
     "transformer_block: {heads: 2}, residual: {layers: [layer_norm, attention: {heads: 4}]}, gelu, "
-    "global_avg_pool, dense: {units: classes}]";
+    "transformer_block: {heads: 4, kv_heads: 2, norm: rms_norm, mlp: swiglu, bias: false}, silu, "
+    "residual: {layers: [rms_norm, attention: {heads: 2, rope_theta: 100, kv_heads: 1}]}, "
+    "dense: {units: 16}, swiglu, "
+    ""global_avg_pool, dense: {units: classes}]";
 
 }  // namespace
 
@@ -76,6 +79,12 @@ const std::vector<ExportCase>& export_cases() {
       {"gpt", made_data("tokens", "[12]", with({"model.name=gpt"}, attention))},
       {"gpt_long",
        made_data("tokens", "[12]", with({"model.name=gpt", "model.context=20"}, attention))},
+      {"llama", made_data("tokens", "[12]",
+                          with({"model.name=llama", "model.kv_heads=1", "model.mlp_width=24",
+                                "model.rope_theta=500"},
+                               attention))},
+      {"llama_tied",
+       made_data("tokens", "[12]", with({"model.name=llama", "model.tied_head=true"}, attention))},
       {"vit", images("[12,8,3]", with({"model.name=vit", "model.patch=4"}, attention))},
       {"layers_of_images", images("[9,7,3]", {image_layers})},
       {"layers_of_sequences", images("[6,6,3]", {sequence_layers})},

@@ -106,13 +106,14 @@ OnnxArrays log_softmax(const ParsedNode& node, const Inputs& in) {
   return y;
 }
 
-// Over the axis that the second input names, without it.
+// Over the axis that the second input names; it is left out, or has length 1.
 OnnxArray sum_over_axis(const ParsedNode& node, const Inputs& in, bool mean) {
-  if (node.at("keepdims").i != 0 || in[1]->size() != 1) throw std::runtime_error("another form");
+  if (in[1]->size() != 1) throw std::runtime_error("another form");
   auto axis = static_cast<int64_t>(in[1]->data[0]);
   AxisSplit split = split_at(*in[0], axis);
   std::vector<int64_t> dims = in[0]->dims;
-  dims.erase(dims.begin() + axis);
+  dims.at(static_cast<size_t>(axis)) = 1;
+  if (node.at("keepdims").i == 0) dims.erase(dims.begin() + axis);
   OnnxArray y = zeros(dims);
   for (int64_t i = 0; i < in[0]->size(); ++i) {
     int64_t at = i / (split.length * split.behind) * split.behind + i % split.behind;

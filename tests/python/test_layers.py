@@ -88,6 +88,23 @@ def test_elementwise_functions():
     assert np.allclose(computed(lambda g, x: s.mean(g, s.sum(g, x, -1), 1)), x.sum(-1).mean(1), atol=1e-5)
 
 
+def test_layers_of_llama():
+    x = IMAGES.astype(np.float64)
+    silu = x / (1 + np.exp(-x))
+    assert np.allclose(computed(s.silu), silu, atol=1e-5)
+    assert np.allclose(computed(s.swiglu), silu[..., :1] * x[..., 1:], atol=1e-5)
+    root = np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+    assert np.allclose(computed(lambda g, v: s.rms_norm(g, "n", v)), x / root, atol=1e-5)
+    rows = x.reshape(4, 3, 4)
+    turned = computed(lambda g, v: s.rope(g, s.reshape(g, v, (4, 3, 4)), heads=1, size=2, theta=100))
+    t = np.arange(3)
+    first = rows[..., 0] * np.cos(t) - rows[..., 1] * np.sin(t)
+    assert np.allclose(turned[..., 0], first, atol=1e-5) and np.array_equal(turned[..., 2:], rows[..., 2:].astype(np.float32))
+    # Two heads of queries share a head of keys and one of values.
+    grouped = computed(lambda g, v: s.attention(g, s.reshape(g, v, (4, 3, 4)), heads=2, kv_heads=1))
+    assert grouped.shape == (4, 3, 2)
+
+
 def test_losses_of_labels():
     one_hot = np.eye(3)[LABELS]
     for add, of in ((s.mse_loss, np.square), (s.l1_loss, np.abs)):

@@ -51,6 +51,9 @@ std::vector<Course> courses() {
              "data.augment.crop=1", "optimizer.name=adam", "optimizer.beta1=0.5"}},
       {"gpt", Words{"model.name=gpt", "optimizer.name=adamw", "optimizer.decay=matrices"} +
                   small_attention + test_tokens},
+      {"llama", Words{"model.name=llama", "model.kv_heads=1", "loss.z_loss=0.001",
+                      "optimizer.name=adamw", "optimizer.decay=matrices"} +
+                    small_attention + test_tokens},
       {"vit",
        Words{"model.name=vit", "model.patch=4", "optimizer.name=lamb"} + small_attention + mixed},
       {"layers", Words{"model.layers=[conv2d: {channels: 4, kernel: 3}, batch_norm, relu, dropout: "

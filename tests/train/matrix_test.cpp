@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/load_config.h>
+
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -119,6 +121,12 @@ TEST(UnevenLanes, OneHashWhereverGradientsAreAddedUp) {
   }
 }
 
+// Rows of an image as tokens.
+const char* const llama_layers =
+    "model.layers=[reshape: {shape: [8, 8]}, dense: {units: 64}, transformer_block: {heads: 4, "
+    "kv_heads: 2, causal: true, rope_theta: 100, norm: rms_norm, mlp: swiglu, bias: false, "
+    "dropout: 0.1}, silu, global_avg_pool, dense: {units: classes}]";
+
 const std::vector<Row> rows = {
     {"mlp_clipped_adamw",
      [](SmallRun& r) {
@@ -162,6 +170,13 @@ const std::vector<Row> rows = {
                       .weight_decay = 0.1,
                       .clip_norm = 0.5};
        r.ema = {.decay = 0.9};
+     },
+     2, 12},
+    {"llama_layers",
+     [](SmallRun& r) {
+       r.model = parse_config({}, {llama_layers}).config.model;
+       r.loss.z_loss = 0.01;
+       r.optimizer = {.name = OptimizerConfig::Name::adamw, .lr = 0.01, .weight_decay = 0.01};
      },
      2, 12},
     {"resnet_sync_batch_norm",

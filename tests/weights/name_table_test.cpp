@@ -110,6 +110,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpt",
              {{.name = "gpt", .blocks = 2, .width = 8, .heads = 2}, token_columns(6), 11},
              {huggingface}},
+        Case{"llama",
+             {{.name = "llama", .blocks = 2, .width = 8, .heads = 4, .kv_heads = 2, .mlp_width = 6},
+              token_columns(6),
+              11},
+             {huggingface}},
+        Case{"tied_llama",
+             {{.name = "llama", .blocks = 1, .width = 8, .heads = 2, .tied_head = true},
+              token_columns(6),
+              11},
+             {huggingface}},
         Case{"vit",
              {{.name = "vit", .blocks = 2, .width = 8, .heads = 2, .patch = 4}, image_columns(8)},
              {torchvision, huggingface}},
@@ -183,6 +193,7 @@ TEST(NameTable, AveragedWeightsGoOutIfThereAreAny) {
 
 TEST(NameTable, UsualNames) {
   EXPECT_EQ(usual_names({.name = "gpt"}), WeightNames::huggingface);
+  EXPECT_EQ(usual_names({.name = "llama"}), WeightNames::huggingface);
   EXPECT_EQ(usual_names({.name = "cnn"}), WeightNames::pytorch);
   EXPECT_EQ(usual_names({.name = "resnet", .variant = ModelConfig::Variant::imagenet}),
             WeightNames::torchvision);

@@ -127,6 +127,19 @@ def gpt2():
     return transformers.GPT2LMHeadModel(config)
 
 
+def llama(**settings):
+    config = transformers.LlamaConfig(
+        vocab_size=61, max_position_embeddings=16, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=48, **settings,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config)
+
+
+def grouped_llama():
+    rope = {"rope_type": "default", "rope_theta": 500.0}
+    return llama(num_key_value_heads=2, rms_norm_eps=1e-5, rope_parameters=rope)
+
+
 def hugging_face_vit():
     config = transformers.ViTConfig(
         image_size=16, patch_size=8, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
@@ -143,6 +156,8 @@ def main():
         "resnet50": of_module(torchvision.models.resnet50(num_classes=5), images(2, 64)),
         "torchvision_vit": of_module(vit, images(2, 16)),
         "gpt2": of_transformers(gpt2(), tokens(2, 12, 61)),
+        "llama": of_transformers(grouped_llama(), tokens(2, 12, 61)),
+        "tied_llama": of_transformers(llama(tie_word_embeddings=True), tokens(2, 12, 61)),
         "vit": of_transformers(hugging_face_vit(), images(2, 16)),
         "cnn": of_module(Cnn(), images(2, 8)),
         "autoencoder": of_module(Autoencoder(), images(2, 8)),

@@ -286,10 +286,42 @@ TEST_F(ConfigBeside, MustComputeTheSame) {
   EXPECT_EQ(message(vit, heads), "");
 }
 
+const MadeModel llama{
+    {.name = "llama", .blocks = 1, .width = 8, .heads = 4, .kv_heads = 2, .mlp_width = 6},
+    token_columns(6),
+    11};
+
+TEST_F(ConfigBeside, OfALlamaMustComputeTheSame) {
+  auto with = [&](const std::string& more) {
+    return message(llama, R"({"num_attention_heads": 4, "num_key_value_heads": 2)" + more + "}");
+  };
+  std::string epsilon = R"(, "rms_norm_eps": 1e-5)";
+  EXPECT_EQ(with(epsilon), "");
+  EXPECT_EQ(with(epsilon + R"(, "rope_scaling": null, "rope_theta": 10000.0)"), "");
+  EXPECT_EQ(with(epsilon + R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4})"),
+            "");
+  EXPECT_THAT(with(""), HasSubstr("rms_norm_eps is missing, so transformers' default 1e-06, but "
+                                  "this model computes with 1e-05; set model.epsilon to that"));
+  EXPECT_THAT(with(epsilon + R"(, "rope_theta": 500000.0)"),
+              HasSubstr("rope_theta is 500000.0, but this model computes with 10000.0; set "
+                        "model.rope_theta to that"));
+  EXPECT_THAT(with(epsilon + R"(, "rope_parameters": {"rope_theta": 500000.0})"),
+              HasSubstr("rope_theta is 500000.0"));
+  for (const char* stretched : {R"(, "rope_scaling": {"type": "linear", "factor": 2.0})",
+                                R"(, "rope_parameters": {"rope_type": "linear"})"})
+    EXPECT_THAT(with(epsilon + stretched), HasSubstr("rope_type is \"linear\", but this model"));
+  EXPECT_THAT(with(epsilon + R"(, "attention_bias": true)"), HasSubstr("Spire has no such model"));
+  EXPECT_THAT(message(llama, R"({"num_attention_heads": 4})"),
+              HasSubstr("num_key_value_heads is missing, so transformers' default 4, but this "
+                        "model computes with 2; set model.kv_heads to that"));
+  EXPECT_THAT(message(llama, R"({"model_type": "gpt2"})"),
+              HasSubstr("weights of a \"llama\" are needed"));
+}
+
 // What export writes is what import accepts.
 TEST_F(ConfigBeside, IsAlsoWritten) {
   MadeModel vit{{.name = "vit", .blocks = 1, .width = 8, .heads = 2, .patch = 4}, image_columns(8)};
-  for (const MadeModel& model : {gpt, vit}) {
+  for (const MadeModel& model : {gpt, vit, llama}) {
     NameTable table = name_table(WeightNames::huggingface, model.config, model.graph());
     EXPECT_EQ(message(model, foreign_config(table, model.config, model.graph())), "");
   }
@@ -321,6 +353,15 @@ TEST_F(ConfigBeside, OwnFilesNeedNoQuestion) {
   EXPECT_THAT(
       message_of(Category::checkpoint, [&] { WeightMatch(heads, {}, four.config, four.graph()); }),
       HasSubstr("has model.heads 2, but this model computes with 4"));
+
+  WeightFile turned = written(llama, WeightNames::spire);
+  EXPECT_THAT(WeightMatch(turned, {}, llama.config, llama.graph()).text(),
+              testing::Not(HasSubstr("not checked")));
+  MadeModel slower = llama;
+  slower.config.rope_theta = 500000;
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { WeightMatch(turned, {}, slower.config, slower.graph()); }),
+              HasSubstr("has model.rope_theta 10000, but this model computes with 500000"));
 }
 
 TEST_F(ConfigBeside, FilesOfOtherKinds) {

@@ -69,10 +69,22 @@ SPIRE_API Value position_embedding(Graph& graph, const std::string& name, Value 
 struct AttentionOptions {
   int64_t heads = 1;
   bool causal = false;
-  float dropout = 0;  // rate at which attention weights are dropped in training
+  float dropout = 0;     // rate at which attention weights are dropped in training
+  int64_t kv_heads = 0;  // of keys and values, divides `heads`; 0: as many as heads
 };
-// qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads.
+// qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads; with
+// fewer heads of keys and values K and V are kv_heads * C / heads wide, and each of their heads
+// serves heads / kv_heads heads of Q in a row.
 SPIRE_API Value attention(Graph& graph, Value qkv, const AttentionOptions& options);
+
+// Rotary positions of the first `heads` heads of x (N, T, C), of `size` columns each; columns
+// behind them stay. Column i of a head turns with column i + size / 2 by the angle t theta^(-2 i /
+// size). Before attention: of qkv the heads of Q and K.
+struct RopeOptions {
+  int64_t heads = 1, size = 2;
+  double theta = 10000;
+};
+SPIRE_API Value rope(Graph& graph, Value x, const RopeOptions& options);
 
 struct BatchNormOptions {
   float epsilon = 1e-5f;
@@ -86,11 +98,15 @@ SPIRE_API Value batch_norm(Graph& graph, const std::string& name, Value x,
 
 // Normalizes over the last axis; the parameters name.gamma and name.beta begin at 1 and 0.
 SPIRE_API Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
+// Divides by the root of the mean square over the last axis; the parameter name.gamma begins at 1.
+SPIRE_API Value rms_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
 
 SPIRE_API Value relu(Graph& graph, Value x);
 SPIRE_API Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);
 SPIRE_API Value gelu(Graph& graph, Value x);
 SPIRE_API Value gelu_tanh(Graph& graph, Value x);  // the tanh approximation, as in GPT-2
+SPIRE_API Value silu(Graph& graph, Value x);       // x sigmoid(x)
+SPIRE_API Value swiglu(Graph& graph, Value x);     // x (.., 2F), [gates | values] -> (.., F)
 SPIRE_API Value sigmoid(Graph& graph, Value x);
 SPIRE_API Value tanh(Graph& graph, Value x);
 
@@ -131,6 +147,9 @@ struct CrossEntropyOptions {
   // For mixed samples: second labels, and the weight (N) f32 of the first ones. Both or neither.
   Value other_labels = {}, mix = {};
   bool unlabelled = false;  // labels of -1 count nowhere: means over a sample's other labels
+  // Adds z_loss * log(Z)^2 of each label's logits, Z the sum of their exponentials, in training
+  // (Chowdhery et al., "PaLM", 2022).
+  float z_loss = 0;
 };
 // logits (N, classes), labels i32 (N); or (N, .., classes), (N, ..): means over a sample's labels.
 SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels,

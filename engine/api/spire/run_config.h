@@ -180,15 +180,12 @@ struct DegradeConfig {
 
 struct TokensConfig {
   enum class Vocabulary { automatic, bytes, characters, gpt2 };
-  enum class Rows { stream, documents };
 
   int64_t length = 256;                // tokens per sample
   std::vector<std::string> text = {};  // text files; empty: reads token shards
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json
-  Rows rows = Rows::stream;    // documents: attention and losses do not cross a document's border
-  std::string field = "text";  // of JSONL files: the key of the text
-  double val_share = 0.1;      // share of the text, at its end, kept for evaluation
+  double val_share = 0.1;         // share of the text, at its end, kept for evaluation
 };
 
 // Data that decides which checkpoint is best and when to stop; test data is then evaluated once, at

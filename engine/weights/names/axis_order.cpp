@@ -12,8 +12,8 @@ namespace {
 
 // Ops that treat each feature apart, or all alike: the order goes through them.
 constexpr std::array feature_wise = {
-    "relu", "leaky_relu", "gelu", "gelu_tanh", "sigmoid",         "tanh",
-    "add",  "mul",        "bias", "dropout",   "batch_norm_eval", "layer_norm"};
+    "relu", "leaky_relu", "gelu",    "gelu_tanh",       "silu",       "sigmoid", "tanh", "add",
+    "mul",  "bias",       "dropout", "batch_norm_eval", "layer_norm", "rms_norm"};
 
 bool is_feature_wise(const Node& node) {
   return std::ranges::find(feature_wise, node.op->name()) != feature_wise.end();

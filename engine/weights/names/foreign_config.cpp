@@ -53,6 +53,8 @@ class ConfigCheck {
          printable(theirs.dump()), ours, remedy);
   }
 
+  const std::string& path() const { return path_; }
+
  private:
   const json& config_;
   const std::string& path_;
@@ -85,6 +87,32 @@ void check_vit(const ConfigCheck& check, const TransformerFacts& facts) {
   check.expect("hidden_act", "gelu", "gelu", no_key);
 }
 
+// The base of rotary positions, which newer files have in a map, and that they are not stretched.
+void check_rope(const ConfigCheck& check, const TransformerFacts& facts) {
+  json scaling = check.value("rope_scaling", json::object());
+  json rope = check.value("rope_parameters", json::object());
+  for (const json& map : {scaling, rope}) {
+    json kind = map.is_object() ? map.value("rope_type", map.value("type", json("default"))) : map;
+    if (kind != "default") check.refuse("rope_type", kind, "\"default\"", no_key);
+  }
+  if (!rope.contains("rope_theta"))
+    return check.expect("rope_theta", 10000.0, facts.rope_theta, "set model.rope_theta to that");
+  ConfigCheck(rope, check.path())
+      .expect("rope_theta", 10000.0, facts.rope_theta, "set model.rope_theta to that");
+}
+
+void check_llama(const ConfigCheck& check, const TransformerFacts& facts) {
+  check.expect_type("llama");
+  check.expect("num_attention_heads", 32, facts.heads, "set model.heads to that");
+  check.expect("num_key_value_heads", check.value("num_attention_heads", 32), facts.kv_heads,
+               "set model.kv_heads to that");
+  check.expect("rms_norm_eps", 1e-6, decimal(facts.epsilon), "set model.epsilon to that");
+  check.expect("hidden_act", "silu", "silu", no_key);
+  check.expect("attention_bias", false, false, no_key);
+  check.expect("mlp_bias", false, false, no_key);
+  check_rope(check, facts);
+}
+
 const Shape& shape_of(const NameTable& table, std::string_view name) {
   auto found = std::ranges::find(table.parameters, name, &NamedParameter::name);
   require(found != table.parameters.end(), "the model has no {}", name);
@@ -112,6 +140,38 @@ std::string gpt2_config(const NameTable& table, const ModelConfig& model,
                                    {"embd_pdrop", model.dropout},
                                    {"attn_pdrop", model.dropout},
                                    {"tie_word_embeddings", true},
+                                   {"bos_token_id", end},
+                                   {"eos_token_id", end},
+                                   {"dtype", "float32"}};
+  return config.dump(2) + "\n";
+}
+
+std::string llama_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
+                         const TransformerFacts& facts, std::optional<int64_t> end_token) {
+  nlohmann::ordered_json end;  // null: transformers' own default is a token that others mean
+  if (end_token) end = *end_token;
+  const Shape &tokens = shape_of(table, "tokens.weight"),
+              &down = shape_of(table, "block1.mlp.down.weight");
+  int64_t length = graph.spec(graph.values_of(Role::input).front()).shape[1];
+  nlohmann::ordered_json rope = {{"rope_type", "default"}, {"rope_theta", facts.rope_theta}};
+  nlohmann::ordered_json config = {{"architectures", {"LlamaForCausalLM"}},
+                                   {"model_type", "llama"},
+                                   {"vocab_size", tokens[0]},
+                                   {"hidden_size", tokens[1]},
+                                   {"intermediate_size", down[1]},
+                                   {"num_hidden_layers", facts.blocks},
+                                   {"num_attention_heads", facts.heads},
+                                   {"num_key_value_heads", facts.kv_heads},
+                                   {"head_dim", tokens[1] / facts.heads},
+                                   {"hidden_act", "silu"},
+                                   {"max_position_embeddings", model.context.value_or(length)},
+                                   {"rms_norm_eps", decimal(facts.epsilon)},
+                                   {"rope_theta", facts.rope_theta},
+                                   {"rope_parameters", rope},
+                                   {"attention_bias", false},
+                                   {"mlp_bias", false},
+                                   {"attention_dropout", model.dropout},
+                                   {"tie_word_embeddings", model.tied_head},
                                    {"bos_token_id", end},
                                    {"eos_token_id", end},
                                    {"dtype", "float32"}};
@@ -160,6 +220,7 @@ void check_foreign_config(const std::string& text, const std::string& path, cons
   if (!config.is_object()) fail(Category::checkpoint, "{}: it is not a map of keys", path);
   ConfigCheck check(config, path);
   TransformerFacts facts = transformer_facts(graph);
+  if (facts.swiglu) return check_llama(check, facts);
   facts.gelu_tanh ? check_gpt2(check, facts) : check_vit(check, facts);
 }
 
@@ -167,8 +228,9 @@ std::string foreign_config(const NameTable& table, const ModelConfig& model, con
                            std::optional<int64_t> end_token) {
   if (table.names != WeightNames::huggingface) return "";
   TransformerFacts facts = transformer_facts(graph);
-  return model.name == "gpt" ? gpt2_config(table, model, facts, end_token)
-                             : vit_config(table, model, graph, facts);
+  if (model.name == "gpt") return gpt2_config(table, model, facts, end_token);
+  if (model.name == "llama") return llama_config(table, model, graph, facts, end_token);
+  return vit_config(table, model, graph, facts);
 }
 
 }  // namespace spire::inline weights

@@ -1,4 +1,4 @@
-// Hugging Face's GPT2LMHeadModel and ViTForImageClassification (transformers).
+// Hugging Face's GPT2LMHeadModel, ViTForImageClassification and LlamaForCausalLM (transformers).
 #include <charconv>
 
 #include <spire/error.h>
@@ -6,6 +6,8 @@
 #include "engine/weights/names/known_names.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
+#include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rope/rope.h"
 
 namespace spire::inline weights {
 namespace {
@@ -44,16 +46,26 @@ class Table {
         {{.name = pair.theirs + ".weight", .shape = theirs, .view = theirs, .axes = {1, 0}}});
     same(pair.ours + ".bias", pair.theirs + ".bias");
   }
-  // Equal layers of their own whose outputs are concatenated in Spire.
-  void joined(const std::string& ours, const std::vector<std::string>& theirs) {
+  // Layers of their own, with so many shares of the outputs, that are one in Spire.
+  struct Share {
+    std::string theirs;
+    int64_t outputs = 1;
+  };
+  void joined(const std::string& ours, const std::vector<Share>& shares) {
+    int64_t all = 0;
+    for (const Share& share : shares) all += share.outputs;
     for (const char* word : {"weight", "bias"}) {
-      Shape part = shape_of(fmt::format("{}.{}", ours, word));
-      part[0] /= std::ssize(theirs);
+      const Shape* own = find(fmt::format("{}.{}", ours, word));
+      if (own == nullptr) continue;
       std::vector<TensorPart> parts;
-      for (const std::string& name : theirs)
-        parts.push_back({.name = fmt::format("{}.{}", name, word),
-                         .shape = part,
-                         .begin = std::ssize(parts) * part.elements()});
+      int64_t begin = 0;
+      for (const Share& share : shares) {
+        Shape part = *own;
+        part[0] = part[0] / all * share.outputs;
+        parts.push_back(
+            {.name = fmt::format("{}.{}", share.theirs, word), .shape = part, .begin = begin});
+        begin += part.elements();
+      }
       add(fmt::format("{}.{}", ours, word), std::move(parts));
     }
   }
@@ -111,7 +123,7 @@ NameTable vit_names(const Graph& graph) {
     std::string attention = theirs + "attention.attention.";
     table.layer({ours + "norm1", theirs + "layernorm_before"});
     table.joined(ours + "attention.qkv",
-                 {attention + "query", attention + "key", attention + "value"});
+                 {{attention + "query"}, {attention + "key"}, {attention + "value"}});
     table.layer({ours + "attention.project", theirs + "attention.output.dense"});
     table.layer({ours + "norm2", theirs + "layernorm_after"});
     table.layer({ours + "mlp.up", theirs + "intermediate.dense"});
@@ -124,6 +136,30 @@ NameTable vit_names(const Graph& graph) {
   return std::move(table.table());
 }
 
+// Halves of a head turn by rotary positions in Spire as in these files, so no rows change places.
+NameTable llama_names(const ModelConfig& model, const Graph& graph) {
+  Table table(graph, "model.");
+  TransformerFacts facts = transformer_facts(graph);
+  table.same("tokens.weight", "model.embed_tokens.weight");
+  for (int64_t i = 1; i <= facts.blocks; ++i) {
+    std::string ours = fmt::format("block{}.", i), theirs = fmt::format("model.layers.{}.", i - 1);
+    std::string attention = theirs + "self_attn.", mlp = theirs + "mlp.";
+    table.layer({ours + "norm1", theirs + "input_layernorm"});
+    table.joined(ours + "attention.qkv", {{attention + "q_proj", facts.heads},
+                                          {attention + "k_proj", facts.kv_heads},
+                                          {attention + "v_proj", facts.kv_heads}});
+    table.layer({ours + "attention.project", attention + "o_proj"});
+    table.layer({ours + "norm2", theirs + "post_attention_layernorm"});
+    table.joined(ours + "mlp.gate_up", {{mlp + "gate_proj"}, {mlp + "up_proj"}});
+    table.layer({ours + "mlp.down", mlp + "down_proj"});
+  }
+  table.layer({"norm", "model.norm"});
+  table.layer({"head", "lm_head"});
+  table.table().without_use = {"*.rotary_emb.inv_freq"};
+  if (model.tied_head) table.table().copies = {{"lm_head.weight", "model.embed_tokens.weight"}};
+  return std::move(table.table());
+}
+
 }  // namespace
 
 TransformerFacts transformer_facts(const Graph& graph) {
@@ -131,10 +167,17 @@ TransformerFacts transformer_facts(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (const auto* attention = dynamic_cast<const AttentionOp*>(node.op.get())) {
       facts.heads = attention->attributes().heads;
+      facts.kv_heads =
+          packed_heads(attention->attributes(), graph.spec(node.inputs[0]).shape).kv_heads;
       ++facts.blocks;
     }
     if (const auto* norm = dynamic_cast<const LayerNormOp*>(node.op.get()))
       facts.epsilon = norm->attributes().epsilon;
+    if (const auto* norm = dynamic_cast<const RmsNormOp*>(node.op.get()))
+      facts.epsilon = norm->attributes().epsilon;
+    if (const auto* rope = dynamic_cast<const RopeOp*>(node.op.get()))
+      facts.rope_theta = rope->attributes().theta;
+    facts.swiglu = facts.swiglu || node.op->name() == "swiglu";
     facts.gelu_tanh = facts.gelu_tanh || node.op->name() == "gelu_tanh";
   }
   return facts;
@@ -143,8 +186,10 @@ TransformerFacts transformer_facts(const Graph& graph) {
 NameTable huggingface_names(const ModelConfig& model, const Graph& graph) {
   if (model.name == "gpt") return gpt2_names(graph);
   if (model.name == "vit") return vit_names(graph);
+  if (model.name == "llama") return llama_names(model, graph);
   fail(Category::config,
-       "Hugging Face has no model like model.name: {} here, only gpt (GPT-2) and vit; use names: "
+       "Hugging Face has no model like model.name: {} here, only gpt (GPT-2), llama and vit; use "
+       "names: "
        "pytorch or spire",
        model.name);
 }

@@ -26,9 +26,10 @@ std::string_view state_dict_word(std::string_view word);
 
 // What the graph of a transformer computes.
 struct TransformerFacts {
-  int64_t heads = 0, blocks = 0;
-  float epsilon = 0;  // of all layer norms
-  bool gelu_tanh = false;
+  int64_t heads = 0, kv_heads = 0, blocks = 0;
+  float epsilon = 0;      // of all norms
+  double rope_theta = 0;  // 0: no rotary positions
+  bool gelu_tanh = false, swiglu = false;
 };
 TransformerFacts transformer_facts(const Graph& graph);
 

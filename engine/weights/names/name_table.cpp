@@ -83,7 +83,8 @@ NameTable spire_names(const Graph& graph) {
 }
 
 WeightNames usual_names(const ModelConfig& model) {
-  if (model.name == "gpt" || model.name == "vit") return WeightNames::huggingface;
+  if (model.name == "gpt" || model.name == "vit" || model.name == "llama")
+    return WeightNames::huggingface;
   bool imagenet = model.variant == ModelConfig::Variant::imagenet &&
                   model.shortcut == ModelConfig::Shortcut::projection;
   return model.name == "resnet" && imagenet ? WeightNames::torchvision : WeightNames::pytorch;

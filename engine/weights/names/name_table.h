@@ -53,7 +53,7 @@ struct NameTable {
 NameTable name_table(WeightNames names, const ModelConfig& model, const Graph& graph);
 
 // The names that most programs expect: torchvision's for an ImageNet ResNet with shortcuts by
-// projection, Hugging Face's for gpt and vit, else pytorch.
+// projection, Hugging Face's for gpt, llama and vit, else pytorch.
 WeightNames usual_names(const ModelConfig& model);
 
 // Copy between a part's tensor as it is in a file and the parameter's elements from part.begin on.

@@ -11,17 +11,33 @@
 namespace spire::inline weights {
 namespace {
 
-constexpr const char *names_key = "spire.names", *heads_key = "spire.heads",
-                     *epsilon_key = "spire.epsilon";
+constexpr const char* names_key = "spire.names";
+
+// What a transformer computes that no tensor shows. Facts of models that have none are left out.
+struct NamedFact {
+  std::string key;    // of the metadata: "spire.heads"
+  std::string field;  // of the config: "model.heads"
+  std::string value;
+};
+std::vector<NamedFact> named_facts(const TransformerFacts& facts) {
+  std::vector<NamedFact> named;
+  auto add = [&](const std::string& name, auto value) {
+    named.push_back({"spire." + name, "model." + name, fmt::format("{}", value)});
+  };
+  if (facts.blocks == 0) return named;
+  add("heads", facts.heads);
+  add("epsilon", facts.epsilon);
+  if (facts.kv_heads != facts.heads) add("kv_heads", facts.kv_heads);
+  if (facts.rope_theta > 0) add("rope_theta", facts.rope_theta);
+  return named;
+}
 
 }  // namespace
 
 std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph) {
   std::map<std::string, std::string> metadata = {{names_key, std::string(word_of(table.names))}};
-  TransformerFacts facts = transformer_facts(graph);
-  if (facts.blocks == 0) return metadata;
-  metadata[heads_key] = fmt::format("{}", facts.heads);
-  metadata[epsilon_key] = fmt::format("{}", facts.epsilon);
+  for (const NamedFact& fact : named_facts(transformer_facts(graph)))
+    metadata[fact.key] = fact.value;
   return metadata;
 }
 
@@ -34,27 +50,29 @@ std::optional<WeightNames> written_names(const std::map<std::string, std::string
 
 bool check_metadata(const std::map<std::string, std::string>& metadata, const std::string& path,
                     const Graph& graph) {
-  auto heads = metadata.find(heads_key), epsilon = metadata.find(epsilon_key);
-  TransformerFacts facts = transformer_facts(graph);
-  if (heads == metadata.end() || epsilon == metadata.end() || facts.blocks == 0) return false;
-  auto expect = [&](const char* key, const std::string& theirs, const std::string& ours) {
+  std::vector<NamedFact> facts = named_facts(transformer_facts(graph));
+  for (const NamedFact& fact : facts)
+    if (!metadata.contains(fact.key)) return false;
+  for (const auto& [key, field, ours] : facts) {
+    const std::string& theirs = metadata.at(key);
     if (theirs != ours)
       fail(Category::checkpoint, "{}: its model has {} {}, but this model computes with {}; set {}",
-           path, key, printable(theirs), ours, key);
-  };
-  expect("model.heads", heads->second, fmt::format("{}", facts.heads));
-  expect("model.epsilon", epsilon->second, fmt::format("{}", facts.epsilon));
-  return true;
+           path, field, printable(theirs), ours, field);
+  }
+  return !facts.empty();
 }
 
 std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second) {
   TransformerFacts a = transformer_facts(first), b = transformer_facts(second);
   std::vector<AttentionFact> facts;
   if (a.blocks == 0 || b.blocks == 0) return facts;
-  if (a.heads != b.heads)
-    facts.push_back({"model.heads", fmt::format("{}", a.heads), fmt::format("{}", b.heads)});
-  if (a.epsilon != b.epsilon)
-    facts.push_back({"model.epsilon", fmt::format("{}", a.epsilon), fmt::format("{}", b.epsilon)});
+  auto compare = [&](const char* field, auto one, auto other) {
+    if (one != other) facts.push_back({field, fmt::format("{}", one), fmt::format("{}", other)});
+  };
+  compare("model.heads", a.heads, b.heads);
+  compare("model.kv_heads", a.kv_heads, b.kv_heads);
+  compare("model.epsilon", a.epsilon, b.epsilon);
+  compare("model.rope_theta", a.rope_theta, b.rope_theta);
   return facts;
 }
 

@@ -12,18 +12,19 @@
 namespace spire::inline weights {
 
 // {"spire.names": "pytorch"}, and for models with attention "spire.heads" and "spire.epsilon" (of
-// the layer norms). graph: as in name_table().
+// the norms), "spire.kv_heads" where these are fewer, "spire.rope_theta" where positions are
+// rotary. graph: as in name_table().
 std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph);
 
 // The names of a file with this metadata; nothing for files of others.
 std::optional<WeightNames> written_names(const std::map<std::string, std::string>& metadata);
 
-// Compares heads and epsilon with the model's and returns true; false if the metadata does not have
+// Compares all but the names with the model's and returns true; false if the metadata does not have
 // them. Throws Error(checkpoint) for a difference. path: for messages.
 bool check_metadata(const std::map<std::string, std::string>& metadata, const std::string& path,
                     const Graph& graph);
 
-// Heads and epsilon by which two models compute something else, as text.
+// What of these two models compute otherwise, as text.
 struct AttentionFact {
   std::string key, first, second;  // "model.heads", "2", "8"
 };

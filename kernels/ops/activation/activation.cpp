@@ -13,10 +13,11 @@ struct Names {
 };
 
 // In the order of Activation.
-constexpr std::array<Names, 12> names = {{{"relu", "relu_backward"},
+constexpr std::array<Names, 13> names = {{{"relu", "relu_backward"},
                                           {"leaky_relu", "leaky_relu_backward"},
                                           {"gelu", "gelu_backward"},
                                           {"gelu_tanh", "gelu_tanh_backward"},
+                                          {"silu", "silu_backward"},
                                           {"sigmoid", "sigmoid_backward"},
                                           {"tanh", "tanh_backward"},
                                           {"affine", "affine_backward"},
@@ -28,8 +29,8 @@ constexpr std::array<Names, 12> names = {{{"relu", "relu_backward"},
 
 // f' of those that are not monotonic is no function of y; that of log would overflow.
 bool reads_input(Activation kind) {
-  return kind == Activation::gelu || kind == Activation::gelu_tanh || kind == Activation::log ||
-         kind == Activation::square || kind == Activation::abs;
+  return kind == Activation::gelu || kind == Activation::gelu_tanh || kind == Activation::silu ||
+         kind == Activation::log || kind == Activation::square || kind == Activation::abs;
 }
 
 }  // namespace

@@ -12,13 +12,15 @@
 
 namespace spire::inline kernels {
 
-// gelu is x Phi(x), gelu_tanh its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units").
+// gelu is x Phi(x), gelu_tanh its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units");
+// silu, from the same paper, is x logistic(x).
 // affine is factor * x + offset.
 enum class Activation {
   relu,
   leaky_relu,
   gelu,
   gelu_tanh,
+  silu,
   sigmoid,
   tanh,
   affine,
@@ -100,6 +102,22 @@ struct GeluTanh {
   SPIRE_HOST_DEVICE float gradient(float dy, float x) const {
     float g = gate(x);
     return dy * (g + x * g * (1.0f - g) * 1.59576912f * (1.0f + 0.134145f * x * x));
+  }
+};
+
+struct Silu {
+  template <typename V>
+  SPIRE_HOST_DEVICE static V gate(V x) {
+    return 1.0f / (1.0f + exponential(-x));
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V value(V x) const {
+    return x * gate(x);
+  }
+  template <typename V>
+  SPIRE_HOST_DEVICE V gradient(V dy, V x) const {
+    V g = gate(x);
+    return dy * (g + x * g * (1.0f - g));
   }
 };
 
@@ -185,6 +203,8 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
       return visit(Gelu{});
     case Activation::gelu_tanh:
       return visit(GeluTanh{});
+    case Activation::silu:
+      return visit(Silu{});
     case Activation::sigmoid:
       return visit(Sigmoid{});
     case Activation::tanh:

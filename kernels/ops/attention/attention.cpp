@@ -5,19 +5,27 @@
 
 namespace spire::inline kernels {
 
+PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv) {
+  int64_t kv_heads = attributes.kv_heads == 0 ? attributes.heads : attributes.kv_heads;
+  return {attributes.heads, kv_heads, qkv[2] / (attributes.heads + 2 * kv_heads)};
+}
+
 namespace {
 
 void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttributes& attributes) {
-  const auto& [heads, causal, dropout] = attributes;
+  const auto& [heads, causal, dropout, kv_heads] = attributes;
   expect(op, qkv.shape.rank() == 3 && qkv.shape.elements() > 0 && is_float_type(qkv.dtype),
          "takes packed q, k, v (N, T, 3C) of fp32 or bf16, got {}", to_string(qkv));
-  expect(op, heads > 0 && qkv.shape[2] % (3 * heads) == 0,
+  expect(op, kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0),
+         "{} heads of keys and values do not divide {} heads", kv_heads, heads);
+  expect(op, heads > 0 && qkv.shape[2] == packed_heads(attributes, qkv.shape).columns(),
          "{} heads do not divide the columns of q, k and v in {}", heads, to_string(qkv));
   expect(op, dropout >= 0 && dropout < 1, "dropout {} is outside [0, 1)", dropout);
 }
 
-TensorSpec output_of(const TensorSpec& qkv) {
-  return {{qkv.shape[0], qkv.shape[1], qkv.shape[2] / 3}, qkv.dtype};
+TensorSpec output_of(const TensorSpec& qkv, const AttentionAttributes& attributes) {
+  int64_t width = packed_heads(attributes, qkv.shape).width();
+  return {{qkv.shape[0], qkv.shape[1], width}, qkv.dtype};
 }
 
 TensorSpec logsumexp_of(const TensorSpec& qkv, int64_t heads) {
@@ -33,7 +41,7 @@ TensorSpec key_spec() {
 std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_packed(*this, inputs[0], attributes_);
-  std::vector<TensorSpec> outputs = {output_of(inputs[0]),
+  std::vector<TensorSpec> outputs = {output_of(inputs[0], attributes_),
                                      logsumexp_of(inputs[0], attributes_.heads)};
   if (attributes_.dropout > 0) outputs.push_back(key_spec());
   return outputs;
@@ -68,8 +76,8 @@ std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> i
   const TensorSpec& qkv = inputs[1];
   expect_packed(*this, qkv, attributes_);
   for (size_t i : {0, 2}) {
-    expect(*this, inputs[i] == output_of(qkv), "takes dy and y {}, got {}",
-           to_string(output_of(qkv)), to_string(inputs[i]));
+    TensorSpec y = output_of(qkv, attributes_);
+    expect(*this, inputs[i] == y, "takes dy and y {}, got {}", to_string(y), to_string(inputs[i]));
   }
   TensorSpec logsumexp = logsumexp_of(qkv, attributes_.heads);
   expect(*this, inputs[3] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),

@@ -9,11 +9,13 @@
 //   dq_i = sum_j ds_ij k_j / sqrt(D)
 //   dk_j = sum_i ds_ij q_i / sqrt(D)
 //   dv_j = sum_i keep_ij p_ij dy_i
-// qkv (N, T, 3C) has C columns for q, then C for k, then C for v, each with one head after another;
-// y (N, T, C) has its dtype; l, called logsumexp, is (N, H, T) fp32. keep_ij is 0 with probability
-// `dropout`, else 1 / (1 - dropout), decided for head h by bits((h T + i) P + j) of the sample's
-// dropout_stream (dropout.h), where P is T rounded up to a multiple of 64. The computation is in
-// fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (nvidia/attention.h).
+// With fewer heads K of keys and values (Ainslie et al., "GQA: Training Generalized Multi-Query
+// Transformer Models", 2023) each of them serves H / K heads in a row, and dk and dv are sums over
+// these. qkv (N, T, C + 2 K D) has the columns of q, then of k, then of v, each with one head after
+// another; y (N, T, C) has its dtype; l, called logsumexp, is (N, H, T) fp32. keep_ij is 0 with
+// probability `dropout`, else 1 / (1 - dropout), decided for head h by bits((h T + i) P + j) of the
+// sample's dropout_stream (dropout.h), where P is T rounded up to a multiple of 64. The computation
+// is in fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (nvidia/attention.h).
 #pragma once
 #include <spire/op.h>
 
@@ -22,8 +24,21 @@ namespace spire::inline kernels {
 struct AttentionAttributes {
   int64_t heads = 1;  // divides C
   bool causal = false;
-  float dropout = 0;  // in [0, 1)
+  float dropout = 0;     // in [0, 1)
+  int64_t kv_heads = 0;  // of keys and values, divides heads; 0: as many as heads
 };
+
+// Columns of the packed input: `heads` heads of q, then kv_heads of k, then kv_heads of v.
+struct PackedHeads {
+  int64_t heads, kv_heads, size;  // H, K, D
+
+  int64_t width() const { return heads * size; }        // C, the columns of q and of y
+  int64_t kv_width() const { return kv_heads * size; }  // of k, and of v
+  int64_t columns() const { return width() + 2 * kv_width(); }
+  int64_t group() const { return heads / kv_heads; }  // heads that share a head of k and v
+};
+// REQUIRES: a shape that AttentionOp takes.
+PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv);
 
 // inputs: qkv. outputs: y, logsumexp [, with dropout key (1) i32, as that of DropoutOp].
 class AttentionOp : public OpWith<AttentionAttributes> {

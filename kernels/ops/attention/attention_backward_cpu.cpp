@@ -1,6 +1,7 @@
-// Attention backward on the CPU. A thread takes whole heads. For each block of 64 queries it goes
-// through the blocks of keys, computes the scores again, and adds to dq, dk and dv: so each sum has
-// one order and no two threads share one. All in fp32.
+// Attention backward on the CPU. A thread takes whole heads of keys and values, with all heads of
+// queries that share one. For each block of 64 queries it goes through the blocks of keys, computes
+// the scores again, and adds to dq, dk and dv: so each sum has one order and no two threads share
+// one. All in fp32.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/elementary.h"
@@ -14,9 +15,9 @@ namespace {
 using namespace attention_cpu;
 using tile_product::multiply;
 
-// Scratch of a thread. For a head: keys as rows (blocks, 64, padded) and as columns (blocks,
-// padded, 64), values as columns, gradients of keys and values (blocks, 64, padded). For a block of
-// queries: queries, dy and dq (64, padded), p and ds (64, 64), delta (64).
+// Scratch of a thread. For a head of keys: keys as rows (blocks, 64, padded) and as columns
+// (blocks, padded, 64), values as columns, gradients of keys and values (blocks, 64, padded). For a
+// block of queries: queries, dy and dq (64, padded), p and ds (64, 64), delta (64).
 struct AttentionBackwardScratch {
   float *key_rows, *keys, *values, *dk, *dv, *queries, *dy, *dq, *p, *ds, *delta;
 
@@ -49,18 +50,18 @@ class AttentionBackwardCpuKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    parallel_for(e_.threads, e_.batch * e_.heads, 1, [&](int64_t begin, int64_t end, int chunk) {
+    parallel_for(e_.threads, e_.batch * e_.kv_heads, 1, [&](int64_t begin, int64_t end, int chunk) {
       AttentionBackwardScratch s(
           e_, static_cast<float*>(args.workspace) + chunk * AttentionBackwardScratch::floats(e_));
-      for (int64_t i = begin; i < end; ++i) differentiate(head_of(args, i), s);
+      for (int64_t i = begin; i < end; ++i) differentiate(args, i, s);
     });
   }
 
  private:
-  // One head of one sample: its first row in q, dq, dy and y, and its logsumexp.
+  // One head of one sample: its first row in q, k, their gradients, dy and y, and its logsumexp.
   struct HeadRows {
-    const T* q;
-    T* dq;
+    const T *q, *k;
+    T *dq, *dk;
     const T *dy, *y;
     const float* logsumexp;
     DropoutMask mask;
@@ -68,41 +69,52 @@ class AttentionBackwardCpuKernel : public Kernel {
 
   HeadRows head_of(const KernelArgs& args, int64_t index) const {
     int64_t sample = index / e_.heads, head = index % e_.heads;
-    int64_t packed = sample * e_.length * 3 * e_.width() + head * e_.size;
+    int64_t packed = sample * e_.length * e_.packed;
+    int64_t q = packed + e_.queries_at(head), k = packed + e_.keys_at(head);
     int64_t plain = sample * e_.length * e_.width() + head * e_.size;
     int32_t key = e_.dropout > 0 ? *static_cast<const int32_t*>(args.inputs[4]) : 0;
-    return {static_cast<const T*>(args.inputs[1]) + packed,
-            static_cast<T*>(args.outputs[0]) + packed,
+    auto qkv = static_cast<const T*>(args.inputs[1]);
+    auto dqkv = static_cast<T*>(args.outputs[0]);
+    return {qkv + q,
+            qkv + k,
+            dqkv + q,
+            dqkv + k,
             static_cast<const T*>(args.inputs[0]) + plain,
             static_cast<const T*>(args.inputs[2]) + plain,
             static_cast<const float*>(args.inputs[3]) + index * e_.length,
             DropoutMask(e_, *args.step, key, sample, head)};
   }
 
-  void differentiate(const HeadRows& head, const AttentionBackwardScratch& s) const {
-    int64_t stride = 3 * e_.width();
-    load_head(head, s);
-    for (int64_t a = 0; a < e_.blocks; ++a) {
-      load_queries(head, a, s);
-      for (int64_t b = 0; b < e_.key_blocks(a); ++b) add_block(head, a, b, s);
-      store_rows(e_, s.dq, e_.rows_of(a), e_.scale, head.dq + a * block * stride, stride);
-    }
+  // Head `index` of all samples' heads of keys and values.
+  void differentiate(const KernelArgs& args, int64_t index,
+                     const AttentionBackwardScratch& s) const {
+    const HeadRows first = head_of(args, index * e_.group);
+    load_keys(first, s);
+    for (int64_t i = 0; i < e_.group; ++i) add_head(head_of(args, index * e_.group + i), s);
     for (int64_t b = 0; b < e_.blocks; ++b) {
       int64_t rows = e_.rows_of(b);
-      T* dk = head.dq + b * block * stride + e_.width();
-      store_rows(e_, s.dk + b * e_.block_floats(), rows, 1, dk, stride);
-      store_rows(e_, s.dv + b * e_.block_floats(), rows, 1, dk + e_.width(), stride);
+      T* dk = first.dk + b * block * e_.packed;
+      store_rows(e_, s.dk + b * e_.block_floats(), rows, 1, dk, e_.packed);
+      store_rows(e_, s.dv + b * e_.block_floats(), rows, 1, dk + e_.kv_width(), e_.packed);
     }
   }
 
-  void load_head(const HeadRows& head, const AttentionBackwardScratch& s) const {
-    int64_t stride = 3 * e_.width();
+  // Writes dq of a head of queries, and adds its share to dk and dv.
+  void add_head(const HeadRows& head, const AttentionBackwardScratch& s) const {
+    for (int64_t a = 0; a < e_.blocks; ++a) {
+      load_queries(head, a, s);
+      for (int64_t b = 0; b < e_.key_blocks(a); ++b) add_block(head, a, b, s);
+      store_rows(e_, s.dq, e_.rows_of(a), e_.scale, head.dq + a * block * e_.packed, e_.packed);
+    }
+  }
+
+  void load_keys(const HeadRows& head, const AttentionBackwardScratch& s) const {
     for (int64_t b = 0; b < e_.blocks; ++b) {
       int64_t rows = e_.rows_of(b), at = b * e_.block_floats();
-      const T* k = head.q + b * block * stride + e_.width();
-      load_rows(e_, k, stride, rows, 1, s.key_rows + at, block);
-      load_columns(e_, k, stride, rows, s.keys + at);
-      load_columns(e_, k + e_.width(), stride, rows, s.values + at);
+      const T* k = head.k + b * block * e_.packed;
+      load_rows(e_, k, e_.packed, rows, 1, s.key_rows + at, block);
+      load_columns(e_, k, e_.packed, rows, s.keys + at);
+      load_columns(e_, k + e_.kv_width(), e_.packed, rows, s.values + at);
     }
     std::fill_n(s.dk, e_.blocks * e_.block_floats(), 0.0f);
     std::fill_n(s.dv, e_.blocks * e_.block_floats(), 0.0f);
@@ -110,8 +122,8 @@ class AttentionBackwardCpuKernel : public Kernel {
 
   // Block `a` of queries, scaled, and of dy; delta_i = dy_i . y_i.
   void load_queries(const HeadRows& head, int64_t a, const AttentionBackwardScratch& s) const {
-    int64_t rows = e_.rows_of(a), stride = 3 * e_.width(), first = a * block * e_.width();
-    load_rows(e_, head.q + a * block * stride, stride, rows, e_.scale, s.queries, rows);
+    int64_t rows = e_.rows_of(a), first = a * block * e_.width();
+    load_rows(e_, head.q + a * block * e_.packed, e_.packed, rows, e_.scale, s.queries, rows);
     load_rows(e_, head.dy + first, e_.width(), rows, 1, s.dy, rows);
     for (int64_t r = 0; r < rows; ++r) {
       FloatLanes lanes{};

@@ -53,36 +53,36 @@ class AttentionCpuKernel : public Kernel {
       AttentionScratch s(
           e_, static_cast<float*>(args.workspace) + chunk * AttentionScratch::floats(e_));
       for (int64_t item = begin; item < end; ++item) {
-        if (item == begin || item % strips == 0) load_head(columns_of(args, item / strips), s);
+        bool other_keys = item % (strips * e_.group) == 0;
+        if (item == begin || other_keys) load_head(args, item / strips, s);
         attend(args, item / strips, item % strips * strip, s);
       }
     });
   }
 
  private:
-  // The first row of q of head `head` of all samples' heads; k lies C columns on, v 2C.
-  const T* columns_of(const KernelArgs& args, int64_t head) const {
-    int64_t sample = head / e_.heads;
-    return static_cast<const T*>(args.inputs[0]) + sample * e_.length * 3 * e_.width() +
-           head % e_.heads * e_.size;
+  // The sample's qkv; head: of all samples' heads.
+  const T* sample_of(const KernelArgs& args, int64_t head) const {
+    return static_cast<const T*>(args.inputs[0]) + head / e_.heads * e_.length * e_.packed;
   }
 
-  void load_head(const T* q, const AttentionScratch& s) const {
-    int64_t stride = 3 * e_.width();
+  void load_head(const KernelArgs& args, int64_t head, const AttentionScratch& s) const {
+    const T* first = sample_of(args, head) + e_.keys_at(head % e_.heads);
     for (int64_t b = 0; b < e_.blocks; ++b) {
-      const T* k = q + b * block * stride + e_.width();
-      load_columns(e_, k, stride, e_.rows_of(b), s.keys + b * e_.block_floats());
-      load_rows(e_, k + e_.width(), stride, e_.rows_of(b), 1, s.values + b * e_.block_floats(),
-                block);
+      const T* k = first + b * block * e_.packed;
+      load_columns(e_, k, e_.packed, e_.rows_of(b), s.keys + b * e_.block_floats());
+      load_rows(e_, k + e_.kv_width(), e_.packed, e_.rows_of(b), 1,
+                s.values + b * e_.block_floats(), block);
     }
   }
 
   // The strip whose first query is `first`.
   void attend(const KernelArgs& args, int64_t head, int64_t first,
               const AttentionScratch& s) const {
-    int64_t rows = std::min(strip, e_.length - first), stride = 3 * e_.width();
+    int64_t rows = std::min(strip, e_.length - first);
     int64_t keys = whole_registers(e_.seen(first + rows - 1)), pitch = e_.blocks * block;
-    load_rows(e_, columns_of(args, head) + first * stride, stride, rows, e_.scale, s.queries, rows);
+    const T* q = sample_of(args, head) + e_.queries_at(head % e_.heads);
+    load_rows(e_, q + first * e_.packed, e_.packed, rows, e_.scale, s.queries, rows);
     for (int64_t key = 0; key < keys; key += block) {
       multiply(rows, e_.padded, std::min(block, keys - key), {s.queries, e_.padded, 1},
                {s.keys + key * e_.padded, block}, {s.scores + key, pitch, false});

@@ -20,9 +20,10 @@ constexpr int64_t rows_ahead = 8;  // that load_rows and store_rows prefetch
 
 // Sizes of a run, and which keys a query sees.
 struct HeadBlocks {
-  int64_t batch, length, heads;  // N, T, H
-  int64_t size, padded;          // D, and D rounded up to whole registers
-  int64_t blocks;                // number of blocks in T
+  int64_t batch, length, heads;     // N, T, H
+  int64_t size, padded;             // D, and D rounded up to whole registers
+  int64_t group, kv_heads, packed;  // H / K, K, and the columns of qkv
+  int64_t blocks;                   // number of blocks in T
   bool causal;
   float dropout, scale;  // scale: 1 / sqrt(D)
   int threads;
@@ -31,15 +32,22 @@ struct HeadBlocks {
       : batch(qkv[0]),
         length(qkv[1]),
         heads(attributes.heads),
-        size(qkv[2] / (3 * heads)),
+        size(packed_heads(attributes, qkv).size),
         padded(whole_registers(size)),
+        group(packed_heads(attributes, qkv).group()),
+        kv_heads(packed_heads(attributes, qkv).kv_heads),
+        packed(qkv[2]),
         blocks((length + block - 1) / block),
         causal(attributes.causal),
         dropout(attributes.dropout),
         scale(1 / std::sqrt(static_cast<float>(size))),
         threads(thread_count) {}
 
-  int64_t width() const { return heads * size; }           // C
+  int64_t width() const { return heads * size; }        // C
+  int64_t kv_width() const { return kv_heads * size; }  // from a head's k to its v
+  // From the first element of qkv of a sample to that of a head's q, and of its k.
+  int64_t queries_at(int64_t head) const { return head * size; }
+  int64_t keys_at(int64_t head) const { return width() + head / group * size; }
   int64_t block_floats() const { return block * padded; }  // of a block of rows of a head
   int64_t rows_of(int64_t index) const { return std::min(block, length - index * block); }
   int64_t key_blocks(int64_t query_block) const { return causal ? query_block + 1 : blocks; }

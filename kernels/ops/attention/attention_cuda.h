@@ -23,18 +23,21 @@ inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& at
           .batch = qkv.shape[0],
           .length = qkv.shape[1],
           .heads = attributes.heads,
-          .size = qkv.shape[2] / 3 / attributes.heads,
+          .size = packed_heads(attributes, qkv.shape).size,
           .dtype = qkv.dtype,
           .causal = attributes.causal,
-          .dropout = attributes.dropout};
+          .dropout = attributes.dropout,
+          .kv_heads = attributes.kv_heads};
 }
 
 // Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
 struct AttentionExtents {
   int64_t batch;
   int length, heads, size;  // T, H, D
+  int group;                // H / K, heads that share keys and values
   int blocks;               // number of blocks in T
-  int width, packed_width;  // C, 3C
+  int width, packed_width;  // C, and the columns of qkv
+  int kv_width;             // K D, from the columns of k to those of v
   bool causal;
   float scale;  // 1 / sqrt(D)
   float dropout, keep;
@@ -44,10 +47,12 @@ struct AttentionExtents {
       : batch(qkv[0]),
         length(static_cast<int>(qkv[1])),
         heads(static_cast<int>(attributes.heads)),
-        size(static_cast<int>(qkv[2] / 3 / heads)),
+        size(static_cast<int>(packed_heads(attributes, qkv).size)),
+        group(static_cast<int>(packed_heads(attributes, qkv).group())),
         blocks((length - 1) / block + 1),
         width(heads * size),
-        packed_width(3 * width),
+        packed_width(static_cast<int>(qkv[2])),
+        kv_width(heads / group * size),
         causal(attributes.causal),
         scale(1 / std::sqrt(static_cast<float>(size))),
         dropout(attributes.dropout),
@@ -58,22 +63,25 @@ struct AttentionExtents {
     expect(op, qkv[1] >> 30 == 0 && qkv[2] >> 30 == 0, "{} is too long for a GPU", to_string(qkv));
   }
 
-  // Number of blocks of all heads of all samples.
-  unsigned all_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
+  // Number of blocks of all heads of all samples, of queries and of keys.
+  unsigned query_blocks() const { return static_cast<unsigned>(batch * heads * blocks); }
+  unsigned key_blocks() const { return static_cast<unsigned>(batch * (heads / group) * blocks); }
   SPIRE_HOST_DEVICE bool sees(int query, int key) const {
     return key < length && query < length && (!causal || key <= query);
   }
 };
 
-// One head of one sample, and the offsets of its first element: `packed` in (N, T, 3C), `plain` in
-// (N, T, C), `row` in (N, H, T).
+// One head of one sample, and the offsets of its first element: `packed` that of q in the packed
+// tensor, from which k lies `to_keys` on and v e.kv_width more; `plain` in (N, T, C), `row` in (N,
+// H, T).
 struct AttentionHead {
-  int sample, head;
+  int sample, head, to_keys;
   int64_t packed, plain, row;
 
   __device__ AttentionHead(const AttentionExtents& e, unsigned index)
       : sample(static_cast<int>(index) / e.heads),
         head(static_cast<int>(index) % e.heads),
+        to_keys(e.width - (head - head / e.group) * e.size),
         packed(int64_t{sample} * e.length * e.packed_width + head * e.size),
         plain(int64_t{sample} * e.length * e.width + head * e.size),
         row(int64_t{index} * e.length) {}
@@ -191,7 +199,7 @@ class AttentionCudaKernel : public Kernel {
                                 static_cast<float*>(args.outputs[1]),
                                 e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
                                 op_id_};
-    launch(function_, e_.all_blocks(), threads_, args.stream, e_, operands);
+    launch(function_, e_.query_blocks(), threads_, args.stream, e_, operands);
   }
 
  private:
@@ -226,8 +234,8 @@ class AttentionBackwardCudaKernel : public Kernel {
         e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
         args.step,
         static_cast<T*>(args.outputs[0])};
-    launch(keys_, e_.all_blocks(), threads_, args.stream, e_, operands);
-    launch(queries_, e_.all_blocks(), threads_, args.stream, e_, operands);
+    launch(keys_, e_.key_blocks(), threads_, args.stream, e_, operands);
+    launch(queries_, e_.query_blocks(), threads_, args.stream, e_, operands);
   }
 
  private:

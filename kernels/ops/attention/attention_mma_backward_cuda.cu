@@ -37,7 +37,8 @@ __device__ inline void differentiate(const AttentionExtents& e, const QueryNumbe
   product = score * (product - query.delta) * e.scale;
 }
 
-// dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
+// dk and dv of 64 keys, from all heads of queries that share them. Rows of the tiles are keys,
+// columns queries.
 template <int D, typename T>
 __global__ void __launch_bounds__(threads, 2)
     attention_mma_keys_kernel(AttentionExtents e, BackwardOperands<T> o) {
@@ -49,43 +50,46 @@ __global__ void __launch_bounds__(threads, 2)
 
   // Longest first: when causal, the first blocks of keys are seen by the most queries.
   int first_key = static_cast<int>(blockIdx.x % e.blocks) * block;
-  AttentionHead head(e, blockIdx.x / e.blocks);
-  ScoreDropout mask = o.mask(head);
-  const T *q = o.qkv + head.packed, *k = q + e.width, *v = k + e.width;
-  keys.load(rows_from(e, k, e.packed_width, first_key, block));
-  values.load(rows_from(e, v, e.packed_width, first_key, block));
+  unsigned first_head = blockIdx.x / e.blocks * e.group;
+  AttentionHead own(e, first_head);
+  int64_t to_k = own.packed + own.to_keys, to_v = to_k + e.kv_width;
+  keys.load(rows_from(e, o.qkv + to_k, e.packed_width, first_key, block));
+  values.load(rows_from(e, o.qkv + to_v, e.packed_width, first_key, block));
   MmaSums<D> dk, dv;
-  for (int first = e.causal ? first_key : 0; first < e.length; first += rows) {
-    __syncthreads();  // the tiles before have been read
-    queries.load(rows_from(e, q, e.packed_width, first, rows));
-    dys.load(rows_from(e, o.dy + head.plain, e.width, first, rows));
-    if (threadIdx.x < rows) numbers[threadIdx.x] = numbers_of(e, o, head, first + threadIdx.x);
-    mask.draw<threads>(e, first, first_key, keep);
-    __syncthreads();
-    MmaSums<rows> p, ds;
-    p.template add_products<T>(keys, queries);
-    ds.template add_products<T>(values, dys);
-    if (needs_mask(e, first, first_key, block))
-      each_sum<rows>([&](int n, int i, int row, int column) {
-        if (!sees(e, first + column, first_key + row)) p.at[n][i] = masked;
-      });
-    auto keep_sums = [&](MmaSums<rows>& sums) {
-      if (e.dropout > 0)
+  for (int sharer = 0; sharer < e.group; ++sharer) {
+    AttentionHead head(e, first_head + sharer);
+    ScoreDropout mask = o.mask(head);
+    for (int first = e.causal ? first_key : 0; first < e.length; first += rows) {
+      __syncthreads();  // the tiles before have been read
+      queries.load(rows_from(e, o.qkv + head.packed, e.packed_width, first, rows));
+      dys.load(rows_from(e, o.dy + head.plain, e.width, first, rows));
+      if (threadIdx.x < rows) numbers[threadIdx.x] = numbers_of(e, o, head, first + threadIdx.x);
+      mask.draw<threads>(e, first, first_key, keep);
+      __syncthreads();
+      MmaSums<rows> p, ds;
+      p.template add_products<T>(keys, queries);
+      ds.template add_products<T>(values, dys);
+      if (needs_mask(e, first, first_key, block))
         each_sum<rows>([&](int n, int i, int row, int column) {
-          sums.at[n][i] *= keep.of(column, row) ? e.keep : 0.0f;
+          if (!sees(e, first + column, first_key + row)) p.at[n][i] = masked;
         });
-    };
-    keep_sums(ds);
-    each_sum<rows>([&](int n, int i, int, int column) {
-      differentiate(e, numbers[column], p.at[n][i], ds.at[n][i]);
-    });
-    keep_sums(p);
-    dv.template add_weighted<T>(p, dys);
-    dk.template add_weighted<T>(ds, queries);
+      auto keep_sums = [&](MmaSums<rows>& sums) {
+        if (e.dropout > 0)
+          each_sum<rows>([&](int n, int i, int row, int column) {
+            sums.at[n][i] *= keep.of(column, row) ? e.keep : 0.0f;
+          });
+      };
+      keep_sums(ds);
+      each_sum<rows>([&](int n, int i, int, int column) {
+        differentiate(e, numbers[column], p.at[n][i], ds.at[n][i]);
+      });
+      keep_sums(p);
+      dv.template add_weighted<T>(p, dys);
+      dk.template add_weighted<T>(ds, queries);
+    }
   }
-  T *to_k = o.dqkv + head.packed + e.width, *to_v = to_k + e.width;
-  dk.store(rows_from(e, to_k, e.packed_width, first_key, block));
-  dv.store(rows_from(e, to_v, e.packed_width, first_key, block));
+  dk.store(rows_from(e, o.dqkv + to_k, e.packed_width, first_key, block));
+  dv.store(rows_from(e, o.dqkv + to_v, e.packed_width, first_key, block));
 }
 
 // dq of 64 queries. Rows of the tiles are queries, columns keys.
@@ -99,7 +103,7 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
   int first_query = (e.blocks - 1 - static_cast<int>(blockIdx.x % e.blocks)) * block;
   AttentionHead head(e, blockIdx.x / e.blocks);
   ScoreDropout mask = o.mask(head);
-  const T *q = o.qkv + head.packed, *k = q + e.width, *v = k + e.width;
+  const T *q = o.qkv + head.packed, *k = q + head.to_keys, *v = k + e.kv_width;
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
   LeftRows<D> dys(rows_from(e, o.dy + head.plain, e.width, first_query, block));
   int query = first_query + first_row() + group();

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads, 2)
   AttentionHead head(e, blockIdx.x / e.blocks);
   ScoreDropout mask{o.step, o.op_id, head.sample, head.head};
   if (blockIdx.x == 0 && threadIdx.x == 0 && o.key) *o.key = o.op_id;
-  const T *q = o.qkv + head.packed, *k = q + e.width, *v = k + e.width;
+  const T *q = o.qkv + head.packed, *k = q + head.to_keys, *v = k + e.kv_width;
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
   MmaSoftmax softmax;
   MmaSums<D> sums;

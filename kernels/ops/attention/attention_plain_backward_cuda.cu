@@ -23,50 +23,55 @@ __device__ Differentials differentiate(float s, float product, float logsumexp, 
   return {keep * p, p * (keep * product - delta)};
 }
 
-// dk and dv of 64 keys. Rows of the tiles are keys, columns queries.
+// dk and dv of 64 keys, from all heads of queries that share them. Rows of the tiles are keys,
+// columns queries.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_keys_kernel(AttentionExtents e, BackwardOperands<T> o) {
   __shared__ AttentionShared shared;
   auto key_block = static_cast<int>(blockIdx.x % e.blocks);  // when causal, the longest first
-  AttentionHead head(e, blockIdx.x / e.blocks);
-  ScoreDropout mask = o.mask(head);
-  const T* q = o.qkv + head.packed;
-  auto keys = rows_of(e, q + e.width, e.packed_width, key_block);
-  auto values = rows_of(e, q + 2 * e.width, e.packed_width, key_block);
+  unsigned first = blockIdx.x / e.blocks * e.group;
   ResultRows<D> dk, dv;
-  for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
-    auto queries = rows_of(e, q, e.packed_width, a, e.scale);
-    auto dy = rows_of(e, o.dy + head.plain, e.width, a);
-    mask.draw<threads>(e, a * block, key_block * block, shared.keep);
-    float p[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
-    add_products<packs>(keys, queries, shared, p);
-    add_products<packs>(values, dy, shared, ds);
+  for (int sharer = 0; sharer < e.group; ++sharer) {
+    AttentionHead head(e, first + sharer);
+    ScoreDropout mask = o.mask(head);
+    const T* q = o.qkv + head.packed;
+    auto keys = rows_of(e, q + head.to_keys, e.packed_width, key_block);
+    auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, key_block);
+    for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
+      auto queries = rows_of(e, q, e.packed_width, a, e.scale);
+      auto dy = rows_of(e, o.dy + head.plain, e.width, a);
+      mask.draw<threads>(e, a * block, key_block * block, shared.keep);
+      float p[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
+      add_products<packs>(keys, queries, shared, p);
+      add_products<packs>(values, dy, shared, ds);
 #pragma unroll
-    for (int j = 0; j < team_rows; ++j) {
-      int column = member() + members * j;
-      int query = a * block + column;
-      bool inside = query < e.length;
-      float l = inside ? o.logsumexp[head.row + query] : 0.0f;
-      float delta = inside ? o.delta[head.row + query] : 0.0f;
-      for (int r = 0; r < team_rows; ++r) {
-        int row = team_rows * team() + r;
-        Differentials d{0, 0};
-        if (e.sees(query, key_block * block + row))
-          d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared.keep, column, row));
-        p[r][j] = d.p;
-        ds[r][j] = d.ds;
+      for (int j = 0; j < team_rows; ++j) {
+        int column = member() + members * j;
+        int query = a * block + column;
+        bool inside = query < e.length;
+        float l = inside ? o.logsumexp[head.row + query] : 0.0f;
+        float delta = inside ? o.delta[head.row + query] : 0.0f;
+        for (int r = 0; r < team_rows; ++r) {
+          int row = team_rows * team() + r;
+          Differentials d{0, 0};
+          if (e.sees(query, key_block * block + row))
+            d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared.keep, column, row));
+          p[r][j] = d.p;
+          ds[r][j] = d.ds;
+        }
       }
+      share_scores(p, shared);
+      dv.template add<packs>(dy, shared);
+      share_scores(ds, shared);
+      dk.template add<packs>(queries, shared);
     }
-    share_scores(p, shared);
-    dv.template add<packs>(dy, shared);
-    share_scores(ds, shared);
-    dk.template add<packs>(queries, shared);
   }
   constexpr float ones[team_rows] = {1, 1, 1, 1};
-  T* dq = o.dqkv + head.packed;
-  dk.template store<packs>(rows_of(e, dq + e.width, e.packed_width, key_block), ones);
-  dv.template store<packs>(rows_of(e, dq + 2 * e.width, e.packed_width, key_block), ones);
+  AttentionHead head(e, first);
+  T* to_k = o.dqkv + head.packed + head.to_keys;
+  dk.template store<packs>(rows_of(e, to_k, e.packed_width, key_block), ones);
+  dv.template store<packs>(rows_of(e, to_k + e.kv_width, e.packed_width, key_block), ones);
 }
 
 // dq of 64 queries. Rows of the tiles are queries, columns keys.
@@ -91,8 +96,8 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   ResultRows<D> dq;
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
   for (int b = 0; b < key_blocks; ++b) {
-    auto keys = rows_of(e, q + e.width, e.packed_width, b);
-    auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
+    auto keys = rows_of(e, q + head.to_keys, e.packed_width, b);
+    auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, b);
     mask.draw<threads>(e, query_block * block, b * block, shared.keep);
     float s[team_rows][team_rows] = {}, ds[team_rows][team_rows] = {};
     add_products<packs>(queries, keys, shared, s);

@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(threads, 2)
   ResultRows<D> sum;
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
   for (int b = 0; b < key_blocks; ++b) {
-    auto keys = rows_of(e, q + e.width, e.packed_width, b);
-    auto values = rows_of(e, q + 2 * e.width, e.packed_width, b);
+    auto keys = rows_of(e, q + head.to_keys, e.packed_width, b);
+    auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, b);
     mask.draw<threads>(e, query_block * block, b * block, shared.keep);
     float scores[team_rows][team_rows] = {};
     add_products<packs>(queries, keys, shared, scores);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/row_sums.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/typed_kernel.h"
@@ -20,24 +21,6 @@ struct LayerNormRows {
 
 LayerNormRows extents_of(const Shape& shape, int threads) {
   return {shape.elements() / shape.back(), shape.back(), threads};
-}
-
-// Returns the sum of term(i, count) over [0, n). Lanes behind n must give 0. Four sums hide the
-// latency of an addition.
-template <typename Term>
-float sum_over(int64_t n, const Term& term) {
-  constexpr int64_t step = 4 * lane_count;
-  constexpr std::integral_constant<int, lane_count> all;
-  FloatLanes a{}, b{}, c{}, d{};
-  int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    a += term(i, all);
-    b += term(i + lane_count, all);
-    c += term(i + 2 * lane_count, all);
-    d += term(i + 3 * lane_count, all);
-  }
-  over_lanes(n - i, [&](int64_t at, auto count) { a += term(i + at, count); });
-  return sum_of((a + b) + (c + d));
 }
 
 // `lanes`, with zeros behind the first `count`.
@@ -101,22 +84,21 @@ template <typename T>
 class LayerNormBackwardCpuKernel : public Kernel {
  public:
   explicit LayerNormBackwardCpuKernel(const KernelRequest& request)
-      : e_(extents_of(request.inputs[1].shape, request.threads)),
-        chunk_rows_(std::max<int64_t>(64, (e_.rows + 63) / 64)),
-        chunks_((e_.rows + chunk_rows_ - 1) / chunk_rows_) {}
+      : e_(extents_of(request.inputs[1].shape, request.threads)), chunks_(e_.rows) {}
 
   // A chunk's sums of dy xhat and of dy: (chunks, 2, C) fp32.
   size_t workspace_bytes() const override {
-    return static_cast<size_t>(chunks_ * 2 * e_.width) * sizeof(float);
+    return static_cast<size_t>(chunks_.chunks * 2 * e_.width) * sizeof(float);
   }
 
   void run(const KernelArgs& args) override {
     auto sums = static_cast<float*>(args.workspace);
-    parallel_for(e_.threads, chunks_, 1, [&](int64_t begin, int64_t end, int) {
+    parallel_for(e_.threads, chunks_.chunks, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t chunk = begin; chunk < end; ++chunk) add_chunk(args, chunk);
     });
-    add_up(sums, static_cast<float*>(args.outputs[1]));
-    add_up(sums + e_.width, static_cast<float*>(args.outputs[2]));
+    int64_t pitch = 2 * e_.width;
+    add_up_chunks(chunks_, sums, pitch, e_.width, static_cast<float*>(args.outputs[1]));
+    add_up_chunks(chunks_, sums + e_.width, pitch, e_.width, static_cast<float*>(args.outputs[2]));
   }
 
  private:
@@ -130,8 +112,7 @@ class LayerNormBackwardCpuKernel : public Kernel {
   void add_chunk(const KernelArgs& args, int64_t chunk) const {
     float* dgamma = static_cast<float*>(args.workspace) + chunk * 2 * e_.width;
     std::fill_n(dgamma, 2 * e_.width, 0.0f);
-    int64_t end = std::min((chunk + 1) * chunk_rows_, e_.rows);
-    for (int64_t row = chunk * chunk_rows_; row < end; ++row) {
+    for (int64_t row = chunks_.begin(chunk); row < chunks_.end(chunk); ++row) {
       int64_t at = row * e_.width;
       add_row(
           {static_cast<const T*>(args.inputs[0]) + at, static_cast<const T*>(args.inputs[1]) + at,
@@ -163,18 +144,8 @@ class LayerNormBackwardCpuKernel : public Kernel {
     });
   }
 
-  // The chunks' sums, in their order.
-  void add_up(const float* sums, float* total) const {
-    over_lanes(e_.width, [&](int64_t i, auto count) {
-      FloatLanes lanes{};
-      for (int64_t k = 0; k < chunks_; ++k)
-        lanes += load_floats(sums + k * 2 * e_.width + i, count);
-      store_floats(lanes, total + i, count);
-    });
-  }
-
   LayerNormRows e_;
-  int64_t chunk_rows_, chunks_;  // at most 64 chunks of at least 64 rows
+  RowChunks chunks_;
 };
 
 }  // namespace

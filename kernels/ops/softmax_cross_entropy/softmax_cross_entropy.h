@@ -2,12 +2,14 @@
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
 //   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
-// A sample has R rows, whose mean is its loss. In the mixed form (Zhang et al., "mixup", 2018) a
-// row has two labels, l and o: t_c has m [c == l] + (1 - m) [c == o] instead of [c == l], with m
-// the mix of its sample. logits (N R, C) are fp32, bf16 or fp16, the computation is in fp32;
-// labels, other_labels (N R) i32, mix (N) f32. A label outside [0, C), or a mix outside [0, 1],
-// makes the loss NaN. With `unlabelled` rows, those of label -1, a sample's loss is the mean of its
-// V labelled rows, 0 if it has none: they count R / V times, unlabelled ones not at all.
+// With a weight z of the z-loss (Chowdhery et al., "PaLM", 2022) loss has z logsumexp^2 besides,
+// and e^(x_c - logsumexp) in dx_c the factor 1 + 2 z logsumexp. A sample has R rows, whose mean is
+// its loss. In the mixed form (Zhang et al., "mixup", 2018) a row has two labels, l and o: t_c has
+// m [c == l] + (1 - m) [c == o] instead of [c == l], with m the mix of its sample. logits (N R, C)
+// are fp32, bf16 or fp16, the computation is in fp32; labels, other_labels (N R) i32, mix (N) f32.
+// A label outside [0, C), or a mix outside [0, 1], makes the loss NaN. With `unlabelled` rows,
+// those of label -1, a sample's loss is the mean of its V labelled rows, 0 if it has none: they
+// count R / V times, unlabelled ones not at all.
 #pragma once
 #include <span>
 
@@ -21,6 +23,12 @@ struct SoftmaxCrossEntropyAttributes {
   int64_t rows_per_sample = 1;  // R
   bool mixed = false;           // two labels per row
   bool unlabelled = false;      // rows of label -1 have no label
+  float z_loss = 0;             // z, at least 0
+
+  // The factor of probabilities in a row's gradient.
+  SPIRE_HOST_DEVICE float probability_factor(float logsumexp) const {
+    return 1 + 2 * z_loss * logsumexp;
+  }
 };
 
 // inputs: logits, labels [, other_labels, mix]. outputs: loss (1) f64, the sum over rows / R;

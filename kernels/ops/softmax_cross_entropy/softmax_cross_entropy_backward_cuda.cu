@@ -11,8 +11,9 @@ namespace {
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_backward_kernel(LogitRows e, int64_t dx_pitch, const T* logits,
-                                          LabelTargets targets, float smoothing,
-                                          float rows_per_sample, SampleWeights of_samples,
+                                          LabelTargets targets,
+                                          SoftmaxCrossEntropyAttributes attributes,
+                                          SampleWeights of_samples,
                                           const float* __restrict__ logsumexp,
                                           const StepContext* __restrict__ context, T* gradient) {
   int64_t row = logit_row<group>();
@@ -24,18 +25,19 @@ __global__ void __launch_bounds__(logit_threads)
   float weights[2];
   for (int t = 0; t < 2; ++t) {
     labels[t] = t < target.count ? target.labels[t] : -1;
-    weights[t] = (1 - smoothing) * target.weights[t];
+    weights[t] = (1 - attributes.label_smoothing) * target.weights[t];
   }
-  float lse = logsumexp[row], scale = context->loss_gradient_scale() / rows_per_sample;
+  float lse = logsumexp[row], factor = attributes.probability_factor(lse);
+  float scale = context->loss_gradient_scale() / static_cast<float>(attributes.rows_per_sample);
   scale *= target.unlabelled ? 0 : static_cast<float>(of_samples.of(row));
   // t_c = weights[t] at the labels, on top of `others` everywhere.
-  float others = smoothing / static_cast<float>(e.classes);
+  float others = attributes.label_smoothing / static_cast<float>(e.classes);
   auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {
     constexpr int W = width();
     float values[n()][W];
     load_floats(x + c, step, values);
     for (int k = 0; k < n(); ++k) {
-      for (int i = 0; i < W; ++i) values[k][i] = exponential(values[k][i] - lse);
+      for (int i = 0; i < W; ++i) values[k][i] = factor * exponential(values[k][i] - lse);
       for (int t = 0; t < 2; ++t) {
         int64_t at = labels[t] - (c + k * step);
         for (int i = 0; i < W; ++i)
@@ -68,8 +70,7 @@ class SoftmaxCrossEntropyBackwardCudaKernel : public Kernel {
     auto run = [&]<int group, int N>() {
       launch(softmax_cross_entropy_backward_kernel<group, N, T>,
              blocks_for(e_.rows, logit_threads / group), logit_threads, args.stream, e_, dx_pitch_,
-             static_cast<const T*>(args.inputs[0]), targets, attributes_.label_smoothing,
-             static_cast<float>(attributes_.rows_per_sample),
+             static_cast<const T*>(args.inputs[0]), targets, attributes_,
              SampleWeights(attributes_, of_samples), static_cast<const float*>(args.inputs[2]),
              args.step, static_cast<T*>(args.outputs[0]));
     };

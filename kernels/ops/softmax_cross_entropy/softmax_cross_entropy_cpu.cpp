@@ -166,7 +166,9 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
         expected += share * static_cast<double>(static_cast<float>(x[target.labels[i]]));
       }
       if (smoothing > 0) expected += smoothing * mean_of(x, classes_);
-      totals.loss += weight * (total - expected);
+      double loss = total - expected;
+      if (attributes_.z_loss > 0) loss += static_cast<double>(attributes_.z_loss) * total * total;
+      totals.loss += weight * loss;
       totals.correct += is_first_largest(x, target.heavier(), sum.most()) ? weight : 0;
     }
     return static_cast<float>(total);
@@ -224,11 +226,12 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
     }
     float smoothing = attributes_.label_smoothing;
     float others = smoothing / static_cast<float>(classes_);
+    float factor = attributes_.probability_factor(logsumexp);
     float own[2] = {};
     for (int i = 0; i < target.count; ++i) {
-      own[i] = exponential(static_cast<float>(x[target.labels[i]]) - logsumexp);
+      own[i] = factor * exponential(static_cast<float>(x[target.labels[i]]) - logsumexp);
     }
-    auto f = [=](auto v) { return (exponential(v - logsumexp) - others) * scale; };
+    auto f = [=](auto v) { return (factor * exponential(v - logsumexp) - others) * scale; };
     // Rows of odd widths begin anywhere: whole registers are stored from a cache line's begin on.
     int64_t before = std::min(classes_, elements_to_line(dx));
     elementwise_range(0, before, dx, f, x);

@@ -70,8 +70,8 @@ struct LogitsSeen {
 // row's first thread.
 template <typename T>
 __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const LabelTarget& target,
-                          float smoothing, double row_weight, const LogitsSeen& all, double* losses,
-                          float* logsumexp) {
+                          float smoothing, float z_loss, double row_weight, const LogitsSeen& all,
+                          double* losses, float* logsumexp) {
   double lse = static_cast<double>(all.most) + log(static_cast<double>(all.sum));
   double expected = 0, s = static_cast<double>(smoothing);
   for (int i = 0; i < 2; ++i) {
@@ -81,8 +81,10 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Lab
   }
   if (smoothing > 0) expected += s * (all.total / static_cast<double>(e.classes));
   bool valid = target.count > 0;
-  double loss = valid ? row_weight * (lse - expected) : std::numeric_limits<double>::quiet_NaN();
-  losses[row] = target.unlabelled ? 0 : loss;
+  double loss = lse - expected;
+  if (z_loss > 0) loss += static_cast<double>(z_loss) * lse * lse;
+  if (!valid) loss = std::numeric_limits<double>::quiet_NaN();
+  losses[row] = target.unlabelled ? 0 : row_weight * loss;
   losses[e.rows + row] = valid && target.heavier() == all.first ? row_weight : 0;
   logsumexp[row] = static_cast<float>(lse);
 }
@@ -90,7 +92,7 @@ __device__ void write_row(const T* x, const LogitRows& e, int64_t row, const Lab
 template <int group, int N, typename T>
 __global__ void __launch_bounds__(logit_threads)
     softmax_cross_entropy_kernel(LogitRows e, const T* __restrict__ logits, LabelTargets targets,
-                                 float smoothing, SampleWeights weights,
+                                 float smoothing, float z_loss, SampleWeights weights,
                                  double* __restrict__ losses, float* __restrict__ logsumexp) {
   int64_t row = logit_row<group>();
   if (row >= e.rows) return;  // the same for all threads of a warp
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(logit_threads)
   all.first = group_reduce<group>(seen.most == all.most ? seen.first : none, Smallest{});
   if (smoothing > 0) all.total = group_reduce<group>(seen.total, Sum{});
   if (threadIdx.x % group == 0)
-    write_row(x, e, row, targets.of(row), smoothing, weights.of(row), all, losses, logsumexp);
+    write_row(x, e, row, targets.of(row), smoothing, z_loss, weights.of(row), all, losses,
+              logsumexp);
 }
 
 // Adds the rows' losses in a fixed order, by one block.
@@ -153,8 +156,8 @@ class SoftmaxCrossEntropyCudaKernel : public Kernel {
     auto run = [&]<int group, int N>() {
       launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
              logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]), targets,
-             attributes_.label_smoothing, SampleWeights(attributes_, of_samples), losses,
-             static_cast<float*>(args.outputs[2]));
+             attributes_.label_smoothing, attributes_.z_loss,
+             SampleWeights(attributes_, of_samples), losses, static_cast<float*>(args.outputs[2]));
     };
     with_layout<T>(e_.classes, run, e_.pitch);
     launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,

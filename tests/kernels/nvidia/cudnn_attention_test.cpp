@@ -81,6 +81,17 @@ TEST_F(CudnnAttentionGraph, HasEnginesOnAnH100) {
       }
 }
 
+TEST_F(CudnnAttentionGraph, HasForwardEnginesForHeadsThatShareKeys) {
+  auto shape = shape_of(AttentionPass::forward, DType::bf16, true);
+  for (int64_t kv : {1, 3, 4}) {
+    shape.kv_heads = kv;
+    EXPECT_NO_THROW(CudnnAttention(shape, {16, 12}, *hopper)) << kv;
+    if (has_driver()) {
+      EXPECT_FALSE(proposed(*hopper, shape).empty()) << kv;
+    }
+  }
+}
+
 TEST_F(CudnnAttentionGraph, HasForwardEnginesOnAnA100) {
   if (!has_driver()) GTEST_SKIP() << "no CUDA driver, nor the toolkit's stub of one";
   for (bool causal : {false, true})

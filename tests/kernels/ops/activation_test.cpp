@@ -24,6 +24,8 @@ Eigen::ArrayXd exact(Activation kind, const Eigen::ArrayXd& x) {
       return 0.5 * x * (-x / std::sqrt(2.0)).unaryExpr([](double v) { return std::erfc(v); });
     case Activation::gelu_tanh:
       return 0.5 * x * (1 + (std::sqrt(2 / pi) * (x + 0.044715 * x.cube())).tanh());
+    case Activation::silu:
+      return x / (1 + (-x).exp());
     case Activation::sigmoid:
       return 1 / (1 + (-x).exp());
     case Activation::tanh:
@@ -87,8 +89,9 @@ double worst_error(F f, Activation kind, float low, float high) {
 }  // namespace
 
 TEST_P(ActivationTest, ValuesAndGradients) {
-  for (Activation kind : {Activation::relu, Activation::leaky_relu, Activation::gelu,
-                          Activation::gelu_tanh, Activation::sigmoid, Activation::tanh}) {
+  for (Activation kind :
+       {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh,
+        Activation::silu, Activation::sigmoid, Activation::tanh}) {
     SCOPED_TRACE(name(kind));
     check_op(activation_case(kind, {3, 5, 7}), GetParam());
   }

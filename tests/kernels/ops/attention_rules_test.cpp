@@ -38,6 +38,8 @@ TEST(AttentionRules, CudnnIsAskedForShapesThatItMayCompute) {
     EXPECT_FALSE(other([](auto& s) { s.size = 20; }));
     EXPECT_FALSE(other([](auto& s) { s.size = 264; }));
     EXPECT_FALSE(other([](auto& s) { s.length = 1; }));
+    EXPECT_TRUE(other([](auto& s) { s.kv_heads = 12; }));
+    EXPECT_EQ(other([](auto& s) { s.kv_heads = 4; }), pass == AttentionPass::forward);
   }
 }
 
@@ -116,6 +118,7 @@ TEST(AttentionKey, HasAllThatAChoiceDependsOn) {
   differs([](auto& k) { k.shape.size = 128; });
   differs([](auto& k) { k.shape.dtype = DType::f16; });
   differs([](auto& k) { k.shape.causal = false; });
+  differs([](auto& k) { k.shape.kv_heads = 4; });
   differs([](auto& k) { k.max_workspace = 0; });
 }
 

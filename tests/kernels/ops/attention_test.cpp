@@ -16,11 +16,13 @@ namespace {
 // keep of (sample, head, query, key).
 using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
 
-// The rows of q (part 0), k (1) or v (2) of one head of one sample: (T, D).
-RowMajorMatrix head_of(const HostTensor& qkv, int64_t heads, int64_t sample, int64_t head,
-                       int part) {
-  int64_t length = qkv.shape[1], width = qkv.shape[2] / 3, size = width / heads;
-  return matrix_of(qkv, sample).block(0, part * width + head * size, length, size);
+// The rows of q (part 0), k (1) or v (2) that one head of one sample reads: (T, D).
+RowMajorMatrix head_of(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample,
+                       int64_t head, int part) {
+  int64_t heads = attributes.heads, kv = attributes.kv_heads > 0 ? attributes.kv_heads : heads;
+  int64_t size = qkv.shape[2] / (heads + 2 * kv), own = head / (heads / kv);
+  int64_t column = part == 0 ? head : heads + (part - 1) * kv + own;
+  return matrix_of(qkv, sample).block(0, column * size, qkv.shape[1], size);
 }
 
 // log sum e^score over the keys of each query.
@@ -34,13 +36,13 @@ Eigen::ArrayXd logsumexp(const Eigen::ArrayXXd& scores) {
 std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes& attributes,
                                const Keep& keep, bool magnitudes = false) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2] / 3;
-  int64_t heads = attributes.heads, size = width / heads;
+  int64_t batch = qkv.shape[0], length = qkv.shape[1], heads = attributes.heads;
+  int64_t size = head_of(qkv, attributes, 0, 0, 0).cols(), width = heads * size;
   std::vector<HostTensor> out = {zeros({batch, length, width}), zeros({batch, heads, length})};
   for (int64_t n = 0; n < batch; ++n) {
     for (int64_t h = 0; h < heads; ++h) {
-      RowMajorMatrix q = head_of(qkv, heads, n, h, 0), k = head_of(qkv, heads, n, h, 1);
-      RowMajorMatrix v = head_of(qkv, heads, n, h, 2);
+      RowMajorMatrix q = head_of(qkv, attributes, n, h, 0), k = head_of(qkv, attributes, n, h, 1);
+      RowMajorMatrix v = head_of(qkv, attributes, n, h, 2);
       double scale = 1 / std::sqrt(static_cast<double>(size));
       RowMajorMatrix scores = q * k.transpose() * scale;
       if (attributes.causal) scores.triangularView<Eigen::StrictlyUpper>().setConstant(-infinity);
@@ -141,6 +143,41 @@ TEST_P(AttentionTest, HeadsOfEverySize) {
   }
 }
 
+// 4 heads of queries share one or two of keys and values, whose gradients are sums.
+TEST_P(AttentionTest, HeadsThatShareKeysAndValues) {
+  for (bool causal : {false, true})
+    for (int64_t kv : {1, 2}) {
+      AttentionAttributes attributes{.heads = 4, .causal = causal, .kv_heads = kv};
+      check(attention_case({2, 7, (4 + 2 * kv) * 16}, attributes));
+      OpCase longer = attention_case({1, 70, (4 + 2 * kv) * 24}, attributes);
+      longer.gradient_samples = 60;
+      check(longer);
+    }
+}
+
+TEST_P(AttentionTest, AsManyHeadsOfKeysHaveTheSameBits) {
+  std::vector qkv = {activation(uniform({2, 70, 3 * 32}, 337))};
+  AttentionAttributes usual{.heads = 2, .causal = true}, stated = usual;
+  stated.kv_heads = 2;
+  auto a = run_op(AttentionOp(usual), qkv, GetParam());
+  auto b = run_op(AttentionOp(stated), qkv, GetParam());
+  EXPECT_EQ(a[0].data, b[0].data);
+}
+
+TEST_P(AttentionTest, DropoutOfHeadsThatShareKeys) {
+  Environment environment = GetParam();
+  environment.op_id = 17;
+  StepContext step{.seed = 3, .step = 9, .first_row = 100};
+  auto keep = [=](int64_t n, int64_t h, int64_t i, int64_t j) {
+    auto bits = dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * 9 + i) * 64 + j));
+    return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
+  };
+  AttentionAttributes attributes{.heads = 4, .causal = true, .dropout = 0.25f, .kv_heads = 2};
+  OpCase test = attention_case({2, 9, 8 * 16}, attributes, keep);
+  test.step = step;
+  check(test, environment);
+}
+
 TEST_P(AttentionTest, LongerThanABlock) {
   for (bool causal : {false, true})
     for (auto [length, size] : {std::pair{130, 64}, {85, 128}}) {
@@ -181,20 +218,22 @@ TEST_P(AttentionTest, DropoutBelongsToTheGlobalRow) {
 }
 
 TEST_P(AttentionTest, BitsDoNotDependOnTheThreadCount) {
-  HostTensor qkv = uniform({1, 200, 3 * 32}, 333);
-  AttentionAttributes attributes{.heads = 2, .causal = true};
-  std::vector<std::vector<double>> y, dqkv;
-  for (int threads : {1, 3}) {
-    Environment environment = GetParam();
-    environment.threads = threads;
-    auto out = run_op(AttentionOp(attributes), std::vector{activation(qkv)}, environment);
-    std::vector<Input> inputs = {activation(uniform({1, 200, 32}, 334)), activation(qkv),
-                                 activation(out[0]), statistic(out[1])};
-    y.push_back(out[0].data);
-    dqkv.push_back(run_op(AttentionBackwardOp(attributes), inputs, environment)[0].data);
+  for (int64_t kv : {1, 2}) {
+    HostTensor qkv = uniform({1, 200, (2 + 2 * kv) * 16}, 333);
+    AttentionAttributes attributes{.heads = 2, .causal = true, .kv_heads = kv};
+    std::vector<std::vector<double>> y, dqkv;
+    for (int threads : {1, 3}) {
+      Environment environment = GetParam();
+      environment.threads = threads;
+      auto out = run_op(AttentionOp(attributes), std::vector{activation(qkv)}, environment);
+      std::vector<Input> inputs = {activation(uniform({1, 200, 32}, 334)), activation(qkv),
+                                   activation(out[0]), statistic(out[1])};
+      y.push_back(out[0].data);
+      dqkv.push_back(run_op(AttentionBackwardOp(attributes), inputs, environment)[0].data);
+    }
+    EXPECT_EQ(y[0], y[1]);
+    EXPECT_EQ(dqkv[0], dqkv[1]);
   }
-  EXPECT_EQ(y[0], y[1]);
-  EXPECT_EQ(dqkv[0], dqkv[1]);
 }
 
 // What comes later changes not one bit of what was.
@@ -264,6 +303,11 @@ TEST(AttentionOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(AttentionOp({.heads = 4, .dropout = 1}).infer(qkv), Error);
   EXPECT_THROW(AttentionOp({.heads = 1}).infer(std::vector<TensorSpec>{{{5, 24}, DType::f32}}),
                Error);
+  EXPECT_EQ(AttentionOp({.heads = 4, .kv_heads = 1}).infer(qkv)[0].shape, (Shape{2, 5, 16}));
+  EXPECT_EQ(refusal(AttentionOp({.heads = 4, .kv_heads = 3}), qkv),
+            "[attention] 3 heads of keys and values do not divide 4 heads");
+  EXPECT_EQ(refusal(AttentionOp({.heads = 4, .kv_heads = 2}), {f32({2, 5, 20})}),
+            "[attention] 4 heads do not divide the columns of q, k and v in fp32 (2, 5, 20)");
 }
 
 }  // namespace spire::testing

@@ -17,8 +17,11 @@ int64_t first_largest(const HostTensor& x, int64_t row) {
 }
 
 // loss, correct, logsumexp. in: logits, labels [, other_labels, mix]
-// A row's loss is target . (logsumexp - x), with logsumexp = log sum e^x.
-std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothing, int64_t per) {
+// A row's loss is target . (logsumexp - x) + z logsumexp^2, with logsumexp = log sum e^x.
+std::vector<HostTensor> reference(std::span<const HostTensor> in,
+                                  const SoftmaxCrossEntropyAttributes& attributes) {
+  auto smoothing = static_cast<double>(attributes.label_smoothing);
+  int64_t per = attributes.rows_per_sample;
   auto x = matrix_of(in[0]);
   std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({x.rows()})};
   array_of(out[2]) = x.array().exp().rowwise().sum().log();
@@ -35,6 +38,7 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in, double smoothi
     target[label] += (1 - smoothing) * mix;
     target[other] += (1 - smoothing) * (1 - mix);
     out[0][0] += (target * (out[2][n] - x.row(n).transpose().array())).sum() * share;
+    out[0][0] += static_cast<double>(attributes.z_loss) * out[2][n] * out[2][n] * share;
     bool right = first_largest(in[0], n) == (mix >= 0.5 ? label : other);
     out[1][0] += right ? share : 0;
   }
@@ -58,8 +62,7 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
     test.inputs.push_back(random_labels(rows, classes, 53));
     test.inputs.push_back(statistic(uniform({rows / per}, 54, 0, 1)));
   }
-  double s = static_cast<double>(attributes.label_smoothing);
-  test.reference = [s, per](std::span<const HostTensor> in) { return reference(in, s, per); };
+  test.reference = [=](std::span<const HostTensor> in) { return reference(in, attributes); };
   // The sum of a row is fp32, so a row's loss has the relative rounding of fp32, 2^29 times fp64's.
   double in_fp64 = 0x1p29 * static_cast<double>(rows) * (size + std::log(classes));
   test.magnitude = [in_fp64, size](std::span<const HostTensor> in) {
@@ -166,6 +169,17 @@ TEST_P(SoftmaxCrossEntropyTest, LabelledRowsKeepTheirBits) {
   auto want = run_op(SoftmaxCrossEntropyOp(plain), std::vector{x, label}, GetParam());
   auto got = run_op(SoftmaxCrossEntropyOp(with), std::vector{x, label}, GetParam());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].data, want[i].data) << i;
+}
+
+TEST_P(SoftmaxCrossEntropyTest, ZLoss) {
+  SoftmaxCrossEntropyAttributes attributes{.z_loss = 0.25f};
+  check_op(loss_case(7, 10, attributes, 4), GetParam());
+  attributes.label_smoothing = 0.1f;
+  attributes.rows_per_sample = 4;
+  attributes.mixed = true;
+  check_op(loss_case(36, 20, attributes, 4), GetParam());
+  EXPECT_EQ(refusal(SoftmaxCrossEntropyOp({.z_loss = -1}), {f32({2, 3}), {{2}, DType::i32}}),
+            "[softmax_cross_entropy] z_loss is -1; it must not be negative");
 }
 
 // The loss of a sample is the mean of its rows: R equal rows have the loss of one.

@@ -1,0 +1,54 @@
+// Sums of CPU kernels that normalize rows: over a row, and over all rows for their parameters'
+// gradients, by chunks of rows that the shape alone fixes.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cpu/simd.h"
+
+namespace spire::inline kernels {
+
+// Returns the sum of term(i, count) over [0, n). Lanes behind n must give 0. Four sums hide the
+// latency of an addition.
+template <typename Term>
+float sum_over(int64_t n, const Term& term) {
+  constexpr int64_t step = 4 * lane_count;
+  constexpr std::integral_constant<int, lane_count> all;
+  FloatLanes a{}, b{}, c{}, d{};
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    a += term(i, all);
+    b += term(i + lane_count, all);
+    c += term(i + 2 * lane_count, all);
+    d += term(i + 3 * lane_count, all);
+  }
+  over_lanes(n - i, [&](int64_t at, auto count) { a += term(i + at, count); });
+  return sum_of((a + b) + (c + d));
+}
+
+// At most 64 chunks of at least 64 rows.
+struct RowChunks {
+  int64_t rows, chunk_rows, chunks;
+
+  explicit RowChunks(int64_t row_count)
+      : rows(row_count),
+        chunk_rows(std::max<int64_t>(64, (row_count + 63) / 64)),
+        chunks((row_count + chunk_rows - 1) / chunk_rows) {}
+
+  int64_t begin(int64_t chunk) const { return chunk * chunk_rows; }
+  int64_t end(int64_t chunk) const { return std::min(begin(chunk + 1), rows); }
+};
+
+// Sets total (width) = the chunks' sums, in their order; sums: of the first chunk, those of the
+// next lie `pitch` floats on.
+inline void add_up_chunks(const RowChunks& c, const float* sums, int64_t pitch, int64_t width,
+                          float* total) {
+  over_lanes(width, [&](int64_t i, auto count) {
+    FloatLanes lanes{};
+    for (int64_t k = 0; k < c.chunks; ++k) lanes += load_floats(sums + k * pitch + i, count);
+    store_floats(lanes, total + i, count);
+  });
+}
+
+}  // namespace spire::inline kernels

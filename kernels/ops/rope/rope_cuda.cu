@@ -1,0 +1,76 @@
+// Rotary position embedding on a GPU. A thread takes one pair of columns of a row in all heads, so
+// that it computes one angle. Rotations in fp32.
+#include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/divide.h"
+#include "kernels/ops/rope/rope.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+
+struct RopeExtents {
+  int64_t pairs;           // N T D / 2
+  int64_t columns, heads;  // C, H
+  int64_t half;            // D / 2
+};
+
+// y may be x: a thread writes only elements that it alone has read. positions: null, or of each
+// row.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    rope_kernel(RopeExtents e, Divider half, Divider length, RopeAngles angles,
+                const int32_t* positions, const T* x, T* y) {
+  int64_t at = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= e.pairs) return;
+  auto [row, pair] = half.divide(at);
+  int64_t position = positions ? positions[row] : length.divide(row).remainder;
+  Rotation rotation = angles.at(position, pair);
+  x += row * e.columns + pair;
+  y += row * e.columns + pair;
+  for (int64_t h = 0; h < e.heads; ++h) {
+    int64_t first = h * 2 * e.half, second = first + e.half;
+    auto a = static_cast<float>(x[first]), b = static_cast<float>(x[second]);
+    y[first] = T(a * rotation.cosine - b * rotation.sine);
+    y[second] = T(b * rotation.cosine + a * rotation.sine);
+  }
+  if (x == y) return;
+  for (int64_t c = e.heads * 2 * e.half; c + pair < e.columns; c += e.half) y[c] = x[c];
+}
+
+template <typename T>
+class RopeCudaKernel : public Kernel {
+ public:
+  RopeCudaKernel(const RopeAttributes& attributes, const KernelRequest& request)
+      : angles_(attributes), positioned_(attributes.positioned) {
+    const Shape& shape = request.inputs[0].shape;
+    int64_t half = attributes.size / 2;
+    e_ = {shape[0] * shape[1] * half, shape[2], attributes.heads, half};
+    length_ = Divider(shape[1]);
+  }
+
+  void run(const KernelArgs& args) override {
+    launch(rope_kernel<T>, blocks_for(e_.pairs, threads), threads, args.stream, e_,
+           Divider(e_.half), length_, angles_,
+           positioned_ ? static_cast<const int32_t*>(args.inputs[1]) : nullptr,
+           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  RopeAngles angles_;
+  bool positioned_;
+  RopeExtents e_;
+  Divider length_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const RopeOp& op, const KernelRequest& request) {
+  const auto& attributes = op.attributes();
+  return make_typed_cuda<RopeCudaKernel>(request.inputs[0].dtype, attributes, request);
+}
+
+}  // namespace spire::inline kernels

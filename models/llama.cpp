@@ -1,0 +1,94 @@
+// Llama: Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023; with heads
+// that share keys and values since Llama 2. A pre-norm decoder with RMS norms, rotary positions,
+// swiglu and no biases. Its head has weights of its own, or shares the table of tokens. Matrices
+// begin as N(0, 0.02), those at the end of a residual branch divided by the root of the number of
+// branches.
+#include <cmath>
+
+#include <spire/error.h>
+
+#include "models/model.h"
+#include "models/transformer.h"
+#include "models/transformer_size.h"
+
+namespace spire::inline models {
+namespace {
+
+constexpr double llama_deviation = 0.02;
+constexpr float llama_epsilon = 1e-5f;
+constexpr double llama_theta = 10000;
+
+// blocks, width, heads, heads of keys and values, width of the mlp: llama_135m is SmolLM-135M, 1b,
+// 3b and 8b are Llama 3's.
+TransformerSize published_size(const ModelConfig& config) {
+  return transformer_size(config, {{"llama_tiny", {6, 288, 6, 2, 768}},
+                                   {"llama_135m", {30, 576, 9, 3, 1536}},
+                                   {"llama_1b", {16, 2048, 32, 8, 8192}},
+                                   {"llama_3b", {28, 3072, 24, 8, 8192}},
+                                   {"llama_8b", {32, 4096, 32, 8, 14336}}});
+}
+
+// Two thirds of the 4 C of an mlp without gates, as multiples of 32.
+int64_t mlp_width_of(int64_t width) {
+  return (8 * width / 3 + 31) / 32 * 32;
+}
+
+// Keys of a published size that no longer fit another width or number of heads do not apply.
+TransformerSize llama_size(const ModelConfig& config) {
+  TransformerSize size = published_size(config);
+  if (config.width) size.mlp_width = mlp_width_of(size.width);
+  if (config.heads) size.kv_heads = size.heads;
+  size.mlp_width = config.mlp_width.value_or(size.mlp_width);
+  size.kv_heads = config.kv_heads.value_or(size.kv_heads);
+  if (size.heads % size.kv_heads != 0)
+    fail(Category::config, "model.kv_heads: {} does not divide model.heads {}; use a divisor of it",
+         size.kv_heads, size.heads);
+  if (size.head_size() % 2 != 0)
+    fail(Category::config,
+         "model.heads: {} heads of a width of {} have {} columns, but rotary positions turn pairs "
+         "of columns; use heads of an even number",
+         size.heads, size.width, size.head_size());
+  return size;
+}
+
+double theta_of(const ModelConfig& config) {
+  if (config.rope_theta == 0) return llama_theta;
+  if (config.rope_theta > 1) return config.rope_theta;
+  fail(Category::config,
+       "model.rope_theta: {} is no base of angles; use a number larger than 1, or 0 for {}",
+       config.rope_theta, llama_theta);
+}
+
+TransformerOptions llama_options(const ModelConfig& config, const TransformerSize& size) {
+  double added = llama_deviation / std::sqrt(2.0 * static_cast<double>(size.blocks));
+  return {.heads = size.heads,
+          .kv_heads = size.kv_heads,
+          .causal = true,
+          .rope_theta = theta_of(config),
+          .bias = false,
+          .norm = TransformerOptions::Norm::rms_norm,
+          .mlp = TransformerOptions::Mlp::swiglu,
+          .mlp_width = size.mlp_width,
+          .dropout = static_cast<float>(config.dropout),
+          .epsilon = epsilon_of(config, llama_epsilon),
+          .weights = [](int64_t, int64_t) { return normal(llama_deviation); },
+          .projections = [added](int64_t, int64_t) { return normal(added); }};
+}
+
+}  // namespace
+
+Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary) {
+  TransformerSize size = llama_size(config);
+  expect_context(config, graph.spec(tokens).shape.back());
+  auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
+                              graph.compute_dtype(), normal(llama_deviation));
+  x = dropout(graph, x, static_cast<float>(config.dropout));
+  TransformerOptions options = llama_options(config, size);
+  for (int64_t i = 0; i < size.blocks; ++i)
+    x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
+  x = rms_norm(graph, "norm", x, options.epsilon);
+  if (config.tied_head) return tied_dense(graph, table, x);
+  return dense(graph, "head", x, vocabulary, false, normal(llama_deviation));
+}
+
+}  // namespace spire::inline models
