@@ -14,11 +14,13 @@
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
+#include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
@@ -84,6 +86,10 @@ std::span<const KernelEntry> cpu_kernels() {
       {"matmul", cpu_kernel<MatmulOp>},
       {"attention", cpu_kernel<AttentionOp>},
       {"attention_backward", cpu_kernel<AttentionBackwardOp>},
+      {"lstm", cpu_kernel<RecurrentOp>},
+      {"lstm_backward", cpu_kernel<RecurrentBackwardOp>},
+      {"gru", cpu_kernel<RecurrentOp>},
+      {"gru_backward", cpu_kernel<RecurrentBackwardOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},
@@ -95,6 +101,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"batch_norm_sync_backward", cpu_kernel<BatchNormSyncBackwardOp>},
       {"layer_norm", cpu_kernel<LayerNormOp>},
       {"layer_norm_backward", cpu_kernel<LayerNormBackwardOp>},
+      {"group_norm", cpu_kernel<GroupNormOp>},
+      {"group_norm_backward", cpu_kernel<GroupNormBackwardOp>},
       {"tower_sum", cpu_kernel<TowerSumOp>},
       // Pooling and resizing.
       {"max_pool2d", cpu_kernel<MaxPool2dOp>},
