@@ -15,11 +15,13 @@
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
+#include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
@@ -94,6 +96,10 @@ std::span<const KernelEntry> cpu_kernels() {
       {"attention_backward", cpu_kernel<AttentionBackwardOp>},
       {"cached_attention", cpu_kernel<CachedAttentionOp>},
       {"rope", cpu_kernel<RopeOp>},
+      {"lstm", cpu_kernel<RecurrentOp>},
+      {"lstm_backward", cpu_kernel<RecurrentBackwardOp>},
+      {"gru", cpu_kernel<RecurrentOp>},
+      {"gru_backward", cpu_kernel<RecurrentBackwardOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cpu_kernel<BatchNormOp>},
       {"batch_norm_backward", cpu_kernel<BatchNormBackwardOp>},
@@ -107,6 +113,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"layer_norm_backward", cpu_kernel<LayerNormBackwardOp>},
       {"rms_norm", cpu_kernel<RmsNormOp>},
       {"rms_norm_backward", cpu_kernel<RmsNormBackwardOp>},
+      {"group_norm", cpu_kernel<GroupNormOp>},
+      {"group_norm_backward", cpu_kernel<GroupNormBackwardOp>},
       {"tower_sum", cpu_kernel<TowerSumOp>},
       // Pooling and resizing.
       {"max_pool2d", cpu_kernel<MaxPool2dOp>},

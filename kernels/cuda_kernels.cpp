@@ -16,11 +16,13 @@
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
+#include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/resize/resize.h"
@@ -95,6 +97,10 @@ std::span<const KernelEntry> cuda_kernels() {
       {"attention_backward", cuda_kernel<AttentionBackwardOp>},
       {"cached_attention", cuda_kernel<CachedAttentionOp>},
       {"rope", cuda_kernel<RopeOp>},
+      {"lstm", cuda_kernel<RecurrentOp>},
+      {"lstm_backward", cuda_kernel<RecurrentBackwardOp>},
+      {"gru", cuda_kernel<RecurrentOp>},
+      {"gru_backward", cuda_kernel<RecurrentBackwardOp>},
       // Normalization; the sync ops and tower_sum work over all towers.
       {"batch_norm", cuda_kernel<BatchNormOp>},
       {"batch_norm_backward", cuda_kernel<BatchNormBackwardOp>},
@@ -108,6 +114,8 @@ std::span<const KernelEntry> cuda_kernels() {
       {"layer_norm_backward", cuda_kernel<LayerNormBackwardOp>},
       {"rms_norm", cuda_kernel<RmsNormOp>},
       {"rms_norm_backward", cuda_kernel<RmsNormBackwardOp>},
+      {"group_norm", cuda_kernel<GroupNormOp>},
+      {"group_norm_backward", cuda_kernel<GroupNormBackwardOp>},
       {"tower_sum", cuda_kernel<TowerSumOp>},
       // Pooling and resizing.
       {"max_pool2d", cuda_kernel<MaxPool2dOp>},

@@ -1,5 +1,7 @@
 // Checks layers: those read from YAML and those that a program made.
 #include <algorithm>
+#include <cctype>
+#include <ranges>
 
 #include <fmt/ranges.h>
 
@@ -8,6 +10,7 @@
 #include "engine/base/message_words.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/scalar.h"
+#include "engine/config/synonyms.h"
 
 namespace spire::inline config {
 
@@ -34,12 +37,32 @@ bool fits(LayerKind kind, const LayerValue& value) {
     case LayerKind::number:
       return std::holds_alternative<double>(value);
     case LayerKind::word:
+    case LayerKind::name:
+    case LayerKind::names:
       return false;
     case LayerKind::extent:
     case LayerKind::integers:
       return std::holds_alternative<std::vector<int64_t>>(value);
   }
   return false;
+}
+
+// Names of layers are short words of letters, digits, _ and -, so that a list of them is one text.
+void check_name(const std::string& name) {
+  constexpr size_t longest = 64;
+  auto is_letter = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
+  if (!name.empty() && name.size() <= longest && std::ranges::all_of(name, is_letter)) return;
+  fail(Category::config,
+       "'{}' is no name of a layer: 1 to {} letters, digits, underscores and dashes", excerpt(name),
+       longest);
+}
+
+void check_names(const LayerKey& key, const std::string& text) {
+  if (key.fallback && std::get<std::string>(*key.fallback) == text) return;
+  if (key.kind == LayerKind::name && (text == previous_link || text == input_link))
+    fail(Category::config, "'{}' already has a meaning in `from`; take another name", text);
+  for (const std::string& name : key.kind == LayerKind::name ? std::vector{text} : names_in(text))
+    check_name(name);
 }
 
 // An extent has one or two integers, the shape of `reshape` up to eight.
@@ -58,8 +81,23 @@ const LayerType* find_layer_type(std::string_view name) {
 }
 
 const LayerKey* find_layer_key(const LayerType& type, std::string_view name) {
-  auto found = std::ranges::find(type.keys, name, &LayerKey::name);
+  for (const std::vector<LayerKey>* keys : {&type.keys, &link_keys()}) {
+    auto found = std::ranges::find(*keys, name, &LayerKey::name);
+    if (found != keys->end()) return &*found;
+  }
+  return nullptr;
+}
+
+const LayerKey* main_key(const LayerType& type) {
+  auto found = std::ranges::find(type.keys, true, &LayerKey::is_main);
   return found == type.keys.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  for (auto part : std::views::split(text, std::string_view(", ")))
+    names.emplace_back(part.begin(), part.end());
+  return names;
 }
 
 // A key that is not given has its default; a checked layer has all keys without one.
@@ -74,7 +112,10 @@ const LayerValue& layer_value(const LayerConfig& layer, std::string_view key) {
 
 // Words come first: keys of any kind may allow some, such as `same` for a padding.
 void check_layer_value(const LayerKey& key, const LayerValue& value) {
-  if (auto word = std::get_if<std::string>(&value)) return check_word(key, *word);
+  if (auto word = std::get_if<std::string>(&value)) {
+    bool named = key.kind == LayerKind::name || key.kind == LayerKind::names;
+    return named ? check_names(key, *word) : check_word(key, *word);
+  }
   if (!fits(key.kind, value)) {
     fail(Category::config,
          "the value has a type that this key does not take; trainer --help-config lists the "
@@ -90,7 +131,7 @@ std::string layer_problem(const LayerConfig& layer) {
   if (type == nullptr) {
     std::vector<std::string> names;
     for (const LayerType& known : layer_types()) names.push_back(known.name);
-    std::string near = nearest(layer.type, names);
+    std::string near = meant_word(Vocabulary::layers, layer.type, names);
     // The list of all names is long: it is shown only where there is nothing to suggest.
     return fmt::format("unknown layer '{}'{}", excerpt(layer.type),
                        near.empty() ? fmt::format("; must be one of: {}", fmt::join(names, ", "))

@@ -6,6 +6,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/config/scalar.h"
+#include "engine/config/synonyms.h"
 #include "engine/config/value.h"
 
 namespace spire::inline config {
@@ -41,6 +42,11 @@ std::vector<int64_t> read_extent(const LayerKey& key, const YAML::Node& node) {
   return extents;
 }
 
+// Reads a name, or a list of them as one text.
+std::string read_names(const YAML::Node& node) {
+  return fmt::format("{}", fmt::join(read(node, std::vector<std::string>()), ", "));
+}
+
 // A word that the key allows wins over its kind, as in `units: classes`.
 LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
   if (is_word(key, node)) return node.Scalar();
@@ -52,7 +58,10 @@ LayerValue read_value(const LayerKey& key, const YAML::Node& node) {
     case LayerKind::number:
       return read_number<double>(key, node);
     case LayerKind::word:
+    case LayerKind::name:
       return read(node, std::string());
+    case LayerKind::names:
+      return read_names(node);
     case LayerKind::extent:
       return read_extent(key, node);
     case LayerKind::integers:
@@ -72,6 +81,8 @@ class LayerReader {
              std::vector<LayerConfig>& layers);
   void keys(const YAML::Node& map, const std::string& path, const LayerType& type, int depth,
             LayerConfig& layer);
+  void short_form(const YAML::Node& node, const std::string& path, const LayerType& type, int depth,
+                  LayerConfig& layer);
   void value(const LayerKey& key, const YAML::Node& node, const std::string& path,
              LayerConfig& layer);
   void report(const YAML::Mark& mark, const std::string& path, std::string text) {
@@ -134,14 +145,24 @@ void LayerReader::layer(const YAML::Node& node, const std::string& list, size_t 
   layers.push_back(std::move(layer));
 }
 
+// Reads the value of the main key alone, or of a holder its layers.
+void LayerReader::short_form(const YAML::Node& node, const std::string& path, const LayerType& type,
+                             int depth, LayerConfig& layer) {
+  if (type.holds_layers && node.IsSequence()) {
+    layer.layers = list(node, path + ".layers", depth + 1);
+  } else if (const LayerKey* key = main_key(type)) {
+    value(*key, node, path + "." + key->name, layer);
+  } else {
+    report(node.Mark(), path,
+           fmt::format("expected a map of the layer's keys, got {}", describe(node)));
+  }
+}
+
 // Reads the keys of one layer: inner layers, values, or mistakes.
 void LayerReader::keys(const YAML::Node& map, const std::string& path, const LayerType& type,
                        int depth, LayerConfig& layer) {
   if (map.IsNull()) return;
-  if (!map.IsMap()) {
-    return report(map.Mark(), path,
-                  fmt::format("expected a map of the layer's keys, got {}", describe(map)));
-  }
+  if (!map.IsMap()) return short_form(map, path, type, depth, layer);
   std::set<std::string> seen;
   for (const auto& entry : map) {
     if (!entry.first.IsScalar()) {
@@ -163,11 +184,12 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
       std::vector<std::string> known;
       for (const LayerKey& each : type.keys) known.push_back(each.name);
       if (type.holds_layers) known.emplace_back("layers");
-      std::string near = nearest(name, known);
+      for (const LayerKey& each : link_keys())
+        if (std::ranges::count(known, each.name) == 0) known.push_back(each.name);
+      std::string near = meant_word(Vocabulary::layer_keys, name, known);
       report(entry.first.Mark(), here,
-             known.empty()  ? fmt::format("unknown key; {} takes no keys", type.name)
-             : near.empty() ? fmt::format("unknown key; must be one of: {}", fmt::join(known, ", "))
-                            : "unknown key" + did_you_mean(near));
+             near.empty() ? fmt::format("unknown key; must be one of: {}", fmt::join(known, ", "))
+                          : "unknown key" + did_you_mean(near));
     }
   }
 }
@@ -203,8 +225,11 @@ std::vector<std::pair<std::string, YAML::Mark>> layer_marks(const YAML::Node& li
     bool map = node.IsMap();
     std::string type = map ? node.begin()->first.Scalar() : node.Scalar();
     marks.emplace_back(layer_path(path, i, type), node.Mark());
-    if (!map || !node.begin()->second.IsMap() || !node.begin()->second["layers"]) continue;
-    auto inside = layer_marks(node.begin()->second["layers"], marks.back().first + ".layers");
+    if (!map) continue;
+    YAML::Node keys = node.begin()->second;
+    YAML::Node inner = keys.IsMap() ? keys["layers"] : keys;
+    if (!find_layer_type(type)->holds_layers || !inner.IsDefined()) continue;
+    auto inside = layer_marks(inner, marks.back().first + ".layers");
     marks.insert(marks.end(), inside.begin(), inside.end());
   }
   return marks;

@@ -1,4 +1,6 @@
 // Writes layers as YAML, and the reference of all layers.
+#include <algorithm>
+
 #include <fmt/ranges.h>
 
 #include "engine/config/layer_types.h"
@@ -29,17 +31,23 @@ std::string text(const LayerKey& key, const LayerValue& value) {
   auto list = std::get_if<std::vector<int64_t>>(&value);
   if (key.kind == LayerKind::extent && list != nullptr && list->size() == 1)
     return text(list->front());
+  auto names = key.kind == LayerKind::names ? std::get_if<std::string>(&value) : nullptr;
+  if (names != nullptr && names_in(*names).size() > 1) return fmt::format("[{}]", *names);
   return std::visit([](const auto& held) { return text(held); }, value);
 }
 
 // "channels: 32", in the order of the table.
 std::vector<std::string> values_text(const LayerConfig& layer) {
   std::vector<std::string> pairs;
-  for (const LayerKey& key : find_layer_type(layer.type)->keys) {
+  auto add = [&](const LayerKey& key) {
     auto given = layer.values.find(key.name);
     if (given != layer.values.end())
       pairs.push_back(fmt::format("{}: {}", key.name, text(key, given->second)));
-  }
+  };
+  const LayerType& type = *find_layer_type(layer.type);
+  std::ranges::for_each(type.keys, add);
+  for (const LayerKey& key : link_keys())
+    if (find_layer_key(type, key.name) == &key) add(key);
   return pairs;
 }
 
@@ -65,6 +73,10 @@ std::string_view kind_name(LayerKind kind) {
       return "integer or [height, width]";
     case LayerKind::integers:
       return "list of integers";
+    case LayerKind::name:
+      return "name";
+    case LayerKind::names:
+      return "name or list of names";
   }
   return "";
 }
@@ -106,19 +118,28 @@ std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent) 
   return block;
 }
 
+namespace {
+
+std::string key_help(const LayerKey& key) {
+  std::string value = key.fallback ? text(key, *key.fallback) : "required";
+  std::string start = fmt::format("{}: {}", key.name, value);
+  return fmt::format("  {:<38} {}; {}{}\n", start, allowed(key), key.help,
+                     key.is_main ? " (short form)" : "");
+}
+
+}  // namespace
+
 std::string layer_help() {
   std::string help =
-      "Layers of model.layers. Each is a word, or a map of one key with a map of its own keys:\n"
-      "  layers: [{conv2d: {channels: 32, padding: same}}, relu, flatten, {dense: {units: "
-      "classes}}]\n";
+      "Layers of model.layers. Each is a word, a map of one key with a map of its own keys, or in\n"
+      "short form with the value of its main key:\n"
+      "  layers: [{conv2d: {channels: 32, padding: same}}, relu, flatten, {dense: classes}]\n"
+      "Keys of every layer, by which others than neighbours are linked:\n";
+  for (const LayerKey& key : link_keys()) help += key_help(key);
   // A line for each type, then one for each of its keys.
   for (const LayerType& type : layer_types()) {
     help += fmt::format("\n{:<40} {}\n", type.name, type.help);
-    for (const LayerKey& key : type.keys) {
-      std::string start = key.fallback ? fmt::format("{}: {}", key.name, text(key, *key.fallback))
-                                       : fmt::format("{}: required", key.name);
-      help += fmt::format("  {:<38} {}{}{}\n", start, allowed(key), "; ", key.help);
-    }
+    for (const LayerKey& key : type.keys) help += key_help(key);
     if (type.holds_layers) help += fmt::format("  {:<38} list of layers\n", "layers: required");
   }
   return help;

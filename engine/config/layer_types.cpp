@@ -26,6 +26,10 @@ LayerKey integer(const std::string& name, const std::string& help, Range range =
                  std::optional<LayerValue> fallback = {}, Words words = {}) {
   return {name, LayerKind::integer, std::move(fallback), help, range, std::move(words)};
 }
+LayerKey main(LayerKey key) {
+  key.is_main = true;
+  return key;
+}
 LayerKey number(const std::string& name, double fallback, const std::string& help, Range range) {
   return {name, LayerKind::number, fallback, help, range, {}};
 }
@@ -41,7 +45,40 @@ LayerKey extent(const std::string& name, LayerValue fallback, const std::string&
   return {name, LayerKind::extent, std::move(fallback), help, range, std::move(words)};
 }
 
+// Activations: layers of their own, and words of the key `activation` of others.
+std::vector<LayerType> activation_layers() {
+  return {
+      {"relu", "max(0, x)"},
+      {"leaky_relu",
+       "x, or slope * x below zero",
+       {main(number("slope", 0.01, "slope below zero", at_least(0, 1)))}},
+      {"gelu",
+       "Gaussian error linear unit",
+       {main(word("form", {"exact", "tanh"}, "tanh: the approximation that GPT-2 uses"))}},
+      {"silu", "x / (1 + exp(-x))"},
+      {"sigmoid", "1 / (1 + exp(-x))"},
+      {"tanh", "hyperbolic tangent"},
+  };
+}
+
+Words activation_names() {
+  Words names;
+  for (const LayerType& type : activation_layers()) names.push_back(type.name);
+  return names;
+}
+
 // Keys that several layers share.
+LayerKey activation() {
+  Words words = activation_names();
+  words.insert(words.begin(), "none");
+  return word("activation", words, "what follows, with that layer's defaults");
+}
+LayerKey sources() {
+  return {"from", LayerKind::names,
+          {},     "what to take: names of earlier layers, previous or input",
+          {},     {},
+          true};
+}
 LayerKey initializer() {
   return word("init", {"kaiming_uniform", "kaiming_normal", "linear_uniform", "normal"},
               "initial weights; normal: N(0, 0.02)");
@@ -50,7 +87,7 @@ LayerKey epsilon() {
   return number("epsilon", 1e-5, "added to the variance", small_range);
 }
 LayerKey heads() {
-  return integer("heads", "number of attention heads", at_least(1, 1024));
+  return main(integer("heads", "number of attention heads", at_least(1, 1024)));
 }
 LayerKey dropped(const std::string& what) {
   return number("dropout", 0.0, "dropout probability " + what, fraction_range);
@@ -74,9 +111,14 @@ LayerKey with_biases() {
   return boolean("bias", true, "whether its dense layers have biases");
 }
 
+std::vector<LayerKey> recurrent() {
+  return {main(integer("units", "length of the state")),
+          word("output", {"sequence", "last"}, "the states of all steps, or the last one")};
+}
+
 // By default windows do not overlap: the stride is the kernel's size.
 std::vector<LayerKey> pooling() {
-  return {extent("kernel", List{2}, "size of the window", window_range),
+  return {main(extent("kernel", List{2}, "size of the window", window_range)),
           extent("stride", "kernel", "stride of the window", window_range, {"kernel"}),
           extent("padding", List{0}, "padding on each side, which is ignored", at_least(0, 512))};
 }
@@ -86,7 +128,7 @@ std::vector<LayerType> image_layers() {
   return {
       {"conv2d",
        "convolution: (H, W, C) -> (H', W', channels)",
-       {integer("channels", "output channels"),
+       {main(integer("channels", "output channels")),
         extent("kernel", List{3}, "size of the window", window_range),
         extent("stride", List{1}, "stride of the window", window_range),
         extent(
@@ -95,20 +137,21 @@ std::vector<LayerType> image_layers() {
             at_least(0, 1024), {"same"}),
         extent("dilation", List{1}, "distance between the window's cells", window_range),
         integer("groups", "number of groups of channels", width_range, int64_t{1}),
-        boolean("bias", true, "whether to add a learned bias per channel"), initializer()}},
+        boolean("bias", true, "whether to add a learned bias per channel"), initializer(),
+        activation()}},
       {"conv_transpose2d",
        "transposed convolution: (H, W, C) -> (H', W', channels)",
-       {integer("channels", "output channels"),
+       {main(integer("channels", "output channels")),
         extent("kernel", List{3}, "size of the window", window_range),
         extent("stride", List{1}, "stride of the window in the output", window_range),
         extent("padding", List{0}, "rows and columns removed on each side of the output",
                at_least(0, 1024)),
         extent("output_padding", List{0}, "rows and columns added at the end, less than the stride",
                at_least(0, 1023)),
-        boolean("bias", true, "whether to add a learned bias per channel")}},
+        boolean("bias", true, "whether to add a learned bias per channel"), activation()}},
       {"resize",
        "upsampling: (H, W, C) -> (factor H, factor W, C)",
-       {extent("factor", List{2}, "scale factor", at_least(1, 64)),
+       {main(extent("factor", List{2}, "scale factor", at_least(1, 64))),
         word("kind", {"nearest", "bilinear"}, "nearest or bilinear interpolation")}},
       {"batch_norm",
        "batch normalization: zero mean and unit variance per channel over the batch, then a "
@@ -117,6 +160,11 @@ std::vector<LayerType> image_layers() {
         number("momentum", 0.1, "weight of the newest batch in the running statistics",
                {.low = 0, .high = 1, .low_open = true}),
         number("gamma", 1.0, "initial gain", at_least(0, 1))}},
+      {"group_norm",
+       "group normalization: zero mean and unit variance per sample over the channels of a group "
+       "and "
+       "all positions, then a learned gain and bias; as many groups as channels: instance norm",
+       {main(integer("groups", "number of groups of channels")), epsilon()}},
       {"max_pool2d", "largest value of each window", pooling()},
       {"avg_pool2d", "mean of each window", pooling()},
       {"global_avg_pool", "mean over height and width, or over tokens: (H, W, C) or (T, C) -> (C)"},
@@ -128,32 +176,26 @@ std::vector<LayerType> plain_layers() {
   return {
       {"dense",
        "learned linear map of the last axis: (.., K) -> (.., units)",
-       {integer("units", "output features; classes: as many as the data has", width_range, {},
-                {"classes"}),
-        boolean("bias", true, "whether to add a learned bias per unit"), initializer()}},
-      {"relu", "max(0, x)"},
-      {"leaky_relu",
-       "x, or slope * x below zero",
-       {number("slope", 0.01, "slope below zero", at_least(0, 1))}},
-      {"gelu",
-       "Gaussian error linear unit",
-       {word("form", {"exact", "tanh"}, "tanh: the approximation that GPT-2 uses")}},
-      {"silu", "x / (1 + exp(-x))"},
+       {main(integer("units", "output features; classes: as many as the data has", width_range, {},
+                     {"classes"})),
+        boolean("bias", true, "whether to add a learned bias per unit"), initializer(),
+        activation()}},
+      {"activation",
+       "the activation of that name, with its defaults",
+       {main({"kind", LayerKind::word, {}, "which one", {}, activation_names()})}},
       {"swiglu", "silu of the first half of the last axis times the second half"},
-      {"sigmoid", "1 / (1 + exp(-x))"},
-      {"tanh", "hyperbolic tangent"},
       {"dropout",
        "sets random values to zero during training",
-       {{"rate", LayerKind::number, {}, "dropout probability", fraction_range, {}}}},
+       {main({"rate", LayerKind::number, {}, "dropout probability", fraction_range, {}})}},
       {"flatten", "joins all axes of a sample into one"},
       {"reshape",
        "changes the shape of a sample, with the same number of values",
-       {{"shape",
-         LayerKind::integers,
-         {},
-         "the new shape; one extent may be -1: what is left",
-         at_least(-1, 1e9),
-         {}}}},
+       {main({"shape",
+              LayerKind::integers,
+              {},
+              "the new shape; one extent may be -1: what is left",
+              at_least(-1, 1e9),
+              {}})}},
       {"layer_norm",
        "layer normalization: zero mean and unit variance over the last axis, then a learned gain "
        "and bias",
@@ -167,9 +209,23 @@ std::vector<LayerType> plain_layers() {
 // Layers of sequences: T tokens, or T vectors of C features.
 std::vector<LayerType> token_layers() {
   return {
+      {"conv1d",
+       "convolution along a sequence: (T, C) -> (T', channels)",
+       {main(integer("channels", "output channels")),
+        integer("kernel", "length of the window", window_range, int64_t{3}),
+        integer("stride", "stride of the window", window_range, int64_t{1}),
+        integer("padding",
+                "zeros on each side; same: as many as keep the length at stride 1 (odd kernels)",
+                at_least(0, 1024), int64_t{0}, {"same"}),
+        integer("dilation", "distance between the window's cells", window_range, int64_t{1}),
+        integer("groups", "number of groups of channels", width_range, int64_t{1}),
+        boolean("bias", true, "whether to add a learned bias per channel"), initializer(),
+        activation()}},
+      {"lstm", "LSTM: (T, F) -> (T, units), or the last state (units)", recurrent()},
+      {"gru", "GRU: (T, F) -> (T, units), or the last state (units)", recurrent()},
       {"embedding",
        "a learned vector for each token: (T) -> (T, width)",
-       {integer("width", "length of a vector"),
+       {main(integer("width", "length of a vector")),
         integer("vocabulary", "number of tokens; classes: as many as the data has",
                 at_least(1, 1e8), "classes", {"classes"})}},
       {"positions", "adds a learned vector for each position: (T, C) -> (T, C)"},
@@ -188,6 +244,14 @@ std::vector<LayerType> token_layers() {
                 int64_t{0}),
         word("gelu", {"exact", "tanh"}, "form of gelu"),
         dropped("of the attention's weights, and before each shortcut's sum"), epsilon()}},
+  };
+}
+
+// Layers that take several outputs.
+std::vector<LayerType> joins() {
+  return {
+      {"concat", "joins its inputs along the last axis, channels or features", {sources()}},
+      {"add", "sum of its inputs, which have one shape", {sources()}},
   };
 }
 
@@ -212,11 +276,20 @@ std::vector<LayerType> holders() {
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> types = [] {
     std::vector<LayerType> all;
-    for (auto part : {image_layers, plain_layers, token_layers, holders})
+    for (auto part : {image_layers, plain_layers, activation_layers, token_layers, joins, holders})
       std::ranges::move(part(), std::back_inserter(all));
     return all;
   }();
   return types;
+}
+
+const std::vector<LayerKey>& link_keys() {
+  static const std::vector<LayerKey> keys = {
+      {"name", LayerKind::name, LayerValue(std::string()), "by which later layers take the output"},
+      {"from", LayerKind::names, LayerValue(std::string(previous_link)),
+       "whose output the layer takes: the name of an earlier one, previous, or input: what the "
+       "list of layers takes"}};
+  return keys;
 }
 
 }  // namespace spire::inline config

@@ -15,8 +15,9 @@
 
 namespace spire::inline config {
 
-// Type of a key's value. extent: height and width, as two integers or one for both.
-enum class LayerKind { boolean, integer, number, word, extent, integers };
+// Type of a key's value. extent: height and width, as two integers or one for both. name, names: of
+// layers, which a LayerValue holds as one text: "stem", "stem, left".
+enum class LayerKind { boolean, integer, number, word, extent, integers, name, names };
 
 struct LayerKey {
   std::string name = {};
@@ -25,6 +26,7 @@ struct LayerKey {
   std::string help = {};                    // one line
   Range range = {};                         // allowed numbers
   std::vector<std::string> words = {};      // allowed words; other kinds: in addition to values
+  bool is_main = false;                     // what the short form sets: conv2d: 32
 };
 
 struct LayerType {
@@ -35,9 +37,12 @@ struct LayerType {
 };
 
 const std::vector<LayerType>& layer_types();
+// Keys that every type has besides its own: name and from, by which layers are linked.
+const std::vector<LayerKey>& link_keys();
+const LayerKey* main_key(const LayerType& type);  // null if the type has no short form
 // Return null if there is none.
 const LayerType* find_layer_type(std::string_view name);
-const LayerKey* find_layer_key(const LayerType& type, std::string_view);
+const LayerKey* find_layer_key(const LayerType& type, std::string_view);  // link_keys(), too
 
 // Returns the value of a key, or its default. REQUIRES: a layer that check_layers() accepts.
 const LayerValue& layer_value(const LayerConfig& layer, std::string_view key);
@@ -45,6 +50,13 @@ template <typename T>
 const T& layer_value(const LayerConfig& layer, std::string_view key) {
   return std::get<T>(layer_value(layer, key));
 }
+
+// Returns the names in a value of kind `names`: "stem, left" has two.
+std::vector<std::string> names_in(std::string_view text);
+
+// Words of `from` that name no layer: the output of the layer before, and what the list of layers
+// takes.
+inline constexpr std::string_view previous_link = "previous", input_link = "input";
 
 // Throws Error(config) for a wrong type, word or range.
 void check_layer_value(const LayerKey& key, const LayerValue& value);

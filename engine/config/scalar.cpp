@@ -8,6 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/synonyms.h"
 
 namespace spire::inline config {
 
@@ -122,7 +123,7 @@ bool parse_boolean(std::string_view text) {
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known) {
   return fmt::format("unknown value '{}'; must be {}{}{}", excerpt(word),
                      known.size() == 1 ? "" : "one of: ", fmt::join(known, ", "),
-                     did_you_mean(nearest(word, known)));
+                     did_you_mean(meant_word(Vocabulary::values, word, known)));
 }
 
 // Control characters become blanks: a message of several lines would look like several problems.

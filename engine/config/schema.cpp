@@ -9,6 +9,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/config/schema_parts.h"
+#include "engine/config/synonyms.h"
 
 namespace spire::inline config {
 
@@ -145,8 +146,13 @@ bool parts_are_close(std::string_view path, std::string_view other) {
 
 }  // namespace
 
+std::string key_of_synonym(std::string_view word) {
+  return our_word(Vocabulary::keys, word, all_paths());
+}
+
 std::string nearest_key(std::string_view path) {
   if (path.size() > 64) return "";  // not a typing mistake, and the search is quadratic
+  if (std::string ours = key_of_synonym(leaf_of(path)); !ours.empty()) return ours;
   std::vector<std::string> same_leaf, siblings, sibling_leaves, close;
   for (const std::string& known : all_paths()) {
     if (find_field(known) && leaf_of(known) == leaf_of(path)) same_leaf.push_back(known);

@@ -96,8 +96,10 @@ bool unused(const Field& field, const RunConfig& config);
 bool used_by_auto(const Field& field, const RunConfig& config);
 std::string unused_text(const Field& field, const RunConfig& config);
 
-std::string nearest_key(std::string_view path);  // the key meant by a mistyped one, or ""
-std::string key_of_leaf(std::string_view leaf);  // "lr" -> "optimizer.lr"; "" if not unique
+// The key meant by a mistyped one, or by another program's word (synonyms.h), or "".
+std::string nearest_key(std::string_view path);
+std::string key_of_leaf(std::string_view leaf);     // "lr" -> "optimizer.lr"; "" if not unique
+std::string key_of_synonym(std::string_view word);  // "learning_rate" -> "optimizer.lr", or ""
 
 // Return "optimizer" and "lr" for "optimizer.lr"; a top-level key has an empty section.
 std::string_view section_of(std::string_view path);

@@ -14,8 +14,10 @@
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
+#include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
+#include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reshape/reshape.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rope/rope.h"
@@ -122,6 +124,63 @@ Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon) 
 Value rms_norm(Graph& graph, const std::string& name, Value x, float epsilon) {
   Value gamma = graph.parameter(name + ".gamma", {graph.spec(x).shape.back()}, constant(1));
   return graph.emit_op<RmsNormOp>({x, gamma}, RmsNormAttributes{.epsilon = epsilon})[0];
+}
+
+Value group_norm(Graph& graph, const std::string& name, Value x, int64_t groups, float epsilon) {
+  Shape channels = {graph.spec(x).shape.back()};
+  Value gamma = graph.parameter(name + ".gamma", channels, constant(1));
+  Value beta = graph.parameter(name + ".beta", channels, constant(0));
+  return graph.emit_op<GroupNormOp>({x, gamma, beta},
+                                    GroupNormAttributes{.groups = groups, .epsilon = epsilon})[0];
+}
+
+// An image of height 1.
+Value conv1d(Graph& graph, const std::string& name, Value x, const Conv1dOptions& options) {
+  Shape in = graph.spec(x).shape;
+  if (in.rank() != 3) fail(Category::config, "[conv1d] takes (N, T, C), got {}", to_string(in));
+  Value y = conv2d(graph, name, reshape(graph, x, {in[0], 1, in[1], in[2]}),
+                   {.channels = options.channels,
+                    .kernel = {1, options.kernel},
+                    .stride = {1, options.stride},
+                    .padding = {0, options.padding},
+                    .dilation = {1, options.dilation},
+                    .groups = options.groups,
+                    .bias = options.bias,
+                    .initialize = options.initialize});
+  const Shape& out = graph.spec(y).shape;
+  return reshape(graph, y, {out[0], out[2], out[3]});
+}
+
+namespace {
+
+// The product of all inputs at once, then the steps.
+Value recurrent(Graph& graph, const std::string& name, Value x, const RecurrentOptions& options,
+                RecurrentCell cell) {
+  Shape in = graph.spec(x).shape;
+  if (in.rank() != 3)
+    fail(Category::config, "[{}] takes (N, T, F), got {}", RecurrentOp({cell}).name(),
+         to_string(in));
+  int64_t rows = gates_of(cell) * options.units;
+  Initializer initialize = linear_uniform(options.units);
+  Value weight_ih = graph.parameter(name + ".weight_ih", {rows, in[2]}, initialize);
+  Value weight_hh = graph.parameter(name + ".weight_hh", {rows, options.units}, initialize);
+  Value bias_ih = graph.parameter(name + ".bias_ih", {rows}, initialize);
+  Value bias_hh = graph.parameter(name + ".bias_hh", {rows}, initialize);
+  Value gates = graph.emit_op<DenseOp>({x, weight_ih, bias_ih}, DenseAttributes{.bias = true})[0];
+  Value y =
+      graph.emit_op<RecurrentOp>({gates, weight_hh, bias_hh}, RecurrentAttributes{.cell = cell})[0];
+  if (!options.last) return y;
+  return reshape(graph, slice(graph, y, 1, in[1] - 1, 1), {in[0], options.units});
+}
+
+}  // namespace
+
+Value lstm(Graph& graph, const std::string& name, Value x, const RecurrentOptions& options) {
+  return recurrent(graph, name, x, options, RecurrentCell::lstm);
+}
+
+Value gru(Graph& graph, const std::string& name, Value x, const RecurrentOptions& options) {
+  return recurrent(graph, name, x, options, RecurrentCell::gru);
 }
 
 Embedding embedding(Graph& graph, const std::string& name, Value ids, int64_t vocabulary,

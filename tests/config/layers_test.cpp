@@ -110,6 +110,43 @@ TEST(Layers, EachHasASource) {
   EXPECT_FALSE(resolved.source.contains("model.layers[1].residual"));
 }
 
+TEST(Layers, HaveShortForms) {
+  RunConfig config = parse(R"(model:
+  layers:
+    - conv2d: 32
+    - activation: relu
+    - max_pool2d: [2, 3]
+    - residual: [relu, dropout: 0.5]
+    - gelu: tanh
+    - dense: classes
+)")
+                         .config;
+  EXPECT_EQ(
+      value_text(*find_field("model.layers"), config),
+      "[{conv2d: {channels: 32}}, {activation: {kind: relu}}, {max_pool2d: {kernel: [2, 3]}}, "
+      "{residual: {layers: [relu, {dropout: {rate: 0.5}}]}}, {gelu: {form: tanh}}, {dense: "
+      "{units: classes}}]");
+}
+
+TEST(Layers, AreLinkedByName) {
+  ResolvedConfig resolved = parse(R"(model:
+  layers:
+    - conv2d: {channels: 4, name: stem, activation: relu}
+    - relu: {from: input}
+    - concat: [stem, previous]
+    - add: {from: [stem, input], name: sum}
+)");
+  const std::vector<LayerConfig>& layers = resolved.config.model.layers;
+  EXPECT_EQ(layer_value<std::string>(layers[0], "name"), "stem");
+  EXPECT_EQ(layer_value<std::string>(layers[0], "from"), "previous");
+  EXPECT_THAT(names_in(layer_value<std::string>(layers[2], "from")),
+              ElementsAre("stem", "previous"));
+  EXPECT_EQ(value_text(*find_field("model.layers"), resolved.config),
+            "[{conv2d: {channels: 4, activation: relu, name: stem}}, {relu: {from: input}}, "
+            "{concat: {from: [stem, previous]}}, {add: {from: [stem, input], name: sum}}]");
+  EXPECT_EQ(parse(to_yaml(resolved.config)).config.model.layers, layers);
+}
+
 TEST(Layers, OfTheCommandLineReplaceThoseOfTheFile) {
   RunConfig config = parse(residual_yaml, {"model.layers=[flatten, {dense: {units: 3}}]"}).config;
   EXPECT_EQ(value_text(*find_field("model.layers"), config), "[flatten, {dense: {units: 3}}]");
@@ -133,7 +170,7 @@ const std::vector<InvalidLayerCase> invalid_layers = {
     {"UnknownKey", "  - conv2d: {channels: 3, kernal: 3}\n",
      "run.yaml:3:27: model.layers[0].conv2d.kernal: unknown key; did you mean 'kernel'?"},
     {"KeyOfAKeylessLayer", "  - relu: {slope: 1}\n",
-     "run.yaml:3:12: model.layers[0].relu.slope: unknown key; relu takes no keys"},
+     "run.yaml:3:12: model.layers[0].relu.slope: unknown key; must be one of: name, from"},
     {"NestedKey",
      "  - relu\n  - residual:\n      layers:\n        - relu\n        - dense: {unit: 3}\n",
      "run.yaml:7:19: model.layers[1].residual.layers[1].dense.unit: unknown key; did you mean "
@@ -172,8 +209,30 @@ const std::vector<InvalidLayerCase> invalid_layers = {
      "run.yaml:3:5: model.layers[0]: expected one layer, such as relu or conv2d: {channels: 32}, "
      "got a "
      "map of 2 keys; indent a layer's keys below its name"},
-    {"NoMap", "  - dense: 10\n",
-     "run.yaml:3:12: model.layers[0].dense: expected a map of the layer's keys, got '10'"},
+    {"NoShortForm", "  - batch_norm: 10\n",
+     "run.yaml:3:17: model.layers[0].batch_norm: expected a map of the layer's keys, got '10'"},
+    {"ShortForm", "  - dropout: 1\n",
+     "run.yaml:3:14: model.layers[0].dropout.rate: 1 is out of range; it must be in [0, 1)"},
+    {"LayerOfKeras", "  - Dense: 10\n",
+     "run.yaml:3:5: model.layers[0]: unknown layer 'Dense'; did you mean 'dense'?"},
+    {"LayerOfPytorch", "  - linear: 10\n",
+     "run.yaml:3:5: model.layers[0]: unknown layer 'linear'; did you mean 'dense'?"},
+    {"KeyOfKeras", "  - conv2d: {filters: 3}\n",
+     "run.yaml:3:14: model.layers[0].conv2d.filters: unknown key; did you mean 'channels'?"},
+    {"KeyOfPytorch", "  - max_pool2d: {kernel_size: 3}\n",
+     "run.yaml:3:18: model.layers[0].max_pool2d.kernel_size: unknown key; did you mean 'kernel'?"},
+    {"Activation", "  - dense: {units: 3, activation: rleu}\n",
+     "run.yaml:3:35: model.layers[0].dense.activation: unknown value 'rleu'; must be one of: none, "
+     "relu, leaky_relu, gelu, sigmoid, tanh; did you mean 'relu'?"},
+    {"LinkName", "  - relu: {name: a b}\n",
+     "run.yaml:3:18: model.layers[0].relu.name: 'a b' is no name of a layer: 1 to 64 letters, "
+     "digits, underscores and dashes"},
+    {"TakenLinkName", "  - relu: {name: previous}\n",
+     "run.yaml:3:18: model.layers[0].relu.name: 'previous' already has a meaning in `from`; take "
+     "another name"},
+    {"NoLinks", "  - concat\n",
+     "run.yaml:3:5: model.layers[0].concat: the key 'from' is missing (what to take: names of "
+     "earlier layers, previous or input)"},
     {"NoList", "    relu\n", "run.yaml:3:5: model.layers: expected a list of layers, got 'relu'"},
     {"ListOfLists", "  - [relu]\n",
      "run.yaml:3:5: model.layers[0]: expected one layer, such as relu or conv2d: {channels: 32}, "
@@ -267,7 +326,8 @@ TEST(LayerTypes, AreCompleteAndTheirDefaultsAreAllowed) {
       if (key.fallback) {
         EXPECT_NO_THROW(check_layer_value(key, *key.fallback));
       }
-      bool number = key.kind != LayerKind::word && key.kind != LayerKind::boolean;
+      bool number = key.kind == LayerKind::integer || key.kind == LayerKind::number ||
+                    key.kind == LayerKind::extent || key.kind == LayerKind::integers;
       EXPECT_EQ(number, !key.range.text().empty());
     }
   }
@@ -279,9 +339,9 @@ TEST(LayerTypes, AreListedInTheHelp) {
     EXPECT_THAT(help, HasSubstr("\n" + type.name + " "));
     for (const LayerKey& key : type.keys) EXPECT_THAT(help, HasSubstr(key.help));
   }
-  EXPECT_THAT(help,
-              HasSubstr("  units: required                        integer in [1, 1000000], or "
-                        "classes; output features; classes: as many as the data has\n"));
+  EXPECT_THAT(
+      help, HasSubstr("  units: required                        integer in [1, 1000000], or "
+                      "classes; output features; classes: as many as the data has (short form)\n"));
   EXPECT_THAT(help, HasSubstr("  stride: kernel "));
 }
 

@@ -186,6 +186,19 @@ const std::vector<Made> test_made = {
      "{transformer_block: {heads: 3, mlp_ratio: 2, causal: true}}",
      {4, 6},
      {4, 6}},
+    {"group_norm", "{group_norm: 3}", {4, 3, 6}, {4, 3, 6}},
+    {"conv1d", "{conv1d: {channels: 5, stride: 2}}", {9, 4}, {4, 5}},
+    {"conv1d_same",
+     "{conv1d: {channels: 6, kernel: 5, padding: same, dilation: 2, groups: 2}}",
+     {9, 4},
+     {9, 6}},
+    {"lstm", "{lstm: 5}", {9, 4}, {9, 5}},
+    {"lstm_last", "{lstm: {units: 5, output: last}}", {9, 4}, {5}},
+    {"gru", "{gru: 5}", {9, 4}, {9, 5}},
+    {"gru_last", "{gru: {units: 5, output: last}}", {9, 4}, {5}},
+    {"activation", "{activation: gelu}", {8}, {8}},
+    {"concat", "{concat: [input, previous, input]}", {9, 4}, {9, 12}},
+    {"add", "{add: [input, previous]}", {9, 4}, {9, 4}},
     {"residual",
      "{residual: {layers: [{conv2d: {channels: 5, stride: 2, padding: 1}}]}}",
      {9, 8, 2},
@@ -241,7 +254,9 @@ TEST(LayersModel, ErrorsNameTheLayerAndItsInputShape) {
       if (text.starts_with("model.layers: ")) continue;  // it was taken
       ++refused;
       EXPECT_THAT(text, StartsWith("model.layers[1].")) << list;
-      EXPECT_THAT(text, EndsWith("; its input is " + to_string(shape))) << list;
+      bool joins = made.name == "concat" || made.name == "add";
+      std::string inputs = joins ? "; its inputs are " : "; its input is " + to_string(shape);
+      EXPECT_THAT(text, HasSubstr(inputs)) << list;
     }
   }
   EXPECT_GT(refused, 12);
@@ -319,6 +334,68 @@ TEST(LayersModel, ResidualsAndRepeatsComputeWhatTheyList) {
   EXPECT_EQ(through("max_pool2d, resize"), (std::vector<float>{3, 3, 3, 3}));
   EXPECT_EQ(through("{repeat: {times: 3, layers: [{residual: {layers: [relu]}}]}}"),
             (std::vector<float>{-2, -1, 0, 24}));
+}
+
+TEST(LayersModel, LinksComputeWhatTheyName) {
+  std::vector<float> x = {-2, -1, 0, 3};
+  auto through = [&](const std::string& list) {
+    return forward(build(layers(list + ", {reshape: [2, 2, 1]}"),
+                         {.columns = {{"images", {2, 2, 1}}}, .classes = 1}, false),
+                   x.data());
+  };
+  EXPECT_EQ(through("relu, {add: [input, previous]}"), (std::vector<float>{-2, -1, 0, 6}));
+  EXPECT_EQ(through("{relu: {name: a}}, {leaky_relu: {slope: 0.5, from: input}}, {add: [a, a, "
+                    "previous]}"),
+            (std::vector<float>{-1, -0.5, 0, 9}));
+  EXPECT_EQ(through("{max_pool2d: {name: a}}, resize, {relu: {from: a}}, resize"),
+            (std::vector<float>{3, 3, 3, 3}));
+  // Inside a list, names of the lists around it are known; input is what the list takes.
+  EXPECT_EQ(through("{relu: {name: a}}, {repeat: {times: 2, layers: [{add: [input, a]}]}}"),
+            (std::vector<float>{0, 0, 0, 9}));
+  EXPECT_EQ(through("{residual: {layers: [{relu: {name: b}}, {add: [b, b]}]}}"),
+            (std::vector<float>{-2, -1, 0, 9}));
+}
+
+TEST(LayersModel, ActivationsMayStandInTheirLayer) {
+  expect_same_model(layers("{conv2d: {channels: 4, activation: relu}}, flatten, {dense: {units: 8, "
+                           "activation: gelu}}, {dense: classes}"),
+                    layers("{conv2d: 4}, {activation: relu}, flatten, {dense: 8}, gelu, {dense: "
+                           "classes}"));
+}
+
+TEST(LayersModel, RefusesLinksThatLeadNowhere) {
+  ModelInput input = image_input({8, 8, 1});
+  EXPECT_EQ(refusal("{relu: {name: stem}}, {tanh: {from: stme}}", input),
+            "model.layers[1].tanh: from: no layer before it is named 'stme'; did you mean 'stem'?; "
+            "its input is (2, 8, 8, 1)");
+  EXPECT_THAT(refusal("{tanh: {from: later}}, {relu: {name: later}}", input),
+              HasSubstr("no layer before it is named 'later'; known are input, previous"));
+  EXPECT_THAT(refusal("{residual: {layers: [{relu: {name: in}}]}}, {tanh: {from: in}}", input),
+              HasSubstr("no layer before it is named 'in'"));
+  EXPECT_THAT(
+      refusal("{relu: {name: a}}, {relu: {name: a}}", input),
+      HasSubstr("model.layers[1].relu: name: an earlier layer is 'a' already; take another"));
+  EXPECT_THAT(refusal("{relu: {name: a}}, {tanh: {from: [a, input]}}", input),
+              HasSubstr("from: takes one output, not 2; join them by concat or add"));
+  EXPECT_THAT(refusal("{relu: {name: a}}, {concat: a}", input),
+              HasSubstr("from: joins two or more outputs; list them, such as [a, previous]"));
+  EXPECT_THAT(refusal("max_pool2d, {concat: [input, previous]}", input),
+              HasSubstr("model.layers[1].concat: [concat]"));
+  EXPECT_THAT(refusal("max_pool2d, {add: [input, previous]}", input),
+              EndsWith("; its inputs are (2, 8, 8, 1) and (2, 4, 4, 1)"));
+}
+
+TEST(LayersModel, LinksDecideTheTask) {
+  std::vector<Column> images = image_input({8, 8, 1}).columns;
+  EXPECT_EQ(task_of(layers("{relu: {name: a}}, flatten, {relu: {from: a}}"), images),
+            Task::reconstruct);
+  EXPECT_EQ(task_of(layers("relu, {flatten: {name: a}}, {reshape: [8, 8, 1]}, {dense: {units: "
+                           "classes, from: a}}"),
+                    images),
+            Task::classify);
+  EXPECT_EQ(task_of(layers("{reshape: [8, 8]}, {gru: {units: 4, output: last}}, {dense: classes}"),
+                    images),
+            Task::classify);
 }
 
 }  // namespace

@@ -36,6 +36,21 @@ struct Conv2dOptions {
 SPIRE_API Value conv2d(Graph& graph, const std::string& name, Value x,
                        const Conv2dOptions& options);
 
+// Convolution along a sequence, x (N, T, C) -> (N, T', channels): conv2d() of height 1. weight
+// (channels, C / groups, 1, kernel), which is PyTorch's with one more axis.
+struct Conv1dOptions {
+  int64_t channels = 1;  // of the output
+  int64_t kernel = 3;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  Initializer initialize = {};  // of the weight; default kaiming_uniform(kernel * C / groups)
+};
+SPIRE_API Value conv1d(Graph& graph, const std::string& name, Value x,
+                       const Conv1dOptions& options);
+
 // Transposed convolution, x (N, H, W, C) -> (N, OH, OW, channels), weight (C, channels, KH, KW),
 // OH = (H - 1) * stride - 2 * padding + kernel + output_padding, and likewise OW.
 struct ConvTranspose2dOptions {
@@ -86,6 +101,19 @@ struct RopeOptions {
 };
 SPIRE_API Value rope(Graph& graph, Value x, const RopeOptions& options);
 
+// Recurrent layers, x (N, T, F) -> (N, T, H), or the last state (N, H). Parameters as of PyTorch's
+// nn.LSTM and nn.GRU, with their gates in their order (kernels/ops/recurrent/recurrent.h), G = 4
+// or 3: name.weight_ih (G H, F), name.weight_hh (G H, H), name.bias_ih and name.bias_hh (G H), all
+// uniform(1 / sqrt(H)) at first.
+struct RecurrentOptions {
+  int64_t units = 1;  // H
+  bool last = false;  // only the state behind the last step
+};
+SPIRE_API Value lstm(Graph& graph, const std::string& name, Value x,
+                     const RecurrentOptions& options);
+SPIRE_API Value gru(Graph& graph, const std::string& name, Value x,
+                    const RecurrentOptions& options);
+
 struct BatchNormOptions {
   float epsilon = 1e-5f;
   float momentum = 0.1f;  // share of the newest batch in the running statistics
@@ -100,6 +128,11 @@ SPIRE_API Value batch_norm(Graph& graph, const std::string& name, Value x,
 SPIRE_API Value layer_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
 // Divides by the root of the mean square over the last axis; the parameter name.gamma begins at 1.
 SPIRE_API Value rms_norm(Graph& graph, const std::string& name, Value x, float epsilon = 1e-5f);
+
+// Normalizes each sample of x (N, .., C) over all positions and the channels of a group; groups = C
+// is instance normalization. The parameters name.gamma and name.beta (C) begin at 1 and 0.
+SPIRE_API Value group_norm(Graph& graph, const std::string& name, Value x, int64_t groups,
+                           float epsilon = 1e-5f);
 
 SPIRE_API Value relu(Graph& graph, Value x);
 SPIRE_API Value leaky_relu(Graph& graph, Value x, float slope = 0.01f);

@@ -1,0 +1,29 @@
+// Words that Keras, PyTorch and other programs use where Spire has another, in one table: messages
+// about an unknown word name Spire's.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spire::inline config {
+
+// What a word is used as: a type of layer, a key of one, a key of the config, or the value of such
+// a key.
+enum class Vocabulary { layers, layer_keys, keys, values };
+
+struct Synonym {
+  Vocabulary vocabulary;
+  std::string_view theirs, ours;  // "learning_rate", "optimizer.lr"
+};
+const std::vector<Synonym>& synonyms();
+
+// Returns Spire's word for another program's: the first of the table that is in `known`, else "".
+// Letters' case, underscores and dashes make no difference: KernelSize is kernel_size.
+std::string our_word(Vocabulary vocabulary, std::string_view theirs,
+                     const std::vector<std::string>& known);
+
+// Returns our_word(), else the nearest of `known` to a mistyped word, else "".
+std::string meant_word(Vocabulary vocabulary, std::string_view word,
+                       const std::vector<std::string>& known);
+
+}  // namespace spire::inline config

@@ -1,0 +1,61 @@
+// Shapes and gradient of group normalization. The backward reads x, mean and rstd; y is not kept.
+#include "kernels/ops/group_norm/group_norm.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+void expect_samples(const Op& op, const TensorSpec& x) {
+  expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0 && is_float_type(x.dtype),
+         "takes an input (N, .., C) of fp32 or bf16, got {}", to_string(x));
+}
+
+TensorSpec channels_of(const TensorSpec& x) {
+  return {{x.shape.back()}, DType::f32};
+}
+
+void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
+  expect(op, got == want, "{} must be {}, got {}", what, to_string(want), to_string(got));
+}
+
+}  // namespace
+
+std::vector<TensorSpec> GroupNormOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 3, 3);
+  const TensorSpec& x = inputs[0];
+  expect_samples(*this, x);
+  int64_t groups = attributes_.groups, channels = x.shape.back();
+  expect(*this, groups >= 1 && channels % groups == 0,
+         "{} groups do not divide {} channels; use a divisor", groups, channels);
+  expect_like(*this, inputs[1], channels_of(x), "gamma");
+  expect_like(*this, inputs[2], channels_of(x), "beta");
+  expect(*this, attributes_.epsilon > 0, "epsilon is {}; it must be positive", attributes_.epsilon);
+  TensorSpec statistics{{x.shape[0], groups}, DType::f32};
+  return {x, statistics, statistics};
+}
+
+void GroupNormOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  auto results =
+      builder.emit(std::make_unique<GroupNormBackwardOp>(),
+                   {dy, builder.input(0), builder.input(1), builder.output(1), builder.output(2)});
+  for (int i : {0, 1, 2}) {
+    if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
+  }
+}
+
+std::vector<TensorSpec> GroupNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 5, 5);
+  const TensorSpec &x = inputs[1], &mean = inputs[3];
+  expect_samples(*this, x);
+  expect_like(*this, inputs[0], x, "dy");
+  expect_like(*this, inputs[2], channels_of(x), "gamma");
+  bool fits = mean.shape.rank() == 2 && mean.dtype == DType::f32 && mean.shape[0] == x.shape[0] &&
+              mean.shape[1] >= 1 && x.shape.back() % mean.shape[1] == 0;
+  expect(*this, fits, "mean {} does not fit an input {}", to_string(mean), to_string(x));
+  expect_like(*this, inputs[4], mean, "rstd");
+  return {x, channels_of(x), channels_of(x)};
+}
+
+}  // namespace spire::inline kernels
