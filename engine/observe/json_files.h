@@ -34,6 +34,7 @@ class MetricsFile : public Observer {
   void on_start(const StartInfo& start) override;  // throws Error(config)
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
+  void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   std::string lost() const override;
 
@@ -41,6 +42,7 @@ class MetricsFile : public Observer {
   void open(std::string_view kept, Existing existing);  // writes `kept` and opens the file
   void append(const std::string& line);
   void append_devices(const StepReport& step);
+  void append_evaluation(const std::string& data, const EvalReport& eval);
   bool put_back();
   void failed(std::string_view what);
 

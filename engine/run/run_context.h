@@ -74,8 +74,9 @@ struct RunContext {
   RunClock& clock;
   int64_t total_steps;  // number of steps of the whole run
 
-  TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
-  bool stop = false;               // a rank asked all ranks to stop
+  TrainingProgress progress = {};             // step counts begun steps, samples_seen reported ones
+  bool stop = false;                          // a rank asked all ranks to stop
+  std::vector<MetricValue> last_others = {};  // eval.metrics of this process's last evaluation
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);
   mutable std::optional<TimeLimit> limit = {};  // on rank 0, whose stop request all ranks follow
