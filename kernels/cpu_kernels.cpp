@@ -13,6 +13,7 @@
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/exact_match/exact_match.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
@@ -138,6 +139,7 @@ std::span<const KernelEntry> cpu_kernels() {
       {"gather_backward", cpu_kernel<GatherBackwardOp>},
       {"embedding", cpu_kernel<EmbeddingOp>},
       {"embedding_backward", cpu_kernel<EmbeddingBackwardOp>},
+      {"exact_match", cpu_kernel<ExactMatchOp>},
       {"one_hot", cpu_kernel<OneHotOp>},
       // Softmax and sums over an axis.
       {"softmax", cpu_kernel<SoftmaxOp>},

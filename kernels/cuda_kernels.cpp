@@ -14,6 +14,7 @@
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/exact_match/exact_match.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
@@ -139,6 +140,7 @@ std::span<const KernelEntry> cuda_kernels() {
       {"gather_backward", cuda_kernel<GatherBackwardOp>},
       {"embedding", cuda_kernel<EmbeddingOp>},
       {"embedding_backward", cuda_kernel<EmbeddingBackwardOp>},
+      {"exact_match", cuda_kernel<ExactMatchOp>},
       {"one_hot", cuda_kernel<OneHotOp>},
       // Softmax and sums over an axis.
       {"softmax", cuda_kernel<SoftmaxOp>},

@@ -85,9 +85,28 @@ std::string column_names(const std::vector<Column>& columns) {
 
 using Name = LossConfig::Name;
 
+FocalOptions focal_options(const LossConfig& loss, int64_t classes) {
+  FocalOptions options{.gamma = loss.name == Name::focal ? static_cast<float>(loss.focal_gamma) : 0,
+                       .label_smoothing = static_cast<float>(loss.label_smoothing)};
+  options.class_weights.assign(loss.class_weights.begin(), loss.class_weights.end());
+  if (!options.class_weights.empty() && std::ssize(options.class_weights) != classes)
+    fail(Category::config, "loss.class_weights: got {} numbers for {} classes; give one a class",
+         options.class_weights.size(), classes);
+  return options;
+}
+
 // Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
 void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss) {
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
+  bool weighted = !loss.class_weights.empty() || loss.name == Name::focal;
+  if (weighted && other_labels)
+    fail(Category::config,
+         "data.augment: mixup and cutmix need loss.name: cross_entropy without class_weights");
+  if (weighted && loss.z_loss > 0)
+    fail(Category::config,
+         "loss.z_loss: needs loss.name: cross_entropy without class_weights; use 0");
+  if (weighted)
+    return focal_loss(graph, logits, labels, focal_options(loss, graph.spec(logits).shape.back()));
   if (loss.name == Name::automatic || loss.name == Name::cross_entropy) {
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
@@ -101,13 +120,24 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
          word_of(loss.name));
   if (loss.name == Name::mse) return mse_loss(graph, logits, labels);
   if (loss.name == Name::l1) return l1_loss(graph, logits, labels);
-  fail(Category::config, "loss.name: {} does not fit classes; use cross_entropy, mse or l1",
+  fail(Category::config, "loss.name: {} does not fit classes; use cross_entropy, focal, mse or l1",
        word_of(loss.name));
+}
+
+void add_binary_loss(Graph& graph, Value logits, Value labels) {
+  if (graph.spec(labels).shape.rank() != 2)
+    fail(Category::config,
+         "loss.name: binary needs a row of labels, 0 or 1, for each sample, not images; use mse, "
+         "l1, l1_l2 or huber");
+  binary_loss(graph, logits, labels);
 }
 
 // Adds the loss against numbers (auto: mse) or images (auto: l1_l2).
 void add_regression_loss(Graph& graph, Value prediction, Value target, const LossConfig& loss,
                          Regression by_default) {
+  if (loss.name == Name::huber)
+    return huber_loss(graph, prediction, target, static_cast<float>(loss.huber_delta));
+  if (loss.name == Name::binary) return add_binary_loss(graph, prediction, target);
   Regression kind = by_default;
   if (loss.name == Name::mse) {
     kind = Regression::mse;
@@ -116,9 +146,15 @@ void add_regression_loss(Graph& graph, Value prediction, Value target, const Los
   } else if (loss.name == Name::l1_l2) {
     kind = Regression::l1_l2;
   } else if (loss.name != Name::automatic) {
-    fail(Category::config, "loss.name: {} needs classes; use mse, l1 or l1_l2", word_of(loss.name));
+    fail(Category::config, "loss.name: {} needs classes; use mse, l1, l1_l2 or huber",
+         word_of(loss.name));
   }
   reconstruction_loss(graph, prediction, target, kind);
+}
+
+void refuse_class_weights(const LossConfig& loss, const char* labels) {
+  if (loss.class_weights.empty()) return;
+  fail(Category::config, "loss.class_weights: does not fit {}; use []", labels);
 }
 
 // Adds the loss against the classes of pixels.
@@ -126,17 +162,18 @@ void add_pixel_loss(Graph& graph, Value logits, Value masks, const LossConfig& l
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit masks; use cross_entropy",
          word_of(loss.name));
-  if (!loss.class_weights.empty())
-    fail(Category::config, "loss.class_weights: does not fit masks; use []");
-  cross_entropy_loss(
-      graph, logits, masks,
-      {.label_smoothing = static_cast<float>(loss.label_smoothing), .unlabelled = true});
+  refuse_class_weights(loss, "masks");
+  cross_entropy_loss(graph, logits, masks,
+                     {.label_smoothing = static_cast<float>(loss.label_smoothing),
+                      .unlabelled = true,
+                      .z_loss = static_cast<float>(loss.z_loss)});
 }
 
 void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
          word_of(loss.name));
+  refuse_class_weights(loss, "tokens");
   cross_entropy_loss(graph, logits, targets,
                      {.label_smoothing = static_cast<float>(loss.label_smoothing),
                       .z_loss = static_cast<float>(loss.z_loss)});

@@ -120,6 +120,7 @@ struct Arguments {
 
   std::optional<std::string> resume = {};  // a name for CheckpointLocator
   bool overwrite = false;
+  bool on_validation = false;                // eval: on data.val, not on the test data
   int64_t dry_run = 0;                       // number of steps; 0: a real run
   std::optional<int64_t> processes = {};     // number of ranks to start
   std::optional<int64_t> max_restarts = {};  // largest number of restarts

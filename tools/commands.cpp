@@ -55,6 +55,8 @@ void add_eval_options(CLI::App& app, ParsedWords& words) {
                  "Without --config with the "
                  "config of that run")
       ->type_name("RUN|FILE|best|latest");
+  app.add_flag("--val", a.on_validation,
+               "evaluate the validation data (data.val), not the test data");
   add_log_options(app, a);
 }
 
@@ -312,7 +314,8 @@ void add_version_options(CLI::App& app, ParsedWords& words) {
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"train", "train a model (the default)", add_train_options, run_train},
-      {"eval", "evaluate a checkpoint on the test data", add_eval_options, run_eval},
+      {"eval", "evaluate a checkpoint on the test data, or on the validation data",
+       add_eval_options, run_eval},
       {"predict", "predict with a trained model: classes, values, images or text",
        add_predict_options, run_predict},
       {"export", "write a trained model for other programs: ONNX, safetensors, npz",

@@ -30,14 +30,19 @@ int run_eval(const Arguments& arguments) {
   RunOptions options;
   options.checkpoint = &*run->checkpoint;  // already read, for its config
   options.left_out = left_out(run->resolved);
+  options.on_validation = arguments.on_validation;
   options.stop = signals.flag();
   options.on_begin = [&signals] { signals.begin_work(); };
   options.config_yaml = to_yaml(config);
   EvalResult result =
       naming_places(run->resolved, [&] { return evaluate(config, options, *console); });
-  print_result("test_loss {:.6g}\ntest_{} {:.4f}\nsamples {}\ncheckpoint {}\n",
-               unsigned_nan(result.loss), name(result.metric.metric),
-               unsigned_nan(result.metric.value), result.samples, result.checkpoint);
+  const char* data = arguments.on_validation ? "val" : "test";
+  print_result("{}_loss {:.6g}\n", data, unsigned_nan(result.loss));
+  print_result("{}_{} {:.4f}\n", data, name(result.metric.metric),
+               unsigned_nan(result.metric.value));
+  for (const MetricValue& other : result.others)
+    print_result("{}_{} {:.6g}\n", data, name(other.metric), unsigned_nan(other.value));
+  print_result("samples {}\ncheckpoint {}\n", result.samples, result.checkpoint);
   return 0;
 }
 

@@ -151,6 +151,10 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
     problems.push_back(
         {"optimizer.nesterov", "Nesterov momentum needs optimizer.momentum above 0"});
   }
+  if (config.data.val.share > 0 && config.data.val.path != "none") {
+    problems.push_back(
+        {"data.val.share", "data.val.path names validation data already; leave one of them out"});
+  }
   model_conflicts(config.model, problems);
   return problems;
 }

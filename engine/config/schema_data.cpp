@@ -46,6 +46,18 @@ std::vector<Field> data_fields() {
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
        .used_by = {"data.name", {"csv", "hdf5", "image_folder", "image_pairs"}}},
+      // A keyed permutation chooses the share, the same for every seed (engine/data/validation.h).
+      {.path = "data.val.share",
+       .slot = [](C& c) -> Slot { return &c.data.val.share; },
+       .help = "share of the training samples, of each class alike, that is held out to choose the "
+               "best checkpoint and to stop early; test data is then evaluated once, at the end; "
+               "0: none, the test data decides",
+       .range = fraction_range},
+      {.path = "data.val.path",
+       .slot = [](C& c) -> Slot { return &c.data.val.path; },
+       .help = "the same from files of their own, in the form of data.path (a text file where "
+               "data.tokens.text has some), all of whose samples are used; none: no files",
+       .used_by = with_files},
       // The model reads (pixel / 255 - mean) / stddev, or pixel / 255.
       {.path = "data.normalize",
        .slot = [](C& c) -> Slot { return &c.data.normalize; },

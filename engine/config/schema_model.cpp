@@ -144,18 +144,34 @@ std::vector<Field> loss_fields() {
       {.path = "loss.name",
        .slot = [](C& c) -> Slot { return &c.loss.name; },
        .help = "loss to minimize; auto: cross_entropy for classes and tokens, mse for values, "
-               "l1_l2 for images"},
+               "l1_l2 for images; binary: values are labels, 0 or 1, of which a sample has none "
+               "or several"},
       {.path = "loss.label_smoothing",
        .slot = [](C& c) -> Slot { return &c.loss.label_smoothing; },
        .help = "probability spread evenly over all classes",
        .range = fraction_range,
-       .used_by = {"loss.name", {"auto", "cross_entropy"}}},
+       .used_by = {"loss.name", {"auto", "cross_entropy", "focal"}}},
       {.path = "loss.z_loss",
        .slot = [](C& c) -> Slot { return &c.loss.z_loss; },
        .help = "weight of the squared logarithm of softmax's denominator, in training: 1e-4 keeps "
                "logits of large models near 0",
        .range = at_least(0, 1),
        .used_by = {"loss.name", {"auto", "cross_entropy"}}},
+      {.path = "loss.class_weights",
+       .slot = [](C& c) -> Slot { return &c.loss.class_weights; },
+       .help = "factors of the losses of samples, one for each class; []: all 1",
+       .range = at_least(0, 1e6),
+       .used_by = {"loss.name", {"auto", "cross_entropy", "focal"}}},
+      {.path = "loss.focal_gamma",
+       .slot = [](C& c) -> Slot { return &c.loss.focal_gamma; },
+       .help = "focal: a loss counts (1 - probability of the label) to this power",
+       .range = at_least(0, 100),
+       .used_by = {"loss.name", {"focal"}}},
+      {.path = "loss.huber_delta",
+       .slot = [](C& c) -> Slot { return &c.loss.huber_delta; },
+       .help = "huber: errors up to this count squared, larger ones by their size",
+       .range = above(0),
+       .used_by = {"loss.name", {"huber"}}},
   };
 }
 

@@ -24,7 +24,7 @@ static_assert(std::ranges::equal(dataset_table, dataset_kinds, {}, &DatasetEntry
 // inspection ignore it.
 DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
                        const ReadOptions& options) {
-  if (options.stored && config.augment != AugmentConfig{}) {
+  if ((options.stored || options.plain) && config.augment != AugmentConfig{}) {
     DataConfig plain = config;
     plain.augment = {};
     return open_entry(entry, plain, options);

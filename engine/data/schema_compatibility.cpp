@@ -257,8 +257,9 @@ DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
     compare_count("classes", found.classes, trained.classes, model);
   }
   if (labels || features)
-    for (auto* split : {&data.train, &data.test})
-      remap(*split, trained, labels.value_or(Permutation()), features.value_or(Permutation()));
+    for (auto* split : {&data.train, &data.test, &data.val})
+      if (*split)
+        remap(*split, trained, labels.value_or(Permutation()), features.value_or(Permutation()));
   if (differs_in_scale(data.train->spec().normalization, trained.normalization))
     data.notes.push_back(
         fmt::format("the data is normalized by other means or deviations than those that {} was "

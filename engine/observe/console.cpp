@@ -98,6 +98,10 @@ void Console::on_eval(const EvalReport& eval) {
   print(eval_line(eval), eval.best ? green : "");
 }
 
+void Console::on_test(const EvalReport& eval) {
+  if (!options_.quiet) print(test_line(eval), "");
+}
+
 // Checkpoints are not shown on a terminal, where they would push evaluations off the screen.
 void Console::on_checkpoint(const CheckpointReport& checkpoint) {
   if (!options_.quiet && !options_.terminal.interactive) print(checkpoint_line(checkpoint), "");

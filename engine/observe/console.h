@@ -41,6 +41,7 @@ class Console : public Observer {
   void on_start(const StartInfo& start) override;
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
+  void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   void on_note(std::string_view text) override;
   void on_warning(std::string_view text) override;

@@ -127,13 +127,25 @@ void MetricsFile::append_devices(const StepReport& step) {
 }
 
 void MetricsFile::on_eval(const EvalReport& eval) {
-  file_.append(line_of({{"time", utc_text(now_())},
-                        {"step", eval.step},
-                        {"epoch", eval.epoch},
-                        {"val/loss", eval.loss},
-                        {fmt::format("val/{}", name(eval.metric.metric)), eval.metric.value},
-                        {"val/samples", eval.samples},
-                        {"time/eval_s", eval.seconds}}));
+  append_evaluation("val", eval);
+}
+
+void MetricsFile::on_test(const EvalReport& eval) {
+  append_evaluation("test", eval);
+}
+
+// data: val or test.
+void MetricsFile::append_evaluation(const std::string& data, const EvalReport& eval) {
+  Json record = {{"time", utc_text(now_())},
+                 {"step", eval.step},
+                 {"epoch", eval.epoch},
+                 {data + "/loss", eval.loss},
+                 {fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value}};
+  for (const MetricValue& other : eval.others)
+    record[fmt::format("{}/{}", data, name(other.metric))] = other.value;
+  record[data + "/samples"] = eval.samples;
+  record["time/eval_s"] = eval.seconds;
+  file_.append(line_of(record));
 }
 
 void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
@@ -146,10 +158,16 @@ void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
 
 namespace {
 
+void add_others(const std::vector<MetricValue>& others, Json& json) {
+  for (const MetricValue& other : others) json[std::string(name(other.metric))] = other.value;
+}
+
 Json validation(const ValidationSummary& val) {
   if (!val.measured) return nullptr;
-  std::string metric(name(val.metric.metric));
-  return {{"loss", val.loss}, {metric, val.metric.value}, {"best_" + metric, val.best}};
+  Json json = {{"loss", val.loss}, {std::string(name(val.metric.metric)), val.metric.value}};
+  add_others(val.others, json);
+  json[fmt::format("best_{}", name(val.best_by))] = val.best;
+  return json;
 }
 
 // Makes {} of an empty map, where the JSON library makes null.
@@ -188,6 +206,12 @@ std::string summary_json(const RunSummary& summary) {
                {"metrics", summary.metrics}};
   if (!summary.ema_hash.empty()) json["ema_hash"] = summary.ema_hash;
   if (!summary.chain.empty()) json["chain"] = summary.chain;
+  if (const auto& test = summary.test) {
+    Json& part = json["test"];
+    part = {{"loss", test->loss}, {std::string(name(test->metric.metric)), test->metric.value}};
+    add_others(test->others, part);
+    part["step"] = test->step;
+  }
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

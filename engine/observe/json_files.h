@@ -26,11 +26,13 @@ class MetricsFile : public Observer {
   void on_start(const StartInfo& start) override;  // throws Error(config)
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
+  void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   std::string lost() const override { return file_.lost(); }
 
  private:
   void append_devices(const StepReport& step);
+  void append_evaluation(const std::string& data, const EvalReport& eval);
 
   LineFile file_;
   const WallClock now_;

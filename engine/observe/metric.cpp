@@ -20,9 +20,14 @@ struct Description {
 
 // In the order of the enum, which indexes it.
 constexpr std::array descriptions = {
-    Description{"accuracy", "acc", true}, Description{"perplexity", "ppl", false},
-    Description{"psnr", "psnr", true},    Description{"rmse", "rmse", false},
-    Description{"score", "score", true},  Description{"error", "error", false},
+    Description{"accuracy", "acc", true},      Description{"perplexity", "ppl", false},
+    Description{"psnr", "psnr", true},         Description{"rmse", "rmse", false},
+    Description{"score", "score", true},       Description{"error", "error", false},
+    Description{"loss", "loss", false},        Description{"top3", "top3", true},
+    Description{"top5", "top5", true},         Description{"f1_macro", "f1", true},
+    Description{"f1_micro", "f1", true},       Description{"auc", "auc", true},
+    Description{"exact_match", "exact", true}, Description{"r2", "r2", true},
+    Description{"mae", "mae", false},          Description{"bits_per_byte", "bpb", false},
 };
 
 const Description& describe(Metric metric) {
@@ -33,6 +38,9 @@ const Description& describe(Metric metric) {
 std::string text(const MetricValue& value, int decimals) {
   switch (value.metric) {
     case Metric::accuracy:
+    case Metric::top3:
+    case Metric::top5:
+    case Metric::exact_match:
       return fmt::format("{:.{}f}%", 100 * unsigned_nan(value.value), decimals);
     case Metric::psnr:
       return fmt::format("{:.{}f} dB", unsigned_nan(value.value), decimals);
@@ -40,6 +48,13 @@ std::string text(const MetricValue& value, int decimals) {
     case Metric::rmse:
     case Metric::score:
     case Metric::error:
+    case Metric::loss:
+    case Metric::f1_macro:
+    case Metric::f1_micro:
+    case Metric::auc:
+    case Metric::r2:
+    case Metric::mae:
+    case Metric::bits_per_byte:
       return loss_text(value.value);
   }
   fail(Category::unexpected, "unknown metric");
@@ -59,14 +74,28 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score) {
       return {metric, std::sqrt(mean_score)};
     case Metric::score:
     case Metric::error:
+    case Metric::exact_match:
       return {metric, mean_score};
+    case Metric::loss:
+      return {metric, mean_loss};
+    default:
+      fail(Category::unexpected, "{} does not follow from loss and score", name(metric));
   }
-  fail(Category::unexpected, "unknown metric");
+}
+
+bool higher_is_better(Metric metric) {
+  return describe(metric).higher_is_better;
+}
+
+std::optional<Metric> find_metric(std::string_view wanted) {
+  for (size_t i = 0; i < descriptions.size(); ++i)
+    if (descriptions[i].name == wanted) return static_cast<Metric>(i);
+  return {};
 }
 
 bool better(Metric metric, double value, double than) {
   if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
-  return describe(metric).higher_is_better ? value > than : value < than;
+  return higher_is_better(metric) ? value > than : value < than;
 }
 
 std::string_view name(Metric metric) {

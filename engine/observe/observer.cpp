@@ -14,6 +14,10 @@ void ObserverList::on_eval(const EvalReport& eval) {
   for (auto& observer : observers_) observer->on_eval(eval);
 }
 
+void ObserverList::on_test(const EvalReport& eval) {
+  for (auto& observer : observers_) observer->on_test(eval);
+}
+
 void ObserverList::on_checkpoint(const CheckpointReport& checkpoint) {
   for (auto& observer : observers_) observer->on_checkpoint(checkpoint);
 }

@@ -159,9 +159,13 @@ std::string start_block(const StartInfo& start) {
                                     count_text(start.parameters - start.frozen)));
   block.add("weights", start.initial_weights);
   block.add("task", start.task);
-  block.add("data",
-            fmt::format("{}, {} for training, {} for testing", start.dataset,
-                        plural(start.train_samples, "sample"), count_text(start.test_samples)));
+  std::string validation = start.val_samples == 0
+                               ? ""
+                               : fmt::format("{} for validation, ", count_text(start.val_samples));
+  block.add("data", fmt::format("{}, {} for training, {}{} for testing", start.dataset,
+                                plural(start.train_samples, "sample"), validation,
+                                count_text(start.test_samples)));
+  block.add("best", start.best_by);
   block.add("processes", processes_text(start));
   block.add("devices", device_table(start));
   block.add("cores", lines_of(start.cores));
@@ -188,7 +192,9 @@ namespace {
 
 std::string validation_text(const ValidationSummary& val) {
   if (!val.measured) return "";
-  return fmt::format("{}, last {} with loss {}", metric_text({val.metric.metric, val.best}),
+  bool same = val.best_by == val.metric.metric;
+  return fmt::format("{}, last {}{} with loss {}", metric_text({val.best_by, val.best}),
+                     same ? "" : fmt::format("{} ", name(val.metric.metric)),
                      metric_text(val.metric), loss_text(val.loss));
 }
 
@@ -219,7 +225,11 @@ std::string end_block(const RunSummary& summary) {
     block.add("stopped", fmt::format("{} (exit {})",
                                      summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
                                      summary.exit));
-  block.add(fmt::format("best {}", name(summary.val.metric.metric)), validation_text(summary.val));
+  block.add(fmt::format("best {}", name(summary.val.best_by)), validation_text(summary.val));
+  if (const auto& test = summary.test)
+    block.add(fmt::format("test {}", name(test->metric.metric)),
+              fmt::format("{} with loss {}, weights of step {}", metric_text(test->metric),
+                          loss_text(test->loss), count_text(test->step)));
   block.add("time", fmt::format("{} for {} {}, {:.4g} {}", duration_text(summary.seconds),
                                 count_text(summary.steps), noun_form(summary.steps, "step"),
                                 summary.epochs, summary.epochs == 1 ? "epoch" : "epochs"));

@@ -29,6 +29,7 @@ std::string plain_line(const StepReport& step, const LineContext& context,
 
 // Returns "eval step 1200 epoch 3 loss 0.2501 accuracy 91.32% best 10 000 samples in 1.2 s"
 std::string eval_line(const EvalReport& eval);
+std::string test_line(const EvalReport& eval);  // of the test data, at the end of a run
 
 // Returns "checkpoint step 1200 1.6 MiB runs/x/checkpoints/step_00001200.h5"
 std::string checkpoint_line(const CheckpointReport& checkpoint);

@@ -26,7 +26,7 @@ void try_run(const RunSetup& setup) {
   std::unique_ptr<BatchLoader> train_data, test_data;  // outlive the trainer, which reads them
   TowerTrainer trainer(setup.trainer_options(), setup.placement);
   train_data = train_loader(setup.config, setup.data, setup.placement, trainer.max_ahead() + 1);
-  test_data = test_loader(setup.config, setup.data, setup.placement);
+  test_data = evaluation_loader(setup.config, setup.data.selection(), setup.placement);
   trainer.team().lead([&] {
     train_data->start(0, 0, 1);
     trainer.step(train_data->next(), 0, 0.0);  // lr: the weights are thrown away

@@ -6,6 +6,7 @@
 #include <spire/train.h>
 
 #include "engine/base/message_words.h"
+#include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
@@ -13,7 +14,7 @@
 namespace spire::inline run {
 namespace {
 
-// A test loss of so many times the first training loss means divergence: losses of a model that
+// A loss of so many times the first training loss means divergence: losses of a model that
 // learns nothing stay near the first one.
 constexpr double explosion = 10;
 
@@ -29,10 +30,11 @@ void EarlyStop::add(bool improved, double metric) {
   }
 }
 
-Evaluation::Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data)
+Evaluation::Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& data)
     : run_(run),
       checkpoints_(checkpoints),
-      test_data_(test_data),
+      data_(data),
+      metrics_(run.setup.evaluation_metrics(run.setup.data.selection())),
       early_stop_(run.setup.config.early_stop) {}
 
 void Evaluation::resume() {
@@ -40,7 +42,7 @@ void Evaluation::resume() {
 }
 
 void Evaluation::write_samples_to(const std::filesystem::path& folder) {
-  samples_.emplace(*run_.setup.data.test, run_.setup.task(), run_.setup.config.eval.samples,
+  samples_.emplace(run_.setup.data.selection(), run_.setup.task(), run_.setup.config.eval.samples,
                    folder);
 }
 
@@ -60,57 +62,96 @@ bool Evaluation::evaluate() {
   checkpoints_.capture();
   checkpoints_.replace_failed();
   auto begin = run_.clock.now();
-  EvaluationSums sums = sum_batches();
+  run_.trainer.begin_evaluation();
+  EvaluationSums sums = sum_batches(data_, metrics_);
+  if (samples_ && !run_.stop_asked()) write_samples();
+  run_.trainer.end_evaluation();
   run_.skipped_samples.warn(run_.setup.data, run_.observer);
   if (sums.samples < samples()) {  // stopped: a resumed run does it again
     run_.clock.pause(begin);
     return false;
   }
-  double loss = sums.mean_loss();
-  MetricValue metric = sums.measured(run_.setup.metric());
-  bool best = take_result(loss, metric);
-  warn_of_explosion(loss);
+  EvalReport report = report_of(run_.progress.step, sums, metrics_);
+  report.best = take_result(report);
+  warn_of_explosion(report.loss);
   checkpoints_.restore_output();
-  int64_t step = run_.progress.step;
-  run_.observer.on_eval(
-      {step, run_.clock.epoch(step), loss, metric, sums.samples, run_.clock.pause(begin), best});
-  return best;
+  write_confusion("confusion.json", report.step, metrics_);
+  report.seconds = run_.clock.pause(begin);
+  run_.observer.on_eval(report);
+  return report.best;
 }
 
-// Runs the test data through the trainer, until its end or until some rank asks to stop.
-EvaluationSums Evaluation::sum_batches() {
+std::optional<EvalReport> Evaluation::measure_test(BatchLoader& test_data, int64_t step) {
+  auto begin = run_.clock.now();
+  EvaluationMetrics metrics = run_.setup.evaluation_metrics(*run_.setup.data.test);
+  run_.trainer.begin_evaluation();
+  EvaluationSums sums = sum_batches(test_data, metrics);
+  run_.trainer.end_evaluation();
+  double seconds = run_.clock.pause(begin);
+  if (sums.samples < samples_of(*run_.setup.data.test)) return {};
+  EvalReport report = report_of(step, sums, metrics);
+  report.seconds = seconds;
+  write_confusion("confusion_test.json", step, metrics);
+  return report;
+}
+
+EvalReport Evaluation::report_of(int64_t step, const EvaluationSums& sums,
+                                 EvaluationMetrics& metrics) const {
+  EvalReport report;
+  report.step = step;
+  report.epoch = run_.clock.epoch(step);
+  report.loss = sums.mean_loss();
+  report.metric = sums.measured(run_.setup.metric());
+  report.samples = sums.samples;
+  report.others = metrics.finish(sums, run_.setup.ranks);
+  return report;
+}
+
+// Runs the data through the trainer, until its end or until some rank asks to stop.
+EvaluationSums Evaluation::sum_batches(BatchLoader& data, EvaluationMetrics& metrics) {
   EvaluationSums sums;
   run_.enter(Phase::eval);
-  run_.trainer.begin_evaluation();
-  test_data_.start(0, 0, 1);
+  metrics.begin();
+  data.start(0, 0, 1);
   int64_t batches = 0;
-  while (!test_data_.finished() && !run_.stop_asked() && batches++ < max_batches()) {
+  while (!data.finished() && !run_.stop_asked() && batches++ < max_batches()) {
     run_.enter(Phase::eval);
-    run_.trainer.evaluate(test_data_.next(), sums, run_.stop_here());
+    metrics.evaluate(run_.trainer, data.next(), sums, run_.stop_here());
     run_.stop = sums.stop;
   }
-  if (samples_ && !run_.stop_asked()) write_samples();
-  run_.trainer.end_evaluation();
   run_.enter(Phase::idle);
   return sums;
 }
 
 // Records the result in the run's progress; returns whether it is the best so far.
-bool Evaluation::take_result(double loss, MetricValue metric) {
+bool Evaluation::take_result(const EvalReport& report) {
   TrainingProgress& progress = run_.progress;
   double former =
       progress.best_step < 0 ? std::numeric_limits<double>::quiet_NaN() : progress.best_metric;
-  bool best = better(metric.metric, metric.value, former);
+  double value = metrics_.choice().deciding(report);
+  bool best = metrics_.choice().is_better(value, former);
   if (best) {
-    progress.best_metric = metric.value;
+    progress.best_metric = value;
     progress.best_step = progress.step;
   }
-  early_stop_.add(best, metric.value);
+  early_stop_.add(best, value);
   progress.early_stop = early_stop_.state();
   progress.evaluated_step = progress.step;
-  progress.evaluated_loss = loss;
-  progress.evaluated_metric = metric.value;
+  progress.evaluated_loss = report.loss;
+  progress.evaluated_metric = report.metric.value;
+  run_.last_others = report.others;
   return best;
+}
+
+// A full disk costs the file, not the run.
+void Evaluation::write_confusion(const char* file, int64_t step, const EvaluationMetrics& metrics) {
+  std::string json = metrics.confusion_json(step, run_.setup.data.test->spec().class_names);
+  if (json.empty() || folder_.empty()) return;
+  try {
+    write_file_atomically(folder_ / file, json, Category::unexpected);
+  } catch (const Error& error) {
+    run_.observer.on_warning(error.what());
+  }
 }
 
 // A dry run shows that evaluations work; it evaluates as many batches as it trains on.
@@ -119,18 +160,22 @@ int64_t Evaluation::max_batches() const {
 }
 
 int64_t Evaluation::samples() const {
-  int64_t all = run_.setup.data.test->count(), batch = run_.setup.placement.global_batch();
+  return samples_of(run_.setup.data.selection());
+}
+
+int64_t Evaluation::samples_of(const Dataset& data) const {
+  int64_t all = data.count(), batch = run_.setup.placement.global_batch();
   return max_batches() <= all / batch ? max_batches() * batch : all;
 }
 
 void Evaluation::warn_of_explosion(double loss) {
   bool exploded = !std::isfinite(loss) || loss > explosion * first_loss_;
   if (!exploded || std::exchange(warned_of_explosion_, true)) return;
-  run_.observer.on_warning(
-      fmt::format("the run diverges: the loss on the test data is {:.4g}, and it was {:.4g} in "
-                  "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
-                  "set optimizer.clip_norm, or for a table data.normalize: standard",
-                  unsigned_nan(loss), unsigned_nan(first_loss_)));
+  run_.observer.on_warning(fmt::format(
+      "the run diverges: the loss on the {} data is {:.4g}, and it was {:.4g} in "
+      "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
+      "set optimizer.clip_norm, or for a table data.normalize: standard",
+      run_.setup.data.val ? "validation" : "test", unsigned_nan(loss), unsigned_nan(first_loss_)));
 }
 
 // A full disk costs an image, not the run.
@@ -145,6 +190,17 @@ void Evaluation::write_samples() {
 }  // namespace spire::inline run
 
 namespace spire {
+namespace {
+
+const Dataset& evaluated_data(const RunSetup& setup, const RunOptions& options) {
+  if (!options.on_validation) return *setup.data.test;
+  if (setup.data.val) return *setup.data.val;
+  fail(Category::config,
+       "the config holds out no validation data; set data.val as the run had it, or evaluate the "
+       "test data");
+}
+
+}  // namespace
 
 EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
   RunOptions at_checkpoint = options;
@@ -162,10 +218,12 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   TowerTrainerOptions trainer_options = setup.trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
   // Streams of the trainer's devices may still copy a batch when it ends: the loader outlives it.
-  auto data = test_loader(setup.config, setup.data, setup.placement);
+  const Dataset& evaluated = evaluated_data(setup, options);
+  auto data = evaluation_loader(setup.config, evaluated, setup.placement);
   TowerTrainer trainer(trainer_options, setup.placement);
   setup.keep_tuning(observer);
   EvaluationSums sums;
+  EvaluationMetrics metrics = setup.evaluation_metrics(evaluated);
   if (options.on_begin) options.on_begin();
   trainer.team().lead([&] {
     trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
@@ -174,10 +232,11 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
     while (!data->finished()) {
       if (options.stop && options.stop->load())
         fail(Category::interrupted, "evaluation stopped by a signal");
-      trainer.evaluate(data->next(), sums);
+      metrics.evaluate(trainer, data->next(), sums, false);
     }
   });
-  return {sums.mean_loss(), sums.measured(setup.metric()), sums.samples, checkpoint.path.string()};
+  return {sums.mean_loss(), sums.measured(setup.metric()), sums.samples, checkpoint.path.string(),
+          metrics.finish(sums, setup.ranks)};
 }
 
 }  // namespace spire

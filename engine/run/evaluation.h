@@ -1,4 +1,5 @@
-// Evaluates a run's model on the test data when that is due, and stops a run early by the metric.
+// Evaluates a run's model when that is due, on its validation data or, where it has none, on the
+// test data, and stops a run early by the metric.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/loader.h"
 #include "engine/inference/evaluation_samples.h"
+#include "engine/run/metrics/evaluation_metrics.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 
@@ -36,10 +38,12 @@ class EarlyStop {
 
 class Evaluation {
  public:
-  // All arguments outlive this.
-  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& test_data);
+  // data: of DatasetPair::selection(). All arguments outlive this.
+  Evaluation(RunContext& run, RunCheckpoints& checkpoints, BatchLoader& data);
 
   void resume();  // restores the state of early_stop() from run.progress
+  // From now on evaluations write their confusion matrix, if that is asked for, below `folder`.
+  void write_files_to(const std::filesystem::path& folder) { folder_ = folder; }
   // From now on evaluations also write sample outputs to `folder`, if the task has any.
   void write_samples_to(const std::filesystem::path& folder);
   void set_first_loss(double loss) { first_loss_ = loss; }  // loss of step 1
@@ -50,22 +54,31 @@ class Evaluation {
   bool due() const;
   // Evaluates if it is due and no rank asked to stop. Returns whether the metric is the best yet.
   bool run_if_due() { return due() && !run_.stop_asked() && evaluate(); }
-  int64_t samples() const;  // samples per evaluation: all test data, fewer in a dry run
+  int64_t samples() const;  // samples per evaluation: all of the data, fewer in a dry run
+
+  // Measures the weights that the trainer has, those of `step`, on the test data, whatever is due.
+  // Returns none if a rank asked to stop.
+  std::optional<EvalReport> measure_test(BatchLoader& test_data, int64_t step);
 
   const EarlyStop& early_stop() const { return early_stop_; }
 
  private:
   bool evaluate();
-  EvaluationSums sum_batches();
-  bool take_result(double loss, MetricValue metric);
+  EvaluationSums sum_batches(BatchLoader& data, EvaluationMetrics& metrics);
+  EvalReport report_of(int64_t step, const EvaluationSums& sums, EvaluationMetrics& metrics) const;
+  bool take_result(const EvalReport& report);
+  void write_confusion(const char* file, int64_t step, const EvaluationMetrics& metrics);
   int64_t max_batches() const;
+  int64_t samples_of(const Dataset& data) const;
   void warn_of_explosion(double loss);
   void write_samples();
 
   RunContext& run_;
   RunCheckpoints& checkpoints_;
-  BatchLoader& test_data_;
+  BatchLoader& data_;
+  EvaluationMetrics metrics_;
   EarlyStop early_stop_;
+  std::filesystem::path folder_;  // empty: no files
   std::optional<EvaluationSamples> samples_;
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // NaN if the run resumed
   bool warned_of_explosion_ = false;

@@ -62,8 +62,10 @@ class TrainingLoop {
         timeline_(run_) {
     run_.limit = time_limit(started);
     train_data_ = train_loader(setup.config, setup.data, setup.placement, trainer_.max_ahead() + 1);
-    test_data_ = test_loader(setup.config, setup.data, setup.placement);
-    evaluation_.emplace(run_, checkpoints_, *test_data_);
+    const DatasetPair& data = setup.data;
+    test_data_ = evaluation_loader(setup.config, *data.test, setup.placement);
+    if (data.val) val_data_ = evaluation_loader(setup.config, *data.val, setup.placement);
+    evaluation_.emplace(run_, checkpoints_, data.val ? *val_data_ : *test_data_);
   }
 
   // The limits stay: a rank that is done still watches the others.
@@ -147,6 +149,7 @@ class TrainingLoop {
 
   void open_output() {
     checkpoints_.open();
+    evaluation_->write_files_to(setup_.config.output);
     if (trainer_.sampler()) evaluation_->write_samples_to(output_.folder("samples"));
     if (setup_.config.log.tensorboard) make_folder_of_event_files();
   }
@@ -166,10 +169,11 @@ class TrainingLoop {
     warn_of_machine(setup_, trainer_.layout(), output_.is_writable(), run_.observer);
     note_environment(setup_, run_.observer);
     run_.skipped_samples.warn(setup_.data, run_.observer);
-    int64_t evaluated = evaluation_->samples(), all = setup_.data.test->count();
+    int64_t evaluated = evaluation_->samples(), all = setup_.data.selection().count();
     if (evaluated < all)
-      run_.observer.on_note(
-          fmt::format("a dry run evaluates {} of the {} samples for testing", evaluated, all));
+      run_.observer.on_note(fmt::format("a dry run evaluates {} of the {} samples for {}",
+                                        evaluated, all,
+                                        setup_.data.val ? "validation" : "testing"));
   }
 
   void begin_data() {
@@ -293,12 +297,13 @@ class TrainingLoop {
   void report_early_stop() {
     const EarlyStopConfig& config = setup_.config.early_stop;
     const TrainingProgress& progress = run_.progress;
+    Metric best = setup_.metrics().best;
     std::string least =
         config.min_delta > 0 ? fmt::format(" by {:.6g} or more", config.min_delta) : "";
     run_.observer.on_note(fmt::format(
         "stopped early at step {}: {} in a row did not improve {}{}; the best was at step {}: {}",
-        step(), counted(progress.early_stop.waited, "evaluation"), name(setup_.metric()), least,
-        progress.best_step, metric_text({setup_.metric(), progress.best_metric})));
+        step(), counted(progress.early_stop.waited, "evaluation"), name(best), least,
+        progress.best_step, metric_text({best, progress.best_metric})));
   }
 
   // Ends the run with the error that all ranks agree on. The first error counts: one while the
@@ -324,8 +329,26 @@ class TrainingLoop {
   RunResult close(int exit_code, const std::string& stopped_by) {
     RunSummary summary = summarize(run_, output_, checkpoints_, exit_code, stopped_by, ema_hash_);
     summary.verdict = devices_.verdict(summary.times);
+    if (exit_code == 0 && setup_.data.val && !run_.options.only_steps) test_at_end(summary);
     run_.observer.on_end(summary);
-    return {exit_code, summary};
+    return {summary.exit, summary};
+  }
+
+  // Evaluates the test data, with the best checkpoint's weights. These replace the last ones, of
+  // which the summary has all by now.
+  void test_at_end(RunSummary& summary) {
+    int64_t of_step = step();
+    if (std::optional<LoadedCheckpoint> best = checkpoints_.load_best()) {
+      trainer_.restore(best->state, best->tensors.get());
+      of_step = best->state.step;
+    }
+    if (auto report = evaluation_->measure_test(*test_data_, of_step)) {
+      run_.observer.on_test(*report);
+      summary.test = {report->loss, report->metric, of_step, report->others};
+    } else {  // a resumed run does it again
+      summary.exit = static_cast<int>(Category::interrupted);
+      summary.stopped_by = run_.signalled() ? "signal" : "max_time";
+    }
   }
 
   // A checkpoint has the parameters and at most three slots of as many floats.
@@ -336,7 +359,7 @@ class TrainingLoop {
 
   RunSetup& setup_;
   int64_t total_steps_;
-  std::unique_ptr<BatchLoader> train_data_, test_data_;  // before the trainer, which reads them
+  std::unique_ptr<BatchLoader> train_data_, test_data_, val_data_;  // before the trainer
   TowerTrainer trainer_;
   Schedule schedule_;
   RunClock clock_;

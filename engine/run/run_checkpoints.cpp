@@ -86,14 +86,42 @@ LoadedCheckpoint RunCheckpoints::load(int64_t step) {
            step, path.string());
     loaded = load_checkpoint(path);
   }
-  if (run_.setup.ranks.group()) {
-    std::string guard = run_.setup.ranks.broadcast(loaded.state.guard);
-    std::string text = run_.setup.ranks.broadcast(metadata_text(loaded.state));
-    read_metadata_text(text, loaded.state);
-    loaded.state.guard = guard;
-  }
+  share(loaded);
   run_.enter(Phase::idle);
   return loaded;
+}
+
+// Gives all ranks rank 0's metadata.
+void RunCheckpoints::share(LoadedCheckpoint& loaded) const {
+  if (!run_.setup.ranks.group()) return;
+  std::string guard = run_.setup.ranks.broadcast(loaded.state.guard);
+  std::string text = run_.setup.ranks.broadcast(metadata_text(loaded.state));
+  read_metadata_text(text, loaded.state);
+  loaded.state.guard = guard;
+}
+
+std::optional<LoadedCheckpoint> RunCheckpoints::best_here() const {
+  std::filesystem::path path = store_.path_of(run_.progress.best_step);
+  try {
+    if (writer_ && is_there(path)) return load_checkpoint(path);
+  } catch (const Error& error) {
+    run_.observer.on_warning(error.what());
+  }
+  return {};
+}
+
+std::optional<LoadedCheckpoint> RunCheckpoints::load_best() {
+  if (run_.progress.best_step < 0 || run_.progress.best_step == run_.progress.step) return {};
+  run_.enter(Phase::checkpoint);
+  std::optional<LoadedCheckpoint> best = best_here();
+  bool found = best.has_value();
+  if (run_.setup.ranks.group()) found = run_.setup.ranks.broadcast(found ? "found" : "") == "found";
+  if (found) {
+    if (!best) best.emplace();
+    share(*best);
+  }
+  run_.enter(Phase::idle);
+  return best;
 }
 
 void RunCheckpoints::begin_step() {

@@ -40,6 +40,9 @@ class RunCheckpoints {
   // Reads the checkpoint of that step, after the writer has ended its work; collective. Only rank 0
   // gets tensors. Throws Error(checkpoint).
   LoadedCheckpoint load(int64_t step);
+  // The same for the best evaluation's checkpoint, unless that is of the present step; none if this
+  // run's directory has no intact one.
+  std::optional<LoadedCheckpoint> load_best();
   void report();     // reports the writer's finished attempts to the observer
   void save_last();  // saves and waits; throws Error(checkpoint) if it cannot be written
   // After a failed evaluation, before other ranks learn of it: saves the state captured before it.
@@ -59,6 +62,8 @@ class RunCheckpoints {
   void hand_to_writer(bool last);
   void fill(StateMetadata& state) const;
   void await_writer();
+  void share(LoadedCheckpoint& loaded) const;
+  std::optional<LoadedCheckpoint> best_here() const;
   void report_result(const CheckpointResult& result);
 
   RunContext& run_;

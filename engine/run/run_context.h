@@ -75,8 +75,9 @@ struct RunContext {
   RunClock& clock;
   int64_t total_steps;  // number of steps of the whole run
 
-  TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
-  bool stop = false;               // a rank asked all ranks to stop
+  TrainingProgress progress = {};             // step counts begun steps, samples_seen reported ones
+  bool stop = false;                          // a rank asked all ranks to stop
+  std::vector<MetricValue> last_others = {};  // eval.metrics of this process's last evaluation
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);
   RunAudit audit = RunAudit(setup, trainer);

@@ -6,6 +6,7 @@
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
+#include "engine/data/validation.h"
 #include "engine/run/resume.h"
 #include "engine/train/model_graph.h"
 
@@ -41,6 +42,34 @@ void check_own_data(const DatasetPair& data) {
     fail(Category::data,
          "RunOptions::data: the columns of the training and the test data differ in name, shape or "
          "dtype");
+  if (data.val && data.val->spec().columns != data.train->spec().columns)
+    fail(Category::data,
+         "RunOptions::data: the columns of the training and the validation data differ in name, "
+         "shape or dtype");
+}
+
+// A program's own data may have brought its validation data.
+void make_validation(const RunConfig& config, const RunOptions& options, const ReadOptions& read,
+                     DatasetPair& data) {
+  const ValConfig& val = config.data.val;
+  bool by_path = val.path != "none";
+  if (data.val && (val.share > 0 || by_path))
+    fail(Category::config,
+         "data.val: the program's data has validation data already; leave data.val out");
+  if (by_path && options.data)
+    fail(Category::config,
+         "data.val.path: the program opens its data itself; give it validation data there "
+         "(DatasetPair::val), or set data.val.share");
+  if (by_path) return open_validation(config.data, read, data);
+  if (val.share == 0) return;
+  std::function<DatasetPair()> plain;
+  if (!options.data)
+    plain = [&] {
+      ReadOptions as_test = read;
+      as_test.plain = true;
+      return open_dataset(config.data, as_test);
+    };
+  hold_out_validation(config.data, plain, data);
 }
 
 bool drops_last(const RunConfig& config) {
@@ -104,6 +133,7 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
   if (options.data) check_own_data(data);
   // Notes come first: the data may be refused for the reason that they give.
   report_notes(data, observer);
+  make_validation(config, options, read, data);
   if (resumed) {
     Task task = run_task(config, options.model.get(), data);
     bool classes = task == Task::classify || task == Task::segment;
@@ -148,14 +178,14 @@ std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const Dataset
   return std::make_unique<BatchLoader>(*data.train, options);
 }
 
-std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
-                                         const Placement& placement) {
-  return std::make_unique<BatchLoader>(*data.test, loader_options(config, placement));
+std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Dataset& data,
+                                               const Placement& placement) {
+  return std::make_unique<BatchLoader>(data, loader_options(config, placement));
 }
 
 void SkippedSampleWarnings::warn(const DatasetPair& data, Observer& observer) {
-  for (const Dataset* half : {data.train.get(), data.test.get()}) {
-    if (half->skipped() == reported_[half]) continue;
+  for (const Dataset* half : {data.train.get(), data.test.get(), data.val.get()}) {
+    if (!half || half->skipped() == reported_[half]) continue;
     reported_[half] = half->skipped();
     observer.on_warning(fmt::format("{} left out; the first: {}",
                                     counted(half->skipped(), "broken sample"),

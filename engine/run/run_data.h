@@ -35,12 +35,13 @@ void require_batches(const RunConfig& config, const DatasetPair& data, const Pla
 // Returns the columns of a training batch: those of the data and those that mixup and cutmix add.
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data);
 
-// Make the loaders of training batches, shuffled and mixed, and of test batches, in the dataset's
-// order. in_use: see LoaderOptions. Loaders outlive the trainer, which copies from their batches.
+// Make the loaders of training batches, shuffled and mixed, and of batches of test or validation
+// data, in its order. in_use: see LoaderOptions. Loaders outlive the trainer, which copies from
+// their batches.
 std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const DatasetPair& data,
                                           const Placement& placement, int64_t in_use);
-std::unique_ptr<BatchLoader> test_loader(const RunConfig& config, const DatasetPair& data,
-                                         const Placement& placement);
+std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Dataset& data,
+                                               const Placement& placement);
 
 // Warns of samples that a dataset left out because they cannot be read, whenever there are more.
 class SkippedSampleWarnings {

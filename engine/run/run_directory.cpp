@@ -37,7 +37,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array file_names = {"metrics.jsonl", "audit.jsonl", "summary.json", "config.yaml"};
+constexpr std::array file_names = {"metrics.jsonl", "audit.jsonl",    "summary.json",
+                                   "config.yaml",   "confusion.json", "confusion_test.json"};
 
 bool removed_file(const fs::path& path) {
   std::error_code error;

@@ -97,15 +97,27 @@ int64_t peak_resident_bytes() {
   return int64_t{usage.ru_maxrss} * 1024;
 }
 
-ValidationSummary validation_of(const TrainingProgress& progress, Metric metric) {
+ValidationSummary validation_of(const RunContext& run) {
+  const TrainingProgress& progress = run.progress;
   ValidationSummary summary;
+  summary.best_by = run.setup.metrics().best;
+  summary.others = run.last_others;
   summary.measured = progress.evaluated_step >= 0;
   summary.loss = progress.evaluated_loss;
-  summary.metric = {metric, progress.evaluated_metric};
+  summary.metric = {run.setup.metric(), progress.evaluated_metric};
   // NaN where all evaluations were NaN, so that none was the best.
   bool none = progress.best_step < 0 && summary.measured;
   summary.best = none ? std::numeric_limits<double>::quiet_NaN() : progress.best_metric;
   return summary;
+}
+
+// "accuracy on the validation data"
+std::string best_text(const RunSetup& setup) {
+  std::string text(name(setup.metrics().best));
+  if (setup.data.val) return text + " on the validation data";
+  return text +
+         " on the test data, which then tests nothing unseen; data.val.share holds out "
+         "validation data";
 }
 
 // Adds up the bytes of a rank's devices, by kind of memory.
@@ -183,6 +195,8 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   info.frozen = trainer.layout().frozen_count();
   info.train_samples = data.train->count();
   info.test_samples = data.test->count();
+  info.val_samples = data.val ? data.val->count() : 0;
+  info.best_by = best_text(setup);
   info.steps_per_epoch = setup.steps_per_epoch();
   info.total_steps = total_steps;
   info.epochs = (total_steps + info.steps_per_epoch - 1) / info.steps_per_epoch;
@@ -252,7 +266,7 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
   RunSummary summary = run.clock.summary();
   summary.steps = run.progress.step;
   summary.epochs = run.clock.epoch(run.progress.step);
-  summary.val = validation_of(run.progress, setup.metric());
+  summary.val = validation_of(run);
   summary.parameter_hash = hex(run.trainer.parameter_hash());
   summary.ema_hash = ema_hash;
   summary.chain = run.audit.value();

@@ -111,6 +111,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, options, placement, resumed ? &*resumed : nullptr, observer);
+  choose_metrics();
 
   // A resumed run takes the kernels that its checkpoint records, so that it computes the same bits.
   DeviceKind kind = placement.devices[0].id.kind;
@@ -199,10 +200,12 @@ TowerTrainerOptions RunSetup::trainer_options() const {
           .train_samples =
               config.data.last_batch == DataConfig::LastBatch::drop ? 0 : data.train->count(),
           .test_samples = data.test->count(),
+          .val_samples = data.val ? data.val->count() : 0,
           .bucket = config.bucket,
           .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
           .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
+          .shows_outputs = metrics_.reads_outputs,
           .snapshot = saves ? snapshot_choice(config, placement) : SnapshotChoice::never,
           .judged = Guard(config.guard).judges(),
           .cuda = config.cuda,
@@ -223,11 +226,29 @@ Metric RunSetup::metric() const {
     case Task::reconstruct:
       return Metric::psnr;
     case Task::regress:
-      return Metric::rmse;
+      return config.loss.name == LossConfig::Name::binary ? Metric::exact_match : Metric::rmse;
     case Task::custom:
       return own_model->metric;
   }
   fail(Category::unexpected, "unknown task");
+}
+
+std::unique_ptr<OutputRecords> RunSetup::output_records() const {
+  bool labels = config.loss.name == LossConfig::Name::binary;
+  const std::vector<std::string>& words = config.eval.metrics;
+  bool with_auc = config.best.metric == name(Metric::auc) ||
+                  std::ranges::find(words, name(Metric::auc)) != words.end();
+  return make_records(task(), labels, data.test->spec(), with_auc);
+}
+
+void RunSetup::choose_metrics() {
+  bool asked = !config.eval.metrics.empty() || config.best.metric != "auto";
+  std::unique_ptr<OutputRecords> records = asked ? output_records() : nullptr;
+  metrics_ = spire::choose_metrics(config, metric(), records.get());
+}
+
+EvaluationMetrics RunSetup::evaluation_metrics(const Dataset& evaluated) const {
+  return {metrics_, metrics_.records() ? output_records() : nullptr, evaluated};
 }
 
 double RunSetup::learning_rate() const {

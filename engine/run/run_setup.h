@@ -12,6 +12,7 @@
 #include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
 #include "engine/run/batch_choice.h"
+#include "engine/run/metrics/evaluation_metrics.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
@@ -55,12 +56,16 @@ class RunSetup {
 
   const RankHardware& hardware() const { return own_place_; }  // that this process may use
   Task task() const;
-  Metric metric() const;         // the metric by which the best checkpoint is chosen
+  Metric metric() const;  // the task's
+  const MetricChoice& metrics() const { return metrics_; }
+  EvaluationMetrics evaluation_metrics(const Dataset& evaluated) const;
   double learning_rate() const;  // after scaling with the global batch
   int64_t steps_per_epoch() const;
   int64_t total_steps() const;  // number of steps of the whole run
 
  private:
+  std::unique_ptr<OutputRecords> output_records() const;
+  void choose_metrics();
   void place(const RunOptions& options, Observer& observer);
   void check_placed() const;
   void settle_placed();
@@ -71,6 +76,7 @@ class RunSetup {
   void take_shape(const BatchShape& shape);
   void settle_shape();
 
+  MetricChoice metrics_;
   std::vector<RankHardware> places_;  // of all ranks
   std::optional<int64_t> asked_threads_;
   std::vector<BatchShape> shapes_;  // from which the batch was chosen; empty: it was not

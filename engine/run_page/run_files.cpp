@@ -72,11 +72,16 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
   Json val = value(json, "val", Json::object());
   if (!val.is_object()) return summary;
   summary.val_loss = finite(val, "loss");
-  for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse}) {
+  for (Metric metric :
+       {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse, Metric::exact_match}) {
     std::string metric_name(name(metric));
-    if (!val.contains(metric_name)) continue;
-    summary.val_metric = finite(val, metric_name);
-    summary.best = finite(val, "best_" + metric_name);
+    if (val.contains(metric_name)) summary.val_metric = finite(val, metric_name);
+  }
+  constexpr std::string_view best = "best_";
+  for (const auto& [key, number] : val.items()) {
+    if (!key.starts_with(best) || !number.is_number()) continue;
+    if (auto metric = find_metric(std::string_view(key).substr(best.size())))
+      summary.best = MetricValue{*metric, number.get<double>()};
   }
   return summary;
 }

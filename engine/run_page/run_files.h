@@ -19,7 +19,8 @@ struct SummaryRecord {
   int exit = 0;
   int64_t steps = 0;
   double epochs = 0, seconds = 0, samples_per_s = 0;
-  std::optional<double> train_loss, val_loss, val_metric, best;
+  std::optional<double> train_loss, val_loss, val_metric;
+  std::optional<MetricValue> best;  // of the metric that decides what is best
   std::string stopped_by, parameter_hash, ema_hash, checkpoint;
   std::vector<std::string> devices;
   int64_t towers = 0, processes = 1;

@@ -49,17 +49,18 @@ double epochs_of(const RunFiles& run) {
   return run.summary ? run.summary->epochs : run.metrics.epoch;
 }
 
-std::optional<double> best_of(const RunFiles& run) {
-  if (run.metrics.best) return run.metrics.best;
-  return run.summary ? run.summary->best : std::nullopt;
-}
-
+// The summary knows whether another metric than the task's decides (best.metric).
 std::string best_text(const RunFiles& run) {
-  auto best = best_of(run);
-  if (!best || !run.metrics.metric) return "";
-  std::string text = fmt::format("best {} {}", name(*run.metrics.metric),
-                                 metric_text({*run.metrics.metric, *best}));
-  return run.metrics.best ? fmt::format("{} at step {}", text, run.metrics.best_step) : text;
+  auto text_of = [](const MetricValue& best) {
+    return fmt::format("best {} {}", name(best.metric), metric_text(best));
+  };
+  auto decided = run.summary ? run.summary->best : std::nullopt;
+  const RunMetrics& metrics = run.metrics;
+  bool by_task = metrics.best && metrics.metric && (!decided || decided->metric == metrics.metric);
+  if (by_task)
+    return fmt::format("{} at step {}", text_of({*metrics.metric, *metrics.best}),
+                       metrics.best_step);
+  return decided ? text_of(*decided) : "";
 }
 
 std::string model_text(const RunFiles& run) {

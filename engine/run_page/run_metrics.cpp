@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse};
+constexpr std::array metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
+                                Metric::exact_match};
 
 // The tags of StepTimes in metrics.jsonl, in the order of step_parts.
 constexpr std::array<const char*, step_parts.size()> time_tags = {

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/train/model_graph.h"
+#include "engine/train/output_reader.h"
 
 namespace spire::inline training {
 namespace {
@@ -49,17 +50,8 @@ void ForwardPass::allocate(MemoryPool& memory) {
   uploader_ = std::make_unique<BatchUploader>(*stream_, memory, input_bytes_, 1, 1);
 }
 
-// Copies row by row where rows are padded (pad_rows), and leaves the padding out.
 void ForwardPass::copy_output(std::span<float> to) const {
-  bool padded = output_.row_pitch > 0;
-  size_t row = padded ? static_cast<size_t>(output_.shape.back()) : to.size();
-  size_t row_bytes = static_cast<size_t>(output_.row_pitch) * size_of(output_.dtype);
-  const auto* from = host_output_->as<std::byte>();
-  for (; !to.empty(); from += row_bytes) {
-    auto part = to.first(std::min(row, to.size()));
-    copy_floats(from, output_.dtype, part);
-    to = to.subspan(part.size());
-  }
+  copy_rows(output_, host_output_->data(), to);
 }
 
 void ForwardPass::run(const void* rows) {

@@ -159,7 +159,7 @@ void GradientStage::train(int lane, const StepJob& job) {
 
 void GradientStage::evaluate(int lane, const StepJob& job) {
   auto l = static_cast<size_t>(lane);
-  runners_[l]->evaluate(job.batch, job.metrics.sums, contexts_[l]);
+  runners_[l]->evaluate(job.batch, job.metrics.sums, contexts_[l], job.outputs);
   devices_.stream(lane).record(*job.metrics.towers_done[l]);
 }
 

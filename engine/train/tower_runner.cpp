@@ -130,6 +130,9 @@ void TowerRunner::allocate() {
   auto ahead = static_cast<size_t>(options_.range.size() * options_.steps_under_way);
   uploader_ =
       std::make_unique<BatchUploader>(stream(), memory, input_bytes_, upload_slots(), ahead);
+  if (options_.shows_outputs)
+    output_reader_ =
+        std::make_unique<OutputReader>(eval_plans_.at(options_.batch_size).output, stream());
   tower_vector_ = memory.allocate(MemoryKind::workspace, CrossTowerSums::row_bytes(tower_sums()));
 }
 
@@ -179,6 +182,8 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
   if (options_.record) {  // a CUDA graph ends where a bucket is complete
     for (FloatRange bucket : options_.buckets) options.ready_offsets.push_back(bucket.end);
   }
+  if (options_.shows_outputs && !training)
+    compiled.output = lowered.graph.spec(lowered.graph.outputs().at("output"));
   compiled.plan = std::make_unique<Plan>(std::move(lowered.graph), options, layout, replica_.forms);
   arena_bytes_ = std::max(arena_bytes_, compiled.plan->activation_bytes());
   workspace_bytes_ = std::max(workspace_bytes_, compiled.plan->workspace_bytes());
@@ -292,14 +297,24 @@ TowerVector TowerRunner::vector_of(const Tower& tower) {
 }
 
 // Towers run one after another, also where training is in lockstep.
-void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared) {
+void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared,
+                           OutputObserver* outputs) {
   shared.status->enter(shared.lane, Phase::eval);
   for (size_t i = 0; i < static_cast<size_t>(options_.range.size()); ++i) {
     Tower& tower = prepare(i, eval_plans_, batch, {});
     if (tower.plan) run(tower);
+    if (tower.plan && outputs) show_output(tower, i, batch, *outputs);
     finish(tower, i, sums);
   }
   shared.status->enter(shared.lane, Phase::waiting);
+}
+
+void TowerRunner::show_output(const Tower& tower, size_t i, const Batch& batch,
+                              OutputObserver& outputs) {
+  const void* output = tower.plan->output("output", tower.bindings.arena);
+  int64_t first_row = (options_.range.begin + static_cast<int64_t>(i)) * options_.batch_size;
+  outputs.on_outputs(batch, first_row, tower.output.shape[0],
+                     output_reader_->read(tower.output, output));
 }
 
 void TowerRunner::run(const Tower& tower, PlanListener* listener, PlanObserver* observer) {
@@ -327,6 +342,7 @@ TowerRunner::Tower& TowerRunner::prepare(size_t i, Plans& plans, const Batch& ba
   const Compiled& compiled = plans.at(samples);
   tower.plan = compiled.plan.get();
   tower.graphs = compiled.graphs.get();
+  tower.output = compiled.output;
   tower.bindings.weights = replica_.values();
   tower.bindings.packed = replica_.forms.data();
   // A rank's batch has the rows of its own towers alone.

@@ -19,6 +19,7 @@
 #include "engine/graph/plan.h"
 #include "engine/train/batch_uploader.h"
 #include "engine/train/model_graph.h"
+#include "engine/train/output_reader.h"
 #include "engine/train/replica.h"
 #include "engine/train/step_clock.h"
 #include "engine/train/tensor_observer.h"
@@ -36,6 +37,7 @@ struct LaneOptions {
   Stream* stream = nullptr;       // runs all work of the lane; outlives it
   CudaLibraries* cuda = nullptr;  // the GPU's, null on a CPU; outlives the lane
   bool record = false;            // run towers as recorded CUDA graphs
+  bool shows_outputs = false;     // evaluate() may get an observer of the model's outputs
   int steps_under_way = 1;        // steps that the host may enqueue before the first is done
   // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
@@ -71,7 +73,9 @@ class TowerRunner {
   // PeerLost, BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums, LaneClock& clock,
              const LaneContext& shared);
-  void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared);
+  // outputs: sees those of each tower; null: nobody does.
+  void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared,
+                OutputObserver* outputs);
 
   // Returns the lane's gradient buffers, in tower order: each holds after train() the sum of one
   // node of the tree. `data` is null before allocate().
@@ -89,6 +93,7 @@ class TowerRunner {
     std::unique_ptr<Plan> plan;
     std::unique_ptr<CudaGraphCache> graphs;  // null: without LaneOptions::record
     std::vector<size_t> row_bytes;           // bytes per sample of each input
+    TensorSpec output;                       // the model's, with LaneOptions::shows_outputs
   };
   using Plans = std::map<int64_t, Compiled>;  // number of samples -> plan
   class Watch;
@@ -98,6 +103,7 @@ class TowerRunner {
     Plan* plan = nullptr;  // null if the tower has no samples
     CudaGraphCache* graphs = nullptr;
     Bindings bindings;
+    TensorSpec output;    // Compiled::output
     size_t slot = 0;      // slot of uploader_
     size_t position = 0;  // in lockstep: the plan's step at which it waits for a sum over towers
   };
@@ -114,6 +120,7 @@ class TowerRunner {
                          LaneClock& clock, const LaneContext& shared);
   void sum_over_towers(size_t index, const LaneContext& shared);
   static TowerVector vector_of(const Tower& tower);
+  void show_output(const Tower& tower, size_t i, const Batch& batch, OutputObserver& outputs);
   void enter_copy(LaneClock& clock);
   void finish(const Tower& tower, size_t i, TowerSums& sums);
   void allocate_arenas();
@@ -142,8 +149,9 @@ class TowerRunner {
   std::vector<std::unique_ptr<DeviceMemory>> sums_;  // the other gradient buffers
   std::unique_ptr<LaneArithmetic> arithmetic_;
   std::unique_ptr<BatchUploader> uploader_;
-  std::vector<HostRows> rows_;                  // rows of the tower that prepare() works on
-  std::unique_ptr<DeviceMemory> tower_vector_;  // receives a sum over towers for the arenas
+  std::unique_ptr<OutputReader> output_reader_;  // null without LaneOptions::shows_outputs
+  std::vector<HostRows> rows_;                   // rows of the tower that prepare() works on
+  std::unique_ptr<DeviceMemory> tower_vector_;   // receives a sum over towers for the arenas
 };
 
 }  // namespace spire::inline training

@@ -305,11 +305,12 @@ void TowerTrainer::end_evaluation() {
   if (averaged_) swap_average();
 }
 
-void TowerTrainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop) {
+void TowerTrainer::evaluate(const Batch& batch, EvaluationSums& sums, bool stop,
+                            OutputObserver* outputs) {
   require(under_way() == 0, "an evaluation while a step is under way");
   StepMetrics& metrics = metrics_[0];
   metrics.stops[static_cast<size_t>(placement_.rank)] = stop;
-  StepJob job{batch, metrics};
+  StepJob job{.batch = batch, .metrics = metrics, .outputs = outputs};
   on_lanes_until_done([&](int lane) { gradients_->evaluate(lane, job); });
   share_metrics(metrics);
   sums.loss += tree_sum(metrics.sums.loss);

@@ -43,11 +43,12 @@ struct TowerTrainerOptions {
   DType precision = DType::f32;  // dtype of activations: f32, bf16, f16 (GPUs only)
   uint64_t seed = 0;
   int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped
-  int64_t test_samples = 0;
+  int64_t test_samples = 0, val_samples = 0;  // of the data of evaluations; 0: full batches
   BucketConfig bucket;
   int64_t sample_rows = 0;  // batch size of sampler(), on rank 0; 0: no sampler
   bool recompute = false;   // recompute activations of the model's blocks in backward
   MemoryLimit memory_limit = {};
+  bool shows_outputs = false;  // evaluations may show the model's outputs to an observer
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
   bool judged = false;     // a judge sees each step before its update (TowerTrainer::set_judge)
   bool plan_only = false;  // compile the plans, but allocate nothing
@@ -151,7 +152,10 @@ class TowerTrainer {
   // then to end_evaluation(), which comes before the next step or capture_state(), the averaged
   // weights, if the run keeps them, replace the weights on all devices.
   void begin_evaluation();
-  void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false);
+  // outputs: sees the model's outputs for this rank's rows. REQUIRES then:
+  // TowerTrainerOptions::shows_outputs.
+  void evaluate(const Batch& batch, EvaluationSums& sums, bool stop = false,
+                OutputObserver* outputs = nullptr);
   void end_evaluation();
 
   void describe(StateMetadata& metadata) const;  // sets the fields that the trainer knows

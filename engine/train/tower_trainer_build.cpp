@@ -10,10 +10,15 @@
 namespace spire::inline training {
 namespace {
 
-// Returns the sample counts of towers in a dataset's last batch, other than 0 and batch_size.
-std::vector<int64_t> ragged_samples(int64_t samples, const Placement& placement) {
-  int64_t rest = samples % placement.global_batch() % placement.batch_size;
-  return rest == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{rest};
+// Returns the sample counts of towers in the datasets' last batches, other than 0 and batch_size.
+std::vector<int64_t> ragged_samples(std::initializer_list<int64_t> datasets,
+                                    const Placement& placement) {
+  std::vector<int64_t> counts;
+  for (int64_t samples : datasets) {
+    int64_t rest = samples % placement.global_batch() % placement.batch_size;
+    if (rest != 0) counts.push_back(rest);
+  }
+  return counts;
 }
 
 // The options outlive the builder.
@@ -51,10 +56,11 @@ LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& pl
   lane.reduction = placement.reduction;
   lane.recompute = options.recompute;
   lane.record = options.cuda.graphs && placement.lanes[0].device.kind == DeviceKind::cuda;
+  lane.shows_outputs = options.shows_outputs;
   lane.steps_under_way = static_cast<int>(steps_under_way);
   lane.buckets = buckets;
-  lane.ragged_train = ragged_samples(options.train_samples, placement);
-  lane.ragged_eval = ragged_samples(options.test_samples, placement);
+  lane.ragged_train = ragged_samples({options.train_samples}, placement);
+  lane.ragged_eval = ragged_samples({options.test_samples, options.val_samples}, placement);
   return lane;
 }
 

@@ -65,7 +65,8 @@ void bind_evaluations(nb::module_& module) {
       .def_ro("metric", &EvalReport::metric)
       .def_ro("samples", &EvalReport::samples)
       .def_ro("seconds", &EvalReport::seconds)
-      .def_ro("best", &EvalReport::best, "True for the best one of the run so far.");
+      .def_ro("best", &EvalReport::best, "True for the best one of the run so far.")
+      .def_ro("others", &EvalReport::others, "The metrics that eval.metrics adds.");
   nb::class_<EvaluationResult>(module, "EvaluationResult", "An evaluation of a Trainer.")
       .def_ro("loss", &EvaluationResult::loss)
       .def_ro("metric", &EvaluationResult::metric)

@@ -14,14 +14,15 @@ class Callbacks : public Observer {
   Callbacks(const nb::list& objects, std::atomic<bool>& stop, PythonError& errors)
       : stop_(stop), errors_(errors) {
     for (nb::handle object : objects)
-      for (const char* event :
-           {"on_start", "on_step", "on_eval", "on_checkpoint", "on_note", "on_warning", "on_end"})
+      for (const char* event : {"on_start", "on_step", "on_eval", "on_test", "on_checkpoint",
+                                "on_note", "on_warning", "on_end"})
         if (nb::hasattr(object, event)) handlers_[event].push_back(object.attr(event));
   }
 
   void on_start(const StartInfo& start) override { call("on_start", start); }
   void on_step(const StepReport& step) override { call("on_step", step); }
   void on_eval(const EvalReport& eval) override { call("on_eval", eval); }
+  void on_test(const EvalReport& eval) override { call("on_test", eval); }
   void on_checkpoint(const CheckpointReport& report) override { call("on_checkpoint", report); }
   void on_note(std::string_view text) override { call("on_note", std::string(text)); }
   void on_warning(std::string_view text) override { call("on_warning", std::string(text)); }

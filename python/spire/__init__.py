@@ -64,8 +64,8 @@ def train(
     and other integers, uint8 labels and float16 are converted once, by a copy. uint8 images stand for x / 255.
     classes: number of labels, or tokens; 0: the largest one + 1.
     model: a spire.Model in place of the config's.
-    callbacks: a function of a StepReport, an object with methods on_start, on_step, on_eval, on_checkpoint, on_note,
-    on_warning, on_end, or a list of such. They run on a thread of the engine, with the GIL. One that returns False
+    callbacks: a function of a StepReport, an object with methods on_start, on_step, on_eval, on_test, on_checkpoint,
+    on_note, on_warning, on_end, or a list of such. They run on a thread of the engine, with the GIL. One that returns False
     ends the run after a checkpoint; one that raises ends it, too, and train() raises the same exception.
     resume: "auto", "latest", "best", a run's folder or a checkpoint. overwrite: delete an earlier run's files.
 

@@ -22,6 +22,7 @@ PointResult done(Metric metric, double best) {
   result.state = State::done;
   result.steps = 10;
   result.last = MetricValue{metric, best};
+  result.best_by = metric;
   result.best = best;
   return result;
 }

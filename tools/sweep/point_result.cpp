@@ -25,11 +25,17 @@ double number(const Json& object, const std::string& name) {
 
 void read_validation(const Json& val, PointResult& result) {
   if (val.is_null()) return;
-  for (Metric metric : {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse}) {
+  constexpr std::string_view prefix = "best_";
+  for (const auto& [key, value] : val.items())
+    if (key.starts_with(prefix))
+      if (auto metric = find_metric(std::string_view(key).substr(prefix.size())))
+        result.best_by = *metric;
+  for (Metric metric :
+       {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse, Metric::exact_match}) {
     std::string key(name(metric));
     if (!val.contains(key)) continue;
     result.last = MetricValue{metric, number(val, key)};
-    result.best = number(val, "best_" + key);
+    result.best = number(val, fmt::format("{}{}", prefix, name(result.best_by)));
     result.loss = number(val, "loss");
   }
 }
@@ -44,8 +50,8 @@ bool ranks_before(const PointResult& a, const PointResult& b) {
   if (a.ended() != b.ended()) return a.ended();
   if (a.last.has_value() != b.last.has_value()) return a.last.has_value();
   if (!a.last) return std::isfinite(a.train_loss) && !(a.train_loss >= b.train_loss);
-  if (a.last->metric != b.last->metric) return a.last->metric < b.last->metric;
-  if (a.best != b.best) return better(a.last->metric, a.best, b.best);
+  if (a.best_by != b.best_by) return a.best_by < b.best_by;
+  if (a.best != b.best) return better(a.best_by, a.best, b.best);
   return false;
 }
 

@@ -20,7 +20,8 @@ struct PointResult {
   // The rest is of summary.json; steps 0: the run has written none.
   int64_t steps = 0;
   std::optional<MetricValue> last = {};  // of the last evaluation; none: there was none
-  double best = 0, loss = 0;             // of the same metric; of the last evaluation
+  Metric best_by = Metric::accuracy;     // which decides what is best
+  double best = 0, loss = 0;             // of best_by; of the last evaluation
   double train_loss = 0, samples_per_s = 0, seconds = 0;
   std::string hash = {};  // of the parameters
 

@@ -34,7 +34,7 @@ std::vector<std::string> headings(const std::vector<GridAxis>& axes) {
 }
 
 std::string best_text(const PointResult& result) {
-  return result.last ? metric_text({result.last->metric, result.best}) : "-";
+  return result.last ? metric_text({result.best_by, result.best}) : "-";
 }
 
 std::vector<std::string> measured_cells(const PointResult& result) {

@@ -191,6 +191,25 @@ SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels, floa
 // Mean over classes of the squared (mse) or absolute (l1) difference of logits and one-hot label.
 SPIRE_API void mse_loss(Graph& graph, Value logits, Value labels);
 SPIRE_API void l1_loss(Graph& graph, Value logits, Value labels);
+// Cross entropy of classes that are not alike:
+//   loss_n = w_l (1 - p_l)^gamma * cross entropy, for the label l with probability p_l
+// w: class_weights, (classes); empty: all 1. gamma 0 leaves the middle factor out. Lin et al.,
+// "Focal Loss for Dense Object Detection", ICCV 2017. The mean over samples is not divided by the
+// mean weight, so that a sample's loss does not depend on the others of its batch.
+struct FocalOptions {
+  float gamma = 0;  // >= 0
+  float label_smoothing = 0;
+  std::vector<float> class_weights = {};
+};
+// logits (N, classes), labels i32 (N).
+SPIRE_API void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& options);
+// logits (N, K), labels (N, K) f32, 0 or 1: the mean over K of the binary cross entropy of
+// sigmoid(logits). "score" is the number of samples all of whose labels are right: found where the
+// logit is above 0.
+SPIRE_API void binary_loss(Graph& graph, Value logits, Value labels);
+// prediction, target: (N, ..), d their difference: the mean of d^2 / 2 where |d| <= delta, else of
+// delta (|d| - delta / 2). Huber, 1964. "score" sums mean squared errors.
+SPIRE_API void huber_loss(Graph& graph, Value prediction, Value target, float delta);
 // prediction, target: (N, ..). For any kind "score" sums mean squared errors, which give PSNR.
 SPIRE_API void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
 

@@ -1,7 +1,9 @@
-// Metric of a run, as accuracy or perplexity. It is computed from the mean loss, or from
-// the mean "score": a number that the model computes for each sample besides the loss.
+// Metric of a run, as accuracy or perplexity. Those of a task are computed from the mean loss, or
+// from the mean "score": a number that the model computes for each sample besides the loss. Those
+// that eval.metrics adds are computed from the outputs for all samples of an evaluation.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +18,36 @@ namespace spire {
 // rmse        numbers         sqrt(score); score: mean squared error
 // score       (own loss)       mean score, higher is better
 // error       (own loss)       mean score, lower is better
-enum class Metric : uint8_t { accuracy, perplexity, psnr, rmse, score, error };
+//
+// Of eval.metrics; `loss` is the mean loss. scikit-learn's functions give the same numbers.
+// top3, top5       a class       share of samples whose class is among the 3 or 5 largest outputs
+// f1_macro         a class       mean of F1 over the classes that occur (ClassScore)
+// f1_micro         a class       F1 of all decisions together; of single labels the accuracy
+// auc              a class       area under the ROC curve; of several classes the mean over one
+//                                against the rest (van Rijsbergen, 1979; Hand and Till, 2001)
+// exact_match      labels        share of samples all of whose labels are right
+// r2               numbers       1 - squared errors / squared distances from the mean, mean over
+//                                the values of a sample
+// mae              numbers       mean absolute error; of images over all pixels
+// bits_per_byte    tokens        loss / (ln 2 * bytes per token of the evaluated text)
+enum class Metric : uint8_t {
+  accuracy,
+  perplexity,
+  psnr,
+  rmse,
+  score,
+  error,
+  loss,
+  top3,
+  top5,
+  f1_macro,
+  f1_micro,
+  auc,
+  exact_match,
+  r2,
+  mae,
+  bits_per_byte,
+};
 
 struct MetricValue {
   Metric metric = Metric::accuracy;
@@ -26,6 +57,8 @@ struct MetricValue {
 
 SPIRE_API MetricValue measure(Metric metric, double mean_loss, double mean_score);
 // Tells whether `value` is better than `than`. NaN is never better; any number is better than NaN.
+SPIRE_API bool higher_is_better(Metric metric);
+SPIRE_API std::optional<Metric> find_metric(std::string_view name);  // by its name
 SPIRE_API bool better(Metric metric, double value, double than);
 
 SPIRE_API std::string_view name(Metric metric);               // "accuracy"

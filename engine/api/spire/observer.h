@@ -65,6 +65,8 @@ struct StartInfo {
   int64_t frozen = 0;           // how many of them training leaves as they are
   int64_t train_samples = 0;
   int64_t test_samples = 0;
+  int64_t val_samples = 0;   // held out, or of their own files (data.val); 0: none
+  std::string best_by = {};  // what decides which checkpoint is best
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;  // optimizer steps done when the run ends
   int64_t epochs = 0;
@@ -164,7 +166,8 @@ struct EvalReport {
   MetricValue metric;
   int64_t samples = 0;
   double seconds = 0;
-  bool best = false;  // true if this is the best metric of the run so far
+  bool best = false;                     // true if this is the best metric of the run so far
+  std::vector<MetricValue> others = {};  // the metrics that eval.metrics adds, in its order
 };
 
 struct CheckpointReport {
@@ -179,8 +182,18 @@ struct CheckpointReport {
 struct ValidationSummary {
   double loss = 0;
   MetricValue metric;
-  double best = 0;        // best value of the metric
-  bool measured = false;  // false if the run never evaluated
+  double best = 0;                       // best value of best_by
+  bool measured = false;                 // false if the run never evaluated
+  Metric best_by = Metric::accuracy;     // the metric itself, or that of best.metric
+  std::vector<MetricValue> others = {};  // of the last evaluation of this process (eval.metrics)
+};
+
+// The evaluation of the test data at the end of a run with validation data.
+struct TestSummary {
+  double loss = 0;
+  MetricValue metric;
+  int64_t step = 0;  // of the weights: of the best checkpoint, or the last ones if there is none
+  std::vector<MetricValue> others = {};  // eval.metrics
 };
 
 // Outcome of a run, as in summary.json.
@@ -189,6 +202,7 @@ struct RunSummary {
   double epochs = 0;
   double train_loss = 0;
   ValidationSummary val;
+  std::optional<TestSummary> test = {};  // none: without data.val, or the run was interrupted
   double samples_per_s = 0;
   StepTimes times;             // means over the steps of this process but its first
   std::string parameter_hash;  // of the fp32 weights, ordered by name; 16 hex digits
@@ -216,6 +230,9 @@ class SPIRE_API Observer {
   virtual void on_start(const StartInfo&) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_eval(const EvalReport&) {}
+  // The test data, evaluated once at the end of a run with validation data; `step` is that of the
+  // weights (TestSummary).
+  virtual void on_test(const EvalReport&) {}
   virtual void on_checkpoint(const CheckpointReport&) {}
   virtual void on_note(std::string_view) {}  // information; nothing is wrong
   virtual void on_warning(std::string_view) {}
@@ -232,6 +249,7 @@ class SPIRE_API ObserverList : public Observer {
   void on_start(const StartInfo& start) override;
   void on_step(const StepReport& step) override;
   void on_eval(const EvalReport& eval) override;
+  void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   void on_note(std::string_view text) override;
   void on_warning(std::string_view text) override;

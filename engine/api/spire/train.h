@@ -47,7 +47,8 @@ struct RunOptions {
   DataSource data = {};
   // The program's own model; empty: the config names the model.
   std::shared_ptr<const Model> model = {};
-  bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
+  bool on_validation = false;  // evaluate(): on the validation data (data.val), not the test data
+  bool evaluates = false;      // internal: evaluate() lets settings differ from the checkpoint's
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
   // With dry_run, for timing: nothing but steps, without evaluations. Every rank calls its own
@@ -90,10 +91,12 @@ struct EvalResult {
   double loss = 0;
   MetricValue metric;
   int64_t samples = 0;
-  std::string checkpoint;  // path
+  std::string checkpoint;                // path
+  std::vector<MetricValue> others = {};  // eval.metrics
 };
 
-// Measures a checkpoint on the test data: options.checkpoint, or the one that options.resume names.
+// Measures a checkpoint on the test data, or with options.on_validation on the validation data:
+// options.checkpoint, or the one that options.resume names.
 // If neither is set, it is the best checkpoint in the output directory, or the newest if there is
 // no best one. Throws what train() throws.
 SPIRE_API EvalResult evaluate(const RunConfig& config, const RunOptions& options,

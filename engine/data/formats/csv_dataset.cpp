@@ -133,20 +133,21 @@ SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets, DType dty
   return spec;
 }
 
+// spec: has the normalization if that is given.
 DatasetPair pair_of(Split train, Split test, SampleSpec spec, const CsvLayout& layout,
                     Notes notes) {
   for (const Split* split : {&train, &test})
     if (split->encoded.empty())
       fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
            split->path.string(), split == &train ? "training" : "test");
-  spec.normalization = normalization_of(train, layout);
+  if (spec.normalization.mean.empty()) spec.normalization = normalization_of(train, layout);
   return {std::make_unique<CsvDataset>(std::move(train), spec),
           std::make_unique<CsvDataset>(std::move(test), spec), std::move(notes)};
 }
 
 // Opens two files; or, with an empty test_path, splits the rows of one.
 DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
-                       const DataConfig& config, DType dtype) {
+                       const DataConfig& config, const ReadOptions& options) {
   CsvLayout layout = csv_layout(train_path, config.csv);
   RejectedRows train_rejected(config.on_error), test_rejected(config.on_error);
   CsvRows train = read_csv_rows(train_path, layout, train_rejected), test;
@@ -168,7 +169,10 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
   } else {
     testing.encoded = encode_targets(test_path, test, targets, testing.rejected);
   }
-  return pair_of(std::move(training), std::move(testing), spec_of(layout, targets, dtype), layout,
+  SampleSpec spec = spec_of(layout, targets, options.stored ? DType::f64 : options.dtype);
+  bool fits = options.normalization && options.normalization->mean.size() == layout.features.size();
+  if (fits) spec.normalization = *options.normalization;
+  return pair_of(std::move(training), std::move(testing), std::move(spec), layout,
                  std::move(notes));
 }
 
@@ -180,12 +184,11 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
          "data.path: auto does not work for data.name: csv; set data.path to the file, or to the "
          "folder of train.csv and test.csv");
   std::error_code error;
-  DType dtype = options.stored ? DType::f64 : options.dtype;
   if (!fs::is_directory(config.path, error))
-    return open_files(existing_input(config.path), "", config, dtype);
+    return open_files(existing_input(config.path), "", config, options);
   fs::path folder = config.path;
   return open_files(existing_input(folder / "train.csv"), find_input(folder / "test.csv"), config,
-                    dtype);
+                    options);
 }
 
 bool is_test_row(int64_t number, double test_share) {

@@ -67,7 +67,8 @@ void check_vocabulary(const std::string& text, const TokenShard& shard) {
 // Returns the offset of training windows. They move each epoch, so that a token is not always at
 // the same position of its window; a stored copy of the data keeps them in place.
 TokenDataset::Offset training_offset(const ReadOptions& options) {
-  return options.stored ? TokenDataset::Offset::none : TokenDataset::Offset::by_epoch;
+  return options.stored || options.plain ? TokenDataset::Offset::none
+                                         : TokenDataset::Offset::by_epoch;
 }
 
 DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {

@@ -120,10 +120,22 @@ void TensorBoardFiles::on_step(const StepReport& step) {
 }
 
 void TensorBoardFiles::on_eval(const EvalReport& eval) {
-  add(eval.step, {{"val/loss", eval.loss},
-                  {fmt::format("val/{}", name(eval.metric.metric)), eval.metric.value},
-                  {"val/samples", static_cast<double>(eval.samples)},
-                  {"time/eval_s", eval.seconds}});
+  add_evaluation("val", eval);
+}
+
+void TensorBoardFiles::on_test(const EvalReport& eval) {
+  add_evaluation("test", eval);
+}
+
+// data: val or test.
+void TensorBoardFiles::add_evaluation(const std::string& data, const EvalReport& eval) {
+  Scalars scalars = {{data + "/loss", eval.loss},
+                     {fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value}};
+  for (const MetricValue& other : eval.others)
+    scalars.emplace_back(fmt::format("{}/{}", data, name(other.metric)), other.value);
+  scalars.emplace_back(data + "/samples", static_cast<double>(eval.samples));
+  scalars.emplace_back("time/eval_s", eval.seconds);
+  add(eval.step, scalars);
 }
 
 void TensorBoardFiles::on_checkpoint(const CheckpointReport& checkpoint) {

@@ -37,12 +37,14 @@ class TensorBoardFiles : public Observer {
   void on_start(const StartInfo& start) override;  // makes the folder
   void on_step(const StepReport& step) override;   // of those with `record`
   void on_eval(const EvalReport& eval) override;
+  void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
   void on_end(const RunSummary& summary) override;
 
  private:
   void open(const StartInfo& start);  // throws Error if the file cannot be made
   void add(int64_t step, const Scalars& scalars);
+  void add_evaluation(const std::string& data, const EvalReport& eval);
   void write_frames();  // the thread
   void finish();
   void say_problem();

@@ -160,7 +160,8 @@ EvaluationResult Trainer::Impl::evaluate() {
 }
 
 EvaluationResult Trainer::Impl::evaluate_test_data() {
-  if (!test_data_) test_data_ = test_loader(setup_.config, setup_.data, setup_.placement);
+  if (!test_data_)
+    test_data_ = evaluation_loader(setup_.config, *setup_.data.test, setup_.placement);
   EvaluationSums sums;
   guarded([&] {
     trainer_->begin_evaluation();

@@ -8,6 +8,9 @@ std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) cons
   expect(*this, inputs[0].dtype == DType::i32 && inputs[0].shape.rank() == 1,
          "takes labels i32 (N), got {}", to_string(inputs[0]));
   expect(*this, attributes_.classes > 0, "{} classes", attributes_.classes);
+  auto weights = static_cast<int64_t>(attributes_.weights.size());
+  expect(*this, weights == 0 || weights == attributes_.classes, "{} weights for {} classes",
+         weights, attributes_.classes);
   expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
   return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
 }

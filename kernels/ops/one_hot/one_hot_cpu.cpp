@@ -13,8 +13,9 @@ namespace {
 template <typename T>
 class OneHotCpuKernel : public Kernel {
  public:
-  explicit OneHotCpuKernel(const KernelRequest& request)
-      : rows_(request.outputs[0].shape[0]),
+  OneHotCpuKernel(const OneHotOp& op, const KernelRequest& request)
+      : weights_(op.attributes().weights),
+        rows_(request.outputs[0].shape[0]),
         classes_(request.outputs[0].shape[1]),
         threads_(request.threads) {}
 
@@ -27,12 +28,14 @@ class OneHotCpuKernel : public Kernel {
         // A label that is no class makes NaN: the loss shows it, where an exception could not pass.
         bool valid = labels[n] >= 0 && labels[n] < classes_;
         std::fill_n(row, classes_, valid ? T(0.0f) : T(std::numeric_limits<float>::quiet_NaN()));
-        if (valid) row[labels[n]] = 1.0f;
+        if (!valid) continue;
+        row[labels[n]] = weights_.empty() ? 1.0f : weights_[static_cast<size_t>(labels[n])];
       }
     });
   }
 
  private:
+  std::vector<float> weights_;
   int64_t rows_, classes_;
   int threads_;
 };
@@ -40,8 +43,8 @@ class OneHotCpuKernel : public Kernel {
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const OneHotOp&, const KernelRequest& request) {
-  return make_typed<OneHotCpuKernel>(request.outputs[0].dtype, request);
+std::unique_ptr<Kernel> make_cpu(const OneHotOp& op, const KernelRequest& request) {
+  return make_typed<OneHotCpuKernel>(request.outputs[0].dtype, op, request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,6 +1,8 @@
 // One-hot rows on a GPU. Each element compares its column with the row's label, so each is written
 // once.
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "engine/device/cuda_kernel.h"
 #include "kernels/ops/one_hot/one_hot.h"
@@ -29,16 +31,37 @@ __global__ void __launch_bounds__(threads)
   store_pack(pack, out + i);
 }
 
+// Weights of so many classes are an argument of a kernel, which may have 4 KiB.
+struct ClassWeights {
+  static constexpr int64_t most = 512;
+  int64_t first = 0, count = 0;  // classes
+  float at[most] = {};
+};
+
+// A thread writes the weight of one row, if its label is among these classes.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    write_weights_kernel(const __grid_constant__ ClassWeights weights, int64_t rows,
+                         int64_t classes, const int32_t* labels, T* out) {
+  int64_t row = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (row >= rows) return;
+  int64_t c = labels[row] - weights.first;
+  if (c >= 0 && c < weights.count) out[row * classes + labels[row]] = T(weights.at[c]);
+}
+
 template <typename T>
 class OneHotCudaKernel : public Kernel {
  public:
-  explicit OneHotCudaKernel(const KernelRequest& request)
-      : n_(request.outputs[0].shape.elements()), classes_(request.outputs[0].shape[1]) {}
+  OneHotCudaKernel(const OneHotOp& op, const KernelRequest& request)
+      : weights_(op.attributes().weights),
+        n_(request.outputs[0].shape.elements()),
+        classes_(request.outputs[0].shape[1]) {}
 
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
-    if (rows_take_packs<N>(classes_)) return run<N>(args);
-    run<1>(args);
+    rows_take_packs<N>(classes_) ? run<N>(args) : run<1>(args);
+    for (int64_t first = 0; first < std::ssize(weights_); first += ClassWeights::most)
+      write_weights(first, args);
   }
 
  private:
@@ -55,14 +78,24 @@ class OneHotCudaKernel : public Kernel {
     small ? start(uint32_t{}) : start(uint64_t{});
   }
 
+  void write_weights(int64_t first, const KernelArgs& args) const {
+    ClassWeights some{.first = first};
+    some.count = std::min(ClassWeights::most, std::ssize(weights_) - first);
+    std::copy_n(weights_.begin() + first, some.count, some.at);
+    int64_t rows = n_ / classes_;
+    launch(write_weights_kernel<T>, blocks_for(rows, threads), threads, args.stream, some, rows,
+           classes_, static_cast<const int32_t*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+  }
+
+  std::vector<float> weights_;
   int64_t n_, classes_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const OneHotOp&, const KernelRequest& request) {
-  return make_typed_cuda<OneHotCudaKernel>(request.outputs[0].dtype, request);
+std::unique_ptr<Kernel> make_cuda(const OneHotOp& op, const KernelRequest& request) {
+  return make_typed_cuda<OneHotCudaKernel>(request.outputs[0].dtype, op, request);
 }
 
 }  // namespace spire::inline kernels

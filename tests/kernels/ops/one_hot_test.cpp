@@ -31,6 +31,18 @@ TEST_P(OneHotTest, ManyClasses) {
   }
 }
 
+// More classes than one launch on a GPU has weights for.
+TEST_P(OneHotTest, HasTheWeightOfTheClassAtTheLabel) {
+  std::vector<float> weights(1001, 1.0f);
+  weights[0] = 0.5f, weights[511] = 2, weights[512] = 0.25f, weights[1000] = 3;
+  OneHotOp op({1001, GetParam().dtype, weights});
+  auto rows = run_op(op, std::vector{labels({{5}, {0, 511, 512, 1000, 7}})}, GetParam())[0];
+  HostTensor want = zeros({5, 1001});
+  want[0] = 0.5, want[1001 + 511] = 2, want[2 * 1001 + 512] = 0.25, want[3 * 1001 + 1000] = 3;
+  want[4 * 1001 + 7] = 1;
+  EXPECT_EQ(rows.data, want.data);
+}
+
 // A label that is no class must not be taken for one; the loss shows the NaN.
 TEST_P(OneHotTest, LabelOutOfRangeMakesItsRowNaN) {
   OneHotOp op({2, GetParam().dtype});
@@ -46,6 +58,8 @@ TEST(OneHotOp, RefusesInputsThatAreNoLabels) {
   EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4}, DType::f32}}), Error);
   EXPECT_THROW(OneHotOp({3}).infer(std::vector<TensorSpec>{{{4, 1}, DType::i32}}), Error);
   EXPECT_THROW(OneHotOp({0}).infer(std::vector<TensorSpec>{{{4}, DType::i32}}), Error);
+  EXPECT_THROW(OneHotOp({3, DType::f32, {1, 2}}).infer(std::vector<TensorSpec>{{{4}, DType::i32}}),
+               Error);
 }
 
 }  // namespace spire::testing

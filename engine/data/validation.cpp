@@ -1,0 +1,181 @@
+#include "engine/data/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/config/dataset_kinds.h"
+#include "engine/data/sample_subset.h"
+#include "engine/data/sampler.h"
+
+namespace spire::inline data {
+namespace {
+
+// Runs of windows of tokens that are held out together.
+constexpr int64_t windows_together = 8;
+
+bool has_windows(const Dataset& data) {
+  return data.spec().find("tokens") != nullptr;
+}
+
+// Groups of which the same share is held out: the samples of each class, ascending.
+std::map<int32_t, std::vector<int64_t>> strata_of(const Dataset& data) {
+  std::map<int32_t, std::vector<int64_t>> strata;
+  if (data.spec().find("labels") == nullptr) {
+    std::vector<int64_t>& all = strata[0];
+    all.resize(static_cast<size_t>(data.count()));
+    std::iota(all.begin(), all.end(), 0);
+    return strata;
+  }
+  constexpr int64_t labels_at_once = 1 << 16;
+  std::vector<int32_t> labels;
+  for (int64_t first = 0; first < data.count(); first += labels_at_once) {
+    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
+    data.read_labels(first, labels);
+    for (size_t i = 0; i < labels.size(); ++i)
+      strata[labels[i]].push_back(first + static_cast<int64_t>(i));
+  }
+  return strata;
+}
+
+// Streams of Purpose::test_split: 0 chooses rows for testing (is_test_row), 1 samples for
+// validation.
+constexpr uint64_t of_validation = 1;
+
+// Marks round(share * n) of `count` things, chosen by the permutation of this stratum.
+std::vector<bool> chosen(int64_t count, double share, int32_t stratum) {
+  RandomStream stream(0, Purpose::test_split, of_validation, static_cast<uint32_t>(stratum));
+  std::vector<bool> marks(static_cast<size_t>(count));
+  auto held_out = static_cast<int64_t>(std::llround(share * static_cast<double>(count)));
+  for (int64_t i = 0; i < held_out; ++i)
+    marks[static_cast<size_t>(permuted(stream, count, i))] = true;
+  return marks;
+}
+
+ValidationSplit split_windows(int64_t count, double share) {
+  int64_t runs = (count + windows_together - 1) / windows_together;
+  std::vector<bool> held_out = chosen(runs, share, 0);
+  ValidationSplit split;
+  for (int64_t i = 0; i < count; ++i) {
+    auto run = static_cast<size_t>(i / windows_together);
+    bool before_run =
+        (i + 1) % windows_together == 0 && run + 1 < held_out.size() && held_out[run + 1];
+    if (held_out[run]) {
+      split.val.push_back(i);
+    } else if (!before_run) {
+      split.train.push_back(i);
+    }
+  }
+  return split;
+}
+
+ValidationSplit split_samples(const Dataset& data, double share) {
+  ValidationSplit split;
+  for (const auto& [stratum, samples] : strata_of(data)) {
+    std::vector<bool> held_out = chosen(std::ssize(samples), share, stratum);
+    for (size_t i = 0; i < samples.size(); ++i)
+      (held_out[i] ? split.val : split.train).push_back(samples[i]);
+  }
+  std::ranges::sort(split.train);
+  std::ranges::sort(split.val);
+  return split;
+}
+
+// All samples of two datasets, one behind the other.
+class JoinedDataset : public Dataset {
+ public:
+  JoinedDataset(std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  const SampleSpec& spec() const override { return first_->spec(); }
+  int64_t count() const override { return first_->count() + second_->count(); }
+  // Sample by sample: this serves evaluations, which read in order.
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    std::array<std::byte*, max_columns> at{};
+    require(columns.size() <= at.size(), "a dataset of {} columns", columns.size());
+    std::ranges::copy(columns, at.begin());
+    for (int64_t sample : samples) {
+      bool is_first = sample < first_->count();
+      int64_t there = is_first ? sample : sample - first_->count();
+      (is_first ? first_ : second_)->read({&there, 1}, epoch, {at.data(), columns.size()});
+      for (size_t c = 0; c < columns.size(); ++c) at[c] += spec().columns[c].row_bytes();
+    }
+  }
+  int64_t skipped() const override { return first_->skipped() + second_->skipped(); }
+  std::vector<std::string> problems() const override {
+    std::vector<std::string> all = first_->problems();
+    for (std::string& problem : second_->problems()) all.push_back(std::move(problem));
+    all.resize(std::min(all.size(), max_problems));
+    return all;
+  }
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> all = first_->files();
+    for (std::filesystem::path& file : second_->files()) all.push_back(std::move(file));
+    return all;
+  }
+
+ private:
+  static constexpr size_t max_columns = 8;
+
+  std::unique_ptr<Dataset> first_, second_;
+};
+
+}  // namespace
+
+ValidationSplit split_validation(const Dataset& train, double share) {
+  ValidationSplit split =
+      has_windows(train) ? split_windows(train.count(), share) : split_samples(train, share);
+  if (split.val.empty() || split.train.empty())
+    fail(Category::config,
+         "data.val.share: {} of {} training samples leaves none for {}; use another share, or "
+         "more samples",
+         share, train.count(), split.val.empty() ? "validation" : "training");
+  return split;
+}
+
+void hold_out_validation(const DataConfig& config, const std::function<DatasetPair()>& plain,
+                         DatasetPair& data) {
+  ValidationSplit split = split_validation(*data.train, config.val.share);
+  bool reads_otherwise = plain && (config.augment != AugmentConfig{} || has_windows(*data.train));
+  std::shared_ptr<const Dataset> train = std::move(data.train);
+  std::shared_ptr<const Dataset> source = train;
+  if (reads_otherwise) source = std::move(plain().train);
+  using Reports = SampleSubset::Reports;
+  data.train = std::make_unique<SampleSubset>(train, std::move(split.train), Reports::yes);
+  data.val = std::make_unique<SampleSubset>(source, std::move(split.val),
+                                            reads_otherwise ? Reports::yes : Reports::no);
+}
+
+void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data) {
+  const SampleSpec& trained = data.train->spec();
+  DataConfig other = config;
+  other.path = config.val.path;
+  other.val = {};
+  other.augment = {};
+  if (!other.tokens.text.empty()) other.tokens.text = {config.val.path};
+  if (!trained.normalization.mean.empty() && find_dataset_kind(config.name)->images) {
+    other.mean = trained.normalization.mean;
+    other.stddev = trained.normalization.stddev;
+  }
+  ReadOptions read = options;
+  read.plain = true;
+  read.normalization = &trained.normalization;
+  DatasetPair val = open_dataset(other, read);
+  const SampleSpec& found = val.train->spec();
+  if (found.columns != trained.columns || found.feature_names != trained.feature_names)
+    fail(Category::data,
+         "data.val.path: {}: its columns are not those of the training data in number, names and "
+         "order; give it the same ones",
+         config.val.path);
+  val = match_trained_schema(std::move(val), trained, "the training data", true);
+  for (std::string& note : val.notes) data.notes.push_back(fmt::format("data.val.path: {}", note));
+  data.val = std::make_unique<JoinedDataset>(std::move(val.train), std::move(val.test));
+}
+
+}  // namespace spire::inline data

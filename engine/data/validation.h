@@ -1,0 +1,36 @@
+// Validation data of a run (data.val): a share of the training samples, or files of their own. It
+// decides which checkpoint is best and when to stop, so that the test data does not.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+
+namespace spire::inline data {
+
+// Samples of a dataset, both ascending.
+struct ValidationSplit {
+  std::vector<int64_t> train, val;
+};
+
+// Chooses round(share * n) of the n samples of each class, or of all where there are no labels. The
+// choice is a function of the labels, or of the count, alone: equal for every seed and on any
+// devices. Windows of tokens move by less than their length each epoch, so they are chosen in runs
+// of 8 neighbours, and the window before a run is in neither part. Throws Error(config) if one of
+// the parts would be empty.
+ValidationSplit split_validation(const Dataset& train, double share);
+
+// Sets data.val, as config.val asks for, and leaves its samples out of data.train. plain: opens the
+// same training data with ReadOptions::plain; it is called where that reads otherwise. Throws
+// Error(config) or Error(data).
+void hold_out_validation(const DataConfig& config, const std::function<DatasetPair()>& plain,
+                         DatasetPair& data);
+
+// Opens the files of config.val.path, in the form of data.path, as data.val: all their samples, of
+// both halves. They are normalized as the training data. Throws as open_dataset(), and Error(data)
+// if columns or names of classes differ.
+void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data);
+
+}  // namespace spire::inline data

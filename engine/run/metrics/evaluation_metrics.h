@@ -1,0 +1,72 @@
+// The metrics that eval.metrics and best.metric add to an evaluation. Each rank records its own
+// samples; at the end all ranks get all records, in the order of the samples, and compute alike.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/metric.h>
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+#include "engine/run/metrics/output_records.h"
+#include "engine/run/run_placement.h"
+#include "engine/train/tower_trainer.h"
+
+namespace spire::inline run {
+
+// What a run measures besides the loss and its task's metric.
+struct MetricChoice {
+  std::vector<Metric> metrics = {};  // those of eval.metrics, then that of best.metric if it lacks
+  bool confusion = false;            // a file with the confusion matrix
+  Metric task = Metric::accuracy;    // the task's own metric
+  Metric best = Metric::accuracy;    // decides which evaluation is the best
+  bool higher = true;                // whether that is better when it is higher
+  bool reads_outputs = false;        // whether anything is computed from the model's outputs
+
+  bool records() const;                             // whether anything depends on single samples
+  bool is_better(double value, double than) const;  // as better()
+  double deciding(const EvalReport& report) const;  // the value of `best`
+};
+
+// Throws Error(config) for a metric that does not fit the task.
+MetricChoice choose_metrics(const RunConfig& config, Metric task_metric,
+                            const OutputRecords* records);
+
+class EvaluationMetrics : public OutputObserver {
+ public:
+  // records: may be null where the choice needs none. data: which is evaluated.
+  EvaluationMetrics(MetricChoice choice, std::unique_ptr<OutputRecords> records,
+                    const Dataset& data);
+
+  void begin();  // of an evaluation
+  // Evaluates a batch (TowerTrainer::evaluate) and records this rank's samples.
+  void evaluate(TowerTrainer& trainer, const Batch& batch, EvaluationSums& sums, bool stop);
+  void on_outputs(const Batch& batch, int64_t first_row, int64_t samples,
+                  std::span<const float> outputs) override;
+
+  // Collective, when all batches are done. sums: of the evaluation, whose samples are the first of
+  // the data. Returns the values of choice().metrics.
+  std::vector<MetricValue> finish(const EvaluationSums& sums, const RankGroup& ranks);
+  // The counts of the last evaluation as JSON; empty without MetricChoice::confusion.
+  std::string confusion_json(int64_t step, const std::vector<std::string>& class_names) const;
+
+  const MetricChoice& choice() const { return choice_; }
+
+ private:
+  std::span<double> row(int64_t sample);
+  std::span<const double> evaluated_rows() const;
+  void record(const Batch& batch, int64_t row, std::span<const float> output);
+  void gather(const RankGroup& ranks);
+
+  MetricChoice choice_;
+  std::unique_ptr<OutputRecords> records_;
+  size_t target_bytes_ = 0;    // of a row of the column that records_ reads
+  std::vector<double> rows_;   // (samples, width)
+  int64_t evaluated_ = 0;      // samples, in the last evaluation
+  std::vector<uint8_t> mine_;  // (samples): whether this rank has recorded it
+};
+
+}  // namespace spire::inline run

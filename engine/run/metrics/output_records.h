@@ -1,0 +1,43 @@
+// What the metrics of eval.metrics read of each sample, and their values: one class for each task.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <spire/metric.h>
+#include <spire/sample_spec.h>
+
+#include "models/model.h"
+
+namespace spire::inline run {
+
+// Counts of classes, row: the true class, column: the class that the model finds.
+using ConfusionCounts = std::vector<int64_t>;
+
+class OutputRecords {  // immutable, hence thread-safe
+ public:
+  virtual ~OutputRecords() = default;
+
+  virtual std::vector<Metric> metrics() const = 0;  // that it can compute
+  virtual bool reads_outputs() const { return true; }
+  virtual size_t target_column() const = 0;  // index of the data's column that it reads
+  virtual size_t width() const = 0;          // numbers of a record
+  // Writes a sample's record. output: all numbers of the model's output, empty where
+  // reads_outputs() is false; target: the row of the column.
+  virtual void record(std::span<const float> output, const std::byte* target,
+                      std::span<double> out) const = 0;
+  // records: (samples, width()), in the order of the samples.
+  virtual double value(Metric metric, std::span<const double> records, double mean_loss) const = 0;
+  virtual bool counts_classes() const { return false; }  // whether there is a confusion()
+  virtual ConfusionCounts confusion(std::span<const double>) const { return {}; }
+};
+
+// Returns the class for a task; null for one of a program's own loss. labels: the values are labels
+// that are there (1) or not (0), and outputs above 0 find them. with_auc: whether auc is asked for,
+// whose records are larger.
+std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
+                                            bool with_auc);
+
+}  // namespace spire::inline run

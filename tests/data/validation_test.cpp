@@ -1,0 +1,134 @@
+#include "engine/data/validation.h"
+
+#include <numeric>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/text/token_dataset.h"
+#include "tests/base/message_of.h"
+#include "tests/data/numbered.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+// `count` images, sample i of class i * i % 3.
+LabelledImages of_three_classes(int64_t count) {
+  LabelledImages images = numbered(count, 4);
+  images.classes = 3;
+  for (int64_t i = 0; i < count; ++i)
+    images.labels[static_cast<size_t>(i)] = static_cast<int32_t>(i * i % 3);
+  return images;
+}
+
+std::vector<int64_t> per_class(const Dataset& data, const std::vector<int64_t>& samples) {
+  std::vector<int64_t> counts(3);
+  std::vector<int32_t> labels(static_cast<size_t>(data.count()));
+  data.read_labels(0, labels);
+  for (int64_t sample : samples) ++counts[static_cast<size_t>(labels[static_cast<size_t>(sample)])];
+  return counts;
+}
+
+TEST(Validation, HoldsOutTheShareOfEachClass) {
+  ImageDataset data = readable(of_three_classes(100));  // 34 of class 0, 66 of class 1
+  ValidationSplit split = split_validation(data, 0.2);
+  EXPECT_EQ(per_class(data, split.val), (std::vector<int64_t>{7, 13, 0}));
+  std::vector<int64_t> all = split.train;
+  all.insert(all.end(), split.val.begin(), split.val.end());
+  std::ranges::sort(all);
+  std::vector<int64_t> every(100);
+  std::iota(every.begin(), every.end(), 0);
+  EXPECT_EQ(all, every);
+}
+
+// Neither the seed nor anything but the labels matters. The figures hold the split fast: another
+// one would mix the samples of a resumed run.
+TEST(Validation, IsTheSameForEverySeed) {
+  ImageDataset data = readable(of_three_classes(40));
+  ImageDataset other(of_three_classes(40), normalization, {}, {DType::bf16, 12345});
+  EXPECT_EQ(split_validation(data, 0.2).val, split_validation(other, 0.2).val);
+  EXPECT_EQ(split_validation(data, 0.2).val, (std::vector<int64_t>{1, 6, 13, 15, 24, 25, 26, 37}));
+}
+
+DatasetPair augmented_pair(bool plain) {
+  AugmentConfig augment{.crop = 1, .flip = true};
+  if (plain) augment = {};
+  return {std::make_unique<ImageDataset>(of_three_classes(60), normalization, augment,
+                                         ReadOptions{DType::f32, 3}),
+          std::make_unique<ImageDataset>(of_three_classes(9), normalization, AugmentConfig{},
+                                         ReadOptions{DType::f32, 3})};
+}
+
+TEST(Validation, ReadsItsSamplesWithoutAugmentation) {
+  DataConfig config;
+  config.augment = {.crop = 1, .flip = true};
+  config.val.share = 0.25;
+  DatasetPair data = augmented_pair(false), plain = augmented_pair(true);
+  ValidationSplit split = split_validation(*data.train, 0.25);
+  hold_out_validation(
+      config, [] { return augmented_pair(true); }, data);
+  ASSERT_EQ(data.val->count(), std::ssize(split.val));
+  ASSERT_EQ(data.train->count(), std::ssize(split.train));
+  EXPECT_EQ(&data.selection(), data.val.get());
+  for (int64_t epoch : {0, 5})
+    for (size_t i = 0; i < split.val.size(); ++i)
+      EXPECT_EQ(read_column<float>(*data.val, 0, {static_cast<int64_t>(i)}, epoch),
+                read_column<float>(*plain.train, 0, {split.val[i]}, 0));
+  // Training samples keep the random numbers that they have in the whole dataset.
+  DatasetPair whole = augmented_pair(false);
+  for (int64_t i : {0, 7, 30})
+    EXPECT_EQ(read_column<float>(*data.train, 0, {i}, 4),
+              read_column<float>(*whole.train, 0, {split.train[static_cast<size_t>(i)]}, 4));
+}
+
+TEST(Validation, ReadsLabelsOfItsSamples) {
+  DataConfig config;
+  config.val.share = 0.25;
+  DatasetPair data = augmented_pair(true), whole = augmented_pair(true);
+  ValidationSplit split = split_validation(*data.train, 0.25);
+  hold_out_validation(config, nullptr, data);
+  std::vector<int32_t> labels(5), all(60);
+  data.val->read_labels(3, labels);
+  whole.train->read_labels(0, all);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(labels[i], all[static_cast<size_t>(split.val[3 + i])]);
+}
+
+TEST(Validation, NeedsSamplesInBothParts) {
+  ImageDataset data = readable(of_three_classes(3));
+  EXPECT_THAT(message_of(Category::config, [&] { split_validation(data, 0.01); }),
+              HasSubstr("data.val.share: 0.01 of 3 training samples leaves none for validation"));
+  EXPECT_THAT(message_of(Category::config, [&] { split_validation(data, 0.99); }),
+              HasSubstr("leaves none for training"));
+}
+
+// No token of a validation window is a token or target of a training window, whatever its offset.
+TEST(Validation, TokensOfItsWindowsAreInNoTrainingWindow) {
+  std::vector<int32_t> ids(1000);
+  std::iota(ids.begin(), ids.end(), 0);
+  auto open = [&](TokenDataset::Offset offset) {
+    auto dataset = [&](TokenDataset::Offset each) {
+      return std::make_unique<TokenDataset>(sequence_of(ids, 1000), 4, each, 9, "", 1000);
+    };
+    return DatasetPair{dataset(offset), dataset(TokenDataset::Offset::none)};
+  };
+  DataConfig config;
+  config.val.share = 0.1;
+  DatasetPair data = open(TokenDataset::Offset::by_epoch);
+  hold_out_validation(
+      config, [&] { return open(TokenDataset::Offset::none); }, data);
+  ASSERT_GE(data.val->count(), 16);
+  std::set<int32_t> held_out;
+  for (int64_t i = 0; i < data.val->count(); ++i)
+    for (int32_t id : read_column<int32_t>(*data.val, 0, {i}, 0)) held_out.insert(id);
+  EXPECT_EQ(std::ssize(held_out), data.val->count() * 4);
+  for (int64_t epoch = 0; epoch < 12; ++epoch)
+    for (int64_t i = 0; i < data.train->count(); ++i)
+      for (int32_t id : read_column<int32_t>(*data.train, 0, {i}, epoch))
+        EXPECT_FALSE(held_out.contains(id)) << id;
+}
+
+}  // namespace
+}  // namespace spire

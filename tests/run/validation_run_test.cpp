@@ -1,0 +1,215 @@
+// Runs with validation data and metrics of their own: the same on any devices, after a resumption,
+// and by whatever evaluates them.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/read_file.h"
+#include "tests/base/message_of.h"
+#include "tests/run/made_run.h"
+
+namespace spire {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+// 48 rows for training, 12 for validation, 60 for testing; an evaluation every third step, of which
+// a later one is not always better.
+const Words held_out = {"data.val.share=0.2", "steps=15",          "seed=3",
+                        "eval.every_steps=3", "optimizer.lr=0.02", "eval.metrics=[r2, mae]"};
+
+// With this seed the row that is far from the others comes later.
+const Words few_steps = {"steps=4", "seed=3"};
+
+class Numbers : public Reports {
+ public:
+  void on_start(const StartInfo& start) override {
+    info = start;
+    Reports::on_start(start);
+  }
+  void on_eval(const EvalReport& eval) override { evals.push_back(eval); }
+  void on_test(const EvalReport& eval) override { tests.push_back(eval); }
+
+  StartInfo info;
+  std::vector<EvalReport> evals, tests;
+};
+
+// All that evaluations give, as one text of exact numbers.
+std::string text_of(const RunResult& result, const Numbers& numbers) {
+  std::string text = result.summary.parameter_hash;
+  auto add = [&](const EvalReport& eval) {
+    text += fmt::format("\n{} {} {} {}", eval.step, eval.loss, eval.metric.value, eval.best);
+    for (const MetricValue& other : eval.others) text += fmt::format(" {}", other.value);
+  };
+  for (const EvalReport& eval : numbers.evals) add(eval);
+  for (const EvalReport& eval : numbers.tests) add(eval);
+  return text;
+}
+
+std::string run_text(const MadeRuns& runs, const std::string& name, const Words& more) {
+  Numbers numbers;
+  RunResult result = runs.train(name, more, numbers);
+  return text_of(result, numbers);
+}
+
+TEST(ValidationRun, HasTheSameBitsOnAnyDevices) {
+  MadeRuns runs;
+  std::string one = run_text(runs, "one", held_out);
+  for (const char* devices : {"devices=2xcpu", "devices=3xcpu"})
+    for (const char* strategy :
+         {"strategy=parameter_device", "strategy=mirrored", "strategy=sharded"})
+      EXPECT_EQ(run_text(runs, "other", held_out + Words{devices, strategy}), one)
+          << devices << ' ' << strategy;
+}
+
+TEST(ValidationRun, GoesOnAfterAResumption) {
+  MadeRuns runs;
+  Numbers whole, rest;
+  RunResult straight = runs.train("whole", held_out, whole);
+  runs.train("parts", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
+  RunOptions options;
+  options.resume = "auto";
+  RunResult resumed = runs.train("parts", held_out, rest, options);
+  EXPECT_EQ(resumed.summary.parameter_hash, straight.summary.parameter_hash);
+  EXPECT_EQ(resumed.summary.val.best, straight.summary.val.best);
+  ASSERT_TRUE(resumed.summary.test && straight.summary.test);
+  EXPECT_EQ(resumed.summary.test->loss, straight.summary.test->loss);
+  EXPECT_EQ(resumed.summary.test->step, straight.summary.test->step);
+}
+
+TEST(ValidationRun, TestsTheBestWeightsOnceAtTheEnd) {
+  MadeRuns runs;
+  Numbers numbers;
+  RunResult result = runs.train("run", held_out, numbers);
+  EXPECT_EQ(numbers.info.train_samples, 48);
+  EXPECT_EQ(numbers.info.val_samples, 12);
+  EXPECT_EQ(numbers.info.best_by, "rmse on the validation data");
+  ASSERT_EQ(numbers.tests.size(), 1u);
+  EXPECT_EQ(numbers.tests[0].samples, 60);
+  for (const EvalReport& eval : numbers.evals) EXPECT_EQ(eval.samples, 12);
+  auto best = std::ranges::find_if(numbers.evals.rbegin(), numbers.evals.rend(),
+                                   [](const EvalReport& eval) { return eval.best; });
+  ASSERT_NE(best, numbers.evals.rend());
+  EXPECT_EQ(numbers.tests[0].step, best->step);
+
+  RunConfig config = parse_config({}, runs.words("run", held_out)).config;
+  RunOptions options;
+  options.resume = "best";
+  Observer silent;
+  EvalResult test = evaluate(config, options, silent);
+  EXPECT_EQ(test.loss, result.summary.test->loss);
+  EXPECT_EQ(test.others, result.summary.test->others);
+  options.on_validation = true;
+  EXPECT_EQ(evaluate(config, options, silent).loss, best->loss);
+}
+
+TEST(ValidationRun, WithoutValidationDataTheTestDataDecides) {
+  MadeRuns runs;
+  Numbers numbers;
+  RunResult result = runs.train("run", few_steps, numbers);
+  EXPECT_TRUE(numbers.tests.empty());
+  EXPECT_FALSE(result.summary.test);
+  EXPECT_THAT(numbers.info.best_by, HasSubstr("rmse on the test data, which then tests nothing"));
+  RunOptions options;
+  options.on_validation = true;
+  Observer silent;
+  RunConfig config = parse_config({}, runs.words("run", few_steps)).config;
+  EXPECT_THAT(message_of(Category::config, [&] { evaluate(config, options, silent); }),
+              HasSubstr("holds out no validation data"));
+}
+
+// All rows of the file, normalized as the training rows.
+TEST(ValidationRun, ReadsFilesOfTheirOwn) {
+  MadeRuns runs;
+  std::filesystem::create_directories(runs / "val");
+  std::filesystem::copy_file(runs / "table" / "test.csv", runs / "val" / "train.csv");
+  std::filesystem::copy_file(runs / "table" / "test.csv", runs / "val" / "test.csv");
+  Numbers numbers;
+  runs.train("run", few_steps + Words{"data.val.path=" + (runs / "val").string()}, numbers);
+  EXPECT_EQ(numbers.info.val_samples, 120);
+  ASSERT_EQ(numbers.tests.size(), 1u);
+  // Each row of the test data is in it twice.
+  EXPECT_NEAR(numbers.evals.back().loss, numbers.tests[0].loss, 1e-9);
+}
+
+const Words of_classes = {"data.name=synthetic",
+                          "data.synthetic.kind=features",
+                          "data.synthetic.shape=[6]",
+                          "data.synthetic.classes=4",
+                          "data.synthetic.samples=90",
+                          "data.synthetic.test_samples=30",
+                          "data.val.share=0.3",
+                          "eval.every_steps=4",
+                          "steps=12",
+                          "eval.metrics=[top3, f1_macro, f1_micro, auc, confusion]",
+                          "best.metric=f1_macro"};
+
+Words classes_words(const MadeRuns& runs, const std::string& name, const Words& more) {
+  return Words{"model.name=mlp",   "model.hidden=[16]",
+               "batch_size=2",     "towers=3",
+               "tower_threads=1",  "devices=1xcpu",
+               "optimizer.lr=0.1", "output=" + (runs / name).string()} +
+         of_classes + more;
+}
+
+TEST(ValidationRun, OfClassesHasTheSameMetricsOnAnyDevices) {
+  MadeRuns runs;
+  auto text = [&](const std::string& name, const Words& more) {
+    Numbers numbers;
+    RunOptions options;
+    options.overwrite = true;
+    RunConfig config = parse_config({}, classes_words(runs, name, more)).config;
+    RunResult result = train(config, options, numbers);
+    double best = result.summary.val.best;
+    EXPECT_EQ(result.summary.val.best_by, Metric::f1_macro);
+    auto is_best = [&](const EvalReport& eval) { return eval.others[1].value == best; };
+    EXPECT_TRUE(std::ranges::any_of(numbers.evals, is_best));
+    // Of single labels this F1 is the accuracy.
+    for (const EvalReport& eval : numbers.evals)
+      EXPECT_DOUBLE_EQ(eval.others[2].value, eval.metric.value);
+    return text_of(result, numbers);
+  };
+  std::string one = text("one", {});
+  EXPECT_EQ(text("two", {"devices=2xcpu"}), one);
+  EXPECT_EQ(text("three", {"devices=3xcpu", "strategy=sharded"}), one);
+  auto json = nlohmann::json::parse(
+      read_file_if_there(runs / "one" / "confusion.json", Category::config).value());
+  int64_t sum = 0;
+  for (const auto& row : json.at("counts"))
+    for (const auto& count : row) sum += count.get<int64_t>();
+  EXPECT_EQ(sum, 27);
+  EXPECT_TRUE(std::filesystem::exists(runs / "one" / "confusion_test.json"));
+}
+
+TEST(ValidationRun, RefusesMetricsThatDoNotFit) {
+  MadeRuns runs;
+  auto refusal = [&](const Words& more) {
+    return message_of(Category::config, [&] { runs.train("run", more); });
+  };
+  EXPECT_THAT(refusal({"eval.metrics=[auc]"}),
+              HasSubstr("eval.metrics: auc does not fit the model and its data; use one of: rmse, "
+                        "r2, mae, loss"));
+  EXPECT_THAT(refusal({"best.metric=accuracy"}), HasSubstr("best.metric: accuracy does not fit"));
+  EXPECT_THAT(refusal({"eval.metrics=[confusion]"}), HasSubstr("confusion counts classes"));
+  EXPECT_THAT(refusal({"data.val.share=0.1", "data.val.path=x"}),
+              HasSubstr("data.val.path names validation data already"));
+}
+
+TEST(ValidationRun, MayTakeTheLowestAsTheBest) {
+  MadeRuns runs;
+  Numbers numbers;
+  runs.train("run", held_out + Words{"best.metric=r2", "best.mode=min"}, numbers);
+  double lowest = numbers.evals[0].others[0].value;
+  for (const EvalReport& eval : numbers.evals) {
+    double value = eval.others[0].value;
+    EXPECT_EQ(eval.best, &eval == numbers.evals.data() || value < lowest);
+    lowest = std::min(lowest, value);
+  }
+}
+
+}  // namespace
+}  // namespace spire
