@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <spire/array_dataset.h>
+
 #include "engine/base/read_file.h"
+#include "engine/base/thread.h"
 #include "tests/base/message_of.h"
+#include "tests/process/ranks.h"
 #include "tests/run/made_run.h"
 
 namespace spire {
@@ -156,6 +160,31 @@ Words classes_words(const MadeRuns& runs, const std::string& name, const Words& 
          of_classes + more;
 }
 
+// Three ranks, which are threads here; each has one of the towers and a third of the samples.
+TEST(ValidationRun, IsThatOfOneProcess) {
+  MadeRuns runs;
+  for (const Words& words :
+       {runs.words("run", held_out + Words{"best.metric=mae"}), classes_words(runs, "run", {})}) {
+    auto trained = [&](int ranks, const Words& more) {
+      auto worlds = threads_world(ranks, {.cores = allowed_cores(), .on_exit_timeout = {}});
+      std::vector<Numbers> numbers(static_cast<size_t>(ranks));
+      std::vector<RunResult> results(numbers.size());
+      run_ranks(ranks, [&](int rank) {
+        auto r = static_cast<size_t>(rank);
+        RunOptions options;
+        options.overwrite = true;
+        options.world = worlds[r].get();
+        results[r] = train(parse_config({}, words + more).config, options, numbers[r]);
+      });
+      for (const RunResult& result : results) EXPECT_TRUE(result.summary.test);
+      return text_of(results[0], numbers[0]);
+    };
+    std::string one = trained(1, {});
+    EXPECT_EQ(trained(3, {}), one);
+    EXPECT_EQ(trained(3, {"strategy=sharded"}), one);
+  }
+}
+
 TEST(ValidationRun, OfClassesHasTheSameMetricsOnAnyDevices) {
   MadeRuns runs;
   auto text = [&](const std::string& name, const Words& more) {
@@ -183,6 +212,43 @@ TEST(ValidationRun, OfClassesHasTheSameMetricsOnAnyDevices) {
     for (const auto& count : row) sum += count.get<int64_t>();
   EXPECT_EQ(sum, 27);
   EXPECT_TRUE(std::filesystem::exists(runs / "one" / "confusion_test.json"));
+}
+
+// Two labels a sample, each there where the sum of two features is positive.
+TEST(ValidationRun, FindsSeveralLabelsASample) {
+  MadeRuns runs;
+  constexpr int64_t count = 96;
+  std::vector<float> features, labels;
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t f = 0; f < 3; ++f)
+      features.push_back(static_cast<float>((i * (7 + 4 * f) + f) % 29) / 14 - 1);
+    const float* x = features.data() + 3 * i;
+    for (int64_t k = 0; k < 2; ++k) labels.push_back(x[k] + x[k + 1] > 0 ? 1.0f : 0.0f);
+  }
+  auto trained = [&](const std::string& devices) {
+    Words words = {"model.name=linear",
+                   "loss.name=binary",
+                   "batch_size=4",
+                   "towers=2",
+                   "tower_threads=1",
+                   "optimizer.lr=1",
+                   "epochs=30",
+                   "data.val.share=0.25",
+                   "eval.metrics=[f1_macro, f1_micro, auc]",
+                   "devices=" + devices,
+                   "output=" + (runs / devices).string()};
+    RunOptions options;
+    options.data = array_source({array("features", features.data(), {count, 3}),
+                                 array("values", labels.data(), {count, 2})});
+    return train(parse_config({}, words).config, options).summary;
+  };
+  RunSummary one = trained("1xcpu"), two = trained("2xcpu");
+  EXPECT_EQ(one.val.metric.metric, Metric::exact_match);
+  EXPECT_GT(one.val.metric.value, 0.9);
+  ASSERT_EQ(one.val.others.size(), 3u);
+  for (const MetricValue& other : one.val.others) EXPECT_GT(other.value, 0.95);
+  EXPECT_EQ(one.parameter_hash, two.parameter_hash);
+  EXPECT_EQ(one.val.others, two.val.others);
 }
 
 TEST(ValidationRun, RefusesMetricsThatDoNotFit) {
