@@ -59,8 +59,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source", type=pathlib.Path, help="folder of Fashion-MNIST's IDX files")
     parser.add_argument("to", type=pathlib.Path, help="folder to make")
-    parser.add_argument("--train", type=int, default=6000)
-    parser.add_argument("--test", type=int, default=1000)
+    parser.add_argument("--train", type=int, default=3000)
+    parser.add_argument("--test", type=int, default=500)
     arguments = parser.parse_args()
     for split, prefix, count in (("train", "train", arguments.train), ("val", "t10k", arguments.test)):
         images = read_idx(arguments.source, f"{prefix}-images-idx3-ubyte")

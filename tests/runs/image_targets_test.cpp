@@ -37,9 +37,9 @@ PngImage negative(PngImage image) {
   return image;
 }
 
-class ImageTargets : public testing::TestWithParam<bool> {  // whether the targets are masks
+class ImageTargetRuns : public testing::TestWithParam<bool> {  // whether the targets are masks
  protected:
-  ImageTargets() {
+  ImageTargetRuns() {
     for (auto [part, count] : {std::pair{"train", 300}, {"val", 50}})
       for (int64_t i = 0; i < count; ++i) {
         fs::path at = folder_ / "pairs" / part;
@@ -66,7 +66,7 @@ class ImageTargets : public testing::TestWithParam<bool> {  // whether the targe
   RunFolder folder_;
 };
 
-TEST_P(ImageTargets, OneHashOnAnyDevicesByAnyStrategy) {
+TEST_P(ImageTargetRuns, OneHashOnAnyDevicesByAnyStrategy) {
   std::string hash, validation;
   for (const Words& hosts : std::vector<Words>{{"devices=1xcpu"},
                                                {"devices=2xcpu", "strategy=sharded"},
@@ -84,7 +84,7 @@ TEST_P(ImageTargets, OneHashOnAnyDevicesByAnyStrategy) {
   }
 }
 
-TEST_P(ImageTargets, AResumedRunEndsWithTheSameHash) {
+TEST_P(ImageTargetRuns, AResumedRunEndsWithTheSameHash) {
   Output whole = trainer(run("whole", {"steps=12", "checkpoint.every_steps=5"}));
   ASSERT_EQ(whole.code, 0) << whole.err;
   Output part = trainer(run("part", {"steps=12", "checkpoint.every_steps=5", "--stop-at", "5"}));
@@ -93,7 +93,7 @@ TEST_P(ImageTargets, AResumedRunEndsWithTheSameHash) {
   EXPECT_EQ(printed_hash(rest), printed_hash(whole));
 }
 
-TEST_P(ImageTargets, LearnsAndPredicts) {
+TEST_P(ImageTargetRuns, LearnsAndPredicts) {
   Output trained = trainer(run("run", {"epochs=12", "eval.samples=4"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.err + trained.out,
@@ -111,7 +111,7 @@ TEST_P(ImageTargets, LearnsAndPredicts) {
   EXPECT_TRUE(fs::exists(folder_ / "made/001_result.png"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ImageTargets, testing::Bool(), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Targets, ImageTargetRuns, testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "Masks" : "Images");
 });
 
