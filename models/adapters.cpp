@@ -6,8 +6,8 @@
 #include <spire/error.h>
 #include <spire/layers.h>
 
-#include "engine/base/name_patterns.h"
 #include "engine/base/adapter_names.h"
+#include "engine/base/name_patterns.h"
 #include "kernels/ops/dense/dense.h"
 
 namespace spire::inline models {
@@ -42,9 +42,10 @@ size_t adapt(Graph& graph, size_t n, const std::string& name, const LoraConfig& 
   Value x = graph.nodes()[n].inputs[0], y = graph.nodes()[n].outputs[0];
   size_t begin = graph.nodes().size();
   int64_t in = graph.spec(x).shape.back(), out = graph.spec(y).shape.back();
-  Value low = dense(graph, name + std::string(lora_a), x, lora.rank, false, linear_uniform(in));
-  Value product = dense(graph, name + std::string(lora_b), low, out, false, constant(0));
-  auto factor = static_cast<float>(lora.alpha / static_cast<double>(lora.rank));
+  Value low =
+      dense(graph, fmt::format("{}{}", name, lora_a), x, lora.rank, false, linear_uniform(in));
+  Value product = dense(graph, fmt::format("{}{}", name, lora_b), low, out, false, constant(0));
+  auto factor = static_cast<float>(adapter_factor(lora));
   Value sum = add(graph, y, scale(graph, product, factor));
   size_t added = graph.nodes().size() - begin;
   move_behind(graph, n, begin);
@@ -84,15 +85,20 @@ void adapt_dense_layers(Graph& graph, const LoraConfig& lora) {
 FreezeOptions freeze_beside_adapters(const Graph& graph, const LoraConfig& lora,
                                      FreezeOptions freeze) {
   if (lora.rank == 0) return freeze;
-  freeze.trained = {"*" + std::string(lora_a) + ".weight", "*" + std::string(lora_b) + ".weight"};
+  freeze.trained = {fmt::format("*{}{}", lora_a, weight_suffix),
+                    fmt::format("*{}{}", lora_b, weight_suffix)};
   if (freeze.patterns.empty()) {
     freeze.patterns = {"*"};
     return freeze;
   }
   for (Value value : graph.values_of(Role::parameter))
     if (std::string layer = adapted_layer(graph.tensor(value).name); !layer.empty())
-      freeze.patterns.push_back(layer + std::string(weight_suffix));
+      freeze.patterns.push_back(fmt::format("{}{}", layer, weight_suffix));
   return freeze;
+}
+
+double adapter_factor(const LoraConfig& lora) {
+  return lora.rank == 0 ? 0 : lora.alpha / static_cast<double>(lora.rank);
 }
 
 }  // namespace spire::inline models

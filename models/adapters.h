@@ -5,10 +5,6 @@
 // with the parameters name.lora_a.weight, A (rank, in), uniform in +-1 / sqrt(in) at first, and
 // name.lora_b.weight, B (out, rank), 0 at first, so that training begins with the model as it was.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <spire/run_config.h>
 
 #include "engine/graph/freeze.h"
@@ -26,5 +22,8 @@ void adapt_dense_layers(Graph& graph, const LoraConfig& lora);
 // `freeze` names nothing, all but the two matrices of each. Returns `freeze` for rank 0.
 FreezeOptions freeze_beside_adapters(const Graph& graph, const LoraConfig& lora,
                                      FreezeOptions freeze);
+
+// alpha / rank, by which a product counts; 0 for rank 0.
+double adapter_factor(const LoraConfig& lora);
 
 }  // namespace spire::inline models

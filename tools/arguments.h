@@ -34,6 +34,7 @@ struct ExportArguments {
   std::optional<int64_t> batch = {}, opset = {};  // ONNX; batch 0: any number of samples
   bool external_data = false;                     // ONNX: weights in a second file
   std::string names = {};                         // weights alone; empty: the format's default
+  bool adapters_apart = false;                    // safetensors: low-rank adapters alone
 };
 
 // Options of `trainer dataset convert` and `inspect`.

@@ -6,8 +6,11 @@
 
 #include <spire/error.h>
 
+#include "engine/checkpoint/merged_tensors.h"
 #include "engine/config/words.h"
+#include "engine/onnx/inference_graph.h"
 #include "engine/onnx/onnx_graph.h"
+#include "models/adapters.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
@@ -47,6 +50,7 @@ void check_options(const ExportFormat& format, const ExportArguments& asked) {
       fail(Category::config, "{}: means nothing for {}, only for {}; leave it out", option,
            format.ending, where);
   };
+  if (format.ending != ".safetensors") refuse("--lora apart", asked.adapters_apart, ".safetensors");
   if (format.is_model) return refuse("--names", !asked.names.empty(), ".safetensors and .npz");
   refuse("--batch", asked.batch.has_value(), ".onnx");
   refuse("--opset", asked.opset.has_value(), ".onnx");
@@ -101,6 +105,12 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
                  "safetensors, spire for npz")
       ->check(CLI::IsMember({"auto", "spire", "pytorch", "torchvision", "huggingface"}))
       ->type_name("auto|spire|pytorch|torchvision|huggingface");
+  app.add_option_function<std::string>(
+         "--lora", [&e](const std::string& word) { e.adapters_apart = word == "apart"; },
+         "of a run with adapt.lora: merged into the weights (the default), or apart: the adapters "
+         "alone, as adapter_model.safetensors and adapter_config.json for Hugging Face's PEFT")
+      ->check(CLI::IsMember({"merged", "apart"}))
+      ->type_name("merged|apart");
   app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
   add_log_options(app, a);
   app.footer(
@@ -131,14 +141,22 @@ int run_export(const Arguments& arguments) {
       fs::file_size(asked.to, error) > 0)
     fail(Category::config, "{}: is there already; name another file, or give --overwrite",
          asked.to);
+  const RunConfig& config = run->resolved.config;
+  LoadedCheckpoint checkpoint = *run->checkpoint;
+  if (!asked.adapters_apart) {  // other programs get the model alone
+    bool averaged = takes_average(*checkpoint.tensors, asked.ema);
+    checkpoint.tensors = std::make_shared<MergedTensors>(
+        checkpoint.tensors, adapter_factor(config.adapt.lora), averaged);
+  }
   StopSignals signals(StopSignals::ending);
   signals.begin_work();
-  format.write({.asked = asked,
-                .to = asked.to,
-                .config = run->resolved.config,
-                .checkpoint = *run->checkpoint,
-                .existing = arguments.overwrite ? Existing::replace : Existing::keep,
-                .stop = signals.flag()});
+  auto* write = asked.adapters_apart ? export_adapters : format.write;
+  write({.asked = asked,
+         .to = asked.to,
+         .config = config,
+         .checkpoint = checkpoint,
+         .existing = arguments.overwrite ? Existing::replace : Existing::keep,
+         .stop = signals.flag()});
   return 0;
 }
 

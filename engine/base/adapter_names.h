@@ -12,8 +12,10 @@ inline constexpr std::string_view lora_a = ".lora_a", lora_b = ".lora_b";
 // Returns the layer that such a matrix adapts; "" for other names.
 inline std::string adapted_layer(const std::string& name) {
   for (std::string_view part : {lora_a, lora_b}) {
-    std::string end = std::string(part) + std::string(weight_suffix);
-    if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
+    size_t end = part.size() + weight_suffix.size();
+    if (name.ends_with(weight_suffix) && name.size() >= end &&
+        name.compare(name.size() - end, part.size(), part) == 0)
+      return name.substr(0, name.size() - end);
   }
   return "";
 }

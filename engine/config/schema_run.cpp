@@ -49,6 +49,18 @@ std::vector<Field> run_fields() {
       {.path = "precision",
        .slot = [](C& c) -> Slot { return &c.precision; },
        .help = "type of the computation; weights, optimizer state and sums stay fp32"},
+      {.path = "adapt.lora.rank",
+       .slot = [](C& c) -> Slot { return &c.adapt.lora.rank; },
+       .help = "low-rank adaptation: dense layers keep their weights and learn a product of two "
+               "matrices of this rank beside them; 0: off",
+       .range = at_least(0, max_size)},
+      {.path = "adapt.lora.alpha",
+       .slot = [](C& c) -> Slot { return &c.adapt.lora.alpha; },
+       .help = "the product counts alpha / rank times",
+       .range = above(0)},
+      {.path = "adapt.lora.patterns",
+       .slot = [](C& c) -> Slot { return &c.adapt.lora.patterns; },
+       .help = "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all"},
       {.path = "freeze",
        .slot = [](C& c) -> Slot { return &c.freeze; },
        .help = "patterns of names of parameters that training leaves as they are, such as "

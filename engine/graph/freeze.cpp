@@ -28,7 +28,8 @@ void refuse_statistics(const Graph& graph, const std::vector<std::string>& patte
   }
 }
 
-void freeze_matches(Graph& graph, const std::vector<std::string>& patterns) {
+void freeze_matches(Graph& graph, const FreezeOptions& options) {
+  const std::vector<std::string>& patterns = options.patterns;
   std::vector<Value> parameters = graph.values_of(Role::parameter);
   std::vector<std::string> names;
   for (Value parameter : parameters) names.push_back(graph.tensor(parameter).name);
@@ -36,7 +37,7 @@ void freeze_matches(Graph& graph, const std::vector<std::string>& patterns) {
   require_matches("freeze", patterns, names);
   size_t trained = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (first_match(patterns, names[i]))
+    if (first_match(patterns, names[i]) && !first_match(options.trained, names[i]))
       graph.freeze(parameters[i]);
     else
       ++trained;
@@ -76,7 +77,7 @@ bool use_running_statistics(Graph& graph, Node& node) {
 
 void freeze_parameters(Graph& graph, const FreezeOptions& options) {
   if (options.patterns.empty()) return;
-  freeze_matches(graph, options.patterns);
+  freeze_matches(graph, options);
   if (!options.batch_norm) return;
   bool unread_sums = false;  // over towers, of a batch norm with sync
   for (Node& node : graph.nodes()) {

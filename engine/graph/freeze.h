@@ -13,6 +13,7 @@ struct FreezeOptions {
   // A batch norm with frozen gamma and beta normalizes by its running statistics, in training as in
   // evaluation, and leaves them as they are: all that it computes with is frozen.
   bool batch_norm = true;
+  std::vector<std::string> trained = {};  // patterns of parameters that stay trained in any case
 };
 
 // Call it before fuse_activations() and differentiate(). Throws Error(config) for a pattern that

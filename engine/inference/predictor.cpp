@@ -7,11 +7,13 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/checkpoint/merged_tensors.h"
 #include "engine/config/check.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/placement/placement.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/state_tensors.h"
+#include "models/adapters.h"
 
 namespace spire::inline inference {
 namespace {
@@ -104,7 +106,9 @@ void Predictor::load(const SavedTensors& tensors) {
   bool there = replica_->weights->on_host();
   Buffer copy(there ? 0 : replica_->weights->bytes());
   float* flat = there ? replica_->values() : copy.as<float>();
-  read_weights(layout_, tensors, true, flat);
+  // The graph is that of the model alone.
+  std::shared_ptr<const SavedTensors> saved(std::shared_ptr<void>(), &tensors);
+  read_weights(layout_, MergedTensors(saved, adapter_factor(config_.adapt.lora), true), true, flat);
   replica_->write(flat);
 }
 

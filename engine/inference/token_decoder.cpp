@@ -31,13 +31,6 @@ TokenRows::TokenRows(Graph graph, const LaneSpec& lane, const ParameterLayout& l
       tokens_(static_cast<size_t>(output_.shape[1])),
       positions_(tokens_.size()) {}
 
-MemoryUse TokenRows::memory() const {
-  std::vector<size_t> inputs(2, tokens_.size() * sizeof(int32_t));
-  return {{MemoryKind::activations,
-           plan_->activation_bytes() + BatchUploader::bytes(stream_->device(), inputs, 1)},
-          {MemoryKind::workspace, plan_->workspace_bytes()}};
-}
-
 void TokenRows::allocate(MemoryPool& memory) {
   arena_ = memory.allocate({{MemoryKind::activations, plan_->activation_bytes()},
                             {MemoryKind::workspace, plan_->workspace_bytes()}});

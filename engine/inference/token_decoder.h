@@ -21,7 +21,6 @@ class TokenRows {
   TokenRows(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
             CudaLibraries* cuda);
   int64_t rows() const { return std::ssize(tokens_); }
-  MemoryUse memory() const;
   void allocate(MemoryPool& memory);  // on the lane's thread, like run()
 
   // Reads tokens at the positions from `first` on and waits. Writes the logits after the last one.

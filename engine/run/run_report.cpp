@@ -253,10 +253,11 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
 
 void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer) {
   if (layout.frozen_count() == 0) return;
-  observer.on_warning(
-      fmt::format("freeze keeps {} at the random values they begin with, as neither init.from nor "
-                  "--resume gives weights; name trained ones with init.from, or leave freeze out",
-                  counted(layout.frozen_count(), "parameter")));
+  observer.on_warning(fmt::format(
+      "training leaves {} at the random values they begin with, as neither init.from nor "
+      "--resume gives weights; name trained ones with init.from, or leave freeze and "
+      "adapt out",
+      counted(layout.frozen_count(), "parameter")));
 }
 
 RunSummary summarize(const RunContext& run, const RunOutput& output,

@@ -189,6 +189,7 @@ TowerTrainerOptions RunSetup::trainer_options() const {
           .own_model = own_model,
           .loss = config.loss,
           .freeze = {config.freeze, config.freeze_batch_norm},
+          .adapt = config.adapt,
           .optimizer = config.optimizer,
           .ema = config.ema,
           .loss_scale = config.loss_scale,

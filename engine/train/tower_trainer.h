@@ -35,6 +35,7 @@ struct TowerTrainerOptions {
   std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of `model`
   LossConfig loss;
   FreezeOptions freeze = {};
+  AdaptConfig adapt = {};
   OptimizerConfig optimizer;
   EmaConfig ema;
   LossScaleConfig loss_scale = {};
@@ -56,8 +57,9 @@ struct TowerTrainerOptions {
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
 
   ModelInput input(int64_t batch, bool training) const;
-  // Return the model's graph, and (a GraphBuilder) with frozen parameters. Throw Error(config).
-  Graph build_unfrozen(int64_t batch, bool training) const;
+  // Return the model's graph, and (a GraphBuilder) the one that the run trains: with adapters and
+  // frozen parameters. Throw Error(config).
+  Graph build_model_alone(int64_t batch, bool training) const;
   Graph build(int64_t batch, bool training) const;
 };
 

@@ -6,6 +6,7 @@
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
+#include "models/adapters.h"
 
 namespace spire::inline training {
 namespace {
@@ -73,15 +74,16 @@ ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
           .dtype = precision};
 }
 
-Graph TowerTrainerOptions::build_unfrozen(int64_t batch, bool training) const {
+Graph TowerTrainerOptions::build_model_alone(int64_t batch, bool training) const {
   ModelInput inputs = input(batch, training);
   return own_model ? build_own_model(*own_model, loss, inputs, training)
                    : build_model(model, loss, inputs, training);
 }
 
 Graph TowerTrainerOptions::build(int64_t batch, bool training) const {
-  Graph graph = build_unfrozen(batch, training);
-  freeze_parameters(graph, freeze);
+  Graph graph = build_model_alone(batch, training);
+  adapt_dense_layers(graph, adapt.lora);
+  freeze_parameters(graph, freeze_beside_adapters(graph, adapt.lora, freeze));
   return graph;
 }
 

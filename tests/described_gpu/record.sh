@@ -29,7 +29,7 @@ for config in "$configs"/*.yaml; do
     cifar10_*) stored "$name" "data.synthetic.shape=[32, 32, 3]" ;;
     imagenet_*) stored "$name" "data.synthetic.shape=[224, 224, 3]" data.synthetic.classes=1000 ;;
     gpt2_*) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[1024]" data.synthetic.classes=50257 ;;
-    finetune_resnet) stored "$name" "data.synthetic.shape=[28, 28, 1]" data.synthetic.classes=5 init.from=none ;;
+    finetune_resnet | finetune_lora) stored "$name" "data.synthetic.shape=[28, 28, 1]" data.synthetic.classes=5 init.from=none ;;
     finetune_gpt2) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[256]" data.synthetic.classes=50257 init.from=none ;;
     gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
     *) plan "$config" ;;

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
+
 namespace spire {
 namespace {
 

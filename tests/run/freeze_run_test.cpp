@@ -43,7 +43,7 @@ TEST(FreezeRun, WarnsOfFrozenRandomWeights) {
   MadeRuns runs;
   Reports reports;
   runs.train("run", few_steps + low, reports);
-  EXPECT_THAT(reports.warnings, Contains(HasSubstr("freeze keeps 64 parameters at the random")));
+  EXPECT_THAT(reports.warnings, Contains(HasSubstr("leaves 64 parameters at the random")));
 }
 
 // The averages of a checkpoint lack what its run had frozen.

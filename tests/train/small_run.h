@@ -33,6 +33,7 @@ struct SmallRun {
   ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
   LossConfig loss = {};
   FreezeOptions freeze = {};
+  AdaptConfig adapt = {};
   OptimizerConfig optimizer{
       .name = OptimizerConfig::Name::sgd, .lr = 0.05, .momentum = 0.9, .nesterov = true};
   EmaConfig ema = {};
@@ -83,6 +84,7 @@ struct SmallRun {
     return {.model = model,
             .loss = loss,
             .freeze = freeze,
+            .adapt = adapt,
             .optimizer = optimizer,
             .ema = ema,
             .loss_scale = loss_scale,

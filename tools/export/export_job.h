@@ -14,8 +14,8 @@ namespace spire::tool {
 struct ExportJob {
   const ExportArguments& asked;
   std::filesystem::path to;
-  const RunConfig& config;  // of the run
-  const LoadedCheckpoint& checkpoint;
+  const RunConfig& config;             // of the run
+  const LoadedCheckpoint& checkpoint;  // of the model alone; for export_adapters() as it was saved
   Existing existing;
   const std::atomic<bool>* stop;  // once true, they throw Error(interrupted)
 };
@@ -24,5 +24,6 @@ struct ExportJob {
 void export_as_onnx(const ExportJob& job);
 void export_as_safetensors(const ExportJob& job);
 void export_as_npz(const ExportJob& job);
+void export_adapters(const ExportJob& job);
 
 }  // namespace spire::tool

@@ -19,7 +19,7 @@ struct OpenWeights {
   }
 
   static Graph graph(const RunSetup& setup) {
-    return setup.trainer_options().build_unfrozen(1, false);
+    return setup.trainer_options().build_model_alone(1, false);
   }
 
   WeightFile file;

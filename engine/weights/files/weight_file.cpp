@@ -4,10 +4,14 @@
 #include <array>
 
 #include <spire/error.h>
+#include <spire/load_config.h>
 
+#include "engine/base/adapter_names.h"
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
+#include "engine/checkpoint/merged_tensors.h"
 #include "engine/weights/files/safetensors_reader.h"
+#include "models/adapters.h"
 
 namespace spire::inline weights {
 namespace {
@@ -38,6 +42,20 @@ std::vector<TensorPlace> all_of(const SavedTensors& source) {
   return places;
 }
 
+// The weights of the model alone, with the adapters of a fine-tuned one merged into them.
+std::shared_ptr<const SavedTensors> without_adapters(const LoadedCheckpoint& loaded) {
+  std::vector<TensorGroup> groups = loaded.tensors->groups();
+  auto is_adapter = [](const TensorEntry& entry) { return !adapted_layer(entry.name).empty(); };
+  bool adapted = std::ranges::any_of(groups, [&](const TensorGroup& group) {
+    return std::ranges::any_of(group.tensors, is_adapter);
+  });
+  if (!adapted) return loaded.tensors;
+  RunConfig config =
+      parse_config({{loaded.path.string() + ": its config", loaded.state.config_yaml}}, {}).config;
+  double factor = adapter_factor(config.adapt.lora);
+  return std::make_shared<MergedTensors>(loaded.tensors, factor, true);
+}
+
 }  // namespace
 
 WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged)
@@ -57,7 +75,7 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     LoadedCheckpoint loaded = locator.load(warn);
     path_ = loaded.path;
     checkpoint_ = true;
-    source_ = loaded.tensors;
+    source_ = without_adapters(loaded);
     state_ = std::move(loaded.state);
     take(model_tensors(*source_, true));
   }

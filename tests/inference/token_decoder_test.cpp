@@ -5,6 +5,7 @@
 #include <spire/load_config.h>
 
 #include "engine/config/text.h"
+#include "engine/graph/decoding.h"
 #include "engine/inference/predictor.h"
 #include "engine/train/model_graph.h"
 #include "tests/train/device_kinds.h"
@@ -39,13 +40,22 @@ TrainingState state_of(const std::string& model, const std::string& precision = 
   return state;
 }
 
+bool is_decoded(const std::string& model) {
+  RunConfig config = parse_config({{"test", "data: {name: tokens, path: x}\n" + model}}, {}).config;
+  std::vector<Column> columns = {{"tokens", {context}, DType::i32},
+                                 {"targets", {context}, DType::i32}};
+  KeyValueCache cache;
+  Graph window = build_model(config.model, config.loss, {columns, vocabulary, 1}, false);
+  return decoding_graph(std::move(window), 4, cache).has_value();
+}
+
 const std::string gpt = "model: {name: gpt, blocks: 2, width: 32, heads: 4}\n";
 const std::string layers = R"(model:
   layers:
     - embedding: {vocabulary: classes, width: 24}
     - positions
     - repeat: {times: 2, layers: [{transformer_block: {heads: 2, causal: true}}]}
-    - residual: [layer_norm, {attention: {heads: 3, causal: true}}, tanh]
+    - residual: {layers: [layer_norm, {attention: {heads: 3, causal: true}}, tanh]}
     - layer_norm
     - dense: {units: classes}
 )";
@@ -144,11 +154,21 @@ TEST_P(TokenDecoding, HasTheSameBitsAfterAnyText) {
   EXPECT_EQ(logits(), alone);
 }
 
-// Attention that sees later tokens is no language model, and each token changes all others.
-TEST_P(TokenDecoding, LeavesModelsThatSeeLaterTokensToTheWindow) {
+// Where attention sees later tokens, and where positions are one vector, each token changes all.
+TEST_P(TokenDecoding, LeavesModelsThatMixPositionsToTheWindow) {
   std::string all = layers;
   all.replace(all.find("true"), 4, "false");
   expect_same_texts(state_of(all));
+  EXPECT_TRUE(is_decoded(gpt));
+  EXPECT_TRUE(is_decoded(layers));
+  EXPECT_FALSE(is_decoded(all));
+  EXPECT_FALSE(is_decoded(R"(model:
+  layers:
+    - embedding: {vocabulary: classes, width: 2}
+    - flatten
+    - dense: {units: 740}
+    - reshape: {shape: [20, 37]}
+)"));
 }
 
 SPIRE_TEST_ON_EACH_KIND(TokenDecoding);
