@@ -7,7 +7,6 @@
 #include <bit>
 
 #include <spire/error.h>
-#include <spire/random_stream.h>
 
 namespace spire::inline data {
 namespace {
@@ -22,7 +21,8 @@ RandomStream shuffle_stream(uint64_t seed, int64_t epoch, uint64_t part = 0) {
 // chunk, order within each window.
 constexpr uint64_t chunk_part = 1, tail_part = 2, first_window_part = 3;
 
-// Maps `position` by a permutation of [0, count).
+}  // namespace
+
 int64_t permuted(const RandomStream& stream, int64_t count, int64_t position) {
   // The network's domain, 2^(low + high), is the smallest power of two >= count.
   int bits = std::max(2, static_cast<int>(std::bit_width(static_cast<uint64_t>(count - 1))));
@@ -41,8 +41,6 @@ int64_t permuted(const RandomStream& stream, int64_t count, int64_t position) {
   } while ((high << low_bits | low) >= static_cast<uint64_t>(count));
   return static_cast<int64_t>(high << low_bits | low);
 }
-
-}  // namespace
 
 Sampler::Sampler(int64_t count, uint64_t seed, int64_t chunk)
     : count_(count), seed_(seed), chunk_(chunk) {

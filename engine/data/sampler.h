@@ -3,7 +3,12 @@
 #pragma once
 #include <cstdint>
 
+#include <spire/random_stream.h>
+
 namespace spire::inline data {
+
+// Maps a position by the permutation of [0, count) that the stream is the key of; count >= 1.
+int64_t permuted(const RandomStream& stream, int64_t count, int64_t position);
 
 // With chunk > 1 permutes whole chunks of neighbours, then the samples within each window of
 // consecutive chunks, so that a cache of one window reads each chunk once.
