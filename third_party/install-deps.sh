@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   ca-certificates git cmake ninja-build g++ ccache
-  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libjpeg-dev libpng-dev libpcre2-dev
+  libdnnl-dev libeigen3-dev libhdf5-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libpcre2-dev
   libutf8proc-dev libxxhash-dev libsodium-dev libyaml-cpp-dev libcli11-dev libfmt-dev nlohmann-json3-dev
   libmicrohttpd-dev prometheus-cpp-dev libprotozero-dev libminizip-dev
   libopenmpi-dev openmpi-bin

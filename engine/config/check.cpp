@@ -155,6 +155,13 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
     problems.push_back(
         {"data.val.share", "data.val.path names validation data already; leave one of them out"});
   }
+  const EraseConfig& erase = config.data.augment.erase;
+  if (erase.min_share > erase.max_share) {
+    problems.push_back(
+        {"data.augment.erase.min_share",
+         fmt::format("{} is above data.augment.erase.max_share {}; use a smaller one",
+                     erase.min_share, erase.max_share)});
+  }
   model_conflicts(config.model, problems);
   return problems;
 }

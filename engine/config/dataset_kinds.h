@@ -26,6 +26,7 @@ inline constexpr std::array dataset_kinds = {
     DatasetKind{.name = "image_pairs", .in_files = true, .images = true},
     DatasetKind{.name = "synthetic", .in_files = false, .images = false},
     DatasetKind{.name = "tokens", .in_files = true, .images = false},
+    DatasetKind{.name = "webdataset", .in_files = true, .images = true},
 };
 
 // Returns the kind with this name; null if there is none.

@@ -40,12 +40,13 @@ std::vector<Field> data_fields() {
       {.path = "data.shuffle",
        .slot = [](C& c) -> Slot { return &c.data.shuffle; },
        .help =
-           "order of samples in an epoch: full: any order; chunk: chunks of an HDF5 file in random "
-           "order, and samples shuffled within a few chunks; auto: chunk for hdf5, else full"},
+           "order of samples in an epoch: full: any order; chunk: chunks of an HDF5 file, or tar "
+           "shards, in random order, and samples shuffled within a few of them; auto: chunk for "
+           "hdf5, else full"},
       {.path = "data.on_error",
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
-       .used_by = {"data.name", {"csv", "hdf5", "image_folder", "image_pairs"}}},
+       .used_by = {"data.name", {"csv", "hdf5", "image_folder", "image_pairs", "webdataset"}}},
       // A keyed permutation chooses the share, the same for every seed (engine/data/validation.h).
       {.path = "data.val.share",
        .slot = [](C& c) -> Slot { return &c.data.val.share; },
@@ -80,7 +81,6 @@ std::vector<Field> data_fields() {
 // Random numbers of an augmentation depend on (seed, epoch, sample) alone.
 std::vector<Field> augment_fields() {
   const Use with_stored_images = stored_images();
-  const Use with_folder = {"data.name", {"image_folder", "image_pairs"}};
   return {
       {.path = "data.augment.crop",
        .slot = [](C& c) -> Slot { return &c.data.augment.crop; },
@@ -96,12 +96,12 @@ std::vector<Field> augment_fields() {
       {.path = "data.augment.random_resized_crop",
        .slot = [](C& c) -> Slot { return &c.data.augment.random_resized_crop; },
        .help = "train on a random part of each image, resized to data.image.size",
-       .used_by = with_folder},
+       .used_by = with_stored_images},
       {.path = "data.augment.min_scale",
        .slot = [](C& c) -> Slot { return &c.data.augment.min_scale; },
        .help = "random_resized_crop: smallest share of the image's area that is taken",
        .range = {.low = 0, .high = 1, .low_open = true},
-       .used_by = with_folder},
+       .used_by = with_stored_images},
       // Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2018.
       {.path = "data.augment.mixup",
        .slot = [](C& c) -> Slot { return &c.data.augment.mixup; },
@@ -130,6 +130,56 @@ std::vector<Field> augment_fields() {
        .slot = [](C& c) -> Slot { return &c.data.augment.color_jitter.saturation; },
        .help = "a factor is drawn between 1 - this and 1 + this; 0: off",
        .range = at_least(0, 10),
+       .used_by = with_stored_images},
+      {.path = "data.augment.affine.rotate",
+       .slot = [](C& c) -> Slot { return &c.data.augment.affine.rotate; },
+       .help = "an angle is drawn of at most this, either way; 0: off",
+       .range = at_least(0, 180),
+       .unit = "degrees",
+       .used_by = with_stored_images},
+      {.path = "data.augment.affine.translate",
+       .slot = [](C& c) -> Slot { return &c.data.augment.affine.translate; },
+       .help = "a shift is drawn of at most this share of width and height, either way; 0: off",
+       .range = at_least(0, 1),
+       .used_by = with_stored_images},
+      {.path = "data.augment.affine.scale",
+       .slot = [](C& c) -> Slot { return &c.data.augment.affine.scale; },
+       .help = "a factor of the size is drawn between 1 - this and 1 + this; 0: off",
+       .range = fraction_range,
+       .used_by = with_stored_images},
+      {.path = "data.augment.affine.shear",
+       .slot = [](C& c) -> Slot { return &c.data.augment.affine.shear; },
+       .help = "the angle of a slant along x is drawn of at most this, either way; 0: off",
+       .range = at_least(0, 80),
+       .unit = "degrees",
+       .used_by = with_stored_images},
+      // Cubuk et al., "RandAugment", 2020.
+      {.path = "data.augment.rand_augment.count",
+       .slot = [](C& c) -> Slot { return &c.data.augment.rand_augment.count; },
+       .help = "operations that change each image, drawn from RandAugment's 14; 0: off",
+       .range = at_least(0, 100),
+       .unit = "operations",
+       .used_by = with_stored_images},
+      {.path = "data.augment.rand_augment.magnitude",
+       .slot = [](C& c) -> Slot { return &c.data.augment.rand_augment.magnitude; },
+       .help = "strength of the operations",
+       .range = at_least(0, 30),
+       .used_by = with_stored_images},
+      // Zhong et al., "Random Erasing Data Augmentation", 2020.
+      {.path = "data.augment.erase.probability",
+       .slot = [](C& c) -> Slot { return &c.data.augment.erase.probability; },
+       .help = "that a rectangle of an image becomes 0 after normalization; 0: off",
+       .range = at_least(0, 1),
+       .used_by = with_stored_images},
+      {.path = "data.augment.erase.min_share",
+       .slot = [](C& c) -> Slot { return &c.data.augment.erase.min_share; },
+       .help = "smallest share of the image's area that is erased",
+       .range = {.low = 0, .high = 1, .low_open = true},
+       .used_by = with_stored_images},
+      {.path = "data.augment.erase.max_share",
+       .slot = [](C& c) -> Slot { return &c.data.augment.erase.max_share; },
+       .help = "largest share of the image's area that is erased",
+       .range = {.low = 0, .high = 1, .low_open = true},
        .used_by = with_stored_images},
   };
 }

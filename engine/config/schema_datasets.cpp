@@ -167,10 +167,27 @@ std::vector<Field> file_fields() {
        .used_by = with_hdf5},
       {.path = "data.image.size",
        .slot = [](C& c) -> Slot { return &c.data.image.size; },
-       .help = "height and width of the images that the model reads; 0: 224",
+       .help = "height and width of the images that the model reads; 0: 224 for files of images, "
+               "else as stored",
        .range = at_least(0, 16384),
        .unit = "pixels",
-       .used_by = {"data.name", {"image_folder", "image_pairs"}}},
+       .used_by = stored_images()},
+      {.path = "data.image.eval_size",
+       .slot = [](C& c) -> Slot { return &c.data.image.eval_size; },
+       .help = "the same in evaluations and predictions; 0: data.image.size",
+       .range = at_least(0, 16384),
+       .unit = "pixels",
+       .used_by = stored_images()},
+      {.path = "data.image.fit",
+       .slot = [](C& c) -> Slot { return &c.data.image.fit; },
+       .help = "how an image becomes a square: crop: its middle; pad: all of it, with black bars; "
+               "squash: all of it, with its sides scaled apart",
+       .used_by = stored_images()},
+      {.path = "data.image.test_share",
+       .slot = [](C& c) -> Slot { return &c.data.image.test_share; },
+       .help = "share of each class kept for testing, when there are no files for it",
+       .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .used_by = {"data.name", {"image_folder", "webdataset"}}},
   };
 }
 

@@ -12,7 +12,8 @@
 namespace spire::inline data {
 
 // These functions are defined in the folder formats, in cifar.cpp, csv_dataset.cpp,
-// hdf5_dataset.cpp and idx.cpp (which also has fashion_mnist), and in synthetic_dataset.cpp.
+// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist) and webdataset.cpp, and in
+// synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options);
@@ -20,6 +21,7 @@ DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& opti
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_idx(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options);
+DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options);
 
 struct DatasetEntry {
   std::string_view name;
@@ -37,6 +39,7 @@ inline constexpr std::array dataset_table = {
     DatasetEntry{"image_pairs", open_image_pairs},
     DatasetEntry{"synthetic", open_synthetic},
     DatasetEntry{"tokens", open_tokens},
+    DatasetEntry{"webdataset", open_webdataset},
 };
 
 }  // namespace spire::inline data

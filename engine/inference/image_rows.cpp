@@ -33,7 +33,7 @@ void make_rgb(std::vector<uint8_t>& pixels) {
     std::fill_n(pixels.begin() + 3 * static_cast<int64_t>(i), 3, pixels[i]);
 }
 
-// Returns whether the file begins with two zero bytes: neither JPEG nor PNG does.
+// Returns whether the file begins with two zero bytes: no image file does.
 bool is_idx(const std::filesystem::path& path) {
   InputFile file(path);
   std::array<uint8_t, 4> magic{};
@@ -51,10 +51,10 @@ Normalization input_normalization(const SampleSpec& spec) {
   return {std::vector(channels, 0.0), std::vector(channels, 1.0)};
 }
 
-// Images become what the test split of the run's data would make of them. For image_folder that is
-// the middle crop, resized. Other datasets take images as stored: an image of the model's size is
-// taken whole, others are cropped and resized as in an image folder. Colors become gray by their
-// luma, gray becomes three equal channels.
+// Images become what the test split of the run's data would make of them. For folders and shards of
+// image files that is data.image.fit: by default the middle crop, resized. Other datasets take
+// images as stored: an image of the model's size is taken whole, others are cropped and resized as
+// in an image folder. Colors become gray by their luma, gray becomes three equal channels.
 class ImageRows : public InputRows {
  public:
   ImageRows(std::vector<ListedInput> files, const SampleSpec& spec, const DataConfig& config,
@@ -89,10 +89,10 @@ ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
                      const DataConfig& config, InputReport report)
     : files_(std::move(files)),
       report_(std::move(report)),
-      always_crops_(config.name == "image_folder"),
+      always_crops_(config.name == "image_folder" || config.name == "webdataset"),
       size_(size_of_image(spec)),
       channels_(spec.columns[0].shape[2]),
-      cropper_(size_, {}, 0),
+      cropper_(size_, {}, 0, {.fit = config.image.fit}),
       writer_(spec.columns[0].shape, input_normalization(spec), spec.columns[0].dtype, {}, 0),
       fitted_(static_cast<size_t>(spec.columns[0].shape.elements())) {
   if (channels_ != 1 && channels_ != 3)

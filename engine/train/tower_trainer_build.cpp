@@ -27,6 +27,27 @@ GraphBuilder graph_builder(const TowerTrainerOptions& options) {
   return [&options](int64_t batch, bool training) { return options.build(batch, training); };
 }
 
+// Images of evaluations may have another size than those of training: the model must have the same
+// parameters for both.
+void require_same_parameters(const TowerTrainerOptions& options, int64_t batch,
+                             const ParameterLayout& layout) {
+  const Column &train = options.train_columns.front(), &test = options.test_columns.front();
+  if (train.shape == test.shape) return;
+  Graph graph = options.build(batch, false);
+  for (Role role : {Role::parameter, Role::state})
+    for (Value value : graph.values_of(role)) {
+      const Tensor& tensor = graph.tensor(value);
+      const Shape& trained = layout.find(tensor.name).shape;
+      if (tensor.spec.shape != trained)
+        fail(Category::config,
+             "data.image.eval_size: '{}' has shape {} for training images {}, but {} for {} in "
+             "evaluations; use a model that reads any size, such as resnet, or leave out "
+             "data.image.eval_size",
+             tensor.name, to_string(trained), to_string(train.shape), to_string(tensor.spec.shape),
+             to_string(test.shape));
+    }
+}
+
 int root_member(const Placement& placement) {
   return placement.devices[static_cast<size_t>(placement.parameter_device)].member;
 }
@@ -108,6 +129,7 @@ TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& 
 void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
+  require_same_parameters(options, placement_.batch_size, layout_);
   check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
   buckets_ = bucket_ranges(options.bucket, layout_);
   strategy_ = make_update_strategy(placement_.strategy,

@@ -60,7 +60,7 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
                 .warnings,
             (std::vector<std::string>{
                 "run.yaml:1:43: data.mean is not used with data.name: tokens, only with cifar10, "
-                "cifar100, fashion_mnist, hdf5, idx, image_folder, image_pairs",
+                "cifar100, fashion_mnist, hdf5, idx, image_folder, image_pairs, webdataset",
                 "command line: data.csv.target is not used with data.name: tokens, only with csv",
                 "command line: data.synthetic.classes is not used with data.name: tokens, only "
                 "with synthetic"}));
@@ -95,7 +95,7 @@ TEST_P(KeyOwners, AreSilentAndOthersWarn) {
 }
 
 const std::vector<std::string> images = {"cifar10", "cifar100",     "fashion_mnist", "hdf5",
-                                         "idx",     "image_folder", "image_pairs"};
+                                         "idx",     "image_folder", "image_pairs",   "webdataset"};
 INSTANTIATE_TEST_SUITE_P(
     UnusedKeys, KeyOwners,
     testing::Values(
@@ -118,12 +118,13 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.path",
               "x",
               {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "tokens"}},
+               "image_pairs", "tokens", "webdataset"}},
         Owner{"data.val.path",
               "x",
               {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "tokens"}},
-        Owner{"data.on_error", "skip", {"csv", "hdf5", "image_folder", "image_pairs"}},
+               "image_pairs", "tokens", "webdataset"}},
+        Owner{
+            "data.on_error", "skip", {"csv", "hdf5", "image_folder", "image_pairs", "webdataset"}},
         Owner{"data.normalize", "unit", images}, Owner{"data.mean", "[0.5]", images},
         Owner{"data.stddev", "[0.5]", images}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
         Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},
@@ -141,19 +142,29 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},
         Owner{"data.hdf5.train.target", "x", {"hdf5"}}, Owner{"data.hdf5.task", "value", {"hdf5"}},
         Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
-        Owner{"data.image.size", "64", {"image_folder", "image_pairs"}},
-        Owner{"data.pairs.target", "mask", {"image_pairs"}},
+        Owner{"data.image.size", "64", images}, Owner{"data.image.eval_size", "64", images},
+        Owner{"data.image.fit", "pad", images}, Owner{"data.pairs.target", "mask", {"image_pairs"}},
         Owner{"data.pairs.classes", "4", {"image_pairs"}},
         Owner{"data.pairs.ignore_label", "-1", {"hdf5", "image_pairs"}},
         Owner{"data.pairs.test_share", "0.5", {"image_pairs"}},
+        Owner{"data.image.test_share", "0.2", {"image_folder", "webdataset"}},
         Owner{"data.degrade.kind", "none", images}, Owner{"data.augment.crop", "1", images},
         Owner{"data.augment.flip", "true", images}, Owner{"data.augment.mixup", "0.5", images},
         Owner{"data.augment.cutmix", "0.5", images},
         Owner{"data.augment.color_jitter.brightness", "0.5", images},
         Owner{"data.augment.color_jitter.contrast", "0.5", images},
         Owner{"data.augment.color_jitter.saturation", "0.5", images},
-        Owner{"data.augment.random_resized_crop", "true", {"image_folder", "image_pairs"}},
-        Owner{"data.augment.min_scale", "0.5", {"image_folder", "image_pairs"}}),
+        Owner{"data.augment.affine.rotate", "5", images},
+        Owner{"data.augment.affine.translate", "0.5", images},
+        Owner{"data.augment.affine.scale", "0.5", images},
+        Owner{"data.augment.affine.shear", "5", images},
+        Owner{"data.augment.rand_augment.count", "2", images},
+        Owner{"data.augment.rand_augment.magnitude", "5", images},
+        Owner{"data.augment.erase.probability", "0.5", images},
+        Owner{"data.augment.erase.min_share", "0.1", images},
+        Owner{"data.augment.erase.max_share", "0.5", images},
+        Owner{"data.augment.random_resized_crop", "true", images},
+        Owner{"data.augment.min_scale", "0.5", images}),
     [](const auto& owner) {
       std::string name = owner.param.key;
       std::ranges::replace(name, '.', '_');

@@ -77,8 +77,18 @@ TEST(Allocations, AreCounted) {
   EXPECT_GE(allocations, before + 2);  // pixels and labels
 }
 
+// All augmentations that change pixels.
+AugmentConfig every_change() {
+  AugmentConfig augment = {2, true};
+  augment.color_jitter = {.brightness = 0.1, .contrast = 0.1};
+  augment.affine = {.rotate = 10, .translate = 0.1, .scale = 0.1, .shear = 5};
+  augment.rand_augment = {.count = 2};
+  augment.erase = {.probability = 0.5};
+  return augment;
+}
+
 TEST(Allocations, BatchesNeedNone) {
-  ImageDataset dataset(images(103), {{0.1}, {0.2}}, {2, true}, {});
+  ImageDataset dataset(images(103), {{0.1}, {0.2}}, every_change(), {});
   for (int64_t workers : {0, 1, 3}) {
     LoaderOptions options;
     options.batch_size = 4;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "engine/data/images/image_decode.h"
+#include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {
 
@@ -16,6 +17,19 @@ inline std::optional<ImageSize> size_to_decode(std::span<const uint8_t> file) {
           "a size of {} x {}", size.height, size.width);
   if (size.height * size.width > max_pixels) return {};
   return size;
+}
+
+// Decodes a file as it is, and requires as many pixels as its header states.
+inline int decode_or_refuse(std::span<const uint8_t> file) {
+  return parse_or_refuse(Category::data, [&] {
+    auto size = size_to_decode(file);
+    if (!size) return;
+    RgbImage image;
+    decode_image(file, 1, image);
+    auto bytes = static_cast<size_t>(3 * size->height * size->width);
+    require(image.size == *size && image.pixels.size() == bytes, "{} bytes of pixels, not {}",
+            image.pixels.size(), bytes);
+  });
 }
 
 }  // namespace spire::fuzz

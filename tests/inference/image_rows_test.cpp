@@ -211,8 +211,8 @@ std::vector<BadImage> bad_images() {
   Bytes png = png_bytes(smooth_image(4, 4));
   Bytes jpeg = jpeg_bytes(smooth_image(40, 40));
   Bytes idx = idx_bytes(0x803, {2, 4, 4}, pattern(32));
-  return {{"Words", {'n', 'o'}, "2 bytes are neither JPEG nor PNG"},
-          {"Empty", {}, "0 bytes are neither JPEG nor PNG"},
+  return {{"Words", {'n', 'o'}, "2 bytes are no JPEG, PNG"},
+          {"Empty", {}, "0 bytes are no JPEG, PNG"},
           {"TruncatedPng", part(png, png.size() - 20), ""},
           {"TruncatedJpeg", part(jpeg, jpeg.size() / 2), ""},
           {"Labels", idx_bytes(0x801, {3}, pattern(3)), "contains labels, expected images"},
@@ -267,10 +267,10 @@ TEST(ListInputs, NamesMissingFiles) {
   ReadInputs read = read_inputs({missing, good, empty}, spec, config_of("idx"), false);
   EXPECT_THAT(
       read.problems,
-      ElementsAre(
-          missing + ": there is no such file or folder; correct the name",
-          empty +
-              ": neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs"));
+      ElementsAre(missing + ": there is no such file or folder; correct the name",
+                  empty +
+                      ": neither it nor its folders contain a .jpg, .jpeg, .png, .webp, .bmp, .tif "
+                      "or .tiff file; name other inputs"));
   EXPECT_EQ(read.rows.size(), 1u);
   EXPECT_EQ(message_of(Category::data,
                        [&] {

@@ -18,6 +18,15 @@ void PrintTo(const Course& course, std::ostream* out) {
 
 const Words mixed = {"data.augment.crop=1", "data.augment.flip=true", "data.augment.mixup=0.4",
                      "data.augment.cutmix=1.0", "loss.label_smoothing=0.1"};
+const Words augmented = {"data.augment.affine.rotate=10",
+                         "data.augment.affine.translate=0.1",
+                         "data.augment.affine.scale=0.1",
+                         "data.augment.affine.shear=5",
+                         "data.augment.rand_augment.count=2",
+                         "data.augment.erase.probability=0.5",
+                         "data.augment.random_resized_crop=true",
+                         "data.image.size=14",
+                         "data.image.eval_size=16"};
 const Words test_tokens = {"data.name=synthetic",           "data.path=auto",
                            "data.synthetic.kind=tokens",    "data.synthetic.shape=[12]",
                            "data.synthetic.classes=11",     "data.synthetic.samples=300",
@@ -34,6 +43,7 @@ std::vector<Course> courses() {
                       "data.synthetic.test_samples=20", "loss.label_smoothing=0.1"}},
       {"cnn", test_cnn + Words{"model.normalization=batch_norm"} + mixed},
       {"resnet", Words{"model.name=resnet", "model.depth=8", "memory.recompute=blocks"} + mixed},
+      {"resnet_augmented", Words{"model.name=resnet", "model.depth=8"} + mixed + augmented},
       {"resnet_imagenet",
        Words{"model.name=resnet", "model.variant=imagenet", "model.depth=18", "data.name=synthetic",
              "data.path=auto", "data.synthetic.shape=[32,32,3]", "data.synthetic.samples=64",

@@ -21,6 +21,9 @@ enum class Purpose : uint32_t {
   resized_crop = 24,
   color_jitter = 25,
   mix = 26,
+  affine = 28,
+  rand_augment = 29,
+  erase = 30,
 };
 
 using PhiloxBlock = std::array<uint32_t, 4>;

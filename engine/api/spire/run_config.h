@@ -77,7 +77,7 @@ struct RandAugmentConfig {
   bool operator==(const RandAugmentConfig&) const = default;
 };
 
-// Random erasing: a rectangle of the image becomes its mean.
+// Random erasing: a rectangle of the image becomes 0, after normalization.
 struct EraseConfig {
   double probability = 0.0;                   // 0: off
   double min_share = 0.02, max_share = 0.33;  // of the image's area

@@ -16,9 +16,9 @@
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_schema.h"
 #include "engine/data/formats/serial_executor.h"
-#include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/mask_values.h"
+#include "engine/data/images/stored_images.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
 
@@ -40,11 +40,13 @@ void put_number(double x, DType dtype, size_t index, std::byte* out) {
 // hence thread-safe.
 class Hdf5RowDecoder {
  public:
-  // spec: of the batch. input: dtype of stored features. locations: of input and target, for
-  // messages.
+  // spec: of the batch, but images of the stored size. input: dtype of stored features. locations:
+  // of input and target, for messages.
   Hdf5RowDecoder(const SampleSpec& spec, DType input, std::vector<std::string> locations,
-                 const DataConfig& config, const AugmentConfig& augment,
+                 const DataConfig& config, const AugmentConfig& augment, const StoredSizing& sizing,
                  const ReadOptions& options);
+
+  const SampleSpec& spec() const { return spec_; }  // of the batch
 
   // Writes the stored input and target of `sample` to row `row` of the columns. Throws Error(data)
   // for a number that is not finite, or a label or token out of range.
@@ -60,24 +62,25 @@ class Hdf5RowDecoder {
   void write_classes(size_t column, const std::byte* stored, int64_t sample, std::byte* out) const;
   void write_values(const float* stored, int64_t sample, std::byte* out) const;
 
-  const SampleSpec spec_;
+  SampleSpec spec_;
   DType input_;
   bool stored_;  // features are not normalized
   std::vector<std::string> locations_;
-  std::optional<ImageWriter> images_;
+  std::optional<StoredImageWriter> images_;
   std::optional<ImageWriter> targets_;  // of target_images and masks
   std::optional<MaskValues> masks_;
 };
 
 Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
                                std::vector<std::string> locations, const DataConfig& config,
-                               const AugmentConfig& augment, const ReadOptions& options)
+                               const AugmentConfig& augment, const StoredSizing& sizing,
+                               const ReadOptions& options)
     : spec_(spec), input_(input), stored_(options.stored), locations_(std::move(locations)) {
-  const Column& written = spec_.columns[0];
+  Column& written = spec_.columns[0];
   if (written.name == "images") {
-    images_.emplace(written.shape, spec_.normalization, options.image_dtype(), augment,
-                    options.seed);
-  } else if (augment.crop != 0 || augment.flip) {
+    images_.emplace(written.shape, sizing, spec_.normalization, augment, options);
+    written.shape = images_->shape();
+  } else if (changes_pixels(augment)) {
     fail(Category::config,
          "data.augment: needs images, but {} contains {}; remove the keys of data.augment",
          locations_[0], written.name);
@@ -89,6 +92,12 @@ Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
 void Hdf5RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& augment,
                                     const ReadOptions& options) {
   const Column& target = spec_.columns[1];
+  bool has_pixels = target.name == "target_images" || target.name == "masks";
+  if (has_pixels && images_->resizes())
+    fail(Category::config,
+         "data.image.size: images with {} in HDF5 keep their size; use 0, and no "
+         "data.augment.random_resized_crop",
+         target.name);
   AugmentConfig geometric = geometric_part(augment);
   if (target.name == "target_images")
     targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
@@ -194,17 +203,16 @@ struct StoredRows {
 class Hdf5Dataset : public Dataset {
  public:
   Hdf5Dataset(std::unique_ptr<Hdf5Rows> rows, const SampleSpec& spec, const DataConfig& config,
-              const AugmentConfig& augment, const ReadOptions& options)
+              const AugmentConfig& augment, const StoredSizing& sizing, const ReadOptions& options)
       : file_(config.path),
         rows_(std::move(rows)),
-        spec_(spec),
         chunk_(config.shuffle == DataConfig::Shuffle::full ? 1 : rows_->block_rows()),
         corrupt_(rows_->count(), config),
         decoder_(spec, rows_->columns()[0].dtype, {rows_->location(0), rows_->location(1)}, config,
-                 augment, options),
+                 augment, sizing, options),
         scratch_(config.workers + 1, [&] { return std::make_unique<StoredRows>(*rows_); }) {}
 
-  const SampleSpec& spec() const override { return spec_; }
+  const SampleSpec& spec() const override { return decoder_.spec(); }
   int64_t count() const override { return rows_->count(); }
   int64_t chunk() const override { return chunk_; }
   int64_t skipped() const override { return corrupt_.skipped(); }
@@ -267,7 +275,6 @@ class Hdf5Dataset : public Dataset {
 
   std::filesystem::path file_;
   std::unique_ptr<Hdf5Rows> rows_;
-  SampleSpec spec_;
   int64_t chunk_;
   CorruptSamples corrupt_;
   Hdf5RowDecoder decoder_;
@@ -322,8 +329,10 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   std::vector<std::string> notes = checked.notes;
   for (std::string& note : note_unused_datasets(config.path, *train, *test))
     notes.push_back(std::move(note));
-  return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment, options),
-          std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{}, options),
+  return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment,
+                                        sizing_of(config, options, false), options),
+          std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{},
+                                        sizing_of(config, options, true), options),
           std::move(notes)};
 }
 

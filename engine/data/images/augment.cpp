@@ -1,13 +1,17 @@
 // Crops, flips and normalizes in one pass over the pixels: every output pixel is a table lookup.
-// Color jitter needs whole images, so it adds a second pass.
+// Other augmentations need whole images of pixels, and add passes.
 #include "engine/data/images/augment.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
+
+#include "engine/data/images/colors.h"
+#include "engine/data/images/erase.h"
+#include "engine/data/images/rand_augment.h"
+#include "engine/data/images/warp.h"
 
 namespace spire::inline data {
 namespace {
@@ -74,10 +78,6 @@ std::vector<uint8_t> make_identity(int64_t channels) {
   return table;
 }
 
-bool changes_colors(const AugmentConfig& options) {
-  return options.color_jitter != ColorJitterConfig{};
-}
-
 // Returns the table (C, 256) of (v / 255 - mean) / stddev, computed in fp64 and rounded once to T.
 template <typename T>
 std::vector<std::byte> make_table(const Normalization& normalization) {
@@ -89,38 +89,36 @@ std::vector<std::byte> make_table(const Normalization& normalization) {
   return table;
 }
 
-constexpr int64_t one = ColorFactors::one;
-
-// Returns from + (to - from) x factor, rounded and clamped to a pixel value.
-uint8_t blend(int64_t from, int64_t to, int64_t factor) {
-  int64_t value = from * (one - factor) + to * factor + one / 2;
-  return static_cast<uint8_t>(std::clamp<int64_t>(value >> 16, 0, 255));
+bool changes_colors(const AugmentConfig& options) {
+  return options.color_jitter != ColorJitterConfig{};
 }
 
-// ITU-R BT.601 luma; the weights are in units of 1 / 65536 and sum to one.
-int64_t gray_of(const uint8_t* pixel, int64_t channels) {
-  if (channels == 1) return pixel[0];
-  return (19595 * pixel[0] + 38470 * pixel[1] + 7471 * pixel[2] + one / 2) >> 16;
+// Returns whether an augmentation needs a whole image of pixels.
+bool works_in_steps(const AugmentConfig& options) {
+  return changes_colors(options) || options.affine != AffineConfig{} ||
+         options.rand_augment.count > 0;
 }
 
-int64_t mean_gray(int64_t channels, std::span<const uint8_t> pixels) {
-  int64_t sum = 0, count = std::ssize(pixels) / channels;
-  for (int64_t i = 0; i < count; ++i) sum += gray_of(pixels.data() + i * channels, channels);
-  return (sum + count / 2) / count;
-}
-
-void blend_all(int64_t from, int64_t factor, std::span<uint8_t> pixels) {
-  for (uint8_t& value : pixels) value = blend(from, value, factor);
-}
-
-void saturate(int64_t factor, std::span<uint8_t> pixels) {
-  for (size_t i = 0; i + 2 < pixels.size(); i += 3) {
-    int64_t gray = gray_of(pixels.data() + i, 3);
-    for (size_t c = 0; c < 3; ++c) pixels[i + c] = blend(gray, pixels[i + c], factor);
-  }
+void check_colors(const AugmentConfig& options, int64_t channels) {
+  bool known = channels == 1 || channels == 3;
+  if (changes_colors(options) && !known)
+    fail(Category::config, "data.augment.color_jitter: needs images of 1 or 3 channels, got {}",
+         channels);
+  if (options.rand_augment.count > 0 && !known)
+    fail(Category::config,
+         "data.augment.rand_augment: needs images of 1 or 3 channels, got {}; use 0", channels);
+  if (options.color_jitter.saturation > 0 && channels == 1)
+    fail(Category::config,
+         "data.augment.color_jitter.saturation: gray images have no saturation; use 0");
 }
 
 }  // namespace
+
+bool changes_pixels(const AugmentConfig& options) {
+  AugmentConfig rest = options;
+  rest.mixup = rest.cutmix = 0;
+  return rest != AugmentConfig{};
+}
 
 ImageTransform image_transform(const AugmentConfig& options, uint64_t seed, int64_t epoch,
                                int64_t sample) {
@@ -173,15 +171,8 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
   require(plain || dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
           "images as {}: floats are made, and u8 without augmentation", name(dtype));
   check_crop(options, height_, width_);
-  if (changes_colors(options)) {
-    if (channels_ != 1 && channels_ != 3)
-      fail(Category::config, "data.augment.color_jitter: needs images of 1 or 3 channels, got {}",
-           channels_);
-    if (options.color_jitter.saturation > 0 && channels_ == 1)
-      fail(Category::config,
-           "data.augment.color_jitter.saturation: gray images have no saturation; use 0");
-    identity_ = make_identity(channels_);
-  }
+  check_colors(options, channels_);
+  if (works_in_steps(options)) identity_ = make_identity(channels_);
   if (dtype == DType::u8) return;
   with_any_float_type(dtype,
                       [&](auto type) { table_ = make_table<decltype(type)>(normalization); });
@@ -199,6 +190,7 @@ ImageWriter::ImageWriter(const Shape& shape, const std::array<int32_t, 256>& cla
       table_(sizeof(classes)) {
   require(options == geometric_part(options), "masks have no colors to change");
   check_crop(options, height_, width_);
+  if (works_in_steps(options)) identity_ = make_identity(channels_);
   std::memcpy(table_.data(), classes.data(), sizeof(classes));
 }
 
@@ -220,38 +212,53 @@ void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, vo
 template <typename T>
 void ImageWriter::write_as(const uint8_t* pixels, int64_t epoch, int64_t sample, const T* table,
                            T* out) const {
-  ImageTransform place = image_transform(options_, seed_, epoch, sample);
-  Extents shape{height_, width_, channels_};
-  if (identity_.empty()) return write_image(pixels, shape, place, table, outside_, out);
-  // The jittered pixels lie at the end of `out`, which saves a buffer. T has two or more bytes, so
-  // number i never overwrites a pixel behind i: each pixel is read before its place is written.
+  if (identity_.empty()) {
+    ImageTransform place = image_transform(options_, seed_, epoch, sample);
+    write_image(pixels, {height_, width_, channels_}, place, table, outside_, out);
+  } else {
+    write_in_steps(pixels, epoch, sample, table, out);
+  }
+  if (options_.erase.probability > 0) erase(epoch, sample, out);
+}
+
+// The steps work on pixels within `out`, which saves buffers: T has two or more bytes, so two
+// images of pixels fit, one at its beginning and one at its end.
+template <typename T>
+void ImageWriter::write_in_steps(const uint8_t* pixels, int64_t epoch, int64_t sample,
+                                 const T* table, T* out) const {
   int64_t count = height_ * width_ * channels_;
-  auto* changed = reinterpret_cast<uint8_t*>(out + count) - count;
-  write_image(pixels, shape, place, identity_.data(), outside_, changed);
-  change_colors(color_factors(options_.color_jitter, seed_, epoch, sample), channels_,
-                {changed, static_cast<size_t>(count)});
-  for (int64_t i = 0; i < count; ++i) out[i] = table[i % channels_ * 256 + changed[i]];
+  auto* at_end = reinterpret_cast<uint8_t*>(out + count) - count;
+  ImageVersions image{.size = {height_, width_},
+                      .channels = channels_,
+                      .now = at_end,
+                      .next = reinterpret_cast<uint8_t*>(out)};
+  ImageTransform place = image_transform(options_, seed_, epoch, sample);
+  write_image(pixels, {height_, width_, channels_}, place, identity_.data(), outside_, image.now);
+  if (options_.affine != AffineConfig{}) {
+    AffineParts parts = random_affine(options_.affine, image.size, seed_, epoch, sample);
+    // Classes of masks have no values in between.
+    auto between = dtype_ == DType::i32 ? Interpolation::nearest : Interpolation::bilinear;
+    warp(affine_map(parts), image.size, channels_, between, image.now, image.next, outside_);
+    image.renew();
+  }
+  rand_augment(options_.rand_augment, seed_, epoch, sample, image);
+  if (changes_colors(options_))
+    change_colors(color_factors(options_.color_jitter, seed_, epoch, sample), channels_,
+                  image.pixels());
+  if (image.now != at_end) std::memcpy(at_end, image.now, static_cast<size_t>(count));
+  // Number i never overwrites a pixel behind i: each is read before its place is written.
+  for (int64_t i = 0; i < count; ++i) out[i] = table[i % channels_ * 256 + at_end[i]];
+}
+
+template <typename T>
+void ImageWriter::erase(int64_t epoch, int64_t sample, T* out) const {
+  Rectangle part = erased_rectangle(options_.erase, {height_, width_}, seed_, epoch, sample);
+  for (int64_t y = part.top; y < part.top + part.height; ++y)
+    std::fill_n(out + (y * width_ + part.left) * channels_, part.width * channels_, T{});
 }
 
 size_t ImageWriter::image_bytes() const {
   return static_cast<size_t>(height_ * width_ * channels_) * size_of(dtype_);
-}
-
-ColorFactors color_factors(const ColorJitterConfig& config, uint64_t seed, int64_t epoch,
-                           int64_t sample) {
-  const RandomStream draws(seed, Purpose::color_jitter, static_cast<uint64_t>(epoch),
-                           static_cast<uint64_t>(sample));
-  auto factor = [&](double strength, uint64_t draw) {
-    double low = std::max(0.0, 1 - strength), high = 1 + strength;
-    return static_cast<int32_t>(std::lround((low + (high - low) * draws.uniform(draw)) * one));
-  };
-  return {factor(config.brightness, 0), factor(config.contrast, 1), factor(config.saturation, 2)};
-}
-
-void change_colors(const ColorFactors& factors, int64_t channels, std::span<uint8_t> pixels) {
-  if (factors.brightness != one) blend_all(0, factors.brightness, pixels);
-  if (factors.contrast != one) blend_all(mean_gray(channels, pixels), factors.contrast, pixels);
-  if (factors.saturation != one && channels == 3) saturate(factors.saturation, pixels);
 }
 
 }  // namespace spire::inline data

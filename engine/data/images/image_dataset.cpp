@@ -30,10 +30,11 @@ void fetch_ahead(const uint8_t* pixels, int64_t bytes) {
 }  // namespace
 
 ImageDataset::ImageDataset(LabelledImages images, const Normalization& normalization,
-                           const AugmentConfig& augment, const ReadOptions& options)
+                           const AugmentConfig& augment, const ReadOptions& options,
+                           const StoredSizing& sizing)
     : images_(checked(std::move(images))),
-      writer_(images_.image_shape(), normalization, options.image_dtype(), augment, options.seed),
-      spec_{.columns = {{"images", images_.image_shape(), options.image_dtype()},
+      writer_(images_.image_shape(), sizing, normalization, augment, options),
+      spec_{.columns = {{"images", writer_.shape(), options.image_dtype()},
                         {"labels", {}, DType::i32}},
             .classes = images_.classes,
             .class_names = images_.class_names,
@@ -63,8 +64,10 @@ DatasetPair make_image_pair(LabelledImages train, LabelledImages test, const Dat
                             const ReadOptions& options) {
   Normalization normalization = configured_normalization(config, train.channels);
   if (normalization.mean.empty()) normalization = normalization_of(train);
-  return {std::make_unique<ImageDataset>(std::move(train), normalization, config.augment, options),
-          std::make_unique<ImageDataset>(std::move(test), normalization, AugmentConfig{}, options)};
+  return {std::make_unique<ImageDataset>(std::move(train), normalization, config.augment, options,
+                                         sizing_of(config, options, false)),
+          std::make_unique<ImageDataset>(std::move(test), normalization, AugmentConfig{}, options,
+                                         sizing_of(config, options, true))};
 }
 
 Normalization normalization_of(const LabelledImages& images) {

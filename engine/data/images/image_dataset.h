@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "engine/data/images/augment.h"
+#include "engine/data/images/stored_images.h"
 
 namespace spire::inline data {
 
@@ -24,11 +24,13 @@ struct LabelledImages {
   Shape image_shape() const { return {height, width, channels}; }
 };
 
-// Columns: images (H, W, C), normalized, and labels (). Throws Error(data) for labels out of range.
+// Columns: images (H, W, C), of the size asked for and normalized, and labels (). Throws
+// Error(data) for labels out of range.
 class ImageDataset : public Dataset {
  public:
   ImageDataset(LabelledImages images, const Normalization& normalization,
-               const AugmentConfig& augment, const ReadOptions& options);
+               const AugmentConfig& augment, const ReadOptions& options,
+               const StoredSizing& sizing = {});
 
   const SampleSpec& spec() const override { return spec_; }
   int64_t count() const override { return images_.count; }
@@ -40,7 +42,7 @@ class ImageDataset : public Dataset {
   const uint8_t* pixels_of(int64_t sample) const;
 
   LabelledImages images_;
-  ImageWriter writer_;
+  StoredImageWriter writer_;
   SampleSpec spec_;
 };
 

@@ -15,17 +15,47 @@ bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& ma
   return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
 }
 
-enum class Format { jpeg, png };
-
-// Returns the format by its magic bytes. Throws Error(data) for any other.
-Format format_of(std::span<const uint8_t> file) {
-  if (is_jpeg(file)) return Format::jpeg;
-  if (begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}))
-    return Format::png;
-  fail(Category::data, "its {} bytes are neither JPEG nor PNG; convert the file", file.size());
+bool is_png(std::span<const uint8_t> file) {
+  return begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
+}
+bool is_webp(std::span<const uint8_t> file) {
+  constexpr size_t after_length = 8;
+  return begins_with(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
+         begins_with(file.subspan(std::min(file.size(), after_length)),
+                     std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
+}
+bool is_bmp(std::span<const uint8_t> file) {
+  return begins_with(file, std::array<uint8_t, 2>{'B', 'M'});
+}
+bool is_tiff(std::span<const uint8_t> file) {
+  return begins_with(file, std::array<uint8_t, 4>{'I', 'I', 42, 0}) ||
+         begins_with(file, std::array<uint8_t, 4>{'M', 'M', 0, 42});
 }
 
-constexpr uint64_t max_file_bytes = 256 << 20;  // keeps a wrong path from filling memory
+struct ImageFormat {
+  bool (*matches)(std::span<const uint8_t> file);
+  ImageSize (*size)(std::span<const uint8_t> file);
+  void (*decode)(std::span<const uint8_t> file, RgbImage& image);
+};
+
+constexpr std::array image_formats = {
+    ImageFormat{
+        is_jpeg, jpeg_size,
+        [](std::span<const uint8_t> file, RgbImage& image) { decode_jpeg(file, 1, image); }},
+    ImageFormat{is_png, png_size, decode_png},
+    ImageFormat{is_webp, webp_size, decode_webp},
+    ImageFormat{is_bmp, bmp_size, decode_bmp},
+    ImageFormat{is_tiff, tiff_size, decode_tiff},
+};
+
+// Returns the format by its magic bytes. Throws Error(data) for any other.
+const ImageFormat& format_of(std::span<const uint8_t> file) {
+  for (const ImageFormat& format : image_formats)
+    if (format.matches(file)) return format;
+  fail(Category::data,
+       "its {} bytes are no JPEG, PNG, WebP, BMP or TIFF image; convert or remove the file",
+       file.size());
+}
 
 }  // namespace
 
@@ -34,12 +64,23 @@ bool is_jpeg(std::span<const uint8_t> file) {
 }
 
 ImageSize image_size(std::span<const uint8_t> file) {
-  return format_of(file) == Format::jpeg ? jpeg_size(file) : png_size(file);
+  return format_of(file).size(file);
 }
 
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   require(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "an image at 1 / {}", reduce);
-  format_of(file) == Format::jpeg ? decode_jpeg(file, reduce, image) : decode_png(file, image);
+  is_jpeg(file) ? decode_jpeg(file, reduce, image) : format_of(file).decode(file, image);
+}
+
+void rgb_from_rgba(bool premultiplied, RgbImage& image) {
+  auto count = static_cast<size_t>(image.size.height * image.size.width);
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* from = image.pixels.data() + 4 * i;
+    unsigned alpha = premultiplied ? 255 : from[3];
+    for (size_t c = 0; c < 3; ++c)
+      image.pixels[3 * i + c] = static_cast<uint8_t>((from[c] * alpha + 127) / 255);
+  }
+  image.pixels.resize(3 * count);
 }
 
 void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
@@ -65,9 +106,9 @@ void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte) {
 FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t>& bytes) {
   RegularFile file(path, Category::data);
   FileStamp stamp = stamp_of(file.descriptor(), path);
-  if (stamp.bytes > max_file_bytes)
+  if (stamp.bytes > max_image_bytes)
     fail(Category::data, "{}: it has {} bytes, but images may have at most {}", path.string(),
-         stamp.bytes, max_file_bytes);
+         stamp.bytes, max_image_bytes);
   bytes.resize(stamp.bytes);
   // A file that is cut off while it is read has another stamp, so a short read needs no check.
   file.read(std::as_writable_bytes(std::span(bytes)));

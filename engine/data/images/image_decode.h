@@ -1,4 +1,5 @@
-// Reads and decodes JPEG and PNG files. A file's first bytes decide its format, not its name.
+// Reads and decodes JPEG, PNG, WebP, BMP and TIFF files. A file's first bytes decide its format,
+// not its name.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ struct RgbImage {
   std::vector<uint8_t> pixels = {};  // (H, W, 3); decoding the next image reuses the memory
 };
 
-inline constexpr int64_t max_image_side = 16384;  // pixels
+inline constexpr uint64_t max_image_bytes = 256 << 20;  // of a file, so that none fills memory
+inline constexpr int64_t max_image_side = 16384;        // pixels
 inline constexpr int64_t max_image_pixels = int64_t{1} << 27;
 
 // Reads a whole file into `bytes` and returns its stamp. Throws Error(data), naming the file, if it
@@ -51,6 +53,16 @@ void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);
 void decode_png(std::span<const uint8_t> file, RgbImage& image);
 void decode_png_labels(std::span<const uint8_t> file, LabelImage& image);
+ImageSize bmp_size(std::span<const uint8_t> file);
+void decode_bmp(std::span<const uint8_t> file, RgbImage& image);
+// These two refuse all files in a build without libwebp or libtiff.
+ImageSize webp_size(std::span<const uint8_t> file);
+void decode_webp(std::span<const uint8_t> file, RgbImage& image);
+ImageSize tiff_size(std::span<const uint8_t> file);
+void decode_tiff(std::span<const uint8_t> file, RgbImage& image);
+
+// Blends pixels (H, W, 4) with black: (H, W, 3), in place. premultiplied: they are blended already.
+void rgb_from_rgba(bool premultiplied, RgbImage& image);
 
 // Throws unless `size` is within the limits above and at most bytes * pixels_per_byte pixels.
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);

@@ -7,12 +7,9 @@
 #include "engine/data/images/image_decode.h"
 
 namespace spire::inline data {
-namespace {
 
 namespace fs = std::filesystem;
 
-// Throws FileChanged where the path is gone or is no regular file any more. A file that cannot be
-// read for another reason, such as a failing disk, has not changed.
 void require_still_a_file(const fs::path& path) {
   std::error_code error;
   fs::file_type type = fs::status(path, error).type();
@@ -20,8 +17,6 @@ void require_still_a_file(const fs::path& path) {
   if (type != fs::file_type::regular && !error)
     throw FileChanged(path, "it is not a regular file any more");
 }
-
-}  // namespace
 
 void ImageFiles::read(int64_t file, const fs::path& path, std::vector<uint8_t>& bytes) const {
   try {

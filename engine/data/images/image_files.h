@@ -8,6 +8,10 @@
 
 namespace spire::inline data {
 
+// Throws FileChanged where the path is gone or is no regular file any more. A file that cannot be
+// read for another reason, such as a failing disk, has not changed.
+void require_still_a_file(const std::filesystem::path& path);
+
 class ImageFiles {  // thread-safe
  public:
   explicit ImageFiles(int64_t count) : seen_(count) {}

@@ -1,68 +1,32 @@
 #include "engine/data/images/image_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/images/augment.h"
-#include "engine/data/images/image_dataset.h"
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
-#include "engine/data/images/resized_crop.h"
-#include "engine/data/sample_reading.h"
 
 namespace spire::inline data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t channels = 3;  // all images are decoded to RGB
-constexpr int64_t default_size = 224;
-
-// Mean and deviation of ImageNet's training images; published models expect them, too.
-const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
-
-// Working memory of one reader thread; it grows to the needs of the largest image.
-struct ImageScratch {
-  std::vector<uint8_t> file, cropped;
-  RgbImage decoded;
-  ResizeScratch resizing;
-};
-
-// One split of an image folder. Columns: images (size, size, 3), labels ().
-class ImageFolder : public Dataset {
+// The image files of one split.
+class FolderImages : public EncodedImages {
  public:
-  ImageFolder(ImageListing listing, const SampleSpec& spec, const DataConfig& config,
-              const AugmentConfig& augment, const ReadOptions& options)
-      : listing_(std::move(listing)),
-        spec_(spec),
-        cropper_({spec.columns[0].shape[0], spec.columns[0].shape[1]}, augment, options.seed),
-        writer_(spec.columns[0].shape, spec.normalization, options.image_dtype(), augment,
-                options.seed),
-        corrupt_(count(), config),
-        files_(count()),
-        scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
+  explicit FolderImages(ImageListing listing) : listing_(std::move(listing)), files_(count()) {}
 
-  const SampleSpec& spec() const override { return spec_; }
   int64_t count() const override { return std::ssize(listing_.files); }
-  int64_t skipped() const override { return corrupt_.skipped(); }
-  std::vector<std::string> problems() const override { return corrupt_.problems(); }
-
-  void read(std::span<const int64_t> samples, int64_t epoch,
-            std::span<std::byte* const> columns) const override {
-    auto scratch = scratch_.borrow();
-    auto* labels = reinterpret_cast<int32_t*>(columns[1]);
-    for (size_t row = 0; row < samples.size(); ++row)
-      corrupt_.read_or_skip(samples[row], [&](int64_t sample) {
-        write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
-        labels[row] = listing_.files[static_cast<size_t>(sample)].label;
-      });
+  int32_t label(int64_t image) const override {
+    return listing_.files[static_cast<size_t>(image)].label;
   }
-
-  void read_labels(int64_t first, std::span<int32_t> out) const override {
-    for (int32_t& label : out) label = listing_.files[static_cast<size_t>(first++)].label;
+  std::string name(int64_t image) const override { return listing_.path(image).string(); }
+  void read(int64_t image, std::vector<uint8_t>& bytes) const override {
+    files_.read(image, listing_.path(image), bytes);
   }
   std::vector<fs::path> files() const override {
     std::vector<fs::path> paths;
@@ -71,35 +35,8 @@ class ImageFolder : public Dataset {
   }
 
  private:
-  // Decodes, crops and normalizes one image. A JPEG is decoded at the smallest scale that keeps
-  // enough pixels.
-  void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
-    files_.read(sample, listing_.path(sample), scratch.file);
-    try {
-      Box box = cropper_.box(image_size(scratch.file), epoch, sample);
-      int reduce = reduction_of(scratch.file, box);
-      decode_image(scratch.file, reduce, scratch.decoded);
-      scratch.cropped.resize(static_cast<size_t>(spec_.columns[0].shape.elements()));
-      cropper_.crop(scratch.decoded.pixels, scratch.decoded.size, channels, box, reduce,
-                    scratch.cropped.data(), scratch.resizing);
-    } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      fail(Category::data, "{}: sample {}: {}", listing_.path(sample).string(), sample,
-           error.what());
-    }
-    writer_.write(scratch.cropped.data(), epoch, sample, out);
-  }
-  int reduction_of(std::span<const uint8_t> file, const Box& box) const {
-    return is_jpeg(file) ? cropper_.reduction(box) : 1;
-  }
-
   ImageListing listing_;
-  SampleSpec spec_;
-  Cropper cropper_;
-  ImageWriter writer_;
-  CorruptSamples corrupt_;
   ImageFiles files_;
-  mutable ScratchPool<ImageScratch> scratch_;
 };
 
 // Returns the classes without a training image.
@@ -128,9 +65,10 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
   return deeper;
 }
 
-// Returns notes for the user about folders that look like mistakes.
-std::vector<std::string> unused_notes(const ImageListing& train, const ImageListing& test,
+// Returns notes for the user about what looks like a mistake.
+std::vector<std::string> unused_notes(const std::vector<const ImageListing*>& splits,
                                       const std::vector<std::string>& classes) {
+  const ImageListing& train = *splits.front();
   std::vector<std::string> notes;
   std::vector<std::string> without = classes_without(train, classes);
   if (!without.empty())
@@ -138,12 +76,17 @@ std::vector<std::string> unused_notes(const ImageListing& train, const ImageList
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
                     "their folders if they are none",
                     train.folder.string(), quoted_list(without)));
-  for (const ImageListing* split : {&train, &test})
+  for (const ImageListing* split : splits) {
     if (auto deeper = deeper_folders(split->folder, classes); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
                       split->folder.string(), quoted_list(deeper)));
+    if (split->ignored > 0)
+      notes.push_back(fmt::format("{}: {} ignored, being no {}; the first: '{}'",
+                                  split->folder.string(), counted(split->ignored, "file"),
+                                  image_endings, split->first_ignored));
+  }
   return notes;
 }
 
@@ -155,28 +98,51 @@ fs::path test_folder(const fs::path& folder) {
        folder.string());
 }
 
+// Returns whether the class folders lie right in `folder`, not in folders of a training and a test
+// set.
+bool is_flat(const fs::path& folder) {
+  return std::ranges::none_of(std::array{"train", "val", "test"}, [&](const char* name) {
+    std::error_code error;
+    return fs::is_directory(folder / name, error);
+  });
+}
+
+// Moves the test images to a listing of their own.
+ImageListing take_test_part(ImageListing& all, double share) {
+  std::vector<int32_t> labels;
+  for (const ImageListing::File& file : all.files) labels.push_back(file.label);
+  std::vector<bool> chosen = test_part(labels, share, all.folder.string());
+  ImageListing train{.folder = all.folder}, test = train;
+  for (size_t i = 0; i < all.files.size(); ++i)
+    (chosen[i] ? test : train).files.push_back(std::move(all.files[i]));
+  all.files = std::move(train.files);
+  return test;
+}
+
 }  // namespace
 
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
          "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
-         "of train and val");
+         "of train and val, or to that of the classes");
   fs::path folder = config.path;
-  int64_t size = config.image.size == 0 ? default_size : config.image.size;
-  SampleSpec spec;
-  spec.columns = {{"images", {size, size, channels}, options.image_dtype()},
-                  {"labels", {}, DType::i32}};
-  spec.class_names = class_folders(folder / "train");
-  spec.classes = std::ssize(spec.class_names);
-  spec.normalization = configured_normalization(config, channels);
-  if (spec.normalization.mean.empty()) spec.normalization = imagenet;
-  ImageListing train = list_images(folder / "train", spec.class_names);
-  ImageListing test = list_images(test_folder(folder), spec.class_names);
-  std::vector<std::string> notes = unused_notes(train, test, spec.class_names);
-  return {std::make_unique<ImageFolder>(std::move(train), spec, config, config.augment, options),
-          std::make_unique<ImageFolder>(std::move(test), spec, config, AugmentConfig{}, options),
-          std::move(notes)};
+  bool flat = is_flat(folder);
+  EncodedSplits splits;
+  fs::path train_folder = flat ? folder : folder / "train";
+  splits.class_names = class_folders(train_folder);
+  splits.classes = std::ssize(splits.class_names);
+  ImageListing train = list_images(train_folder, splits.class_names), test;
+  if (flat) {
+    splits.notes = unused_notes({&train}, splits.class_names);
+    test = take_test_part(train, config.image.test_share);
+  } else {
+    test = list_images(test_folder(folder), splits.class_names);
+    splits.notes = unused_notes({&train, &test}, splits.class_names);
+  }
+  splits.train = std::make_unique<FolderImages>(std::move(train));
+  splits.test = std::make_unique<FolderImages>(std::move(test));
+  return make_encoded_pair(std::move(splits), config, options);
 }
 
 }  // namespace spire::inline data

@@ -1,7 +1,7 @@
-// Dataset of image files in class folders: data.path/train/<class>/*.jpg|jpeg|png, and likewise
-// val/ for the test split, or test/ if there is no val/; and functions that list such folders.
+// Dataset of image files in class folders: data.path/train/<class>/*.jpg, ..., and likewise val/
+// for the test split, or test/ if there is no val/; or data.path/<class>/*.jpg, of which a share is
+// kept for testing. And functions that list such folders.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace spire::inline data {
 
-// Opens the dataset. Classes are the folders in train/; the test split may lack some. Each read
-// decodes, resizes to data.image.size and normalizes, by default with ImageNet's mean.
+// Opens the dataset (encoded_images.h). Classes are the folders in train/, or in data.path; the
+// test split may lack some.
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options);
 
 struct ImageListing {  // the files of one split
@@ -21,7 +21,9 @@ struct ImageListing {  // the files of one split
     int32_t label;
   };
   std::filesystem::path folder;
-  std::vector<File> files;  // sorted by class, then by name
+  std::vector<File> files = {};  // sorted by class, then by name
+  int64_t ignored = 0;           // other files in the folders of classes, and beside these
+  std::string first_ignored = {};
 
   std::filesystem::path path(int64_t index) const {
     return folder / files[static_cast<size_t>(index)].name;
@@ -39,6 +41,8 @@ std::vector<std::string> class_folders(const std::filesystem::path& folder);
 // folders. Throws Error(data) if there is no image, or a folder cannot be read.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
-bool is_image_name(const std::filesystem::path& path);  // .jpg, .jpeg or .png, upper or lower case
+inline constexpr const char* image_endings = ".jpg, .jpeg, .png, .webp, .bmp, .tif or .tiff file";
+
+bool is_image_name(const std::filesystem::path& path);  // by these endings, upper or lower case
 
 }  // namespace spire::inline data

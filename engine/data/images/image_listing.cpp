@@ -1,6 +1,8 @@
 // Lists folders of images. Sorted names make the order of samples independent of the file system.
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <string_view>
 
 #include <spire/error.h>
 
@@ -35,12 +37,22 @@ std::vector<std::string> names_of(const fs::path& folder,
   }
 }
 
+bool is_file(const fs::directory_entry& entry) {
+  return entry.is_regular_file();
+}
+
+void ignore(const std::string& name, ImageListing& listing) {
+  if (listing.ignored++ == 0) listing.first_ignored = name;
+}
+
 }  // namespace
 
 bool is_image_name(const fs::path& path) {
+  constexpr std::array<std::string_view, 7> endings = {".jpg", ".jpeg", ".png", ".webp",
+                                                       ".bmp", ".tif",  ".tiff"};
   std::string end = path.extension().string();
   for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return end == ".jpg" || end == ".jpeg" || end == ".png";
+  return std::ranges::find(endings, end) != endings.end();
 }
 
 std::vector<fs::path> images_within(const fs::path& folder) {
@@ -59,9 +71,8 @@ std::vector<fs::path> images_within(const fs::path& folder) {
          system_reason(reason));
   }
   if (names.empty())
-    fail(Category::data,
-         "{}: neither it nor its folders contain .jpg, .jpeg or .png files; name other inputs",
-         folder.string());
+    fail(Category::data, "{}: neither it nor its folders contain a {}; name other inputs",
+         folder.string(), image_endings);
   std::ranges::sort(names);
   return names;
 }
@@ -76,7 +87,7 @@ std::vector<std::string> class_folders(const fs::path& folder) {
 }
 
 ImageListing list_images(const fs::path& folder, const std::vector<std::string>& classes) {
-  ImageListing listing{folder, {}};
+  ImageListing listing{.folder = folder};
   for (const std::string& name : class_folders(folder)) {
     auto found = std::ranges::lower_bound(classes, name);
     if (found == classes.end() || *found != name)
@@ -85,15 +96,18 @@ ImageListing list_images(const fs::path& folder, const std::vector<std::string>&
            "or add images of it to train",
            folder.string(), name);
     auto label = static_cast<int32_t>(found - classes.begin());
-    auto image = [](const auto& entry) {
-      return is_image_name(entry.path()) && entry.is_regular_file();
-    };
-    for (const std::string& file : names_of(folder / name, image))
-      listing.files.push_back({name + "/" + file, label});
+    for (const std::string& file : names_of(folder / name, is_file)) {
+      if (is_image_name(file)) {
+        listing.files.push_back({name + "/" + file, label});
+      } else {
+        ignore(name + "/" + file, listing);
+      }
+    }
   }
+  for (const std::string& file : names_of(folder, is_file)) ignore(file, listing);
   if (listing.files.empty())
-    fail(Category::data, "{}: its folders contain no .jpg, .jpeg or .png files; check data.path",
-         folder.string());
+    fail(Category::data, "{}: its folders contain no {}; check data.path", folder.string(),
+         image_endings);
   return listing;
 }
 

@@ -47,7 +47,7 @@ class ImagePairs : public Dataset {
       : pairs_(std::move(pairs)),
         format_(format),
         size_{format.spec.columns[0].shape[0], format.spec.columns[0].shape[1]},
-        cropper_(size_, augment, options.seed),
+        cropper_(size_, augment, options.seed, {.fit = config.image.fit}),
         inputs_(format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
                 augment, options.seed),
         targets_(target_writer(geometric_part(augment), options)),
@@ -246,6 +246,12 @@ void check_augmentation(const DataConfig& config) {
     fail(Category::config,
          "data.augment.rand_augment: changes images in ways that their targets cannot follow; use "
          "crop, flip and affine");
+  if (config.image.fit == ImageConfig::Fit::pad)
+    fail(Category::config,
+         "data.image.fit: pad: the bars around an image have no target; use crop or squash");
+  if (config.image.eval_size != 0 && config.image.eval_size != config.image.size)
+    fail(Category::config,
+         "data.image.eval_size: images of pairs have one size; use 0, and data.image.size");
   if (config.augment.random_resized_crop && config.image.size == 0)
     fail(Category::config,
          "data.augment.random_resized_crop: needs the size of the result; set data.image.size");

@@ -95,10 +95,22 @@ Box middle(double height, double width) {
   return {std::floor((height - h) / 2), std::floor((width - w) / 2), h, w};
 }
 
+struct PlacedPart {  // of pixels
+  int64_t begin, count;
+};
+
+// Returns where an image lies within `out` pixels made of a box that begins at `begin` <= 0 and
+// reaches as far beyond it on the other side.
+PlacedPart place_within(double begin, double extent, int64_t out) {
+  auto pixels = static_cast<double>(out);
+  int64_t count = std::clamp<int64_t>(std::lround((extent + 2 * begin) / extent * pixels), 1, out);
+  return {(out - count) / 2, count};
+}
+
 }  // namespace
 
 void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, const Box& box,
-            ImageSize out_size, uint8_t* out, ResizeScratch& scratch) {
+            ImageSize out_size, uint8_t* out, ResizeScratch& scratch, int64_t row_bytes) {
   require(channels >= 1 && channels <= 4, "resize: {} channels", channels);
   require(box.height > 0 && box.width > 0 && out_size.height > 0 && out_size.width > 0,
           "resize: an empty box or result");
@@ -117,7 +129,8 @@ void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, c
 
   // Then along y: whole rows of weighted sums, which vectorizes over x and C.
   scratch.sums.resize(static_cast<size_t>(out_row));
-  for (int64_t y = 0; y < out_size.height; ++y, out += out_row) {
+  int64_t next_row = row_bytes == 0 ? out_row : row_bytes;
+  for (int64_t y = 0; y < out_size.height; ++y, out += next_row) {
     std::ranges::fill(scratch.sums, 0);
     const int32_t* weights = scratch.weights[0].data() + y * taps;
     const uint8_t* from =
@@ -164,19 +177,36 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
   return middle(height, width);
 }
 
-Box center_crop(ImageSize size, ImageSize out) {
+Box center_crop(ImageSize size, ImageSize out, double share) {
   auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
   auto out_height = static_cast<double>(out.height), out_width = static_cast<double>(out.width);
   // The full part touches two sides of the image: left and right of a tall one.
   bool tall = height * out_width > width * out_height;
-  double h = (tall ? width * out_height / out_width : height) * 7 / 8;
-  double w = (tall ? width : height * out_width / out_height) * 7 / 8;
+  double h = (tall ? width * out_height / out_width : height) * share;
+  double w = (tall ? width : height * out_width / out_height) * share;
+  return {(height - h) / 2, (width - w) / 2, h, w};
+}
+
+Box padded_box(ImageSize size, ImageSize out) {
+  auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
+  auto out_height = static_cast<double>(out.height), out_width = static_cast<double>(out.width);
+  bool tall = height * out_width > width * out_height;
+  double h = tall ? height : width * out_height / out_width;
+  double w = tall ? height * out_width / out_height : width;
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
 Box Cropper::box(ImageSize image, int64_t epoch, int64_t sample) const {
-  if (!augment_.random_resized_crop) return center_crop(image, size_);
-  return random_resized_crop(image, augment_.min_scale, seed_, epoch, sample);
+  if (augment_.random_resized_crop)
+    return random_resized_crop(image, augment_.min_scale, seed_, epoch, sample);
+  switch (framing_.fit) {
+    case ImageConfig::Fit::pad:
+      return padded_box(image, size_);
+    case ImageConfig::Fit::squash:
+      return {0, 0, static_cast<double>(image.height), static_cast<double>(image.width)};
+    default:
+      return center_crop(image, size_, framing_.share);
+  }
 }
 
 int Cropper::reduction(const Box& box) const {
@@ -190,7 +220,15 @@ void Cropper::crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t c
                    int reduce, uint8_t* out, ResizeScratch& scratch) const {
   double part = 1.0 / reduce;
   Box within = {box.top * part, box.left * part, box.height * part, box.width * part};
-  resize(pixels, decoded, channels, within, size_, out, scratch);
+  if (box.top >= 0 && box.left >= 0)
+    return resize(pixels, decoded, channels, within, size_, out, scratch);
+  // The box is around the whole image: its place in the result, in whole pixels, at least one.
+  PlacedPart y = place_within(within.top, within.height, size_.height);
+  PlacedPart x = place_within(within.left, within.width, size_.width);
+  std::fill_n(out, size_.height * size_.width * channels, uint8_t{0});
+  Box all = {0, 0, static_cast<double>(decoded.height), static_cast<double>(decoded.width)};
+  resize(pixels, decoded, channels, all, {y.count, x.count},
+         out + (y.begin * size_.width + x.begin) * channels, scratch, size_.width * channels);
 }
 
 }  // namespace spire::inline data

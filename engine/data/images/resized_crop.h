@@ -24,9 +24,10 @@ struct ResizeScratch {              // working memory of resize(), which later c
 
 // Resizes a box of pixels (H, W, C), `size` = (H, W), C = 1..4, to `out` (out_size, C). Bilinear;
 // shrinking is antialiased as in Pillow and PyTorch (antialias=True). Pixels outside of the box
-// have no weight. Integers give the same pixels on every machine.
+// have no weight. Integers give the same pixels on every machine. row_bytes: from a row of `out` to
+// the next; 0: they follow one another.
 void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, const Box& box,
-            ImageSize out_size, uint8_t* out, ResizeScratch& scratch);
+            ImageSize out_size, uint8_t* out, ResizeScratch& scratch, int64_t row_bytes = 0);
 
 // The same for labels (H, W), which cannot be averaged: the nearest pixel's label.
 void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& box,
@@ -37,22 +38,34 @@ void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& b
 Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t epoch,
                         int64_t sample);
 
-// Returns a box in the middle of the image with the aspect ratio of `out`. Its sides are 7/8 of
-// those of the largest such box, as 224 of 256 pixels.
-Box center_crop(ImageSize size, ImageSize out = {1, 1});
+inline constexpr double photo_share = 7.0 / 8;  // of a photo's sides, as 224 of 256 pixels
+
+// Returns a box in the middle of the image with the aspect ratio of `out`. Its sides are a share of
+// those of the largest such box.
+Box center_crop(ImageSize size, ImageSize out = {1, 1}, double share = photo_share);
+
+// Returns the smallest box of that aspect ratio around the whole image.
+Box padded_box(ImageSize size, ImageSize out);
+
+struct Framing {  // what of an image is taken where no box is drawn at random
+  ImageConfig::Fit fit = ImageConfig::Fit::crop;
+  double share = photo_share;  // fit: crop: as in center_crop()
+};
 
 // Chooses a box of each image and resizes all boxes to one size. Immutable, hence thread-safe.
 class Cropper {
  public:
-  Cropper(ImageSize size, const AugmentConfig& augment, uint64_t seed)  // size: that of the results
-      : size_(size), augment_(augment), seed_(seed) {}
+  // size: that of the results.
+  Cropper(ImageSize size, const AugmentConfig& augment, uint64_t seed, const Framing& framing = {})
+      : size_(size), augment_(augment), seed_(seed), framing_(framing) {}
 
   Box box(ImageSize image, int64_t epoch, int64_t sample) const;
 
   // Returns the largest reduction of a JPEG (1, 2, 4, 8) that keeps the box as large as the result.
   int reduction(const Box& box) const;
 
-  // pixels (decoded, C), decoded at 1 / reduce -> out (size, C). box: in pixels of the full image.
+  // pixels (decoded, C), decoded at 1 / reduce -> out (size, C). box: in pixels of the full image;
+  // where it reaches beyond the image, `out` is 0.
   void crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t channels, Box box,
             int reduce, uint8_t* out, ResizeScratch& scratch) const;
   // The same for labels (H, W).
@@ -65,6 +78,7 @@ class Cropper {
   ImageSize size_;
   AugmentConfig augment_;
   uint64_t seed_;
+  Framing framing_;
 };
 
 }  // namespace spire::inline data

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/images/augment.h"
+#include "engine/data/images/colors.h"
+#include "engine/data/images/rand_augment.h"
+#include "engine/data/images/warp.h"
 #include "tests/data/numbered.h"
 
 namespace spire {
@@ -93,34 +96,45 @@ TEST(ColorJitter, FactorsAreUniformWithinTheirStrength) {
             color_factors({0.4, 0, 0}, 1, 3, 3).brightness);
 }
 
-// The writer changes the colors of what crop and flip leave, then normalizes.
+// The writer crops and flips, warps, applies RandAugment, changes colors, then normalizes.
 template <typename T>
-void expect_written(DType dtype) {
+void expect_written(DType dtype, const AugmentConfig& options) {
   constexpr int64_t height = 5, width = 4, count = height * width * 3;
   const Normalization by = {{0.5, 0.4, 0.3}, {0.25, 0.5, 1}};
-  AugmentConfig plain = {2, true}, jittered = plain;
-  jittered.color_jitter = {0.4, 0.4, 0.4};
+  AugmentConfig plain = {2, true};
   ImageWriter geometry({height, width, 3}, {{0, 0, 0}, {1, 1, 1}}, DType::f32, plain, 7);
-  ImageWriter writer({height, width, 3}, by, dtype, jittered, 7);
+  ImageWriter writer({height, width, 3}, by, dtype, options, 7);
   Bytes pixels = pattern(count, 253);
   for (int64_t sample = 0; sample < 20; ++sample) {
     std::vector<float> moved(count);
     geometry.write(pixels.data(), 3, sample, moved.data());
-    Bytes bytes;
+    Bytes bytes, spare(count);
     for (float value : moved) bytes.push_back(static_cast<uint8_t>(std::lround(value * 255)));
-    change_colors(color_factors(jittered.color_jitter, 7, 3, sample), 3, bytes);
+    ImageVersions image{{height, width}, 3, bytes.data(), spare.data()};
+    warp(affine_map(random_affine(options.affine, image.size, 7, 3, sample)), image.size, 3,
+         Interpolation::bilinear, image.now, image.next);
+    image.renew();
+    rand_augment(options.rand_augment, 7, 3, sample, image);
+    change_colors(color_factors(options.color_jitter, 7, 3, sample), 3, image.pixels());
     std::vector<T> out(count);
     writer.write(pixels.data(), 3, sample, out.data());
     for (size_t i = 0; i < count; ++i)
       ASSERT_EQ(static_cast<float>(out[i]),
-                static_cast<float>(
-                    T(static_cast<float>((bytes[i] / 255.0 - by.mean[i % 3]) / by.stddev[i % 3]))));
+                static_cast<float>(T(static_cast<float>((image.now[i] / 255.0 - by.mean[i % 3]) /
+                                                        by.stddev[i % 3]))));
   }
 }
 
-TEST(ImageWriter, ChangesColorsBeforeItNormalizes) {
-  expect_written<float>(DType::f32);
-  expect_written<bfloat16>(DType::bf16);
+// Every step alone and all together, with an odd and an even number of passes over the image.
+TEST(ImageWriter, ChangesPixelsBeforeItNormalizes) {
+  AugmentConfig jittered = {2, true}, turned = jittered, drawn = jittered, all = jittered;
+  jittered.color_jitter = all.color_jitter = {0.4, 0.4, 0.4};
+  turned.affine = all.affine = {.rotate = 30, .translate = 0.2, .scale = 0.3, .shear = 10};
+  drawn.rand_augment = all.rand_augment = {.count = 3, .magnitude = 15};
+  for (const AugmentConfig& options : {jittered, turned, drawn, all}) {
+    expect_written<float>(DType::f32, options);
+    expect_written<bfloat16>(DType::bf16, options);
+  }
 }
 
 TEST(ImageWriter, RefusesColorsWhereThereAreNone) {
@@ -134,6 +148,9 @@ TEST(ImageWriter, RefusesColorsWhereThereAreNone) {
   };
   EXPECT_THAT(refusal(1), HasSubstr("color_jitter.saturation"));
   EXPECT_THAT(refusal(2), HasSubstr("got 2"));
+  options.color_jitter = {};
+  options.rand_augment.count = 2;
+  EXPECT_THAT(refusal(2), HasSubstr("data.augment.rand_augment: needs images of 1 or 3 channels"));
 }
 
 }  // namespace

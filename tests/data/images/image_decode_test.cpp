@@ -117,9 +117,9 @@ TEST(ImageDecode, CutOffFilesAreRefused) {
 }
 
 TEST(ImageDecode, FilesOfOtherFormatsAreRefused) {
-  EXPECT_THAT(refusal({}), HasSubstr("0 bytes are neither JPEG nor PNG"));
+  EXPECT_THAT(refusal({}), HasSubstr("0 bytes are no JPEG, PNG, WebP, BMP or TIFF image"));
   EXPECT_THAT(refusal({'G', 'I', 'F', '8', '9', 'a'}),
-              HasSubstr("neither JPEG nor PNG; convert the file"));
+              HasSubstr("TIFF image; convert or remove the file"));
   EXPECT_THAT(refusal({0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4}),
               AllOf(HasSubstr("JPEG: "), HasSubstr("; get an intact copy")));
   EXPECT_THAT(refusal({0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0}), HasSubstr("PNG: "));

@@ -1,6 +1,9 @@
 // Folders of images as datasets: classes, normalization, crops, corrupt files.
+#include <algorithm>
 #include <cmath>
+#include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "engine/data/images/image_decode.h"
@@ -57,14 +60,17 @@ Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
 TEST(ImageFolder, FoldersThatAreNotReadAreNamed) {
   TemporaryFolder folder;
   write_images(folder.path());
-  EXPECT_TRUE(open_dataset(config_of(folder.path()), {}).notes.empty());
+  const char* text = "train: 1 file ignored, being no .jpg";
+  EXPECT_THAT(open_dataset(config_of(folder.path()), {}).notes,
+              ElementsAre(AllOf(HasSubstr(text), HasSubstr("'dog/notes.txt'"))));
+  put(folder / "val/README", {'n', 'o'});
   put(folder / "train/cat/more/c.png", png_bytes(smooth_image(9, 9, 6)));
   put(folder / "val/dog/.hidden/d.png", png_bytes(smooth_image(9, 9, 7)));
   fs::create_directories(folder / "train/eel");
   DatasetPair pair = open_dataset(config_of(folder.path()), {});
-  EXPECT_THAT(pair.notes,
-              ElementsAre(HasSubstr("train: no images of 'eel'"),
-                          AllOf(HasSubstr("train: not read"), HasSubstr("'cat/more'"))));
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("train: no images of 'eel'"),
+                                      AllOf(HasSubstr("train: not read"), HasSubstr("'cat/more'")),
+                                      HasSubstr(text), HasSubstr("val: 1 file ignored")));
   EXPECT_EQ(pair.train->count(), 3);
 }
 
@@ -191,7 +197,8 @@ std::string refusal(const fs::path& folder) {
 
 TEST(ImageFolder, IncompleteFoldersAreRefused) {
   TemporaryFolder folder;
-  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("train"), HasSubstr("cannot be read")));
+  EXPECT_THAT(refusal(folder / "none"), HasSubstr("cannot be read"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train/cat");
@@ -213,6 +220,75 @@ TEST(ImageFolder, LinksToThemselvesAreRefusedByName) {
   fs::create_symlink("emu", folder / "train/emu");
   EXPECT_THAT(refusal(folder.path()),
               AllOf(HasSubstr((folder / "train/emu").string()), HasSubstr("check data.path")));
+}
+
+// Ten cats and four dogs right in the folder: of each class a share is kept for testing.
+void write_flat(const fs::path& folder) {
+  for (int64_t i = 0; i < 10; ++i)
+    put(folder / fmt::format("cat/{}.png", i), png_bytes(smooth_image(8, 8, i)));
+  for (int64_t i = 0; i < 4; ++i)
+    put(folder / fmt::format("dog/{}.png", i), png_bytes(smooth_image(8, 8, i)));
+}
+
+std::vector<std::string> names_of(const Dataset& data) {
+  std::vector<std::string> names;
+  for (const fs::path& file : data.files())
+    names.push_back(file.parent_path().filename().string() + "/" + file.filename().string());
+  return names;
+}
+
+TEST(ImageFolder, FlatFoldersKeepAShareOfEachClassForTesting) {
+  TemporaryFolder folder;
+  write_flat(folder.path());
+  DataConfig config = config_of(folder.path());
+  config.image.test_share = 0.3;
+  DatasetPair pair = open_dataset(config, {}), other_seed = open_dataset(config, {.seed = 8});
+  std::vector<std::string> train = names_of(*pair.train), test = names_of(*pair.test);
+  EXPECT_EQ(std::ranges::count(read_column<int32_t>(*pair.test, 1, {0, 1, 2, 3}), 0), 3);
+  EXPECT_EQ(pair.test->count(), 4);  // 3 of 10 cats, 1 of 4 dogs
+  EXPECT_EQ(pair.train->count(), 10);
+  EXPECT_THAT(pair.train->spec().class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(names_of(*other_seed.test), test);
+  std::set<std::string> all(train.begin(), train.end());
+  all.insert(test.begin(), test.end());
+  EXPECT_EQ(all.size(), 14u);
+  EXPECT_TRUE(std::ranges::is_sorted(train));
+}
+
+TEST(ImageFolder, FlatFoldersOfSingleImagesHaveNoTestSet) {
+  TemporaryFolder folder;
+  put(folder / "cat/a.png", png_bytes(smooth_image(4, 4)));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("no class has two images"));
+}
+
+// Gray, transparent and RGB images of different shapes become one shape.
+TEST(ImageFolder, ImagesFitTheSquare) {
+  TemporaryFolder folder;
+  Bytes white(40 * 20 * 3, 255);
+  for (const char* split : {"train", "val"})
+    put(folder / split / "a/tall.png", png_bytes(white.data(), {40, 20}));
+  DataConfig config = config_of(folder.path(), 8);
+  config.normalize = DataConfig::Normalize::unit;
+  auto bright = [&](ImageConfig::Fit fit) {
+    config.image.fit = fit;
+    return std::ranges::count(row_of(*open_dataset(config, {}).test, 0).image, 1.0f);
+  };
+  EXPECT_EQ(bright(ImageConfig::Fit::crop), 8 * 8 * 3);
+  EXPECT_EQ(bright(ImageConfig::Fit::squash), 8 * 8 * 3);
+  EXPECT_EQ(bright(ImageConfig::Fit::pad), 8 * 4 * 3);  // black bars at both sides
+}
+
+TEST(ImageFolder, EvaluationsMayReadAnotherSize) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  DataConfig config = config_of(folder.path(), 16);
+  config.image.eval_size = 24;
+  DatasetPair pair = open_dataset(config, {});
+  EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({16, 16, 3}));
+  EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({24, 24, 3}));
+  EXPECT_EQ(row_of(*pair.test, 0).image.size(), 24u * 24 * 3);
+  EXPECT_EQ(open_dataset(config, {.stored = true}).test->spec().columns[0].shape,
+            Shape({16, 16, 3}));
 }
 
 TEST(ImageFolder, TheFolderTestReplacesAMissingVal) {

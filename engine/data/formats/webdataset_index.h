@@ -1,0 +1,36 @@
+// Index of tar shards as WebDataset writes them: members with the same name up to its first dot,
+// which follow one another, are one sample. key.jpg (or another image) is its image, the whole
+// number in key.cls, or that of label or cls in the object of key.json, its class.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/data/change_detection.h"
+
+namespace spire::inline data {
+
+struct ShardImage {
+  std::string key;
+  int32_t shard = 0, label = 0;
+  uint64_t offset = 0, bytes = 0;  // within the shard
+};
+
+struct ShardIndex {
+  std::vector<std::filesystem::path> shards;
+  std::vector<FileStamp> stamps = {};   // of the shards when they were read
+  std::vector<ShardImage> images = {};  // in the order of shards, and of their members
+  int64_t ignored = 0;                  // other members
+  std::string first_ignored = {};
+};
+
+// Reads the headers and the labels of all shards. Throws Error(data), naming shard and member, for
+// a damaged archive, an image without a label, or if there is no image.
+ShardIndex index_shards(const std::vector<std::filesystem::path>& shards);
+
+// Returns the texts that a pattern stands for: a{08..11}b is a08b, a09b, a10b, a11b. Text without
+// braces stands for itself. Throws Error(config) for other braces, or more than a million texts.
+std::vector<std::string> expand_braces(const std::string& pattern);
+
+}  // namespace spire::inline data

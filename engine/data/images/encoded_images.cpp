@@ -1,0 +1,150 @@
+#include "engine/data/images/encoded_images.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <spire/error.h>
+#include <spire/random_stream.h>
+
+#include "engine/data/images/augment.h"
+#include "engine/data/images/image_dataset.h"
+#include "engine/data/images/image_decode.h"
+#include "engine/data/images/resized_crop.h"
+#include "engine/data/sample_reading.h"
+#include "engine/data/sampler.h"
+
+namespace spire::inline data {
+namespace {
+
+constexpr int64_t channels = 3;  // all images are decoded to RGB
+constexpr int64_t default_size = 224;
+
+// Mean and deviation of ImageNet's training images; published models expect them, too.
+const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+
+// Working memory of one reader thread; it grows to the needs of the largest image.
+struct ImageScratch {
+  std::vector<uint8_t> file, cropped;
+  RgbImage decoded;
+  ResizeScratch resizing;
+};
+
+// One split. Columns: images (size, size, 3), labels ().
+class EncodedImageDataset : public Dataset {
+ public:
+  EncodedImageDataset(std::unique_ptr<EncodedImages> images, SampleSpec spec,
+                      const DataConfig& config, const AugmentConfig& augment,
+                      const ReadOptions& options)
+      : images_(std::move(images)),
+        spec_(std::move(spec)),
+        cropper_({spec_.columns[0].shape[0], spec_.columns[0].shape[1]}, augment, options.seed,
+                 {.fit = config.image.fit}),
+        writer_(spec_.columns[0].shape, spec_.normalization, options.image_dtype(), augment,
+                options.seed),
+        corrupt_(count(), config),
+        together_(config.shuffle == DataConfig::Shuffle::chunk),
+        scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return images_->count(); }
+  int64_t chunk() const override { return together_ ? images_->chunk() : 1; }
+  int64_t skipped() const override { return corrupt_.skipped(); }
+  std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  std::vector<std::filesystem::path> files() const override { return images_->files(); }
+
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override {
+    auto scratch = scratch_.borrow();
+    auto* labels = reinterpret_cast<int32_t*>(columns[1]);
+    for (size_t row = 0; row < samples.size(); ++row)
+      corrupt_.read_or_skip(samples[row], [&](int64_t sample) {
+        write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
+        labels[row] = images_->label(sample);
+      });
+  }
+
+  void read_labels(int64_t first, std::span<int32_t> out) const override {
+    for (int32_t& label : out) label = images_->label(first++);
+  }
+
+ private:
+  // Decodes, crops and normalizes one image. A JPEG is decoded at the smallest scale that keeps
+  // enough pixels.
+  void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
+    images_->read(sample, scratch.file);
+    try {
+      Box box = cropper_.box(image_size(scratch.file), epoch, sample);
+      int reduce = is_jpeg(scratch.file) ? cropper_.reduction(box) : 1;
+      decode_image(scratch.file, reduce, scratch.decoded);
+      scratch.cropped.resize(static_cast<size_t>(spec_.columns[0].shape.elements()));
+      cropper_.crop(scratch.decoded.pixels, scratch.decoded.size, channels, box, reduce,
+                    scratch.cropped.data(), scratch.resizing);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      fail(Category::data, "{}: sample {}: {}", images_->name(sample), sample, error.what());
+    }
+    writer_.write(scratch.cropped.data(), epoch, sample, out);
+  }
+
+  std::unique_ptr<EncodedImages> images_;
+  SampleSpec spec_;
+  Cropper cropper_;
+  ImageWriter writer_;
+  CorruptSamples corrupt_;
+  bool together_;  // chunks are read in turns
+  mutable ScratchPool<ImageScratch> scratch_;
+};
+
+}  // namespace
+
+DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
+                              const ReadOptions& options) {
+  auto spec_of = [&](int64_t size) {
+    if (size == 0) size = default_size;
+    SampleSpec spec;
+    spec.columns = {{"images", {size, size, channels}, options.image_dtype()},
+                    {"labels", {}, DType::i32}};
+    spec.class_names = splits.class_names;
+    spec.classes = splits.classes;
+    spec.normalization = configured_normalization(config, channels);
+    if (spec.normalization.mean.empty()) spec.normalization = imagenet;
+    return spec;
+  };
+  auto dataset = [&](std::unique_ptr<EncodedImages>& images, int64_t size,
+                     const AugmentConfig& augment) {
+    return std::make_unique<EncodedImageDataset>(std::move(images), spec_of(size), config, augment,
+                                                 options);
+  };
+  return {dataset(splits.train, config.image.size, config.augment),
+          dataset(splits.test, evaluation_size(config.image, options), {}),
+          std::move(splits.notes)};
+}
+
+std::vector<bool> test_part(std::span<const int32_t> labels, double share,
+                            const std::string& what) {
+  std::vector<std::vector<size_t>> members;  // of each class
+  for (size_t i = 0; i < labels.size(); ++i) {
+    auto label = static_cast<size_t>(labels[i]);
+    if (label >= members.size()) members.resize(label + 1);
+    members[label].push_back(i);
+  }
+  std::vector<bool> chosen(labels.size());
+  for (size_t label = 0; label < members.size(); ++label) {
+    int64_t count = std::ssize(members[label]);
+    if (count < 2) continue;
+    int64_t part =
+        std::clamp<int64_t>(std::lround(share * static_cast<double>(count)), 1, count - 1);
+    const RandomStream key(0, Purpose::test_split, 1, label);
+    for (int64_t i = 0; i < part; ++i)
+      chosen[members[label][static_cast<size_t>(permuted(key, count, i))]] = true;
+  }
+  if (std::ranges::find(chosen, true) == chosen.end())
+    fail(Category::data,
+         "{}: no class has two images, so none can be kept for testing; add images, or a test set "
+         "of its own",
+         what);
+  return chosen;
+}
+
+}  // namespace spire::inline data

@@ -1,0 +1,49 @@
+// Dataset of encoded images (JPEG, PNG, ...), which are decoded each time they are read.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+
+namespace spire::inline data {
+
+class EncodedImages {  // where the images of one split lie, with their labels; thread-safe
+ public:
+  virtual ~EncodedImages() = default;
+
+  virtual int64_t count() const = 0;
+  virtual int32_t label(int64_t image) const = 0;
+  virtual std::string name(int64_t image) const = 0;  // for messages: the file, or its place in one
+
+  // Reads the bytes of an image. Throws Error(data) that names the file; FileChanged if it is not
+  // the file that was read before.
+  virtual void read(int64_t image, std::vector<uint8_t>& bytes) const = 0;
+
+  virtual std::vector<std::filesystem::path> files() const = 0;
+  virtual int64_t chunk() const { return 1; }  // as Dataset::chunk()
+};
+
+struct EncodedSplits {
+  std::unique_ptr<EncodedImages> train, test;
+  std::vector<std::string> class_names = {};  // (classes); empty if unknown
+  int64_t classes = 0;
+  std::vector<std::string> notes = {};
+};
+
+// Makes the datasets, with columns images (S, S, 3) and labels (). S is data.image.size, in the
+// test split data.image.eval_size. Each read decodes, fits and normalizes, by default with
+// ImageNet's mean.
+DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
+                              const ReadOptions& options);
+
+// Chooses a share of the samples of each class for testing, at least one of a class with two or
+// more and never all: a function of labels (N) and share alone. Returns flags (N). Throws
+// Error(data), which begins with `what`, where that leaves no test sample.
+std::vector<bool> test_part(std::span<const int32_t> labels, double share, const std::string& what);
+
+}  // namespace spire::inline data

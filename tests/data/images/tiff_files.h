@@ -1,0 +1,44 @@
+// TIFF files.
+#pragma once
+#include <fstream>
+#include <iterator>
+
+#include <tiffio.h>
+
+#include "tests/data/images/image_files.h"
+
+namespace spire {
+
+struct TiffKind {
+  const char* mode = "wl";  // b: the highest byte of numbers first
+  uint16_t compression = COMPRESSION_NONE;
+  uint16_t samples = 3;  // of a pixel: 1 gray, 3 colors, 4 with transparency
+};
+
+// pixels (H, W, samples).
+inline Bytes tiff_bytes(const Bytes& pixels, ImageSize size, const TiffKind& kind = {}) {
+  TemporaryFolder folder;
+  std::string path = (folder / "image.tif").string();
+  TIFF* tiff = TIFFOpen(path.c_str(), kind.mode);
+  TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<uint32_t>(size.width));
+  TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<uint32_t>(size.height));
+  TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+  TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, kind.samples);
+  TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC,
+               kind.samples == 1 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB);
+  TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField(tiff, TIFFTAG_COMPRESSION, kind.compression);
+  if (kind.samples == 4) {
+    uint16_t alpha = EXTRASAMPLE_UNASSALPHA;
+    TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &alpha);
+  }
+  auto row = static_cast<size_t>(size.width * kind.samples);
+  for (size_t y = 0; y < static_cast<size_t>(size.height); ++y)
+    TIFFWriteScanline(tiff, const_cast<uint8_t*>(pixels.data()) + y * row, static_cast<uint32_t>(y),
+                      0);
+  TIFFClose(tiff);
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace spire

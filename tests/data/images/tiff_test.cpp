@@ -1,0 +1,46 @@
+// TIFF files of several kinds, in both byte orders.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/images/tiff_files.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Tiff, ColorsAreDecodedExactly) {
+  RgbImage image = smooth_image(13, 29);
+  for (const TiffKind& kind :
+       {TiffKind{}, TiffKind{.mode = "wb"}, TiffKind{.compression = COMPRESSION_LZW},
+        TiffKind{.compression = COMPRESSION_PACKBITS}}) {
+    Bytes file = tiff_bytes(image.pixels, image.size, kind);
+    EXPECT_EQ(image_size(file), (ImageSize{13, 29}));
+    RgbImage decoded;
+    decode_image(file, 1, decoded);
+    EXPECT_EQ(decoded.pixels, image.pixels) << kind.mode << " " << kind.compression;
+  }
+}
+
+TEST(Tiff, GrayAndTransparentPixelsBecomeColors) {
+  RgbImage decoded;
+  decode_image(tiff_bytes({1, 2, 3, 4, 5, 6}, {2, 3}, {.samples = 1}), 1, decoded);
+  EXPECT_EQ(decoded.pixels, (Bytes{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6}));
+  decode_image(tiff_bytes({200, 100, 50, 255, 9, 9, 9, 0}, {1, 2}, {.samples = 4}), 1, decoded);
+  EXPECT_EQ(decoded.pixels, (Bytes{200, 100, 50, 0, 0, 0}));
+}
+
+TEST(Tiff, DamagedFilesAreRefused) {
+  RgbImage source = smooth_image(24, 24), image;
+  Bytes file = tiff_bytes(source.pixels, source.size, {.compression = COMPRESSION_LZW});
+  for (size_t size = 4; size < file.size(); size += 31)
+    EXPECT_THAT(message_of(Category::data,
+                           [&] {
+                             decode_image({file.data(), size}, 1, image);
+                           }),
+                HasSubstr("TIFF: "))
+        << size;
+}
+
+}  // namespace
+}  // namespace spire

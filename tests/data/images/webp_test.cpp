@@ -1,0 +1,54 @@
+// WebP files: lossless ones exactly, lossy ones nearly, transparent ones on black.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/images/webp_files.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(WebP, LosslessFilesAreDecodedExactly) {
+  RgbImage image = smooth_image(13, 29), decoded;
+  Bytes file = webp_bytes(image);
+  EXPECT_EQ(image_size(file), (ImageSize{13, 29}));
+  decode_image(file, 1, decoded);
+  EXPECT_EQ(decoded.size, image.size);
+  EXPECT_EQ(decoded.pixels, image.pixels);
+}
+
+TEST(WebP, LossyFilesAreNearlyThePixels) {
+  RgbImage image = smooth_image(40, 56), decoded;
+  uint8_t* data = nullptr;
+  size_t bytes = WebPEncodeRGB(image.pixels.data(), 56, 40, 3 * 56, 95, &data);
+  decode_image(taken_webp(data, bytes), 1, decoded);
+  ASSERT_EQ(decoded.pixels.size(), image.pixels.size());
+  for (size_t i = 0; i < image.pixels.size(); ++i)
+    ASSERT_NEAR(decoded.pixels[i], image.pixels[i], 12);
+}
+
+TEST(WebP, TransparentPixelsLieOnBlack) {
+  const Bytes rgba = {200, 100, 50, 255, 200, 100, 50, 128, 9, 9, 9, 0, 1, 2, 3, 255};
+  uint8_t* data = nullptr;
+  size_t bytes = WebPEncodeLosslessRGBA(rgba.data(), 2, 2, 8, &data);
+  Bytes file = taken_webp(data, bytes);
+  RgbImage decoded;
+  decode_image(file, 1, decoded);
+  EXPECT_EQ(decoded.pixels, (Bytes{200, 100, 50, 100, 50, 25, 0, 0, 0, 1, 2, 3}));
+}
+
+TEST(WebP, DamagedFilesAreRefused) {
+  Bytes file = webp_bytes(smooth_image(24, 24));
+  RgbImage image;
+  for (size_t size = 12; size < file.size(); size += 7)
+    EXPECT_THAT(message_of(Category::data,
+                           [&] {
+                             decode_image({file.data(), size}, 1, image);
+                           }),
+                HasSubstr("WebP: "))
+        << size;
+}
+
+}  // namespace
+}  // namespace spire
