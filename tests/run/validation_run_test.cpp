@@ -265,6 +265,29 @@ TEST(ValidationRun, RefusesMetricsThatDoNotFit) {
               HasSubstr("data.val.path names validation data already"));
 }
 
+TEST(ValidationRun, RefusesFilesWithOtherColumns) {
+  MadeRuns runs;
+  std::filesystem::create_directories(runs / "val");
+  for (const char* name : {"train.csv", "test.csv"})
+    std::ofstream(runs / "val" / name) << "a,b,y\n1,2,0.5\n2,3,0.25\n";
+  EXPECT_THAT(message_of(Category::data,
+                         [&] { runs.train("run", {"data.val.path=" + (runs / "val").string()}); }),
+              HasSubstr("its columns are not those of the training data"));
+}
+
+TEST(ValidationRun, RefusesLossesThatDoNotFit) {
+  MadeRuns runs;
+  auto refusal = [&](const Words& more) {
+    return message_of(Category::config, [&] {
+      train(parse_config({}, classes_words(runs, "run", Words{"best.metric=auto"} + more)).config);
+    });
+  };
+  EXPECT_THAT(refusal({"loss.class_weights=[1, 2]"}), HasSubstr("got 2 numbers for 4 classes"));
+  EXPECT_THAT(refusal({"loss.name=huber"}), HasSubstr("huber does not fit classes; use"));
+  EXPECT_THAT(message_of(Category::config, [&] { runs.train("run", {"loss.name=focal"}); }),
+              HasSubstr("focal needs classes; use mse, l1, l1_l2 or huber"));
+}
+
 TEST(ValidationRun, MayTakeTheLowestAsTheBest) {
   MadeRuns runs;
   Numbers numbers;

@@ -75,7 +75,7 @@ struct ReadOptions {         // how a run reads its data
   bool stored = false;
   // true: training samples are read as test samples are: not augmented, windows of tokens in place.
   bool plain = false;
-  const Normalization* normalization = nullptr;  // in place of the data's own; null: none
+  const Normalization* normalization = nullptr;  // of tables, in place of their own; null: none
   std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }

@@ -245,13 +245,6 @@ struct LossConfig {
   double z_loss = 0.0;  // cross_entropy: weight of the squared log of softmax's denominator
 };
 
-// Learning from another model's outputs besides the labels.
-struct DistillConfig {
-  std::string from = "none";  // the teacher: a run or a checkpoint
-  double temperature = 4.0;
-  double weight = 0.5;  // of the teacher's share of the loss
-};
-
 // Low-rank adaptation: dense layers keep their weights and learn a product of rank `rank`.
 struct LoraConfig {
   int64_t rank = 0;                        // 0: off
@@ -438,7 +431,6 @@ struct RunConfig {
   InitConfig init;
   DataConfig data;
   LossConfig loss;
-  DistillConfig distill;
   AdaptConfig adapt;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
   std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place
