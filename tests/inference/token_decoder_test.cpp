@@ -1,6 +1,7 @@
 // Texts that are generated with a cache of keys and values are those of the whole window.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <spire/load_config.h>
 
@@ -79,6 +80,7 @@ class TokenDecoding : public OnEachKind {
     TokenPass window = whole.token_pass(), decoder = cached.token_pass();
     EXPECT_EQ(decoder.context, context);
     EXPECT_EQ(decoder.vocabulary, vocabulary);
+    std::set<int32_t> used;
     for (int64_t length : {1, 2, 7, 19, 20, 21, 50}) {
       for (double temperature : {0.0, 1.0}) {
         SCOPED_TRACE(fmt::format("{} tokens at {}", length, temperature));
@@ -86,9 +88,10 @@ class TokenDecoding : public OnEachKind {
         auto prompt = prompt_of(length);
         auto want = generate(window, prompt, options);
         EXPECT_EQ(generate(decoder, prompt, options), want);
-        EXPECT_GT(std::ranges::count_if(want, [&](int32_t t) { return t != want[0]; }), 0);
+        used.insert(want.begin(), want.end());
       }
     }
+    EXPECT_GT(used.size(), 10u);
   }
 
   static void expect_near(std::span<const float> got, std::span<const float> want,
