@@ -17,7 +17,7 @@ std::vector<AuditSegment> segments_of(RunAuditor& auditor, const AuditArguments&
   if (given.from) return {auditor.segment(*given.from, given.steps)};
   if (given.random == 0) return {};
   uint64_t seed = given.seed ? *given.seed : std::random_device()();
-  print_result("segments chosen at random, with --seed {}\n", seed);
+  print_result("segments chosen at random, by --choice {}\n", seed);
   return auditor.random_segments(given.random, given.steps, seed);
 }
 

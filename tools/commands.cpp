@@ -251,7 +251,7 @@ void add_audit_options(CLI::App& app, ParsedWords& words) {
   app.add_option("--steps", a.steps, "replay at most N steps (of each segment)")
       ->check(positive_integer)
       ->type_name("N");
-  app.add_option("--seed", a.seed, "seed of that choice; default: by chance, and printed")
+  app.add_option("--choice", a.seed, "seed of that choice; default: by chance, and printed")
       ->type_name("N");
   app.add_option("--set", words.set, "a config key for the replays, such as data.path=DIR")
       ->type_name("KEY.PATH=VALUE")

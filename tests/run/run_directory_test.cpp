@@ -45,7 +45,8 @@ class RunDirectoryTest : public testing::Test {
     write("checkpoints/latest");
     write("checkpoints/best.tmp");
     write("samples/step_00000010.png");
-    for (const char* name : {"config.yaml", "metrics.jsonl", "summary.json"}) write(name);
+    for (const char* name : {"config.yaml", "metrics.jsonl", "audit.jsonl", "summary.json"})
+      write(name);
   }
 
   fs::path folder, output;
@@ -83,7 +84,7 @@ TEST_F(RunDirectoryTest, ReplacingARunDeletesItsFilesAndNoOthers) {
   for (const char* name : {"notes.txt", "samples/photo.txt", "checkpoints/best.h5"})
     EXPECT_TRUE(there(name)) << name;
   for (const char* name :
-       {"config.yaml", "metrics.jsonl", "summary.json", "samples/step_00000010.png",
+       {"config.yaml", "metrics.jsonl", "audit.jsonl", "summary.json", "samples/step_00000010.png",
         "checkpoints/step_00000010.h5", "checkpoints/latest", "checkpoints/best.tmp"})
     EXPECT_FALSE(there(name)) << name;
 }
@@ -139,7 +140,7 @@ TEST_F(RunDirectoryTest, IsFreeWhenTheRunIsKilled) {
 
 // Before anything in the directory is changed.
 TEST_F(RunDirectoryTest, NamesThatAreNoRegularFilesAreRefusedAtTheStart) {
-  for (const char* name : {"metrics.jsonl", "summary.json", "config.yaml"}) {
+  for (const char* name : {"metrics.jsonl", "audit.jsonl", "summary.json", "config.yaml"}) {
     run();
     fs::remove(output / name);
     ASSERT_EQ(::mkfifo((output / name).c_str(), 0600), 0);

@@ -38,7 +38,7 @@ TEST_F(Audit, ARunOf4ProcessesWith3TowersEachPassesOnOneDevice) {
   EXPECT_EQ(output.code, 0) << output.err << output.out;
   EXPECT_THAT(output.out, HasSubstr("the chain is whole: 8 steps up to step 8"));
   EXPECT_THAT(output.out, HasSubstr("replayed from the beginning to step 8: equal, 8 steps"));
-  output = audit("many", {"--random", "2", "--steps", "2", "--seed", "1"});
+  output = audit("many", {"--random", "2", "--steps", "2", "--choice", "1"});
   EXPECT_EQ(output.code, 0) << output.err << output.out;
 }
 

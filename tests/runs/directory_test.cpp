@@ -27,8 +27,8 @@ class Directory : public testing::Test {
 
 TEST_F(Directory, HoldsConfigMetricsSummaryAndCheckpoints) {
   ASSERT_EQ(run({"steps=12"}).code, 0);
-  EXPECT_THAT(names(), testing::UnorderedElementsAre("config.yaml", "metrics.jsonl", "summary.json",
-                                                     "checkpoints", ".spire_run"));
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("config.yaml", "metrics.jsonl", "audit.jsonl",
+                                                     "summary.json", "checkpoints", ".spire_run"));
   EXPECT_EQ(folder.checkpoints("run"), (std::vector<int64_t>{10, 12}));
   EXPECT_EQ(curve(folder.metrics("run")).size(), 12u + 2u);  // steps; evaluations at 10 and 12
 }
