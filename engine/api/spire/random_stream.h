@@ -21,6 +21,7 @@ enum class Purpose : uint32_t {
   resized_crop = 24,
   color_jitter = 25,
   mix = 26,
+  degrade = 27,
 };
 
 using PhiloxBlock = std::array<uint32_t, 4>;
