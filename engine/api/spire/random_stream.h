@@ -21,6 +21,7 @@ enum class Purpose : uint32_t {
   resized_crop = 24,
   color_jitter = 25,
   mix = 26,
+  degrade = 27,
   affine = 28,
   rand_augment = 29,
   erase = 30,

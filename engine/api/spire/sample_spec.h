@@ -18,6 +18,8 @@ namespace spire::inline data {
 //   labels ()                        i32                class in [0, classes)
 //   targets (T)                      i32                the token that follows each token
 //   values (K)                       f32                targets of a regression
+//   target_images (H, W, C)          compute dtype      the image to make of `images`, from 0 to 1
+//   masks (H, W)                     i32                class of each pixel, or -1: it has none
 //   other_labels (), mix ()          i32, f32           for mixed samples (images/mix.h): the loss
 //                                                       counts labels with weight mix, and
 //                                                       other_labels with weight 1 - mix
@@ -39,7 +41,7 @@ struct Normalization {
 
 struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint contains it
   std::vector<Column> columns;  // the first one is the model's input
-  int64_t classes = 0;          // for tokens the vocabulary's size; for values 0
+  int64_t classes = 0;          // of labels or masks; for tokens the vocabulary's size; else 0
   std::vector<std::string> class_names = {};    // (classes); empty if unknown
   Normalization normalization = {};             // of images or features
   std::vector<std::string> feature_names = {};  // (F); empty if unknown

@@ -121,7 +121,7 @@ class DegradedDataset : public Dataset {
 
 void add_noise(double stddev, uint64_t seed, int64_t epoch, int64_t sample,
                std::span<float> values) {
-  const RandomStream draws(seed, static_cast<Purpose>(27), static_cast<uint64_t>(epoch),
+  const RandomStream draws(seed, Purpose::degrade, static_cast<uint64_t>(epoch),
                            static_cast<uint64_t>(sample));
   std::vector<float> noise(values.size());
   normal_numbers(draws, 0, noise);

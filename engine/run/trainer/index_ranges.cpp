@@ -37,10 +37,10 @@ void check_column(const SampleSpec& spec, const Column& column, const void* rows
       begin, last, [first, end](int32_t number) { return number < first || number >= end; });
   if (wrong == last) return;
   int64_t at = wrong - begin;
-  fail(Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", at / row,
-       column.name, *wrong, row > 1 ? fmt::format(" at position {}", at % row) : "",
-       end > INT32_MAX ? fmt::format("{} or more", first)
-                       : fmt::format("{} to {}", first, end - 1));
+  fail(
+      Category::data, "Samples: sample {}: column '{}' has {}{}; numbers are {}", at / row,
+      column.name, *wrong, row > 1 ? fmt::format(" at position {}", at % row) : "",
+      end > INT32_MAX ? fmt::format("{} or more", first) : fmt::format("{} to {}", first, end - 1));
 }
 
 }  // namespace
