@@ -159,8 +159,9 @@ std::string key_name(const testing::TestParamInfo<const Field*>& info) {
 INSTANTIATE_TEST_SUITE_P(Schema, EveryKey, testing::ValuesIn(all_keys()), key_name);
 
 TEST(NearestKey, IsCloseInEachPartOfItsPath) {
-  EXPECT_EQ(nearest_key("data.augment.rotate"), "");  // a common section is not enough
-  EXPECT_EQ(nearest_key("data.augment.shear"), "");
+  EXPECT_EQ(nearest_key("data.augment.posterize"), "");  // a common section is not enough
+  EXPECT_EQ(nearest_key("data.augment.invert"), "");
+  EXPECT_EQ(nearest_key("data.augment.rotate"), "data.augment.affine.rotate");
   EXPECT_EQ(nearest_key("data.batch_size"), "batch_size");
   EXPECT_EQ(nearest_key("optimizer.amsgrad"), "");
   EXPECT_EQ(nearest_key("data.augment.corp"), "data.augment.crop");
