@@ -38,6 +38,7 @@ std::span<const OnnxEmitter> onnx_emitters() {
       {"matmul", emit_matmul},
       {"embedding", emit_embedding},
       {"layer_norm", emit_layer_norm},
+      {"group_norm", emit_group_norm},
       {"attention", emit_attention},
       {"softmax", emit_softmax},
       {"log_softmax", emit_softmax},

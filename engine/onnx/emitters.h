@@ -46,6 +46,13 @@ void emit_embedding(OnnxBuilder& builder, const Node& node);
 void emit_layer_norm(OnnxBuilder& builder, const Node& node);
 void emit_attention(OnnxBuilder& builder, const Node& node);
 
+// norm_emitters.cpp
+void emit_group_norm(OnnxBuilder& builder, const Node& node);
+
+// recurrent_emitters.cpp: emit_dense() calls it for a product whose only reader is_recurrent().
+bool is_recurrent(const Node& node);  // lstm, gru
+void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps);
+
 // reduction_emitters.cpp: softmax and sums over an axis.
 void emit_softmax(OnnxBuilder& builder, const Node& node);  // and log_softmax
 void emit_reduce(OnnxBuilder& builder, const Node& node);   // sum, mean
