@@ -36,18 +36,36 @@ void unify_dashes(std::vector<std::string>& words) {
   }
 }
 
-// Throws for an unknown option, with the config key or the option that is nearest.
-[[noreturn]] void refuse_option(const CLI::App& app, const std::string& word) {
+// Returns the config key that an option without its dashes names in full, by its last part alone,
+// or in another program's words; else "".
+std::string key_of_option(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  if (find_field(name) != nullptr) return name;
+  std::string leaf = key_of_leaf(name);
+  return leaf.empty() ? key_of_synonym(name) : leaf;
+}
+
+// Returns the value that was typed for an option: behind its =, or the next word.
+std::string value_of_option(const std::string& word, const std::vector<std::string>& words) {
+  if (size_t equals = word.find('='); equals != word.npos) return word.substr(equals + 1);
+  auto at = std::ranges::find(words, word);
+  bool has_value = at != words.end() && at + 1 != words.end() && !(at + 1)->starts_with("--") &&
+                   (at + 1)->find('=') == std::string::npos;
+  return has_value ? *(at + 1) : "VALUE";
+}
+
+// Throws for an unknown option among `words`, with the config key or the option that is nearest.
+[[noreturn]] void refuse_option(const CLI::App& app, const std::string& word,
+                                const std::vector<std::string>& words) {
   std::string option = word.substr(0, word.find('='));
-  std::string key = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-  std::ranges::replace(key, '-', '_');
-  if (find_field(key) != nullptr) {
-    fail(Category::config, "{}: is a config key, which is written without dashes: {}=VALUE", option,
-         key);
+  std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  if (std::string key = key_of_option(name); !key.empty()) {
+    fail(Category::config, "{}: is a config key, which is written without dashes: {}={}", option,
+         key, value_of_option(word, words));
   }
   std::vector<std::string> known;
   for (const CLI::Option* candidate : app.get_options()) {
-    for (const std::string& name : candidate->get_lnames()) known.push_back("--" + name);
+    for (const std::string& each : candidate->get_lnames()) known.push_back("--" + each);
   }
   std::string near = nearest(option, known);
   fail(Category::config, "{}: unknown option of trainer {}{}", option, app.get_name(),
@@ -164,7 +182,7 @@ Arguments parse_arguments(std::vector<std::string> words) {
     fail(Category::config, "{}; see trainer {} --help", error.what(), app.get_name());
   }
   for (const std::string& word : app.remaining()) {
-    if (word.starts_with('-')) refuse_option(app, word);
+    if (word.starts_with('-')) refuse_option(app, word, words);
     refuse_stray_words({word});
     fail(Category::config, "'{}' is not expected: trainer {} takes no config; leave it out", word,
          app.get_name());

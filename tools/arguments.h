@@ -72,6 +72,19 @@ struct SweepArguments {
   int64_t jobs = 0;                       // number of slots; 0: one a device
 };
 
+// Options of `trainer lr-find`.
+struct LrFindArguments {
+  int64_t steps = 100;
+  double low = 1e-6, high = 10;  // rates of the first and the last step
+  std::string to = {};           // folder; empty: the config's output
+};
+
+// Options of `trainer init`.
+struct InitArguments {
+  std::string data = {};       // file or folder
+  std::string model = "auto";  // a name of model_names()
+};
+
 // Options of `trainer compare`.
 struct CompareArguments {
   std::vector<std::string> runs = {};  // two directories
@@ -140,6 +153,8 @@ struct Arguments {
   BenchArguments bench = {};
   SweepArguments sweep = {};
   AuditArguments audit = {};
+  LrFindArguments lr_find = {};
+  InitArguments init = {};
   CompareArguments compare = {};
   ReportArguments report = {};
   DoctorArguments doctor = {};

@@ -314,6 +314,10 @@ void add_version_options(CLI::App& app, ParsedWords& words) {
 const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"train", "train a model (the default)", add_train_options, run_train},
+      {"init", "write a config for the data in a file or folder", add_init_options, run_init},
+      {"models", "list the models with their keys and sizes", [](CLI::App&, ParsedWords&) {},
+       run_models},
+      {"lr-find", "find a learning rate by a range test", add_lr_find_options, run_lr_find},
       {"eval", "evaluate a checkpoint on the test data, or on the validation data",
        add_eval_options, run_eval},
       {"predict", "predict with a trained model: classes, values, images or text",

@@ -28,6 +28,9 @@ int run_bench(const Arguments& arguments);
 int run_bench_worker(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_audit(const Arguments& arguments);
+int run_lr_find(const Arguments& arguments);
+int run_init(const Arguments& arguments);
+int run_models(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
@@ -38,6 +41,8 @@ int run_version(const Arguments& arguments);
 // Options that have a file of their own.
 void add_export_options(CLI::App& app, ParsedWords& words);
 void add_report_options(CLI::App& app, ParsedWords& words);
+void add_lr_find_options(CLI::App& app, ParsedWords& words);
+void add_init_options(CLI::App& app, ParsedWords& words);
 void add_timeline_options(CLI::App& app, Arguments& arguments);
 
 std::optional<TimelineOptions> timeline_options(const Arguments& arguments);

@@ -40,6 +40,7 @@ std::span<const OnnxEmitter> onnx_emitters() {
       {"embedding", emit_embedding},
       {"layer_norm", emit_layer_norm},
       {"rms_norm", emit_rms_norm},
+      {"group_norm", emit_group_norm},
       {"attention", emit_attention},
       {"rope", emit_rope},
       {"swiglu", emit_swiglu},

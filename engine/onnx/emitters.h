@@ -51,6 +51,13 @@ void emit_rms_norm(OnnxBuilder& builder, const Node& node);
 void emit_rope(OnnxBuilder& builder, const Node& node);
 void emit_swiglu(OnnxBuilder& builder, const Node& node);
 
+// norm_emitters.cpp
+void emit_group_norm(OnnxBuilder& builder, const Node& node);
+
+// recurrent_emitters.cpp: emit_dense() calls it for a product whose only reader is_recurrent().
+bool is_recurrent(const Node& node);  // lstm, gru
+void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps);
+
 // reduction_emitters.cpp: softmax and sums over an axis.
 void emit_softmax(OnnxBuilder& builder, const Node& node);  // and log_softmax
 void emit_reduce(OnnxBuilder& builder, const Node& node);   // sum, mean

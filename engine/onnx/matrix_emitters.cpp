@@ -42,6 +42,8 @@ std::string attend(OnnxBuilder& builder, const AttentionHeads& heads, int64_t wi
 // Gemm takes matrices only, so rows of sequences go through MatMul.
 void emit_dense(OnnxBuilder& builder, const Node& node) {
   Value x = node.inputs[0], y = node.outputs[0];
+  const Node* reader = builder.only_reader(y);
+  if (reader != nullptr && is_recurrent(*reader)) return emit_recurrent(builder, node, *reader);
   std::string bias = node.inputs.size() > 2 ? builder.plain(node.inputs[2]) : "";
   if (builder.shape(x).rank() == 2) {
     std::vector<std::string> inputs = {builder.plain(x), builder.plain(node.inputs[1])};

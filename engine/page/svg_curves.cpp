@@ -56,8 +56,10 @@ ChartAxes axes_of(const CurveChart& chart) {
   for (const Curve& curve : chart.curves)
     for (const CurvePoint& point : curve.points) x.add(point.x);
   if (y.empty()) y.add(0);
-  ChartAxis across = range_axis(std::min(x.empty() ? 0 : x.low, 0.0), x.empty() ? 1 : x.high,
-                                frame.left, frame.right);
+  ChartAxis across = chart.logarithmic_x && !x.empty()
+                         ? log_axis(x.low, x.high, frame.left, frame.right)
+                         : range_axis(std::min(x.empty() ? 0 : x.low, 0.0), x.empty() ? 1 : x.high,
+                                      frame.left, frame.right);
   bool decades = chart.may_be_logarithmic && y.low > 0 && y.high / y.low > 100;
   if (decades) return {across, log_axis(y.low, y.high, frame.bottom, frame.top)};
   bool zero = chart.from_zero || chart.stacked;

@@ -25,6 +25,7 @@ struct CurveChart {
   std::string (*text)(double) = nullptr;  // formats ticks of the axis of values and last values
   bool from_zero = false;                 // the axis of values begins at 0
   bool may_be_logarithmic = false;        // it is where values span more than two decades
+  bool logarithmic_x = false;             // for positive x
   bool stacked = false;                   // areas on each other; curves have equal x, no gaps
   std::vector<Curve> curves = {};
 };

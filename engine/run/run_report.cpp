@@ -16,6 +16,7 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
+#include "engine/train/placement/accumulation.h"
 
 namespace spire::inline run {
 namespace {
@@ -184,6 +185,8 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   info.reduction = word_of(config.reduction);
   info.batch_size = placement.batch_size;
   info.batch_note = setup.batch_note;
+  if (std::string text = accumulation_text(placement); !text.empty())
+    info.batch_note += (info.batch_note.empty() ? "" : "\n") + text;
   info.towers = placement.towers;
   info.tower_threads = placement.tower_threads;
   info.lr_scaling = word_of(config.lr.scaling);

@@ -45,6 +45,18 @@ void bind_weighted(nb::module_& layers) {
       arg("initialize") = nb::none(),
       "Convolution of images (N, H, W, C); extents are one number, or (height, width).");
   layers.def(
+      "conv1d",
+      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
+         int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t groups,
+         bool bias, const std::optional<PythonInitializer>& initialize) {
+        Conv1dOptions options{channels, kernel, stride, padding,
+                              dilation, groups, bias,   initializer(initialize)};
+        return result(x, conv1d(g.get(), name, x.value_in(g), options));
+      },
+      arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
+      arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
+      arg("initialize") = nb::none(), "Convolution along sequences (N, T, C).");
+  layers.def(
       "conv_transpose2d",
       [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
          const Extent& kernel, const Extent& stride, const Extent& padding,
@@ -120,6 +132,27 @@ void bind_weighted(nb::module_& layers) {
       },
       arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f,
       "Divides by the root of the mean square over the last axis.");
+  layers.def(
+      "group_norm",
+      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t groups, float epsilon) {
+        return result(x, group_norm(g.get(), name, x.value_in(g), groups, epsilon));
+      },
+      arg("graph"), arg("name"), arg("x"), arg("groups"), arg("epsilon") = 1e-5f,
+      "Over all positions of a sample and the channels of a group; as many groups as channels is\n"
+      "instance normalization.");
+}
+
+void bind_recurrent(nb::module_& layers, const char* name,
+                    Value (*layer)(Graph&, const std::string&, Value, const RecurrentOptions&)) {
+  layers.def(
+      name,
+      [layer](LentGraph& g, const std::string& prefix, const LentValue& x, int64_t units,
+              bool last) {
+        return result(x, layer(g.get(), prefix, x.value_in(g), {.units = units, .last = last}));
+      },
+      arg("graph"), arg("name"), arg("x"), arg("units"), arg("last") = false,
+      "x (N, T, F) -> (N, T, units); last: the state behind the last step, (N, units). Gates and\n"
+      "parameters are those of PyTorch.");
 }
 
 void bind_functions(nb::module_& layers) {
@@ -236,6 +269,8 @@ void bind_layers(nb::module_& module) {
   nb::module_ layers = module.def_submodule("layers", "Layers, losses and functions of models.");
   bind_initializers(layers);
   bind_weighted(layers);
+  bind_recurrent(layers, "lstm", lstm);
+  bind_recurrent(layers, "gru", gru);
   bind_functions(layers);
   bind_shapes(layers);
   bind_losses(layers);

@@ -47,7 +47,14 @@ const char* const sequence_layers =
     "transformer_block: {heads: 4, kv_heads: 2, norm: rms_norm, mlp: swiglu, bias: false}, silu, "
     "residual: {layers: [rms_norm, attention: {heads: 2, rope_theta: 100, kv_heads: 1}]}, "
     "dense: {units: 16}, swiglu, "
-    ""global_avg_pool, dense: {units: classes}]";
+    "global_avg_pool, dense: {units: classes}]";
+const char* const linked_layers =
+    "model.layers=[conv2d: {channels: 6, padding: 1, name: stem, activation: relu}, group_norm: 3, "
+    "conv2d: {channels: 2, kernel: 1, from: stem}, concat: [input, stem, previous], group_norm: 1, "
+    "{conv2d: {channels: 6, kernel: 1}}, add: [stem, previous], flatten, dense: classes]";
+const char* const recurrent_layers =
+    "model.layers=[reshape: [12, 9], conv1d: {channels: 6, padding: 1, stride: 2}, group_norm: 2, "
+    "lstm: 5, gru: {units: 4, name: g}, lstm: {units: 3, output: last, from: g}, dense: classes]";
 
 }  // namespace
 
@@ -88,6 +95,8 @@ const std::vector<ExportCase>& export_cases() {
       {"vit", images("[12,8,3]", with({"model.name=vit", "model.patch=4"}, attention))},
       {"layers_of_images", images("[9,7,3]", {image_layers})},
       {"layers_of_sequences", images("[6,6,3]", {sequence_layers})},
+      {"layers_with_links", images("[7,6,3]", {linked_layers})},
+      {"layers_that_recur", images("[6,6,3]", {recurrent_layers})},
   };
   return cases;
 }

@@ -42,6 +42,7 @@ OnnxArray reference_run(const ParsedOnnx& model, const OnnxArray& input) {
   OnnxFormulas formulas = image_formulas();
   formulas.merge(matrix_formulas());
   formulas.merge(shape_formulas());
+  formulas.merge(recurrent_formulas());
   std::map<std::string, OnnxArray> known = {{model.inputs.at(0).name, input}};
   for (const ParsedInitializer& tensor : model.initializers) known[tensor.name] = array_of(tensor);
   for (const ParsedNode& node : model.nodes) {

@@ -136,7 +136,9 @@ def test_own_models():
         x = s.relu(graph, s.batch_norm(graph, "b", x))
         x = s.concat(graph, [s.max_pool2d(graph, x), s.avg_pool2d(graph, x)], axis=-1)
         x = s.dropout(graph, s.gelu(graph, x), 0.1)
+        x = s.group_norm(graph, "g", x, groups=4)
         x = s.layer_norm(graph, "n", s.reshape(graph, x, (inputs.batch, 16, 8)))
+        x = s.gru(graph, "u", s.lstm(graph, "l", s.conv1d(graph, "v", x, 6, padding=1), 5), 8)
         qkv = s.dense(graph, "qkv", x, 24)
         x = s.add(graph, x, s.mul(graph, x, s.attention(graph, qkv, heads=2)))
         return s.dense(graph, "head", s.flatten(graph, x), inputs.classes)
@@ -146,7 +148,7 @@ def test_own_models():
     labels = np.repeat([0, 1], 32)
     short = {key: CONFIG[key] for key in CONFIG if key != "model"} | {"epochs": 15, "optimizer": {"lr": 0.01}}
     one = spire.Trainer(short, data=(images, labels), model=spire.Model(layers))
-    assert {"c.weight", "qkv.weight", "n.gamma"} <= set(one.weights)
+    assert {"c.weight", "qkv.weight", "n.gamma", "g.beta", "v.weight", "l.weight_hh", "u.bias_ih"} <= set(one.weights)
     losses = []
     result = one.fit(on_step=lambda step: losses.append(step.loss))
     assert np.mean(losses[-4:]) < np.mean(losses[:4])

@@ -69,6 +69,17 @@ std::vector<Course> courses() {
       {"layers", Words{"model.layers=[conv2d: {channels: 4, kernel: 3}, batch_norm, relu, dropout: "
                        "{rate: 0.2}, global_avg_pool, dense: {units: classes}]"} +
                      mixed},
+      {"layers_with_links",
+       Words{"model.layers=[conv2d: {channels: 4, padding: 1, name: stem, activation: relu}, "
+             "residual: [group_norm: 2, conv2d: {channels: 4, padding: 1}], concat: [stem, "
+             "previous, input], flatten, dense: classes]",
+             "memory.recompute=blocks"} +
+           mixed},
+      {"layers_that_recur",
+       Words{"model.layers=[reshape: [8, -1], conv1d: {channels: 6, padding: same}, lstm: 5, "
+             "dropout: 0.2, gru: {units: 7, output: last}, dense: classes]",
+             "optimizer.name=adam"} +
+           mixed},
   };
 }
 

@@ -74,6 +74,7 @@ struct TrainerOptions {
 // ends it; so does false. Several processes then end together, after one more step.
 struct FitOptions {
   std::optional<int64_t> steps = {};  // how many; default: up to the end of the config's run
+  std::function<double(int64_t step)> lr = {};  // of a step, counted from 0; empty: the schedule's
   std::function<bool(const StepResult&)> on_step = {};
   std::function<bool(int64_t epoch, const EvaluationResult&)> on_epoch = {};
   const std::atomic<bool>* stop = nullptr;  // set it, on any thread, to end after the present step

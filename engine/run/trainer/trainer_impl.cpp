@@ -201,7 +201,8 @@ EvaluationResult Trainer::Impl::fit(const FitOptions& options) {
     if (loaded != done_)
       train_data_->start(done_ / per_epoch, done_ % per_epoch, end / per_epoch + 1);
     StepOutcome outcome;
-    guarded([&] { outcome = step(train_data_->next(), schedule_.lr(done_), wants_end); });
+    double lr = options.lr ? options.lr(done_) : schedule_.lr(done_);
+    guarded([&] { outcome = step(train_data_->next(), lr, wants_end); });
     loaded = done_;
     ends = outcome.stop;
     call(options.on_step, result_of(outcome));

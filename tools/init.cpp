@@ -1,0 +1,39 @@
+// trainer init: prints a config for the data in a file or folder.
+#include <CLI/CLI.hpp>
+
+#include <spire/load_config.h>
+#include <spire/train.h>
+
+#include "models/model.h"
+#include "tools/commands.h"
+#include "tools/common_options.h"
+#include "tools/init/draft_run.h"
+#include "tools/output/streams.h"
+
+namespace spire::tool {
+
+void add_init_options(CLI::App& app, ParsedWords& words) {
+  InitArguments& i = words.arguments.init;
+  std::vector<std::string> models = model_names();
+  models.insert(models.begin(), "auto");
+  std::erase(models, "layers");  // its layers are the user's to list
+  app.add_option("--data", i.data, "the data: a file or a folder")->required()->type_name("PATH");
+  app.add_option("--model", i.model, "a model of trainer models; auto: what suits the data")
+      ->check(CLI::IsMember(models))
+      ->type_name("NAME");
+  app.footer(
+      "Recognizes the format by the names of the files, opens the data, and prints a config with\n"
+      "model, sizes, batch and learning rate that follow from it, and the reasons. What it prints\n"
+      "has passed --check.\n\n"
+      "  trainer init --data flowers.csv > run.yaml\n"
+      "  trainer init --data photos --model vit > run.yaml\n");
+}
+
+int run_init(const Arguments& arguments) {
+  std::string text = draft_run(arguments.init.data, arguments.init.model).text();
+  check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
+  print_result("{}", text);
+  return 0;
+}
+
+}  // namespace spire::tool
