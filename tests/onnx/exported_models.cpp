@@ -50,7 +50,7 @@ const char* const sequence_layers =
     "global_avg_pool, dense: {units: classes}]";
 const char* const linked_layers =
     "model.layers=[conv2d: {channels: 6, padding: 1, name: stem, activation: relu}, group_norm: 3, "
-    "conv2d: {channels: 2, kernel: 1, from: stem}, concat: [input, stem, previous], group_norm: 1, "
+    "conv2d: {channels: 2, kernel: 1}, concat: [input, stem, previous], group_norm: 1, "
     "{conv2d: {channels: 6, kernel: 1}}, add: [stem, previous], flatten, dense: classes]";
 const char* const recurrent_layers =
     "model.layers=[reshape: [12, 9], conv1d: {channels: 6, padding: 1, stride: 2}, group_norm: 2, "
