@@ -11,7 +11,7 @@
 #include "engine/base/write_file.h"
 #include "engine/data/images/png.h"
 #include "engine/inference/predictor.h"
-#include "engine/inference/sample_pictures.h"
+#include "engine/inference/sample_images.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -104,16 +104,16 @@ void predict_images(Predictor& predictor, PredictionInputs& inputs, const Argume
   make_folder(folder);
   const SampleSpec& spec = predictor.spec();
   ImageNames names;
-  auto write_one = [&](const std::string& name, const PngImage& picture) {
+  auto write_one = [&](const std::string& name, const PngImage& image) {
     fs::path file = folder / (name + ".png");
     read.refuse_as_target(file);
     make_folder(file.parent_path());
-    write_png(file, picture, existing);
+    write_png(file, image, existing);
   };
   auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
     std::string name = names.of(origin);
-    write_one(name, grid_of(sample_pictures(spec, predictor.task(), input, output), 2));
-    write_one(ImageNames::result_of(name), result_picture(spec, predictor.task(), output));
+    write_one(name, grid_of(sample_images(spec, predictor.task(), input, output), 2));
+    write_one(ImageNames::result_of(name), result_image(spec, predictor.task(), output));
   };
   int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
@@ -179,7 +179,7 @@ int run_predict(const Arguments& arguments) {
   bool classes = predictor.task() == Task::classify || predictor.task() == Task::segment;
   PredictionInputs inputs(config, predictor.spec(), classes, arguments, read);
   signals.begin_work();
-  if (has_pictures(predictor.task())) {
+  if (has_sample_images(predictor.task())) {
     predict_images(predictor, inputs, arguments, read, signals);
   } else {
     TextOutput output = open_output();

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes pairs of images and masks from Fashion-MNIST: several pictures on a canvas, and the class of each pixel.
+"""Makes pairs of images and masks from Fashion-MNIST: several images on a canvas, and the class of each pixel.
 
     docs/examples/compose_masks.py /usr/share/datasets/fashion-mnist composed
     trainer --config configs/fashion_masks_unet.yaml
 
-A canvas is 48 x 48 pixels of gray noise with three pictures at random places, each over those before it. Its mask has
-0 for the background, 1 + class where a picture's pixel is 64 or brighter, and 255, no class, where it is fainter: the
-rims of pictures. Needs Python alone. The same files every time.
+A canvas is 48 x 48 pixels of gray noise with three images at random places, each over those before it. Its mask has
+0 for the background, 1 + class where a image's pixel is 64 or brighter, and 255, no class, where it is fainter: the
+rims of images. Needs Python alone. The same files every time.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import random
 import struct
 import zlib
 
-SIDE, PICTURE, PICTURES = 48, 28, 3
+SIDE, PATCH, COUNT = 48, 28, 3
 BRIGHT, UNCLEAR = 64, 255
 
 
@@ -42,14 +42,14 @@ def write_png(path, pixels):
 def compose(images, labels, draw):
     canvas = bytearray(draw.randrange(48) for _ in range(SIDE * SIDE))
     mask = bytearray(SIDE * SIDE)
-    for _ in range(PICTURES):
+    for _ in range(COUNT):
         sample = draw.randrange(len(labels))
-        top, left = draw.randrange(SIDE - PICTURE + 1), draw.randrange(SIDE - PICTURE + 1)
-        for at in range(PICTURE * PICTURE):
-            value = images[sample * PICTURE * PICTURE + at]
+        top, left = draw.randrange(SIDE - PATCH + 1), draw.randrange(SIDE - PATCH + 1)
+        for at in range(PATCH * PATCH):
+            value = images[sample * PATCH * PATCH + at]
             if value == 0:
                 continue
-            place = (top + at // PICTURE) * SIDE + left + at % PICTURE
+            place = (top + at // PATCH) * SIDE + left + at % PATCH
             canvas[place] = max(canvas[place], value) if value < BRIGHT else value
             mask[place] = 1 + labels[sample] if value >= BRIGHT else UNCLEAR
     return canvas, mask

@@ -8,7 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/inference/generate.h"
-#include "engine/inference/sample_pictures.h"
+#include "engine/inference/sample_images.h"
 
 namespace spire::inline inference {
 namespace {
@@ -46,24 +46,25 @@ EvaluationSamples::EvaluationSamples(const Dataset& test, Task task, int64_t cou
       columns_(read_columns(test, count_)) {}
 
 int64_t EvaluationSamples::rows(Task task, int64_t count) {
-  if (has_pictures(task)) return count;
+  if (has_sample_images(task)) return count;
   return task == Task::predict_tokens && count > 0 ? 1 : 0;
 }
 
 std::filesystem::path EvaluationSamples::write(int64_t step, ForwardPass& pass) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);  // writing the file reports an error
-  auto path = folder_ / fmt::format("step_{:08d}.{}", step, has_pictures(task_) ? "png" : "txt");
-  if (has_pictures(task_)) {
-    write_png(path, pictures(pass));
+  auto path =
+      folder_ / fmt::format("step_{:08d}.{}", step, has_sample_images(task_) ? "png" : "txt");
+  if (has_sample_images(task_)) {
+    write_png(path, images(pass));
   } else {
     write_file_atomically(path, text(pass), Category::data);
   }
   return path;
 }
 
-// Returns the pictures of all samples: of each the input, what the model made, and its target.
-PngImage EvaluationSamples::pictures(ForwardPass& pass) const {
+// Returns the images of all samples: of each the input, what the model made, and its target.
+PngImage EvaluationSamples::images(ForwardPass& pass) const {
   std::vector<float> made(static_cast<size_t>(pass.output_shape().elements()));
   pass.run(columns_[0].data());
   pass.copy_output(made);
@@ -72,11 +73,10 @@ PngImage EvaluationSamples::pictures(ForwardPass& pass) const {
   size_t outputs = made.size() / static_cast<size_t>(count_);
   std::vector<PngImage> grid;
   for (size_t i = 0; i < static_cast<size_t>(count_); ++i)
-    for (PngImage& picture :
-         sample_pictures(spec_, task_, columns_[0].data() + i * input.row_bytes(),
-                         std::span(made).subspan(i * outputs, outputs),
-                         columns_[target_index].data() + i * target.row_bytes()))
-      grid.push_back(std::move(picture));
+    for (PngImage& image : sample_images(spec_, task_, columns_[0].data() + i * input.row_bytes(),
+                                         std::span(made).subspan(i * outputs, outputs),
+                                         columns_[target_index].data() + i * target.row_bytes()))
+      grid.push_back(std::move(image));
   return grid_of(grid, samples_per_row * std::ssize(grid) / count_);
 }
 

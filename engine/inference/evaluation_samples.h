@@ -1,4 +1,4 @@
-// Writes a model's output for some test samples: pictures of inputs, outputs and targets, or text
+// Writes a model's output for some test samples: images of inputs, outputs and targets, or text
 // after a prompt.
 #pragma once
 #include <filesystem>
@@ -25,7 +25,7 @@ class EvaluationSamples {
   static void clear(const std::filesystem::path& folder);
 
  private:
-  PngImage pictures(ForwardPass& pass) const;
+  PngImage images(ForwardPass& pass) const;
   std::string text(ForwardPass& pass) const;
 
   const SampleSpec& spec_;

@@ -1,4 +1,4 @@
-// How well simple filters restore degraded pictures of Fashion-MNIST: the figures that
+// How well simple filters restore degraded images of Fashion-MNIST: the figures that
 // configs/fashion_mnist_upscale.yaml and fashion_mnist_denoise.yaml compare their models with.
 #include <algorithm>
 #include <cmath>

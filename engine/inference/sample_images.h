@@ -1,4 +1,4 @@
-// Pictures of a sample of a model that makes images or finds the class of each pixel.
+// Images of a sample of a model that makes images or finds the class of each pixel.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace spire::inline inference {
 
-bool has_pictures(Task task);  // whether the functions below are for this task
+bool has_sample_images(Task task);  // whether the functions below are for this task
 
 // The column that outputs are compared with: target_images, masks, or else the images themselves.
 const Column& target_column(const SampleSpec& spec);
 
 // What the model made, alone. outputs: an image (H, W, C), or logits (H, W, classes), whose largest
-// is the class: a gray picture with the number of each pixel's class.
-PngImage result_picture(const SampleSpec& spec, Task task, std::span<const float> outputs);
+// is the class: a gray image with the number of each pixel's class.
+PngImage result_image(const SampleSpec& spec, Task task, std::span<const float> outputs);
 
-// Pictures of one height, width and number of channels, to stand side by side: the input, what the
+// Images of one height, width and number of channels, to stand side by side: the input, what the
 // model made, and the target, if it is given and is not the input itself. input, target: rows of
 // their columns. Classes have the colors of PASCAL VOC; pixels without a class are white.
-std::vector<PngImage> sample_pictures(const SampleSpec& spec, Task task, const std::byte* input,
-                                      std::span<const float> outputs,
-                                      const std::byte* target = nullptr);
+std::vector<PngImage> sample_images(const SampleSpec& spec, Task task, const std::byte* input,
+                                    std::span<const float> outputs,
+                                    const std::byte* target = nullptr);
 
 }  // namespace spire::inline inference

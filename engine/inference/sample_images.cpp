@@ -1,4 +1,4 @@
-#include "engine/inference/sample_pictures.h"
+#include "engine/inference/sample_images.h"
 
 #include <algorithm>
 #include <array>
@@ -22,10 +22,10 @@ std::array<uint8_t, 3> color_of(int32_t label) {
 }
 
 PngImage colored(std::span<const int32_t> classes, const Shape& shape) {
-  PngImage picture{shape[0], shape[1], 3, {}};
+  PngImage image{shape[0], shape[1], 3, {}};
   for (int32_t label : classes)
-    for (uint8_t part : color_of(label)) picture.pixels.push_back(part);
-  return picture;
+    for (uint8_t part : color_of(label)) image.pixels.push_back(part);
+  return image;
 }
 
 // Returns the first class of the largest logit of each pixel.
@@ -39,10 +39,10 @@ std::vector<int32_t> classes_of(std::span<const float> logits, int64_t classes) 
 }
 
 // Gray becomes red, green and blue.
-PngImage in_colors(PngImage picture) {
-  if (picture.channels == 3) return picture;
-  PngImage colors{picture.height, picture.width, 3, {}};
-  for (uint8_t value : picture.pixels) colors.pixels.insert(colors.pixels.end(), 3, value);
+PngImage in_colors(PngImage image) {
+  if (image.channels == 3) return image;
+  PngImage colors{image.height, image.width, 3, {}};
+  for (uint8_t value : image.pixels) colors.pixels.insert(colors.pixels.end(), 3, value);
   return colors;
 }
 
@@ -52,7 +52,7 @@ Normalization normalization_of(const SampleSpec& spec, int64_t channels) {
   return same ? spec.normalization : Normalization{};
 }
 
-PngImage picture_of(const SampleSpec& spec, const Column& column, const std::byte* row) {
+PngImage image_of(const SampleSpec& spec, const Column& column, const std::byte* row) {
   std::vector<float> values(static_cast<size_t>(column.shape.elements()));
   copy_floats(row, column.dtype, values);
   return to_png_image(values, column.shape, normalization_of(spec, column.shape.back()));
@@ -60,7 +60,7 @@ PngImage picture_of(const SampleSpec& spec, const Column& column, const std::byt
 
 }  // namespace
 
-bool has_pictures(Task task) {
+bool has_sample_images(Task task) {
   return task == Task::reconstruct || task == Task::segment;
 }
 
@@ -70,31 +70,31 @@ const Column& target_column(const SampleSpec& spec) {
   return spec.columns.front();
 }
 
-PngImage result_picture(const SampleSpec& spec, Task task, std::span<const float> outputs) {
+PngImage result_image(const SampleSpec& spec, Task task, std::span<const float> outputs) {
   const Shape& shape = target_column(spec).shape;
   if (task == Task::reconstruct)
     return to_png_image(outputs, shape, normalization_of(spec, shape.back()));
-  PngImage picture{shape[0], shape[1], 1, {}};
+  PngImage image{shape[0], shape[1], 1, {}};
   for (int32_t label : classes_of(outputs, spec.classes))
-    picture.pixels.push_back(static_cast<uint8_t>(label));
-  return picture;
+    image.pixels.push_back(static_cast<uint8_t>(label));
+  return image;
 }
 
-std::vector<PngImage> sample_pictures(const SampleSpec& spec, Task task, const std::byte* input,
-                                      std::span<const float> outputs, const std::byte* target) {
+std::vector<PngImage> sample_images(const SampleSpec& spec, Task task, const std::byte* input,
+                                    std::span<const float> outputs, const std::byte* target) {
   const Column& goal = target_column(spec);
   bool masks = task == Task::segment;
-  std::vector<PngImage> pictures = {picture_of(spec, spec.columns[0], input)};
-  pictures.push_back(masks ? colored(classes_of(outputs, spec.classes), goal.shape)
-                           : result_picture(spec, task, outputs));
+  std::vector<PngImage> images = {image_of(spec, spec.columns[0], input)};
+  images.push_back(masks ? colored(classes_of(outputs, spec.classes), goal.shape)
+                         : result_image(spec, task, outputs));
   if (target != nullptr && &goal != &spec.columns.front())
-    pictures.push_back(masks ? colored({reinterpret_cast<const int32_t*>(target),
-                                        static_cast<size_t>(goal.shape.elements())},
-                                       goal.shape)
-                             : picture_of(spec, goal, target));
-  bool gray = std::ranges::all_of(pictures, [](const auto& each) { return each.channels == 1; });
-  if (!gray) std::ranges::transform(pictures, pictures.begin(), in_colors);
-  return pictures;
+    images.push_back(masks ? colored({reinterpret_cast<const int32_t*>(target),
+                                      static_cast<size_t>(goal.shape.elements())},
+                                     goal.shape)
+                           : image_of(spec, goal, target));
+  bool gray = std::ranges::all_of(images, [](const auto& each) { return each.channels == 1; });
+  if (!gray) std::ranges::transform(images, images.begin(), in_colors);
+  return images;
 }
 
 }  // namespace spire::inline inference
