@@ -54,15 +54,17 @@ std::vector<Field> course_fields() {
        .help = "further metrics of each evaluation, from the outputs for all its samples; "
                "confusion: the confusion matrix as a file; docs/metrics.md says which suit what",
        .choices = {"loss", "top3", "top5", "f1_macro", "f1_micro", "auc", "r2", "mae",
-                   "bits_per_byte", "confusion"},
+                   "bits_per_byte", "ssim", "mean_iou", "dice", "pixel_accuracy", "confusion"},
        .shapes_result = false},
       {.path = "best.metric",
        .slot = [](C& c) -> Slot { return &c.best.metric; },
        .help = "which metric decides what checkpoint is best and when to stop early; auto: the "
                "task's",
-       .choices = {"auto", "accuracy", "perplexity", "psnr", "rmse", "score", "error", "loss",
-                   "top3", "top5", "f1_macro", "f1_micro", "auc", "exact_match", "r2", "mae",
-                   "bits_per_byte"}},
+       .choices = {"auto",          "accuracy",      "perplexity", "psnr",        "rmse",
+                   "score",         "error",         "loss",       "top3",        "top5",
+                   "f1_macro",      "f1_micro",      "auc",        "exact_match", "r2",
+                   "mae",           "bits_per_byte", "ssim",       "mean_iou",    "dice",
+                   "pixel_accuracy"}},
       {.path = "best.mode",
        .slot = [](C& c) -> Slot { return &c.best.mode; },
        .help = "whether a higher (max) or a lower (min) value is better; auto: as the metric has "

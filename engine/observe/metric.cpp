@@ -28,6 +28,8 @@ constexpr std::array descriptions = {
     Description{"f1_micro", "f1", true},       Description{"auc", "auc", true},
     Description{"exact_match", "exact", true}, Description{"r2", "r2", true},
     Description{"mae", "mae", false},          Description{"bits_per_byte", "bpb", false},
+    Description{"ssim", "ssim", true},         Description{"mean_iou", "iou", true},
+    Description{"dice", "dice", true},         Description{"pixel_accuracy", "pix", true},
 };
 
 const Description& describe(Metric metric) {
@@ -41,6 +43,9 @@ std::string text(const MetricValue& value, int decimals) {
     case Metric::top3:
     case Metric::top5:
     case Metric::exact_match:
+    case Metric::mean_iou:
+    case Metric::dice:
+    case Metric::pixel_accuracy:
       return fmt::format("{:.{}f}%", 100 * unsigned_nan(value.value), decimals);
     case Metric::psnr:
       return fmt::format("{:.{}f} dB", unsigned_nan(value.value), decimals);
@@ -55,6 +60,7 @@ std::string text(const MetricValue& value, int decimals) {
     case Metric::r2:
     case Metric::mae:
     case Metric::bits_per_byte:
+    case Metric::ssim:
       return loss_text(value.value);
   }
   fail(Category::unexpected, "unknown metric");

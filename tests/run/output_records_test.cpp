@@ -115,6 +115,29 @@ TEST(OutputRecords, CountEachPairOfClasses) {
   EXPECT_EQ(records->confusion(rows), (ConfusionCounts{1, 1, 0, 2}));
 }
 
+// Pixels 0, 1, 1 and one without a class; found are 0, 1, 2 and 2.
+TEST(OutputRecords, OfMasksCountPixels) {
+  SampleSpec spec{.columns = {{"images", {2, 2, 1}}, {"masks", {2, 2}, DType::i32}}, .classes = 3};
+  auto records = make_records(Task::segment, false, spec, false);
+  std::vector<double> rows;
+  record(*records, {9, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 9}, std::vector<int32_t>{0, 1, 1, -1}, rows);
+  EXPECT_DOUBLE_EQ(records->value(Metric::mean_iou, rows, 0), (1 + 0.5 + 0) / 3);
+  EXPECT_DOUBLE_EQ(records->value(Metric::dice, rows, 0), (1 + 2.0 / 3 + 0) / 3);
+  EXPECT_DOUBLE_EQ(records->value(Metric::pixel_accuracy, rows, 0), 2.0 / 3);
+}
+
+TEST(OutputRecords, OfImagesCompareWithTheTarget) {
+  SampleSpec spec{.columns = {{"images", {12, 12, 1}}, {"target_images", {12, 12, 1}}}};
+  auto records = make_records(Task::reconstruct, false, spec, false);
+  std::vector<double> rows;
+  record(*records, std::vector<float>(144, 0.5f), std::vector<float>(144, 0.25f), rows);
+  EXPECT_DOUBLE_EQ(records->value(Metric::mae, rows, 0), 0.25);
+  // Constant images differ in luminance alone.
+  EXPECT_NEAR(records->value(Metric::ssim, rows, 0), (2 * 0.125 + 1e-4) / (0.3125 + 1e-4), 1e-9);
+  spec.columns[1].shape = Shape({12, 10, 1});
+  EXPECT_EQ(make_records(Task::reconstruct, false, spec, false)->metrics().size(), 1u);
+}
+
 // One byte a token, so the loss in bits is that of a byte.
 TEST(OutputRecords, OfTokensCountTheBytesOfTheirText) {
   SampleSpec spec = spec_of({"targets", {4}, DType::i32}, 256);

@@ -30,6 +30,11 @@ namespace spire {
 //                                the values of a sample
 // mae              numbers       mean absolute error; of images over all pixels
 // bits_per_byte    tokens        loss / (ln 2 * bytes per token of the evaluated text)
+// ssim             an image      mean over samples of the structural similarity (observe's ssim())
+// mean_iou, dice   a mask        means over the classes that occur of tp / (actual + predicted -
+// tp)
+//                                and of F1, from counts of all pixels that have a class
+// pixel_accuracy   a mask        share of the pixels that have a class whose class is found
 enum class Metric : uint8_t {
   accuracy,
   perplexity,
@@ -47,6 +52,10 @@ enum class Metric : uint8_t {
   r2,
   mae,
   bits_per_byte,
+  ssim,
+  mean_iou,
+  dice,
+  pixel_accuracy,
 };
 
 struct MetricValue {

@@ -10,6 +10,7 @@
 
 #include "engine/data/text/vocabulary.h"
 #include "engine/observe/output_metrics.h"
+#include "engine/run/metrics/image_records.h"
 
 namespace spire::inline run {
 namespace {
@@ -204,33 +205,6 @@ class LabelRecords : public ValueRecords {
   }
 };
 
-// Record: the sum of absolute errors of an image.
-class ImageRecords : public OutputRecords {
- public:
-  explicit ImageRecords(const SampleSpec& spec)
-      : column_(column_of(spec, "images")), image_(spec.columns[column_]) {}
-
-  std::vector<Metric> metrics() const override { return {Metric::mae}; }
-  size_t target_column() const override { return column_; }
-  size_t width() const override { return 1; }
-  void record(std::span<const float> output, const std::byte* target,
-              std::span<double> out) const override {
-    std::vector<float> image(output.size());
-    copy_floats(target, image_.dtype, image);
-    for (size_t i = 0; i < image.size(); ++i)
-      out[0] += std::abs(double{image[i]} - double{output[i]});
-  }
-  double value(Metric, std::span<const double> records, double) const override {
-    double sum = 0;
-    for (double error : records) sum += error;
-    return sum / static_cast<double>(records.size()) / static_cast<double>(image_.shape.elements());
-  }
-
- private:
-  size_t column_;
-  Column image_;
-};
-
 // Record: the bytes of a sample's targets.
 class TokenRecords : public OutputRecords {
  public:
@@ -279,7 +253,9 @@ std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const Sample
       if (labels) return std::make_unique<LabelRecords>(spec);
       return std::make_unique<ValueRecords>(spec);
     case Task::reconstruct:
-      return std::make_unique<ImageRecords>(spec);
+      return image_records(spec);
+    case Task::segment:
+      return mask_records(spec);
     case Task::predict_tokens:
       return std::make_unique<TokenRecords>(spec);
     case Task::custom:
