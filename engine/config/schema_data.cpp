@@ -45,7 +45,7 @@ std::vector<Field> data_fields() {
       {.path = "data.on_error",
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
-       .used_by = {"data.name", {"csv", "hdf5", "image_folder"}}},
+       .used_by = {"data.name", {"csv", "hdf5", "image_folder", "npy"}}},
       // The model reads (pixel / 255 - mean) / stddev, or pixel / 255.
       {.path = "data.normalize",
        .slot = [](C& c) -> Slot { return &c.data.normalize; },

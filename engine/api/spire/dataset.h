@@ -70,6 +70,8 @@ struct ReadOptions {         // how a run reads its data
   // true: as stored: images u8, features f32 or f64, not augmented, not normalized (see spec()).
   bool stored = false;
   std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
+  // The data of a trained model, for which tables are encoded as then; null: a model to be trained.
+  std::shared_ptr<const SampleSpec> trained = {};
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };
