@@ -7,6 +7,7 @@
 #include <spire/layers.h>
 
 #include "engine/config/words.h"
+#include "models/table_layers.h"
 
 namespace spire::inline models {
 namespace {
@@ -179,12 +180,18 @@ void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig&
                       .z_loss = static_cast<float>(loss.z_loss)});
 }
 
+bool has_column(const std::vector<Column>& columns, std::string_view name) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [&](const Column& column) { return column.name == name; });
+}
+
 // The output of a list of layers follows from the data and from the shape of the last layer.
 Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
   Output output = find_model(model_for(model, columns)).output;
   if (output != Output::any) return output;
   const Column& first = columns.front();
-  if (first.name == "tokens") return Output::tokens;
+  if (first.name == "tokens")
+    return has_column(columns, "targets") ? Output::tokens : Output::vector;
   return layers_make_images(model.layers, first.shape) ? Output::image : Output::vector;
 }
 
@@ -211,16 +218,30 @@ void check_output(const Graph& graph, Value output, Task task, const ModelInput&
        to_string(shape), input.batch, to_string(expected), advice);
 }
 
-// The loss compares the output with a column of the data.
+// Adds the loss against values. Of scaled ones the loss is in units of their deviation, while the
+// output and the score are in the values' own unit.
+void add_value_loss(Graph& graph, Value found, Value values, const LossConfig& loss,
+                    const Normalization& target_scale) {
+  if (loss.name == Name::binary && !target_scale.mean.empty())
+    fail(Category::config,
+         "loss.name: binary needs values 0 and 1 as they are; set data.csv.scale_target: false");
+  add_regression_loss(graph, found, standardized(graph, values, target_scale), loss,
+                      Regression::mse);
+  if (target_scale.mean.empty()) return;
+  Value error = sub(graph, in_own_unit(graph, found, target_scale), values);
+  graph.mark_output("score", mean_loss(graph, square(graph, error)));
+}
+
+// The loss compares what the model finds with a column of the data.
 void add_loss(Graph& graph, Value output, const ModelInputs& inputs, const LossConfig& loss,
-              Task task) {
+              Task task, const Normalization& target_scale) {
   switch (task) {
     case Task::classify:
       return add_class_loss(graph, output, inputs, loss);
     case Task::predict_tokens:
       return add_token_loss(graph, output, inputs["targets"], loss);
     case Task::regress:
-      return add_regression_loss(graph, output, inputs["values"], loss, Regression::mse);
+      return add_value_loss(graph, output, inputs["values"], loss, target_scale);
     case Task::reconstruct: {
       Value target = inputs.find("target_images");
       return add_regression_loss(graph, output, target ? target : inputs["images"], loss,
@@ -273,7 +294,8 @@ std::string model_for(const ModelConfig& model, const std::vector<Column>& colum
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns) {
   auto has = [&](std::string_view name) { return has_column(columns, name); };
   // Data with values is for regression although it may have labels, too.
-  bool vectors = has("images") || has("features");
+  bool vectors =
+      has("images") || has("features") || (has("tokens") && model_for(model, columns) == "layers");
   auto expect = [&](bool fits, Task task, const char* needs) {
     if (fits) return task;
     fail(Category::config,
@@ -312,10 +334,11 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
   const ModelEntry& entry = find_model(model_for(model, input.columns));
-  Value output = entry.build(graph, inputs.first(), model, output_size(input, task));
+  Value read = embed_categories(graph, inputs.first(), input.table);
+  Value output = entry.build(graph, read, model, output_size(input, task));
   if (model.name == "layers") check_output(graph, output, task, input);
-  graph.mark_output("output", output);
-  add_loss(graph, output, inputs, loss, task);
+  graph.mark_output("output", in_own_unit(graph, output, input.target_scale));
+  add_loss(graph, output, inputs, loss, task, input.target_scale);
   return graph;
 }
 
@@ -340,14 +363,15 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   ModelInputs inputs = add_inputs(graph, input);
   Value output = model.layers(graph, inputs);
   if (!output) fail(Category::config, "model {}: its layers return no value", model.name);
-  graph.mark_output("output", output);
   if (task == Task::custom) {
+    graph.mark_output("output", output);
     model.loss(graph, output, inputs);
     check_own_loss(model, graph);
     return graph;
   }
+  graph.mark_output("output", in_own_unit(graph, output, input.target_scale));
   check_own_output(model, graph, output, task, input);
-  add_loss(graph, output, inputs, loss, task);
+  add_loss(graph, output, inputs, loss, task, input.target_scale);
   return graph;
 }
 

@@ -34,6 +34,8 @@ struct ModelInput {
   int64_t classes = 0;          // number of classes; for tokens: size of the vocabulary
   int64_t batch = 1;            // number of samples
   DType dtype = DType::f32;     // dtype of activations
+  std::vector<TableColumn> table = {};  // as in SampleSpec
+  Normalization target_scale = {};      // as in SampleSpec
 };
 
 // Builds the graph of one tower (an equal share of the global batch). It has an input (N, row) per

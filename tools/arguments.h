@@ -24,6 +24,7 @@ struct PredictArguments {
   int64_t top_k = 0;                   // 0: sample from all tokens
   double top_p = 1;                    // 1: sample from all tokens
   std::vector<std::string> stop = {};  // words at which a text ends
+  std::string unknown = "stop";        // what a prompt's unknown character does: stop | skip
 };
 
 // Options of `trainer export`.

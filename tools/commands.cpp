@@ -94,6 +94,11 @@ void add_text_options(CLI::App& app, PredictArguments& p) {
                  "language models: end the text before this one; several: --stop A --stop B")
       ->allow_extra_args(false)
       ->type_name("TEXT");
+  app.add_option("--unknown", p.unknown,
+                 "language models: a character of the prompt that the vocabulary lacks stops the "
+                 "command (the default), or is left out")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->type_name("stop|skip");
 }
 
 void add_predict_options(CLI::App& app, ParsedWords& words) {
@@ -109,7 +114,7 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
   // Inputs and keys are both words; arguments.cpp tells them apart.
   app.add_option(
          "words", a.overrides,
-         "what to predict for: images (JPEG, PNG), folders of them, IDX or CSV files; "
+         "what to predict for: images (JPEG, PNG), folders of them, IDX, CSV or .npy files; "
          "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
          "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
       ->type_name("INPUT");

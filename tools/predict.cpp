@@ -146,7 +146,7 @@ int run_predict(const Arguments& arguments) {
   const LoadedCheckpoint& checkpoint = *run->checkpoint;
   const RunConfig& config = run->resolved.config;
   SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
-  bool text = spec.columns[0].name == "tokens";  // a language model
+  bool text = spec.find("targets") != nullptr;  // a language model
   check_words(asked, text, config.data.name);
   InputFiles read;
   read.add(checkpoint.path);

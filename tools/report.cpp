@@ -35,9 +35,11 @@ ConfusionMatrix evaluate_classes(const Arguments& arguments, const StopSignals& 
          "--evaluate counts classes, and this model finds none; trainer eval --checkpoint {} "
          "measures it",
          name);
+  ReadOptions options = {.dtype = compute_dtype(config),
+                         .seed = config.seed,
+                         .trained = std::make_shared<SampleSpec>(predictor.spec())};
   DatasetPair data =
-      match_trained_schema(open_dataset(config.data, {compute_dtype(config), config.seed}),
-                           predictor.spec(), name, true);
+      match_trained_schema(open_dataset(config.data, options), predictor.spec(), name, true);
   ConfusionMatrix matrix;
   matrix.checkpoint = checkpoint.path.filename().string();
   matrix.counts = confusion_counts(predictor, *data.test, rows_at_a_time, signals.flag());

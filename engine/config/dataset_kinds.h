@@ -24,6 +24,7 @@ inline constexpr std::array dataset_kinds = {
     DatasetKind{.name = "idx", .in_files = true, .images = true},
     DatasetKind{.name = "image_folder", .in_files = true, .images = true},
     DatasetKind{.name = "image_pairs", .in_files = true, .images = true},
+    DatasetKind{.name = "npy", .in_files = true, .images = true},
     DatasetKind{.name = "synthetic", .in_files = false, .images = false},
     DatasetKind{.name = "tokens", .in_files = true, .images = false},
     DatasetKind{.name = "webdataset", .in_files = true, .images = true},

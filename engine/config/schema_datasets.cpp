@@ -41,8 +41,30 @@ std::vector<Field> csv_fields() {
        .used_by = with_csv},
       {.path = "data.csv.ignore",
        .slot = [](C& c) -> Slot { return &c.data.csv.ignore; },
-       .help = "columns that are left out, by name or number from 0; auto: one that numbers the "
-               "rows, called id, index or nothing; []: none",
+       .help = "columns that are left out, by name or number from 0; auto: those that help no "
+               "model: one that numbers the rows, called id, index or nothing, and those with a "
+               "word of its own for most rows, or without a field; []: none",
+       .used_by = with_csv},
+      {.path = "data.csv.categories",
+       .slot = [](C& c) -> Slot { return &c.data.csv.categories; },
+       .help = "columns of words: a feature of 0 or 1 a word; a vector that the model learns a "
+               "word; or an error",
+       .used_by = with_csv},
+      {.path = "data.csv.max_levels",
+       .slot = [](C& c) -> Slot { return &c.data.csv.max_levels; },
+       .help = "most different words that a column of words may have",
+       .range = at_least(1, 4096),
+       .unit = "words",
+       .used_by = with_csv},
+      {.path = "data.csv.blanks",
+       .slot = [](C& c) -> Slot { return &c.data.csv.blanks; },
+       .help = "what an empty number counts as: the training rows' mean or median, 0, or an error; "
+               "an empty word is a word of its own",
+       .used_by = with_csv},
+      {.path = "data.csv.scale_target",
+       .slot = [](C& c) -> Slot { return &c.data.csv.scale_target; },
+       .help = "learn values less their mean, divided by their deviation; outputs and metrics stay "
+               "in the values' unit",
        .used_by = with_csv},
       // A hash of its number decides whether a row is kept for testing.
       {.path = "data.csv.test_share",
@@ -131,6 +153,7 @@ std::vector<Field> dataset_fields() {
 // HDF5 files and folders of images: these sections are printed after data.augment.
 std::vector<Field> file_fields() {
   const Use with_hdf5 = {"data.name", {"hdf5"}};
+  const Use with_npy = {"data.name", {"npy"}};
   return {
       {.path = "data.hdf5.cache_mib",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.cache_mib; },
@@ -165,6 +188,15 @@ std::vector<Field> file_fields() {
        .slot = [](C& c) -> Slot { return &c.data.hdf5.test.target; },
        .help = "the same for the test samples",
        .used_by = with_hdf5},
+      {.path = "data.npy.task",
+       .slot = [](C& c) -> Slot { return &c.data.npy.task; },
+       .help = "what the target is, as data.hdf5.task",
+       .used_by = with_npy},
+      {.path = "data.npy.test_share",
+       .slot = [](C& c) -> Slot { return &c.data.npy.test_share; },
+       .help = "share of the rows kept for testing, when there is no x_test",
+       .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
+       .used_by = with_npy},
       {.path = "data.image.size",
        .slot = [](C& c) -> Slot { return &c.data.image.size; },
        .help = "height and width of the images that the model reads; 0: 224 for files of images, "

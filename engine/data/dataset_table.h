@@ -12,14 +12,15 @@
 namespace spire::inline data {
 
 // These functions are defined in the folder formats, in cifar.cpp, csv_dataset.cpp,
-// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist) and webdataset.cpp, and in
-// synthetic_dataset.cpp.
+// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist), npy_dataset.cpp and webdataset.cpp, and
+// in synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_idx(const DataConfig& config, const ReadOptions& options);
+DatasetPair open_npy(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options);
 
@@ -37,6 +38,7 @@ inline constexpr std::array dataset_table = {
     DatasetEntry{"idx", open_idx},
     DatasetEntry{"image_folder", open_image_folder},
     DatasetEntry{"image_pairs", open_image_pairs},
+    DatasetEntry{"npy", open_npy},
     DatasetEntry{"synthetic", open_synthetic},
     DatasetEntry{"tokens", open_tokens},
     DatasetEntry{"webdataset", open_webdataset},

@@ -26,6 +26,13 @@ Json json_of(const Column& column) {
           {"dtype", name(column.dtype)}};
 }
 
+Json json_of(const TableColumn& column) {
+  return {{"name", column.name},
+          {"levels", column.levels},
+          {"embedded", column.embedded},
+          {"blank", column.blank ? Json(*column.blank) : Json()}};
+}
+
 const Json& at(const Json& object, const char* key) {
   auto found = object.find(key);
   if (found == object.end()) refuse(key, "a value");
@@ -93,6 +100,21 @@ Column column_of(const Json& object) {
   return column;
 }
 
+TableColumn table_column_of(const Json& object) {
+  if (!object.is_object()) refuse("table", "a list of objects");
+  TableColumn column;
+  column.name = word(at(object, "name"), "name");
+  column.levels = words(object, "levels");
+  const Json& embedded = at(object, "embedded");
+  if (!embedded.is_boolean()) refuse("embedded", "true or false");
+  column.embedded = embedded.get<bool>();
+  const Json& blank = at(object, "blank");
+  if (blank.is_null()) return column;
+  if (!blank.is_number() || !std::isfinite(blank.get<double>())) refuse("blank", "a finite number");
+  column.blank = blank.get<double>();
+  return column;
+}
+
 Normalization normalization_at(const Json& object) {
   Normalization result = {numbers(object, "mean"), numbers(object, "stddev")};
   if (result.mean.size() != result.stddev.size()) refuse("stddev", "as many numbers as in mean");
@@ -119,6 +141,11 @@ std::string to_text(const SampleSpec& spec) {
                  {"stddev", spec.normalization.stddev},
                  {"feature_names", spec.feature_names},
                  {"vocabulary", spec.vocabulary}};
+  // What only some datasets have is left out elsewhere, and checkpoints of older versions lack it.
+  for (const TableColumn& column : spec.table) object["table"].push_back(json_of(column));
+  if (!spec.target_scale.mean.empty())
+    object["target_scale"] = {{"mean", spec.target_scale.mean},
+                              {"stddev", spec.target_scale.stddev}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -133,6 +160,14 @@ SampleSpec sample_spec_from_text(const std::string& text) {
   spec.normalization = normalization_at(object);
   spec.feature_names = words(object, "feature_names");
   spec.vocabulary = word(at(object, "vocabulary"), "vocabulary");
+  if (object.contains("table"))
+    for (const Json& column : array_at(object, "table"))
+      spec.table.push_back(table_column_of(column));
+  if (object.contains("target_scale")) spec.target_scale = normalization_at(object["target_scale"]);
+  int64_t features = 0;
+  for (const TableColumn& column : spec.table) features += column.features();
+  if (features != 0 && features != spec.columns[0].shape.elements())
+    refuse("table", fmt::format("{} features", spec.columns[0].shape.elements()));
   if (!spec.class_names.empty() && std::ssize(spec.class_names) != spec.classes)
     refuse("class_names", fmt::format("{} names", spec.classes));
   return spec;

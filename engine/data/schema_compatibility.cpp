@@ -234,6 +234,7 @@ void remap(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Perm
   if (!labels.empty()) spec.class_names = trained.class_names;
   if (!features.empty()) {
     spec.feature_names = trained.feature_names;
+    spec.table = trained.table;
     if (!spec.normalization.mean.empty())
       spec.normalization = {permuted(spec.normalization.mean, features),
                             permuted(spec.normalization.stddev, features)};

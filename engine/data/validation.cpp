@@ -165,7 +165,7 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
   }
   ReadOptions read = options;
   read.plain = true;
-  read.normalization = &trained.normalization;
+  read.trained = std::make_shared<SampleSpec>(trained);
   DatasetPair val = open_dataset(other, read);
   const SampleSpec& found = val.train->spec();
   if (found.columns != trained.columns || found.feature_names != trained.feature_names)

@@ -70,6 +70,7 @@ class ImageRows : public InputRows {
   bool is_whole(ImageSize image) const { return image == size_ && !always_crops_; }
 
   std::vector<ListedInput> files_;
+  SampleSpec spec_;
   InputReport report_;
   bool always_crops_;
   ImageSize size_;
@@ -88,6 +89,7 @@ class ImageRows : public InputRows {
 ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
                      const DataConfig& config, InputReport report)
     : files_(std::move(files)),
+      spec_(spec),
       report_(std::move(report)),
       always_crops_(config.name == "image_folder" || config.name == "webdataset"),
       size_(size_of_image(spec)),
@@ -125,7 +127,11 @@ std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
     }
   });
   if (!is_row) return {};
-  return RowOrigin{.file = file, .row = 0, .only = true};
+  RowOrigin origin = {.file = file, .row = 0, .only = true};
+  // A folder of a class, as in training data, says what its images are.
+  if (file.name.has_parent_path())
+    origin.label = class_named(spec_, file.name.parent_path().filename().string());
+  return origin;
 }
 
 // Reads the next image of an open IDX file; closes the file at its end or after a problem.

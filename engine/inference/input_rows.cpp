@@ -5,6 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/data/formats/csv_table.h"
 #include "engine/data/images/image_folder.h"
 
 namespace spire::inline inference {
@@ -25,7 +26,47 @@ void list_input(const std::string& word, bool images, std::vector<ListedInput>& 
   for (const fs::path& name : images_within(path)) files.push_back({path / name, name});
 }
 
+// Files that are no arrays.
+std::unique_ptr<InputRows> open_other_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const DataConfig& config, const InputReport& report) {
+  const Column& input = spec.columns[0];
+  if (input.name == "images") return open_image_rows(std::move(files), spec, config, report);
+  if (input.name == "features" && input.shape.rank() == 1)
+    return open_table_rows(std::move(files), spec, config.csv, report);
+  fail(
+      Category::config,
+      "the model reads {} {}, which are read from .npy files, but {} is none; leave out the inputs "
+      "to predict for the test data",
+      input.name, to_string(input.shape), files.front().path.string());
+}
+
+// Groups of files, one after the other.
+class RowsInTurn : public InputRows {
+ public:
+  explicit RowsInTurn(std::vector<std::unique_ptr<InputRows>> groups)
+      : groups_(std::move(groups)) {}
+
+  std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override {
+    for (; now_ < groups_.size(); ++now_)
+      if (auto origins = groups_[now_]->read(max_rows, rows); !origins.empty()) return origins;
+    return {};
+  }
+
+ private:
+  std::vector<std::unique_ptr<InputRows>> groups_;
+  size_t now_ = 0;  // index of the group that is read
+};
+
 }  // namespace
+
+std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name) {
+  std::string_view word = trimmed(name);
+  std::optional<double> number = finite_number(word);
+  for (size_t i = 0; i < spec.class_names.size(); ++i)
+    if (spec.class_names[i] == word || (number && finite_number(spec.class_names[i]) == number))
+      return static_cast<int64_t>(i);
+  return {};
+}
 
 bool try_reading(const InputReport& report, const std::function<void()>& read) {
   try {
@@ -50,13 +91,17 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
 
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report) {
-  const std::string& kind = spec.columns[0].name;
-  if (kind == "images") return open_image_rows(std::move(files), spec, config, report);
-  if (kind == "features") return open_table_rows(std::move(files), spec, config.csv, report);
-  fail(Category::config,
-       "the model reads {}, but only images and tables can be read from files; leave out the "
-       "inputs to predict for the test data",
-       kind);
+  std::vector<std::unique_ptr<InputRows>> groups;
+  for (size_t first = 0; first < files.size();) {
+    bool arrays = is_npy(files[first].path);
+    size_t end = first;
+    std::vector<ListedInput> group;
+    while (end < files.size() && is_npy(files[end].path) == arrays) group.push_back(files[end++]);
+    groups.push_back(arrays ? open_array_rows(std::move(group), spec, report)
+                            : open_other_rows(std::move(group), spec, config, report));
+    first = end;
+  }
+  return std::make_unique<RowsInTurn>(std::move(groups));
 }
 
 }  // namespace spire::inline inference

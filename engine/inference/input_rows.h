@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct RowOrigin {
   ListedInput file;   // empty for a sample of a dataset
   int64_t row = 0;    // index in the file, from 0; skipped rows count, a table's header does not
   bool only = false;  // the file has a single row, as an image does
+  // What the input says that the row is, if it says so: a class, or values.
+  std::optional<int64_t> label = {};
+  std::vector<float> values = {};
+
+  bool has_truth() const { return label || !values.empty(); }
 };
 
 // Callbacks; each may throw, which ends the reading.
@@ -43,8 +49,9 @@ class InputRows {
 std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                                      const InputReport& report);
 
-// Opens files for a model. spec, config: from its checkpoint. Rows are normalized as the spec says.
-// Throws Error(config) if the model reads neither images nor features (tables).
+// Opens files for a model: images, tables, arrays. spec, config: from its checkpoint. Rows are
+// normalized as the spec says. Throws Error(config) for a model that reads tokens, or sequences,
+// and a file that is no array.
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report);
 
@@ -54,6 +61,14 @@ std::unique_ptr<InputRows> open_image_rows(std::vector<ListedInput> files, const
 // Opens CSV files, for open_inputs().
 std::unique_ptr<InputRows> open_table_rows(std::vector<ListedInput> files, const SampleSpec& spec,
                                            const CsvConfig& config, const InputReport& report);
+
+// Opens .npy files, for open_inputs(); is_npy() knows them by their first bytes.
+std::unique_ptr<InputRows> open_array_rows(std::vector<ListedInput> files, const SampleSpec& spec,
+                                           const InputReport& report);
+bool is_npy(const std::filesystem::path& path);
+
+// Returns the class of this name; nullopt if there is none. Numbers may be spelled otherwise: 1.0.
+std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name);
 
 // Calls read(). If it throws Error(data), reports that as a problem and returns false.
 bool try_reading(const InputReport& report, const std::function<void()>& read);

@@ -62,7 +62,9 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
     ModelInput input{.columns = spec_.columns,
                      .classes = spec_.classes,
                      .batch = batch,
-                     .dtype = compute_dtype(config_)};
+                     .dtype = compute_dtype(config_),
+                     .table = spec_.table,
+                     .target_scale = spec_.target_scale};
     return build_model(config_.model, config_.loss, input, training);
   };
   layout_ = make_layout(build, batch_);

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/formats/csv_columns.h"
 #include "engine/inference/input_rows.h"
 
 namespace spire::inline inference {
@@ -36,29 +36,38 @@ class TableRows : public InputRows {
   void choose_columns(const std::filesystem::path& path);
   void choose_by_name(const std::filesystem::path& path, const std::vector<std::string>& names);
   void choose_by_place(const std::filesystem::path& path, size_t columns);
+  void find_target(const std::vector<std::string>& names, const std::vector<bool>& taken);
   bool names_all_features(const CsvRecord& record) const;
+  std::vector<std::string> names_read() const;
   std::optional<RowOrigin> read_next(std::byte* row);
-  void write_row(std::byte* row) const;
+  void write_row(std::byte* row);
+  void note_unknown_word(size_t column, const std::string& word);
+  void add_truth(RowOrigin& origin) const;
   [[noreturn]] void refuse(const CsvPosition& place, const std::string& problem) const;
 
   std::vector<ListedInput> files_;
   SampleSpec spec_;
+  std::vector<TableColumn> table_;  // what the model reads
   CsvConfig config_;
   InputReport report_;
 
   size_t next_ = 0;                  // index in files_ of the next file
   std::optional<CsvReader> reader_;  // of files_[next_ - 1], while it has rows
   CsvRecord record_;
-  bool waiting_ = false;         // record_ is a row that was read ahead
-  size_t fields_ = 0;            // fields per row
-  std::vector<size_t> columns_;  // (F): the column of each feature
-  int64_t row_ = 0;              // of the next record
+  bool waiting_ = false;          // record_ is a row that was read ahead
+  size_t fields_ = 0;             // fields per row
+  std::vector<size_t> columns_;   // of the file: the one of each column of table_
+  std::optional<size_t> target_;  // of the file: the column of the target, if it is there
+  std::vector<double> values_;    // of a row, one a column of table_
+  std::vector<bool> noted_;       // columns of table_ of which an unknown word was noted
+  int64_t row_ = 0;               // of the next record
 };
 
 TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, CsvConfig config,
                      InputReport report)
     : files_(std::move(files)),
       spec_(spec),
+      table_(table_columns(spec)),
       config_(std::move(config)),
       report_(std::move(report)) {
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
@@ -67,6 +76,8 @@ TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, Csv
       fail(Category::checkpoint,
            "there are {} features, but means or names of {}; use another checkpoint", features,
            size);
+  values_.resize(table_.size());
+  noted_.resize(table_.size());
 }
 
 std::vector<RowOrigin> TableRows::read(int64_t max_rows, std::byte* rows) {
@@ -93,7 +104,9 @@ std::optional<RowOrigin> TableRows::read_next(std::byte* row) {
   }
   int64_t number = row_++;
   if (!try_reading(report_, [&] { write_row(row); })) return {};
-  return RowOrigin{.file = files_[next_ - 1], .row = number, .only = false};
+  RowOrigin origin = {.file = files_[next_ - 1], .row = number, .only = false};
+  add_truth(origin);
+  return origin;
 }
 
 void TableRows::open(const std::filesystem::path& path) {
@@ -116,17 +129,25 @@ void TableRows::choose_columns(const std::filesystem::path& path) {
   if (spec_.feature_names.empty()) return choose_by_place(path, fields_);
   if (names.empty())
     fail(Category::data, "{}:1:1: the first row has no column names; add a row that names {}",
-         path.string(), quoted_list(spec_.feature_names));
+         path.string(), quoted_list(names_read()));
   choose_by_name(path, names);
+}
+
+// Returns the names of the columns that the model reads.
+std::vector<std::string> TableRows::names_read() const {
+  std::vector<std::string> names;
+  for (const TableColumn& column : table_) names.push_back(column.name);
+  return names;
 }
 
 // Returns whether the record names all features. csv_names() takes a record with a number in it for
 // a row; names that the model knows show that it is a header.
 bool TableRows::names_all_features(const CsvRecord& record) const {
   return !spec_.feature_names.empty() &&
-         std::ranges::all_of(spec_.feature_names, [&](const std::string& name) {
-           return std::ranges::any_of(
-               record.fields, [&](const CsvField& field) { return trimmed(field.text) == name; });
+         std::ranges::all_of(table_, [&](const TableColumn& column) {
+           return std::ranges::any_of(record.fields, [&](const CsvField& field) {
+             return trimmed(field.text) == column.name;
+           });
          });
 }
 
@@ -136,19 +157,20 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
   columns_.clear();
   std::vector<bool> taken(names.size());
   std::vector<std::string> missing, others;
-  for (const std::string& feature : spec_.feature_names) {
+  for (const std::string& name : names_read()) {
     size_t column = 0;
-    while (column < names.size() && (taken[column] || names[column] != feature)) ++column;
+    while (column < names.size() && (taken[column] || names[column] != name)) ++column;
     if (column < names.size()) {
       taken[column] = true;
       columns_.push_back(column);
     } else {
-      missing.push_back(feature);
+      missing.push_back(name);
     }
   }
   if (!missing.empty())
     fail(Category::data, "{}:1:1: there is no column {}; the columns are {}; add the missing ones",
          path.string(), quoted_list(missing), quoted_list(names));
+  find_target(names, taken);
   for (size_t column = 0; column < names.size(); ++column)
     if (!taken[column] && names[column] != config_.target) others.push_back(names[column]);
   if (!others.empty())
@@ -156,9 +178,29 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
                              path.string(), quoted_list(others)));
 }
 
+// The target is the column of its name; where training took the last one, the last column, if it is
+// no feature.
+void TableRows::find_target(const std::vector<std::string>& names, const std::vector<bool>& taken) {
+  target_.reset();
+  for (size_t column = 0; column < names.size(); ++column)
+    if (!taken[column] && names[column] == config_.target) target_ = column;
+  if (config_.target == "last" && !taken.back()) target_ = names.size() - 1;
+}
+
+// A field that is no class or no number says nothing.
+void TableRows::add_truth(RowOrigin& origin) const {
+  if (!target_) return;
+  const std::string& text = record_.fields[*target_].text;
+  if (spec_.find("values") == nullptr) {
+    origin.label = class_named(spec_, text);
+  } else if (std::optional<double> number = finite_number(text)) {
+    origin.values = {static_cast<float>(*number)};
+  }
+}
+
 // Takes the columns in their order, without the ignored ones and the target.
 void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
-  auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
+  size_t features = table_.size();
   // A table with just the features lacks the columns that training ignored.
   std::vector<bool> ignored(columns);
   for (const std::string& word : columns > features ? config_.ignore : std::vector<std::string>())
@@ -170,32 +212,43 @@ void TableRows::choose_by_place(const std::filesystem::path& path, size_t column
          "and optionally the target; correct the file",
          path.string(), columns, features);
   size_t target = left > features ? target_place(config_.target, columns) : columns;
+  target_ = target < columns ? std::optional(target) : std::nullopt;
   columns_.clear();
   for (size_t column = 0; column < columns; ++column)
     if (column != target && !ignored[column]) columns_.push_back(column);
 }
 
 // Normalizes the record's features and writes them as the column's type.
-void TableRows::write_row(std::byte* row) const {
+void TableRows::write_row(std::byte* row) {
   if (!record_.problem.empty()) refuse(record_.problem_position, record_.problem);
   if (record_.fields.size() != fields_)
     refuse(record_.fields.back().position,
            fmt::format("{} fields, expected {}", record_.fields.size(), fields_));
-  const Normalization& by = spec_.normalization;
-  for (size_t f = 0; f < columns_.size(); ++f) {
-    const CsvField& field = record_.fields[columns_[f]];
-    std::optional<double> number = finite_number(field.text);
-    if (!number)
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const CsvField& field = record_.fields[columns_[c]];
+    std::optional<double> value = field_value(table_[c], field.text);
+    if (!value)
       refuse(field.position,
-             fmt::format("{}: '{}' is not a finite number",
-                         spec_.feature_names.empty() ? fmt::format("feature {}", f)
-                                                     : fmt::format("'{}'", spec_.feature_names[f]),
-                         std::string_view(field.text).substr(0, 40)));
-    double x = by.mean.empty() ? *number : (*number - by.mean[f]) / by.stddev[f];
-    with_any_float_type(spec_.columns[0].dtype, [&](auto type) {
-      reinterpret_cast<decltype(type)*>(row)[f] = static_cast<float>(x);
-    });
+             fmt::format("{}: {}",
+                         spec_.feature_names.empty() ? fmt::format("feature {}", c)
+                                                     : fmt::format("'{}'", table_[c].name),
+                         refusal_of(field.text)));
+    if (*value < 0 && !table_[c].levels.empty()) note_unknown_word(c, field.text);
+    values_[c] = *value;
   }
+  with_any_float_type(spec_.columns[0].dtype, [&](auto type) {
+    write_features(table_, values_, spec_.normalization, reinterpret_cast<decltype(type)*>(row));
+  });
+}
+
+void TableRows::note_unknown_word(size_t column, const std::string& word) {
+  if (noted_[column]) return;
+  noted_[column] = true;
+  report_.note(
+      fmt::format("{}: '{}': no row of the training data has '{}'; such words count as "
+                  "none of the {} known ones",
+                  to_string(reader_->path(), record_.fields[columns_[column]].position),
+                  table_[column].name, trimmed(word), table_[column].levels.size()));
 }
 
 void TableRows::refuse(const CsvPosition& place, const std::string& problem) const {

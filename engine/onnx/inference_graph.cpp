@@ -7,7 +7,12 @@
 namespace spire::inline onnx {
 
 Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch) {
-  ModelInput input{.columns = spec.columns, .classes = spec.classes, .batch = batch};
+  ModelInput input{.columns = spec.columns,
+                   .classes = spec.classes,
+                   .batch = batch,
+                   .dtype = DType::f32,
+                   .table = spec.table,
+                   .target_scale = spec.target_scale};
   for (Column& column : input.columns)
     if (is_float_type(column.dtype)) column.dtype = DType::f32;
   return build_model(config.model, config.loss, input, false);

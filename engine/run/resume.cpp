@@ -98,17 +98,21 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
   compare("batch_size", config.batch_size, state.batch_size);
 }
 
-DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes) {
+std::shared_ptr<const SampleSpec> trained_spec(const LoadedCheckpoint& checkpoint) {
   const std::string& known = checkpoint.state.data_spec;
-  if (known.empty()) {
+  return known.empty() ? nullptr : std::make_shared<SampleSpec>(sample_spec_from_text(known));
+}
+
+DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes) {
+  auto known = trained_spec(checkpoint);
+  if (!known) {
     data.notes.push_back(fmt::format(
         "{} does not say what data it was trained on; see to it that classes and columns are the "
         "same in the same order",
         checkpoint.path.string()));
     return data;
   }
-  return match_trained_schema(std::move(data), sample_spec_from_text(known),
-                              checkpoint.path.string(), classes);
+  return match_trained_schema(std::move(data), *known, checkpoint.path.string(), classes);
 }
 
 }  // namespace spire::inline run

@@ -1,5 +1,6 @@
 // Finds the checkpoint that a run resumes, and checks that it fits the run's config and data.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include <spire/train.h>
@@ -26,6 +27,9 @@ ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options
 // except for an evaluation.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
                    RunConfig& config);
+
+// Returns what the checkpoint says of the data that it was trained on; null if it says nothing.
+std::shared_ptr<const SampleSpec> trained_spec(const LoadedCheckpoint& checkpoint);
 
 // Reorders the data's columns, and with `classes` its classes, to match the checkpoint's model.
 // Throws Error(data) if they are not the same. If the checkpoint does not describe its data,

@@ -129,6 +129,7 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
     config.data.normalize = images ? Normalize::unit : Normalize::standard;
   ReadOptions read{
       .dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores};
+  if (resumed) read.trained = trained_spec(*resumed);
   DatasetPair data = options.data ? options.data(read) : open_dataset(config.data, read);
   if (options.data) check_own_data(data);
   // Notes come first: the data may be refused for the reason that they give.

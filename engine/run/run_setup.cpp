@@ -196,6 +196,8 @@ TowerTrainerOptions RunSetup::trainer_options() const {
           .train_columns = train_columns(config, data),
           .test_columns = data.test->spec().columns,
           .classes = data.train->spec().classes,
+          .table = data.train->spec().table,
+          .target_scale = data.train->spec().target_scale,
           .precision = compute_dtype(config),
           .seed = config.seed,
           .train_samples =

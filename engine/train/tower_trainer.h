@@ -40,7 +40,9 @@ struct TowerTrainerOptions {
   EmaConfig ema;
   LossScaleConfig loss_scale = {};
   std::vector<Column> train_columns, test_columns;  // columns of a batch; the model reads the first
-  int64_t classes = 0;           // number of classes; for tokens: of the vocabulary
+  int64_t classes = 0;                  // number of classes; for tokens: of the vocabulary
+  std::vector<TableColumn> table = {};  // this and target_scale as in SampleSpec
+  Normalization target_scale = {};
   DType precision = DType::f32;  // dtype of activations: f32, bf16, f16 (GPUs only)
   uint64_t seed = 0;
   int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped

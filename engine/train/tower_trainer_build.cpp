@@ -92,7 +92,9 @@ ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
   return {.columns = training ? train_columns : test_columns,
           .classes = classes,
           .batch = batch,
-          .dtype = precision};
+          .dtype = precision,
+          .table = table,
+          .target_scale = target_scale};
 }
 
 Graph TowerTrainerOptions::build_model_alone(int64_t batch, bool training) const {

@@ -16,10 +16,17 @@ const SampleSpec full = {
     .class_names = {"cat \"quoted\"", "d\xc3\xb6g\n"},
     .normalization = {{0.1, 1.0 / 3.0, -5e-324}, {1e-30, 0.25, 1e300}},
     .feature_names = {"a", ""},
-    .vocabulary = "characters:\"a\\n\""};
+    .vocabulary = "characters:\"a\\n\"",
+    .target_scale = {{2e5}, {3.25}}};
 
 TEST(SampleSpecText, RestoresEverything) {
   EXPECT_EQ(sample_spec_from_text(to_text(full)), full);
+  SampleSpec table = {
+      .columns = {{"features", {4}, DType::f32}},
+      .table = {{.name = "a", .blank = 1.0 / 3.0},
+                {.name = "b", .levels = {"", "d\xc3\xb6g"}, .embedded = true, .blank = 0},
+                {.name = "c"}}};
+  EXPECT_EQ(sample_spec_from_text(to_text(table)), table);
   SampleSpec least = {.columns = {{"values", {}, DType::f32}}};
   EXPECT_EQ(sample_spec_from_text(to_text(least)), least);
 }
@@ -54,6 +61,14 @@ TEST(SampleSpecText, DamageIsRefusedByTheNameOfTheKey) {
            {damaged("0.25", "0"), "stddev: expected numbers above 0"},
            {damaged("0.25,", ""), "stddev: expected as many numbers"},
            {damaged("[\"a\",\"\"]", "[1]"), "feature_names: expected a word"},
+           {damaged("3.25", "-3.25"), "stddev: expected numbers above 0"},
+           {damaged("\"classes\":2", "\"table\":7,\"classes\":2"), "table: expected a list"},
+           {damaged("\"classes\":2",
+                    R"("table":[{"name":"a","levels":[],"embedded":false,"blank":0}],"classes":2)"),
+            "table: expected 2880 features"},
+           {damaged("\"classes\":2",
+                    R"("table":[{"name":"a","levels":[],"embedded":1,"blank":0}],"classes":2)"),
+            "embedded: expected true or false"},
        }) {
     std::string message =
         message_of(Category::checkpoint, [&] { sample_spec_from_text(one.text); });

@@ -282,12 +282,13 @@ TEST(ListInputs, NamesMissingFiles) {
 TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
   SampleSpec deep = spec_of(4, 4, 4), tokens;
   tokens.columns = {{"tokens", {8}, DType::i32}};
-  EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, deep, {}, {}); }),
+  std::vector<ListedInput> files = {{"x.png", "x.png"}};
+  EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, deep, {}, {}); }),
             "the model reads images of 4 channels, but images have 1 or 3; give the images in "
             "another format, such as IDX");
-  EXPECT_EQ(message_of(Category::config, [&] { open_inputs({}, tokens, {}, {}); }),
-            "the model reads tokens, but only images and tables can be read from files; leave out "
-            "the inputs to predict for the test data");
+  EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, tokens, {}, {}); }),
+            "the model reads tokens (8), which are read from .npy files, but x.png is none; leave "
+            "out the inputs to predict for the test data");
 }
 
 }  // namespace

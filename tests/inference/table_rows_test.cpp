@@ -182,7 +182,8 @@ INSTANTIATE_TEST_SUITE_P(
     TableRows, MalformedTableRow,
     testing::Values(
         MalformedRow{"Word", "3,four,x", ":3:3: 'height': 'four' is not a finite number"},
-        MalformedRow{"Missing", ",4,x", ":3:1: 'width': '' is not a finite number"},
+        MalformedRow{"Missing", ",4,x",
+                     ":3:1: 'width': '' is empty, which is refused (data.csv.blanks)"},
         MalformedRow{"Infinite", "inf,4,x", ":3:1: 'width': 'inf' is not a finite number"},
         MalformedRow{"Short", "3,4", ":3:3: 2 fields, expected 3"},
         MalformedRow{"Long", "3,4,x,y", ":3:7: 4 fields, expected 3"},
@@ -211,7 +212,10 @@ TEST_F(Tables, ADamagedSpecIsRefused) {
   names.feature_names.pop_back();
   means.normalization.mean.pop_back();
   for (const SampleSpec& spec : {names, means})
-    EXPECT_EQ(message_of(Category::checkpoint, [&] { open_inputs({}, spec, config_, {}); }),
+    EXPECT_EQ(message_of(Category::checkpoint,
+                         [&] {
+                           open_inputs({{"t.csv", "t.csv"}}, spec, config_, {});
+                         }),
               "there are 2 features, but means or names of 1; use another checkpoint");
 }
 

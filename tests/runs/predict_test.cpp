@@ -57,14 +57,15 @@ TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
   ASSERT_EQ(output.code, 0) << output.err;
   auto lines = lines_of(output.out);
   ASSERT_EQ(lines.size(), 101u);
-  EXPECT_EQ(lines[0], "sample,class,name,probability,p_0,p_1,p_2,p_3");
+  EXPECT_EQ(lines[0], "sample,class,name,probability,p_0,p_1,p_2,p_3,truth");
   std::string labels = bytes_of(folder_ / "data/t10k-labels-idx1-ubyte");
   ASSERT_EQ(labels.size(), 108u);
   int right = 0;
   for (size_t i = 0; i < 100; ++i) {
     auto cells = cells_of(lines[i + 1]);
-    ASSERT_EQ(cells.size(), 8u);
+    ASSERT_EQ(cells.size(), 9u);
     EXPECT_EQ(cells[0], std::to_string(i));
+    EXPECT_EQ(cells[8], std::to_string(labels[8 + i]));
     double sum = 0;
     for (size_t c = 4; c < 8; ++c) sum += std::stod(cells[c]);
     EXPECT_NEAR(sum, 1, 1e-5);
@@ -88,6 +89,9 @@ std::string behind_sample(const std::string& line) {
 std::string behind_row(const std::string& line) {
   return behind_sample(behind_sample(line).substr(1));
 }
+std::string truth_of(const std::string& line) {
+  return line.substr(line.rfind(','));
+}
 
 TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
   train(test_cnn);
@@ -105,12 +109,12 @@ TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
   EXPECT_EQ(lines[0], "input,row,class,name,probability,p_0,p_1,p_2,p_3");
   for (size_t i = 0; i < 100; ++i) {
     EXPECT_THAT(lines[i + 1], StartsWith(idx + "," + std::to_string(i) + ","));
-    EXPECT_EQ(behind_row(lines[i + 1]), behind_sample(expected[i + 1]));
+    EXPECT_EQ(behind_row(lines[i + 1]) + truth_of(expected[i + 1]), behind_sample(expected[i + 1]));
   }
   EXPECT_THAT(lines[101], StartsWith((folder_ / "photos/b.png").string() + ",0,"));
   EXPECT_THAT(lines[102], StartsWith((folder_ / "photos/inner/a.png").string() + ",0,"));
-  EXPECT_EQ(behind_row(lines[101]), behind_sample(expected[6]));
-  EXPECT_EQ(behind_row(lines[102]), behind_sample(expected[7]));
+  EXPECT_EQ(behind_row(lines[101]) + truth_of(expected[6]), behind_sample(expected[6]));
+  EXPECT_EQ(behind_row(lines[102]) + truth_of(expected[7]), behind_sample(expected[7]));
   EXPECT_EQ(lines_of(predict({idx, "--count", "3"}).out).size(), 4u);
 }
 
@@ -163,7 +167,8 @@ TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
   ASSERT_EQ(all.size(), 61u);
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_THAT(some[i], StartsWith(mine + "," + std::to_string(i - 1) + ","));
-    EXPECT_EQ(behind_row(some[i]), behind_row(all[i]));
+    EXPECT_EQ(behind_row(some[i]) + truth_of(all[i]), behind_row(all[i]));
+    EXPECT_EQ(truth_of(all[i]), i % 2 == 1 ? ",even" : ",odd");
   }
   Output own = predict({mine, "--to", mine});
   EXPECT_EQ(own.code, 2);
@@ -260,6 +265,17 @@ TEST_F(Predict, APromptMayComeFromAFile) {
               HasSubstr("--prompt-file /nowhere: cannot be read: No such file"));
   EXPECT_THAT(refusal(4, {"--prompt-file", "/"}), HasSubstr("Is a directory"));
   EXPECT_THAT(refusal(2, {"--prompt-file", prompt, "--prompt", "a"}), HasSubstr("excludes"));
+  EXPECT_THAT(refusal(4, {"--prompt", "ab\xc3\xa9"}),
+              HasSubstr("the prompt: byte 2: the character U+00E9 is not in the vocabulary of 3; "
+                        "leave it out, or add --unknown skip"));
+  Output skipped = predict(Words{"--prompt",
+                                 "a\xc3\xa9"
+                                 "b\n!b",
+                                 "--unknown", "skip"} +
+                           short_text);
+  EXPECT_EQ(skipped.code, 0) << skipped.err;
+  EXPECT_THAT(skipped.err, HasSubstr("2 characters of the prompt left out"));
+  EXPECT_THAT(skipped.out, testing::EndsWith(said.out.substr(4)));
   std::ofstream(prompt) << "\n";
   EXPECT_THAT(refusal(2, {"--prompt-file", prompt}), HasSubstr("the prompt is empty"));
   std::ofstream(prompt) << std::string((1 << 20) + 1, 'a');

@@ -45,10 +45,25 @@ class DatasetRows : public InputRows {
     if (!samples.empty()) data_->read(samples, 0, pointers);
     std::vector<RowOrigin> origins;
     for (int64_t sample : samples) origins.push_back({.file = {}, .row = sample, .only = false});
+    add_truth(std::span(pointers), origins);
     return origins;
   }
 
  private:
+  // columns: of the rows, as the dataset read them.
+  void add_truth(std::span<std::byte* const> columns, std::vector<RowOrigin>& origins) const {
+    const std::vector<Column>& known = data_->spec().columns;
+    for (size_t c = 0; c < known.size(); ++c) {
+      auto width = static_cast<size_t>(known[c].shape.elements());
+      for (size_t row = 0; row < origins.size(); ++row) {
+        if (known[c].name == "labels")
+          origins[row].label = reinterpret_cast<const int32_t*>(columns[c])[row];
+        const float* values = reinterpret_cast<const float*>(columns[c]) + row * width;
+        if (known[c].name == "values") origins[row].values.assign(values, values + width);
+      }
+    }
+  }
+
   std::unique_ptr<Dataset> data_;
   int64_t next_ = 0;
 };
@@ -62,7 +77,9 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
     if (arguments.predict.on_error)
       fail(Category::config,
            "--on-error works with inputs only; for the test data set data.on_error=skip");
-    ReadOptions options = {compute_dtype(config), config.seed};
+    ReadOptions options = {.dtype = compute_dtype(config),
+                           .seed = config.seed,
+                           .trained = std::make_shared<SampleSpec>(spec)};
     DatasetPair data = match_trained_schema(open_dataset(config.data, options), spec,
                                             arguments.predict.checkpoint, classes);
     for (const std::string& note : data.notes) warn(note);

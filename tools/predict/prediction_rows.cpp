@@ -24,19 +24,27 @@ std::vector<double> softmax(std::span<const float> logits) {
 
 PredictionRows::PredictionRows(const SampleSpec& spec, Task task, int64_t outputs,
                                const RowFormat& format)
-    : spec_(spec), task_(task), format_(format) {
-  if (format.json) {
+    : spec_(spec), task_(task), format_(format), outputs_(outputs) {}
+
+// Writes what stands before the first row.
+void PredictionRows::begin(bool truth) {
+  truth_ = truth;
+  if (format_.json) {
     text_.push_back('[');
     return;
   }
-  text_.append(format.files ? "input,row" : "sample");
+  text_.append(format_.files ? "input,row" : "sample");
   if (classes()) text_.append(",class,name,probability");
-  for (int64_t i = 0; i < outputs; ++i)
+  for (int64_t i = 0; i < outputs_; ++i)
     text_ += fmt::format(",{}_{}", classes() ? "p" : "value", i);
+  if (truth_ && classes()) text_.append(",truth");
+  for (int64_t i = 0; truth_ && !classes() && i < outputs_; ++i)
+    text_ += fmt::format(",truth_{}", i);
   text_.push_back('\n');
 }
 
 void PredictionRows::add(const RowOrigin& origin, std::span<const float> outputs) {
+  if (first_) begin(origin.has_truth());
   std::vector<double> numbers =
       classes() ? softmax(outputs) : std::vector<double>(outputs.begin(), outputs.end());
   auto best = static_cast<size_t>(std::ranges::max_element(numbers) - numbers.begin());
@@ -55,7 +63,19 @@ void PredictionRows::add_csv(const RowOrigin& origin, std::span<const double> nu
   if (classes())
     text_ += fmt::format(",{},{},{:.6g}", best, csv_field(class_name(best)), numbers[best]);
   for (double number : numbers) text_ += fmt::format(",{:.6g}", number);
+  if (truth_) add_truth_csv(origin);
   text_.push_back('\n');
+}
+
+// Leaves the field empty where an input does not say what it is.
+void PredictionRows::add_truth_csv(const RowOrigin& origin) {
+  if (classes()) {
+    text_.push_back(',');
+    if (origin.label) text_ += csv_field(class_name(static_cast<size_t>(*origin.label)));
+    return;
+  }
+  for (size_t i = 0; i < static_cast<size_t>(outputs_); ++i)
+    text_ += i < origin.values.size() ? fmt::format(",{:.6g}", origin.values[i]) : ",";
 }
 
 void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> numbers,
@@ -70,6 +90,8 @@ void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> n
   }
   // nlohmann writes a number that is not finite as null.
   row[classes() ? "probabilities" : "values"] = numbers;
+  if (origin.label) row["truth"] = class_name(static_cast<size_t>(*origin.label));
+  if (!origin.values.empty()) row["truth"] = origin.values;
   text_ += first_ ? "\n" : ",\n";
   text_ += row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -79,6 +101,7 @@ std::string PredictionRows::text() {
 }
 
 std::string PredictionRows::finish() {
+  if (first_) begin(false);
   if (format_.json) text_ += "\n]\n";
   return text();
 }

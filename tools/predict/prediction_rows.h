@@ -16,8 +16,9 @@ struct RowFormat {
 };
 
 // CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
-// files "input,row,class,...". Names are quoted as RFC 4180 says. JSON: a list of objects with the
-// same keys. text() returns what was added since its last call, finish() the end.
+// files "input,row,class,...". Where the first input says what it is, the column truth (a class's
+// name) or truth_0,... is the last. Names are quoted as RFC 4180 says. JSON: a list of objects with
+// the same keys. text() returns what was added since its last call, finish() the end.
 class PredictionRows {
  public:
   PredictionRows(const SampleSpec& spec, Task task, int64_t outputs, const RowFormat& format);
@@ -28,15 +29,18 @@ class PredictionRows {
   std::string finish();
 
  private:
+  void begin(bool truth);
   std::string class_name(size_t index) const;
   void add_csv(const RowOrigin& origin, std::span<const double> numbers, size_t best);
   void add_json(const RowOrigin& origin, std::span<const double> numbers, size_t best);
+  void add_truth_csv(const RowOrigin& origin);
   bool classes() const { return task_ == Task::classify; }
 
   const SampleSpec& spec_;
   Task task_;
   RowFormat format_;
-  bool first_ = true;
+  int64_t outputs_;
+  bool first_ = true, truth_ = false;
   std::string text_;
 };
 

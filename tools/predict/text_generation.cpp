@@ -4,6 +4,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/message_words.h"
 #include "engine/inference/text_stream.h"
 
 namespace spire::tool {
@@ -15,6 +16,24 @@ std::unique_ptr<Vocabulary> vocabulary_of(const SampleSpec& spec) {
          "the model was trained on tokens without a vocabulary, so it cannot make text; train it "
          "with data.tokens.vocabulary");
   return make_vocabulary(spec.vocabulary);
+}
+
+// Returns the text without characters that the vocabulary lacks, which it counts.
+std::string known_part(const Vocabulary& vocabulary, const std::string& text, int64_t& unknown) {
+  std::string known;
+  for (size_t at = 0; at < text.size();) {
+    size_t begin = at;
+    if (!next_code(text, at)) at = begin + 1;
+    std::string character = text.substr(begin, at - begin);
+    try {
+      vocabulary.encode(character);
+      known += character;
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      ++unknown;
+    }
+  }
+  return known;
 }
 
 }  // namespace
@@ -29,6 +48,7 @@ TextGeneration::TextGeneration(Predictor& predictor, const Arguments& arguments,
                arguments.predict.tokens,
                seed},
       stop_words_(arguments.predict.stop),
+      skip_unknown_(arguments.predict.unknown == "skip"),
       silent_(arguments.log_level == "error") {
   TextStream check(stop_words_);
   // Every token checks the stop flag, as a long text takes minutes.
@@ -39,7 +59,19 @@ TextGeneration::TextGeneration(Predictor& predictor, const Arguments& arguments,
 }
 
 std::vector<int32_t> TextGeneration::encode(const std::string& prompt) const {
-  auto ids = vocabulary_->encode(prompt);
+  std::vector<int32_t> ids;
+  try {
+    ids = vocabulary_->encode(prompt);
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;
+    if (!skip_unknown_)
+      fail(Category::data, "the prompt: {}; leave it out, or add --unknown skip", error.what());
+    int64_t unknown = 0;
+    ids = vocabulary_->encode(known_part(*vocabulary_, prompt, unknown));
+    if (!silent_)
+      print_log("warning: {} of the prompt left out, as the vocabulary lacks them\n",
+                counted(unknown, "character"));
+  }
   if (!silent_ && std::ssize(ids) > pass_.context)
     print_log("warning: the prompt has {} tokens; the model reads the newest {}, its context\n",
               ids.size(), pass_.context);

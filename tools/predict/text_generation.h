@@ -19,7 +19,8 @@ class TextGeneration {
   TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
                  const StopSignals& signals);
 
-  // Writes the prompt and what follows it, each token as soon as it is drawn.
+  // Both throw Error(data) for a prompt with a character that the vocabulary lacks, unless
+  // --unknown is skip. Writes the prompt and what follows it, each token as soon as it is drawn.
   void write_text(const std::string& prompt, TextOutput& output) const;
   // Writes a line of JSON for each prompt, as soon as its text is complete. A text is that of
   // write_text(): it does not depend on the other prompts.
@@ -39,6 +40,7 @@ class TextGeneration {
   TokenPass pass_;
   GenerateOptions options_;
   std::vector<std::string> stop_words_;
+  bool skip_unknown_;  // characters of prompts that are not in the vocabulary
   bool silent_;
 };
 

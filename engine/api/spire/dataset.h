@@ -75,8 +75,9 @@ struct ReadOptions {         // how a run reads its data
   bool stored = false;
   // true: training samples are read as test samples are: not augmented, windows of tokens in place.
   bool plain = false;
-  const Normalization* normalization = nullptr;  // of tables, in place of their own; null: none
   std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
+  // The data of a trained model, for which tables are encoded as then; null: a model to be trained.
+  std::shared_ptr<const SampleSpec> trained = {};
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };

@@ -121,8 +121,7 @@ struct CsvConfig {
   Categories categories = Categories::one_hot;  // how columns of words become numbers
   int64_t max_levels = 64;                      // words of a column; one with more is refused
   Blanks blanks = Blanks::mean;                 // what an empty number becomes
-  bool scale_target =
-      true;  // values are learned as (value - mean) / stddev, reported in their unit
+  bool scale_target = true;                     // values are learned as (value - mean) / stddev
 };
 
 // Dataset of random samples.
@@ -146,6 +145,12 @@ struct Hdf5Config {
   Hdf5Split train, test;
   TargetKind task = TargetKind::automatic;
   int64_t cache_mib = 256;  // memory for decoded chunks
+};
+
+// Arrays of NumPy.
+struct NpyConfig {
+  TargetKind task = TargetKind::automatic;
+  double test_share = 0.1;  // share of the rows kept for testing, if there is no x_test.npy
 };
 
 struct ImageConfig {
@@ -215,6 +220,7 @@ struct DataConfig {
   Normalize normalize = Normalize::automatic;
   std::vector<double> mean, stddev;  // per channel, of pixel / 255; empty: the dataset's own
   Hdf5Config hdf5;
+  NpyConfig npy;
   ImageConfig image;
   PairsConfig pairs;
   DegradeConfig degrade;

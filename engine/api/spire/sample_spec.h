@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace spire::inline data {
 // A column: one of the tensors of a batch, with one row per sample. Names that models know, with
 // the shape and dtype of a row:
 //   images (H, W, C), features (F)   compute dtype      input of a model
+//   features (T, F)                  compute dtype      sequences, input of a model of layers
 //   tokens (T)                       i32                input of a language model
 //   labels ()                        i32                class in [0, classes)
 //   targets (T)                      i32                the token that follows each token
@@ -32,11 +34,26 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-// Standardization (x - mean) / stddev of each channel of images, x = pixel / 255, or each feature.
+// Standardization (x - mean) / stddev of each channel of images, each feature, or each value; x is
+// pixel / 255 for images of 8 bits, pixel / 65535 for those of 16 bits, else the stored number.
 struct Normalization {
-  std::vector<double> mean, stddev;  // (C) or (F), stddev > 0; empty: values stay as they are
+  std::vector<double> mean, stddev;  // (C), (F) or (K), stddev > 0; empty: x stays as it is
 
   bool operator==(const Normalization&) const = default;
+};
+
+// How a column of a table becomes features of a sample: a column of numbers becomes one, a column
+// of words one for each of its levels, which is 1 where the field is that word and 0 elsewhere.
+struct TableColumn {
+  std::string name = {};                 // in the table's header; empty if it has none
+  std::vector<std::string> levels = {};  // words, ascending; empty: a column of numbers
+  bool embedded = false;                 // models learn a vector for each level
+  // What an empty field counts as: this number, or of words the level "" (all zeros if there is
+  // none). Without a value empty fields are refused.
+  std::optional<double> blank = {};
+
+  int64_t features() const { return levels.empty() ? 1 : static_cast<int64_t>(levels.size()); }
+  bool operator==(const TableColumn&) const = default;
 };
 
 struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint contains it
@@ -46,6 +63,10 @@ struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint c
   Normalization normalization = {};             // of images or features
   std::vector<std::string> feature_names = {};  // (F); empty if unknown
   std::string vocabulary = {};                  // text for make_vocabulary(); empty if unknown
+  std::vector<TableColumn> table = {};  // columns that make the features; empty: all are numbers
+  // Of values (K), which stay in their own unit: models learn (value - mean) / stddev, and their
+  // outputs are in the values' unit. Empty: models learn the values.
+  Normalization target_scale = {};
 
   const Column* find(const std::string& name) const;  // null if no column has this name
   bool operator==(const SampleSpec&) const = default;

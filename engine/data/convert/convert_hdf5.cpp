@@ -104,6 +104,10 @@ class Hdf5Conversion {
 ConversionFingerprint Hdf5Conversion::open_source() {
   source_ = open_dataset(config_.data, {.seed = config_.seed, .stored = true});
   const SampleSpec& spec = split(0).spec();
+  if (std::ranges::any_of(spec.table, &TableColumn::embedded))
+    fail(Category::config,
+         "data.csv.categories: embedding is of tables alone, not of HDF5 files; convert with "
+         "data.csv.categories=one_hot");
   rows_.count = {split(0).count(), split(1).count()};
   auto row_bytes = static_cast<int64_t>(spec.columns[0].row_bytes());
   rows_.block = std::clamp<int64_t>(block_bytes / row_bytes, 1, rows_.count[0]);

@@ -96,6 +96,9 @@ void write_attributes(hid_t dataset, const SampleSpec& spec, size_t column) {
     put_numbers(dataset, "mean", spec.normalization.mean);
     put_numbers(dataset, "stddev", spec.normalization.stddev);
     put_words(dataset, "feature_names", spec.feature_names);
+  } else if (!spec.target_scale.mean.empty()) {
+    put_numbers(dataset, "mean", spec.target_scale.mean);
+    put_numbers(dataset, "stddev", spec.target_scale.stddev);
   } else if (spec.classes > 0) {
     h5::write_attribute(dataset, "classes", spec.classes);
     put_words(dataset, "class_names", spec.class_names);

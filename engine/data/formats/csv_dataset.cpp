@@ -1,17 +1,21 @@
 // Tables in CSV files as datasets. data.path is a folder with train.csv and test.csv, or one file
 // (also a folder with train.csv alone), whose rows data.csv.test_share splits. Columns: features
-// (F), all columns but the target, standardized by the training rows; and labels (), or values (1).
+// (F), from all columns but the target, numbers standardized by the training rows and words as ones
+// and zeros; and labels (), or values (1).
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/message_words.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/formats/csv_columns.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {
@@ -66,18 +70,17 @@ CsvDataset::CsvDataset(Split split, SampleSpec spec)
 
 template <typename T>
 void CsvDataset::fill_features(const Split& split) {
-  const Normalization& by = spec_.normalization;
-  size_t width = by.mean.size();
+  // Features of f64 are the stored numbers.
+  Normalization by = std::is_same_v<T, double> ? Normalization() : spec_.normalization;
+  auto width = static_cast<size_t>(spec_.columns[0].shape.elements());
+  size_t columns = spec_.table.size();
   features_.resize(split.encoded.size() * width * sizeof(T));
   auto* out = reinterpret_cast<T*>(features_.data());
-  for (const EncodedRow& each : split.encoded)
-    for (size_t f = 0; f < width; ++f) {
-      double x = split.rows.features[each.row * width + f];
-      // Rounded to float before bf16 or f16, so that these are roundings of the f32 features.
-      if constexpr (!std::is_same_v<T, double>)
-        x = static_cast<float>((x - by.mean[f]) / by.stddev[f]);
-      *out++ = T(x);
-    }
+  for (const EncodedRow& each : split.encoded) {
+    std::span<const double> values(&split.rows.values[each.row * columns], columns);
+    write_features(spec_.table, values, by, out);
+    out += width;
+  }
 }
 
 void CsvDataset::read(std::span<const int64_t> samples, int64_t,
@@ -93,34 +96,63 @@ void CsvDataset::read(std::span<const int64_t> samples, int64_t,
 // Deviations below this fraction of the mean are rounding errors of a constant.
 constexpr double rounding = 1e-13;
 
-// Mean and standard deviation of the kept rows, summed in their order in fp64. A constant feature
-// gets deviation 1 and so becomes 0.
+// Returns mean and standard deviation of numbers, summed in their order in fp64. A constant gets
+// deviation 1 and so becomes 0.
+std::pair<double, double> statistics_of(const std::vector<double>& numbers) {
+  auto n = static_cast<double>(numbers.size());
+  double mean = 0, variance = 0;
+  for (double x : numbers) mean += x / n;
+  for (double x : numbers) variance += (x - mean) * (x - mean) / n;
+  double stddev = std::sqrt(variance);
+  return {mean, stddev <= rounding * std::abs(mean) ? 1.0 : stddev};
+}
+
+// Appends the statistics of a feature or target; `what` begins the error's message.
+void add_statistics(const std::vector<double>& numbers, const std::string& what,
+                    Normalization& result) {
+  auto [mean, stddev] = statistics_of(numbers);
+  if (!std::isfinite(mean) || !std::isfinite(stddev))
+    fail(Category::data, "{} are too large to be standardized; scale them down", what);
+  result.mean.push_back(mean);
+  result.stddev.push_back(stddev);
+}
+
+// Statistics of the kept rows. Words, which are zeros and ones, stay as they are.
 Normalization normalization_of(const Split& split, const CsvLayout& layout) {
-  size_t features = layout.features.size();
-  auto n = static_cast<double>(split.encoded.size());
-  Normalization result = {std::vector<double>(features), std::vector<double>(features)};
-  auto average = [&](std::vector<double>& sums, auto&& term) {
-    for (const EncodedRow& each : split.encoded)
-      for (size_t f = 0; f < features; ++f)
-        sums[f] += term(split.rows.features[each.row * features + f], f) / n;
-  };
-  average(result.mean, [](double x, size_t) { return x; });
-  average(result.stddev,
-          [&](double x, size_t f) { return (x - result.mean[f]) * (x - result.mean[f]); });
-  for (size_t f = 0; f < features; ++f) {
-    result.stddev[f] = std::sqrt(result.stddev[f]);
-    if (result.stddev[f] <= rounding * std::abs(result.mean[f])) result.stddev[f] = 1.0;
-    if (!std::isfinite(result.mean[f]) || !std::isfinite(result.stddev[f]))
-      fail(Category::data,
-           "{}: the numbers of {} are too large to be standardized; scale them down",
-           split.path.string(), layout.name_of(layout.features[f]));
+  Normalization result;
+  size_t columns = layout.table.size();
+  std::vector<double> numbers(split.encoded.size());
+  for (size_t c = 0; c < columns; ++c) {
+    if (size_t levels = layout.table[c].levels.size(); levels > 0) {
+      result.mean.insert(result.mean.end(), levels, 0.0);
+      result.stddev.insert(result.stddev.end(), levels, 1.0);
+      continue;
+    }
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = split.rows.values[split.encoded[i].row * columns + c];
+    add_statistics(numbers,
+                   fmt::format("{}: the numbers of {}", split.path.string(),
+                               layout.name_of(layout.features[c])),
+                   result);
   }
+  return result;
+}
+
+Normalization target_scale_of(const Split& split) {
+  Normalization result;
+  std::vector<double> numbers;
+  for (const EncodedRow& each : split.encoded)
+    numbers.push_back(double{std::bit_cast<float>(each.target)});
+  add_statistics(numbers, fmt::format("{}: the numbers of the target", split.path.string()),
+                 result);
   return result;
 }
 
 SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets, DType dtype) {
   SampleSpec spec;
-  spec.columns.push_back({"features", {std::ssize(layout.features)}, dtype});
+  int64_t features = 0;
+  for (const TableColumn& column : layout.table) features += column.features();
+  spec.columns.push_back({"features", {features}, dtype});
   if (targets.regression) {
     spec.columns.push_back({"values", {1}, DType::f32});
   } else {
@@ -128,21 +160,51 @@ SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets, DType dty
     spec.classes = std::ssize(targets.class_names);
     spec.class_names = targets.class_names;
   }
-  if (layout.header)
-    for (size_t column : layout.features) spec.feature_names.push_back(layout.names[column]);
+  if (layout.header) spec.feature_names = feature_names(layout.table);
+  spec.table = layout.table;
   return spec;
 }
 
-// spec: has the normalization if that is given.
-DatasetPair pair_of(Split train, Split test, SampleSpec spec, const CsvLayout& layout,
-                    Notes notes) {
-  for (const Split* split : {&train, &test})
-    if (split->encoded.empty())
-      fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
-           split->path.string(), split == &train ? "training" : "test");
-  if (spec.normalization.mean.empty()) spec.normalization = normalization_of(train, layout);
-  return {std::make_unique<CsvDataset>(std::move(train), spec),
-          std::make_unique<CsvDataset>(std::move(test), spec), std::move(notes)};
+// Notes how many test rows have words that the training rows lack.
+void note_unknown_words(const Split& test, const CsvLayout& layout, Notes& notes) {
+  for (size_t c = 0; c < layout.table.size(); ++c) {
+    auto unknown = std::ranges::count_if(test.encoded, [&](const EncodedRow& each) {
+      return test.rows.values[each.row * layout.table.size() + c] < 0;
+    });
+    if (layout.table[c].levels.empty() || unknown == 0) continue;
+    notes.push_back(fmt::format(
+        "{}: {} with a word in {} that no training row has; it counts as "
+        "none of the known words",
+        test.path.string(), counted(unknown, "test row"), layout.name_of(layout.features[c])));
+  }
+}
+
+// Scales features and target as the training rows say, or as for a model that is trained already.
+void set_scales(const Split& train, const CsvLayout& layout, bool scale_target,
+                const SampleSpec* trained, SampleSpec& spec) {
+  bool scaled = scale_target && spec.find("values") != nullptr;
+  spec.normalization = trained ? trained->normalization : normalization_of(train, layout);
+  spec.target_scale = trained  ? trained->target_scale
+                      : scaled ? target_scale_of(train)
+                               : Normalization();
+}
+
+// Chooses test rows among those of the only file.
+std::vector<EncodedRow> take_test_rows(const CsvRows& rows, double share,
+                                       std::vector<EncodedRow>& encoded) {
+  // clang 14 does not compile the algorithms of libstdc++ 12 that return a subrange.
+  auto chosen = std::stable_partition(encoded.begin(), encoded.end(), [&](const EncodedRow& each) {
+    return !is_test_row(rows.numbers[each.row], share);
+  });
+  std::vector<EncodedRow> test(chosen, encoded.end());
+  encoded.erase(chosen, encoded.end());
+  return test;
+}
+
+void require_rows(const Split& split, const char* use) {
+  if (split.encoded.empty())
+    fail(Category::data, "{}: no row is left for the {}; add rows or change data.csv.test_share",
+         split.path.string(), use);
 }
 
 // Opens two files; or, with an empty test_path, splits the rows of one.
@@ -150,30 +212,42 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
                        const DataConfig& config, const ReadOptions& options) {
   CsvLayout layout = csv_layout(train_path, config.csv);
   RejectedRows train_rejected(config.on_error), test_rejected(config.on_error);
-  CsvRows train = read_csv_rows(train_path, layout, train_rejected), test;
-  Notes notes = remove_row_numbers(train_path, config.csv, layout, train);
-  if (!test_path.empty()) test = read_csv_rows(test_path, layout, test_rejected);
-  CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
-  std::vector<EncodedRow> encoded = encode_targets(train_path, train, targets, train_rejected);
-  Split training = {train_path, train, std::move(encoded), std::move(train_rejected)};
+  Notes notes;
   bool one_file = test_path.empty();
+  double share = one_file ? config.csv.test_share : 0;
+  // A trained model reads the columns as it was taught; else the training rows say how.
+  bool known = options.trained && take_trained_columns(*options.trained, layout);
+  if (known && !std::ranges::is_sorted(layout.features))
+    notes.push_back(
+        fmt::format("{}: the columns are in another order than the model was trained "
+                    "with; they are matched by name",
+                    train_path.string()));
+  if (!known)
+    find_columns(
+        train_path, config.csv, [&](int64_t number) { return !is_test_row(number, share); }, layout,
+        notes);
+  CsvRows train = read_csv_rows(train_path, layout, train_rejected), test;
+  if (!known)
+    std::ranges::move(remove_row_numbers(train_path, config.csv, layout, train),
+                      std::back_inserter(notes));
+  if (!one_file) test = read_csv_rows(test_path, layout, test_rejected);
+  CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
+  Split training = {train_path, train, encode_targets(train_path, train, targets, train_rejected),
+                    std::move(train_rejected)};
   Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};
-  if (one_file) {
-    // clang 14 does not compile the algorithms of libstdc++ 12 that return a subrange.
-    auto& rows = training.encoded;
-    auto chosen = std::stable_partition(rows.begin(), rows.end(), [&](const EncodedRow& each) {
-      return !is_test_row(train.numbers[each.row], config.csv.test_share);
-    });
-    testing.encoded.assign(chosen, rows.end());
-    rows.erase(chosen, rows.end());
-  } else {
-    testing.encoded = encode_targets(test_path, test, targets, testing.rejected);
-  }
+  testing.encoded = one_file ? take_test_rows(train, share, training.encoded)
+                             : encode_targets(test_path, test, targets, testing.rejected);
+  require_rows(training, "training");
+  require_rows(testing, "test");
+  if (!known) choose_blanks(config.csv, train, training.encoded, layout, notes);
+  fill_blanks(layout, train);
+  fill_blanks(layout, test);
+  note_unknown_words(testing, layout, notes);
   SampleSpec spec = spec_of(layout, targets, options.stored ? DType::f64 : options.dtype);
-  bool fits = options.normalization && options.normalization->mean.size() == layout.features.size();
-  if (fits) spec.normalization = *options.normalization;
-  return pair_of(std::move(training), std::move(testing), std::move(spec), layout,
-                 std::move(notes));
+  set_scales(training, layout, config.csv.scale_target, known ? options.trained.get() : nullptr,
+             spec);
+  return {std::make_unique<CsvDataset>(std::move(training), spec),
+          std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/data/dataset.h"
+#include "engine/data/formats/csv_columns.h"
 
 namespace spire::inline data {
 namespace {
@@ -28,6 +29,16 @@ bool is_header(const CsvRecord& record, CsvConfig::Header header) {
   auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
   return std::ranges::none_of(record.fields, is_number) &&
          std::ranges::count_if(record.fields, is_empty) <= 1;
+}
+
+// Refuses a first row that may be a header or not: it has no number, but empty fields.
+void check_first_row(const std::filesystem::path& path, const CsvRecord& record) {
+  auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
+  if (std::ranges::any_of(record.fields, is_number)) return;
+  fail(Category::data,
+       "{}:1:1: the first row has no number, but several empty fields; say whether it names the "
+       "columns by data.csv.header: yes or no",
+       path.string());
 }
 
 std::vector<std::string> names_in(const CsvRecord& record) {
@@ -86,20 +97,20 @@ void check_header(const std::filesystem::path& path, const CsvRecord& record,
 void append_row(const std::filesystem::path& path, const CsvLayout& layout, const CsvRecord& record,
                 int64_t number, CsvRows& rows, RejectedRows& rejected) {
   auto reject = [&](const CsvPosition& position, const std::string& problem) {
-    rows.features.resize(rows.count() * layout.features.size());  // without what this row appended
+    rows.values.resize(rows.count() * layout.table.size());  // without what this row appended
     rejected.add(path, position, problem);
   };
   if (!record.problem.empty()) return reject(record.problem_position, record.problem);
   if (record.fields.size() != layout.columns)
     return reject(record.fields.back().position,
                   fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
-  for (size_t column : layout.features) {
-    const CsvField& field = record.fields[column];
-    std::optional<double> value = finite_number(field.text);
+  for (size_t f = 0; f < layout.features.size(); ++f) {
+    const CsvField& field = record.fields[layout.features[f]];
+    std::optional<double> value = field_value(layout.table[f], field.text);
     if (!value)
-      return reject(field.position, fmt::format("{}: '{}' is not a finite number",
-                                                layout.name_of(column), field.text.substr(0, 40)));
-    rows.features.push_back(*value);
+      return reject(field.position, fmt::format("{}: {}", layout.name_of(layout.features[f]),
+                                                refusal_of(field.text)));
+    rows.values.push_back(*value);
   }
   const CsvField& target = record.fields[layout.target];
   std::string_view text = trimmed(target.text);
@@ -126,7 +137,7 @@ bool names_rows(const std::string& name) {
 std::vector<double> values_of(const CsvRows& rows, size_t feature, size_t features) {
   std::vector<double> values;
   for (size_t row = 0; row < rows.count(); ++row)
-    values.push_back(rows.features[row * features + feature]);
+    values.push_back(rows.values[row * features + feature]);
   return values;
 }
 
@@ -148,19 +159,21 @@ bool all_different_whole_numbers(std::vector<double> values) {
 // Compacts the (N, F) matrix in place to (N, F - 1).
 void remove_feature(size_t feature, CsvLayout& layout, CsvRows& rows) {
   size_t features = layout.features.size(), to = 0;
-  for (size_t i = 0; i < rows.features.size(); ++i)
-    if (i % features != feature) rows.features[to++] = rows.features[i];
-  rows.features.resize(to);
-  layout.features.erase(layout.features.begin() + static_cast<std::ptrdiff_t>(feature));
-}
-
-std::string key_for(const CsvLayout& layout, size_t column) {
-  return fmt::format("data.csv.ignore: [{}]", layout.header
-                                                  ? fmt::format("'{}'", layout.names[column])
-                                                  : std::to_string(column));
+  for (size_t i = 0; i < rows.values.size(); ++i)
+    if (i % features != feature) rows.values[to++] = rows.values[i];
+  rows.values.resize(to);
+  auto place = static_cast<std::ptrdiff_t>(feature);
+  layout.features.erase(layout.features.begin() + place);
+  layout.table.erase(layout.table.begin() + place);
 }
 
 }  // namespace
+
+std::string ignore_key(const CsvLayout& layout, size_t column) {
+  return fmt::format("data.csv.ignore: [auto, {}]", layout.header
+                                                        ? fmt::format("'{}'", layout.names[column])
+                                                        : std::to_string(column));
+}
 
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
   using Separator = CsvConfig::Separator;
@@ -217,6 +230,7 @@ CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config)
          path.string());
   layout.names = csv_names(first, config);
   layout.header = !layout.names.empty();
+  if (!layout.header && config.header == CsvConfig::Header::automatic) check_first_row(path, first);
   layout.target = target_column(config.target, layout, path);
   layout.features = feature_columns(config, layout, path);
   return layout;
@@ -265,6 +279,7 @@ std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
   if (std::ranges::count(config.ignore, "auto") == 0) return notes;
   // From the last feature on, so that a removal does not move those still to come.
   for (size_t feature = layout.features.size(); feature-- > 0;) {
+    if (!layout.table[feature].levels.empty()) continue;
     size_t column = layout.features[feature];
     std::vector<double> values = values_of(rows, feature, layout.features.size());
     std::string name = layout.name_of(column);
@@ -281,7 +296,7 @@ std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
           path.string(), name));
     } else if (rows.count() >= few_rows && counts_rows(values, rows)) {
       notes.push_back(fmt::format("{}: {} counts the rows; if it is no feature, leave it out by {}",
-                                  path.string(), name, key_for(layout, column)));
+                                  path.string(), name, ignore_key(layout, column)));
     }
   }
   return notes;

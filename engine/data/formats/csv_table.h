@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <spire/run_config.h>
+#include <spire/sample_spec.h>
 
 #include "engine/data/formats/csv_reader.h"
 
@@ -16,13 +17,14 @@ struct CsvLayout {
   bool header = false;
   std::vector<std::string> names;  // of all columns; empty if there is no header
   size_t columns = 0, target = 0;  // number of columns, index of the target column
-  std::vector<size_t> features;    // all columns but the target and ignored ones, ascending
+  std::vector<size_t> features;    // all columns but the target and ignored ones
+  std::vector<TableColumn> table;  // how each column of `features` is read
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
 };
 
 struct CsvRows {
-  std::vector<double> features;        // (N, layout.features), finite
+  std::vector<double> values;          // (N, layout.table), as field_value() returns them
   std::vector<std::string> targets;    // (N), trimmed, not empty
   std::vector<CsvPosition> positions;  // (N), where the targets are in the file
   std::vector<int64_t> numbers;        // (N), row numbers from 0, which count rejected rows, too
@@ -53,16 +55,19 @@ char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 // Returns the column names in the first record; empty if data.csv.header says it is no header.
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config);
 
-// Reads the layout from the first record of the training file. Throws Error(config) if the target
-// or a column in data.csv.ignore does not exist.
+// Reads the layout, without its table, from the first record of the training file. Throws
+// Error(config) if the target or a column in data.csv.ignore does not exist.
 CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config);
+
+// Returns the key that also leaves out this column: "data.csv.ignore: [auto, 'x']".
+std::string ignore_key(const CsvLayout& layout, size_t column);
 
 // Reads all well-formed rows. Throws Error(data) if there is none or the header differs.
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected);
 
-// With data.csv.ignore: auto removes features that just number the rows. Returns a note on each,
-// and on similar ones that stay. Throws Error(data) if no feature remains.
+// With data.csv.ignore: auto removes columns that just number the rows. Returns a note on each, and
+// on similar ones that stay. Throws Error(data) if no feature remains.
 std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
                                             const CsvConfig& config, CsvLayout& layout,
                                             CsvRows& rows);

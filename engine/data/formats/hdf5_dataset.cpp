@@ -14,167 +14,15 @@
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_check.h"
-#include "engine/data/formats/hdf5_schema.h"
+#include "engine/data/formats/hdf5_rows.h"
+#include "engine/data/formats/row_decoder.h"
+#include "engine/data/formats/row_schema.h"
 #include "engine/data/formats/serial_executor.h"
-#include "engine/data/images/image_dataset.h"
-#include "engine/data/images/mask_values.h"
-#include "engine/data/images/stored_images.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
 
 namespace spire::inline data {
 namespace {
-
-// Stores x as element `index` of an array of `dtype`.
-void put_number(double x, DType dtype, size_t index, std::byte* out) {
-  if (dtype == DType::f64) {
-    reinterpret_cast<double*>(out)[index] = x;
-  } else {
-    with_any_float_type(dtype, [&](auto type) {
-      reinterpret_cast<decltype(type)*>(out)[index] = static_cast<float>(x);
-    });
-  }
-}
-
-// Converts a row of the file to a row of a batch: checks and normalizes its numbers. Immutable,
-// hence thread-safe.
-class Hdf5RowDecoder {
- public:
-  // spec: of the batch, but images of the stored size. input: dtype of stored features. locations:
-  // of input and target, for messages.
-  Hdf5RowDecoder(const SampleSpec& spec, DType input, std::vector<std::string> locations,
-                 const DataConfig& config, const AugmentConfig& augment, const StoredSizing& sizing,
-                 const ReadOptions& options);
-
-  const SampleSpec& spec() const { return spec_; }  // of the batch
-
-  // Writes the stored input and target of `sample` to row `row` of the columns. Throws Error(data)
-  // for a number that is not finite, or a label or token out of range.
-  void write(const std::byte* input, const std::byte* target, int64_t sample, int64_t epoch,
-             size_t row, std::span<std::byte* const> columns) const;
-
- private:
-  void prepare_target(const DataConfig& config, const AugmentConfig& augment,
-                      const ReadOptions& options);
-  void write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch, std::byte* out) const;
-  void write_input(const std::byte* stored, int64_t sample, int64_t epoch, std::byte* out) const;
-  double normalized(double x, size_t feature, int64_t sample) const;
-  void write_classes(size_t column, const std::byte* stored, int64_t sample, std::byte* out) const;
-  void write_values(const float* stored, int64_t sample, std::byte* out) const;
-
-  SampleSpec spec_;
-  DType input_;
-  bool stored_;  // features are not normalized
-  std::vector<std::string> locations_;
-  std::optional<StoredImageWriter> images_;
-  std::optional<ImageWriter> targets_;  // of target_images and masks
-  std::optional<MaskValues> masks_;
-};
-
-Hdf5RowDecoder::Hdf5RowDecoder(const SampleSpec& spec, DType input,
-                               std::vector<std::string> locations, const DataConfig& config,
-                               const AugmentConfig& augment, const StoredSizing& sizing,
-                               const ReadOptions& options)
-    : spec_(spec), input_(input), stored_(options.stored), locations_(std::move(locations)) {
-  Column& written = spec_.columns[0];
-  if (written.name == "images") {
-    images_.emplace(written.shape, sizing, spec_.normalization, augment, options);
-    written.shape = images_->shape();
-  } else if (changes_pixels(augment)) {
-    fail(Category::config,
-         "data.augment: needs images, but {} contains {}; remove the keys of data.augment",
-         locations_[0], written.name);
-  }
-  prepare_target(config, augment, options);
-}
-
-// Target images and masks move as their images do.
-void Hdf5RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& augment,
-                                    const ReadOptions& options) {
-  const Column& target = spec_.columns[1];
-  bool has_pixels = target.name == "target_images" || target.name == "masks";
-  if (has_pixels && images_->resizes())
-    fail(Category::config,
-         "data.image.size: images with {} in HDF5 keep their size; use 0, and no "
-         "data.augment.random_resized_crop",
-         target.name);
-  AugmentConfig geometric = geometric_part(augment);
-  if (target.name == "target_images")
-    targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
-                     options.seed);
-  if (target.name != "masks") return;
-  if (options.stored) {
-    targets_.emplace(Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}},
-                     DType::u8, geometric, options.seed);
-    return;
-  }
-  masks_.emplace(spec_.classes, config.pairs.ignore_label);
-  targets_.emplace(target.shape, masks_->classes(), masks_->outside(), geometric, options.seed);
-}
-
-void Hdf5RowDecoder::write(const std::byte* input, const std::byte* target, int64_t sample,
-                           int64_t epoch, size_t row, std::span<std::byte* const> columns) const {
-  write_input(input, sample, epoch, columns[0] + row * spec_.columns[0].row_bytes());
-  std::byte* out = columns[1] + row * spec_.columns[1].row_bytes();
-  if (targets_) {
-    write_pixels(reinterpret_cast<const uint8_t*>(target), sample, epoch, out);
-  } else if (spec_.columns[1].dtype == DType::i32) {
-    write_classes(1, target, sample, out);
-  } else {
-    write_values(reinterpret_cast<const float*>(target), sample, out);
-  }
-}
-
-// Writes a target image or a mask.
-void Hdf5RowDecoder::write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch,
-                                  std::byte* out) const {
-  const Shape& shape = spec_.columns[1].shape;
-  try {
-    if (masks_) masks_->check({stored, static_cast<size_t>(shape.elements())}, shape[1]);
-  } catch (const Error& error) {
-    fail(Category::data, "{}: sample {}: {}", locations_[1], sample, error.what());
-  }
-  targets_->write(stored, epoch, sample, out);
-}
-
-void Hdf5RowDecoder::write_input(const std::byte* stored, int64_t sample, int64_t epoch,
-                                 std::byte* out) const {
-  if (images_) return images_->write(reinterpret_cast<const uint8_t*>(stored), epoch, sample, out);
-  if (spec_.columns[0].dtype == DType::i32) return write_classes(0, stored, sample, out);
-  auto width = static_cast<size_t>(spec_.columns[0].shape[0]);
-  for (size_t f = 0; f < width; ++f) {
-    double x = input_ == DType::f64 ? reinterpret_cast<const double*>(stored)[f]
-                                    : reinterpret_cast<const float*>(stored)[f];
-    put_number(normalized(x, f, sample), spec_.columns[0].dtype, f, out);
-  }
-}
-
-double Hdf5RowDecoder::normalized(double x, size_t feature, int64_t sample) const {
-  if (!std::isfinite(x))
-    fail(Category::data, "{}: sample {}: feature {} is {}", locations_[0], sample, feature,
-         unsigned_nan(x));
-  const Normalization& by = spec_.normalization;
-  return stored_ ? x : (x - by.mean[feature]) / by.stddev[feature];
-}
-
-// Writes labels or tokens.
-void Hdf5RowDecoder::write_classes(size_t column, const std::byte* stored, int64_t sample,
-                                   std::byte* out) const {
-  const auto* numbers = reinterpret_cast<const int32_t*>(stored);
-  for (int64_t i = 0; i < spec_.columns[column].shape.elements(); ++i)
-    if (numbers[i] < 0 || numbers[i] >= spec_.classes)
-      fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}", locations_[column], sample,
-           spec_.columns[column].name == "labels" ? "label" : "token", numbers[i],
-           spec_.classes - 1);
-  std::memcpy(out, stored, spec_.columns[column].row_bytes());
-}
-
-void Hdf5RowDecoder::write_values(const float* stored, int64_t sample, std::byte* out) const {
-  for (int64_t i = 0; i < spec_.columns[1].shape.elements(); ++i)
-    if (!std::isfinite(stored[i]))
-      fail(Category::data, "{}: sample {}: value {} is {}", locations_[1], sample, i, stored[i]);
-  std::memcpy(out, stored, spec_.columns[1].row_bytes());
-}
 
 constexpr int64_t scratch_bytes = 8 << 20;
 constexpr int64_t max_rows = 1024;  // in scratch memory
@@ -208,8 +56,11 @@ class Hdf5Dataset : public Dataset {
         rows_(std::move(rows)),
         chunk_(config.shuffle == DataConfig::Shuffle::full ? 1 : rows_->block_rows()),
         corrupt_(rows_->count(), config),
-        decoder_(spec, rows_->columns()[0].dtype, {rows_->location(0), rows_->location(1)}, config,
-                 augment, sizing, options),
+        decoder_(spec,
+                 {.input = rows_->columns()[0].dtype,
+                  .unit = rows_->unit(),
+                  .locations = {rows_->location(0), rows_->location(1)}},
+                 config, augment, sizing, options),
         scratch_(config.workers + 1, [&] { return std::make_unique<StoredRows>(*rows_); }) {}
 
   const SampleSpec& spec() const override { return decoder_.spec(); }
@@ -277,7 +128,7 @@ class Hdf5Dataset : public Dataset {
   std::unique_ptr<Hdf5Rows> rows_;
   int64_t chunk_;
   CorruptSamples corrupt_;
-  Hdf5RowDecoder decoder_;
+  RowDecoder decoder_;
   mutable ScratchPool<StoredRows> scratch_;
 };
 
@@ -325,7 +176,10 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   for (const auto& split : {train.get(), test.get()})
     require_unchanged(config.path, checked.stamp, split->stamp());
   require_same_columns(*train, *test);
-  SampleSpec spec = infer_hdf5_schema(*train, config, options);
+  SampleSpec spec;
+  train->with_table([&](const Hdf5Table& table) {
+    spec = infer_schema(table, train->block_rows(), config.hdf5.task, config, options);
+  });
   std::vector<std::string> notes = checked.notes;
   for (std::string& note : note_unused_datasets(config.path, *train, *test))
     notes.push_back(std::move(note));

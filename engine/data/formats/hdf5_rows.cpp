@@ -66,6 +66,7 @@ void Hdf5Rows::open(const std::filesystem::path& file, const Hdf5Split& names,
   count_ = table_->count();
   columns_ = table_->columns();
   stamp_ = table_->stamp();
+  unit_ = table_->unit();
   locations_ = {table_->location(0), table_->location(1)};
   block_rows_ = block_rows_of(*table_, options);
   cache_ = std::make_unique<BlockCache>(slots_of(*table_, block_rows_, options),

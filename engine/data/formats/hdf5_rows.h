@@ -75,6 +75,7 @@ class Hdf5Rows {  // the rows of one split, input and target; thread-safe
 
   int64_t count() const { return count_; }
   const std::vector<Column>& columns() const { return columns_; }
+  double unit() const { return unit_; }               // as RowTable::unit()
   int64_t block_rows() const { return block_rows_; }  // number of rows that are read together
   int64_t blocks_read() const { return cache_->fills(); }
   const std::string& location(size_t column) const { return locations_[column]; }
@@ -93,6 +94,7 @@ class Hdf5Rows {  // the rows of one split, input and target; thread-safe
   std::vector<std::string> locations_;
   FileStamp stamp_;
   int64_t count_ = 0, block_rows_ = 0;
+  double unit_ = 1;
 };
 
 }  // namespace spire::inline data

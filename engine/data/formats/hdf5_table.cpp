@@ -19,15 +19,12 @@ constexpr int64_t max_row_bytes = int64_t{1} << 30;
 constexpr uint64_t max_chunk_bytes = uint64_t{256} << 20;  // as libhdf5 decodes whole chunks
 constexpr uint64_t max_compression = 1 << 15;  // bound of the bytes that filters make of one
 
-// Kinds of elements that columns are inferred from.
-enum class Numbers { bytes, integers, floats };
-
 Numbers numbers_of(hid_t dataset, const std::string& location) {
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-      return H5Tget_size(type) == 1 && H5Tget_sign(type) == H5T_SGN_NONE ? Numbers::bytes
-                                                                         : Numbers::integers;
+      if (H5Tget_sign(type) != H5T_SGN_NONE || H5Tget_size(type) > 2) return Numbers::integers;
+      return H5Tget_size(type) == 1 ? Numbers::bytes : Numbers::words16;
     case H5T_FLOAT:
       return Numbers::floats;
     default:
@@ -38,6 +35,13 @@ Numbers numbers_of(hid_t dataset, const std::string& location) {
 bool fits_f32(hid_t dataset) {
   Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
   return H5Tget_size(type) <= (H5Tget_class(type) == H5T_FLOAT ? 4 : 2);
+}
+
+// A predefined type of libhdf5, which is never closed.
+hid_t memory_type(DType dtype) {
+  if (dtype == DType::u8) return H5T_NATIVE_UINT8;
+  if (dtype == DType::i32) return H5T_NATIVE_INT32;
+  return dtype == DType::f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
 }
 
 // Refuses data stored in other files, and chunks too large for memory.
@@ -127,19 +131,14 @@ Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Split& names, const std::st
              chosen(*links_, names.target, group,
                     {"labels", "values", "targets", "target_images", "masks"})} {
   translate_hdf5_errors(path_, [&] {
+    std::vector<StoredArray> arrays;
     for (size_t column : {0, 1}) {
       datasets_.push_back(open_dataset(names_[column]));
-      describe(column);
+      arrays.push_back(describe(column));
     }
-    // Integers with targets (N, T) are tokens, not features.
-    bool whole = numbers_of(datasets_[0], location(0)) != Numbers::floats;
-    if (columns_[1].name == "targets" && columns_[0].name == "features" && whole)
-      columns_[0] = {"tokens", columns_[0].shape, DType::i32}, memory_types_[0] = H5T_NATIVE_INT32;
-    if (columns_[1].name == "targets" && columns_[0].shape != columns_[1].shape)
-      fail(Category::data,
-           "{}: has rows of {}, but {} has rows of {}; each token needs one target, and a label is "
-           "one number a row (N): of one-hot rows store argmax(axis=1)",
-           location(0), to_string(columns_[0].shape), names_[1], to_string(columns_[1].shape));
+    RowColumns found = row_columns(arrays[0], arrays[1]);
+    columns_ = {found.input, found.target};
+    unit_ = found.unit;
   });
 }
 
@@ -179,16 +178,8 @@ ChunkCache Hdf5Table::check_dataset(const std::string& name) const {
   return {.slots = 521 /* libhdf5's default */, .bytes = cache_bytes(creation, H5Tget_size(type))};
 }
 
-// Infers the column from the dataset's shape and type:
-//   input   (N, H, W, C), (N, H, W) of 8-bit integers   images, u8
-//           (N, T) of integers, with targets (N, T)     tokens, i32
-//           (N, F) of numbers                           features, f32, or f64 for 64-bit floats
-//                                                       and integers above 16 bits
-//   target  (N) of integers                             labels, i32
-//           (N), (N, K) of floating-point numbers       values, f32
-//           (N, T) of integers                          targets, i32
-// row: the shape without the first dimension.
-void Hdf5Table::describe(size_t column) {
+// Checks the dataset's shape, and notes the numbers of rows.
+StoredArray Hdf5Table::describe(size_t column) {
   hid_t dataset = datasets_[column];
   Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + names_[column]);
   int rank = H5Sget_simple_extent_ndims(space);
@@ -199,69 +190,24 @@ void Hdf5Table::describe(size_t column) {
   check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
   check_storage(column, rank, dims.data());
   guards_.push_back(std::make_unique<Hdf5ChunkGuard>(dataset, location(column)));
-  std::vector<int64_t> row(dims.begin() + 1, dims.begin() + rank);
-  if (column == 1) {
-    if (static_cast<int64_t>(dims[0]) != count_)
-      fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
-           dims[0], names_[0], count_);
-    return describe_target(row);
-  }
+  if (column == 1 && static_cast<int64_t>(dims[0]) != count_)
+    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
+         dims[0], names_[0], count_);
+  if (column == 0) note_rows(dims);
+  return {.location = location(column),
+          .numbers = numbers_of(dataset, location(column)),
+          .exact = fits_f32(dataset),
+          .row = {dims.begin() + 1, dims.begin() + rank}};
+}
+
+// Notes how many rows the input has, and how many of them a chunk.
+void Hdf5Table::note_rows(std::span<const hsize_t> dims) {
   count_ = static_cast<int64_t>(dims[0]);
-  Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout");
-  if (H5Pget_layout(creation) == H5D_CHUNKED) {
-    std::array<hsize_t, max_rank> chunk{};
-    check(H5Pget_chunk(creation, max_rank, chunk.data()), "read the layout");
-    chunk_rows_ = static_cast<int64_t>(std::min(chunk[0], dims[0]));
-  }
-  describe_input(row);
-}
-
-void Hdf5Table::describe_input(std::vector<int64_t> row) {
-  bool bytes = numbers_of(datasets_[0], location(0)) == Numbers::bytes;
-  if (row.size() == 1) {
-    bool exact = fits_f32(datasets_[0]);
-    columns_.push_back({"features", Shape(row), exact ? DType::f32 : DType::f64});
-    memory_types_.push_back(exact ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE);
-    return;
-  }
-  if (!bytes || row.empty())
-    fail(Category::data, "{}: is neither images (N, H, W, C) of 8-bit integers nor features (N, F)",
-         location(0));
-  if (row.size() == 2) row.push_back(1);
-  if (row[2] > 4 && row[0] <= 4)
-    fail(Category::data, "{}: images of {}; channels are the last dimension: (N, H, W, C)",
-         location(0), to_string(Shape(row)));
-  columns_.push_back({"images", Shape(row), DType::u8});
-  memory_types_.push_back(H5T_NATIVE_UINT8);
-}
-
-void Hdf5Table::describe_target(std::vector<int64_t> row) {
-  if (row.size() > 1) return describe_target_image(row);
-  bool floats = numbers_of(datasets_[1], location(1)) == Numbers::floats;
-  const char* name = floats ? "values" : row.empty() ? "labels" : "targets";
-  if (floats && row.empty()) row.push_back(1);
-  columns_.push_back({name, Shape(row), floats ? DType::f32 : DType::i32});
-  memory_types_.push_back(floats ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32);
-}
-
-// Images (N, H, W, C), also (N, H, W) if the dataset's name is target_images; else (N, H, W) are
-// masks.
-void Hdf5Table::describe_target_image(std::vector<int64_t> row) {
-  const Column& input = columns_[0];
-  if (input.name != "images" || row.size() > 3)
-    fail(Category::data, "{}: {} dimensions, expected 1 or 2{}", location(1), row.size() + 1,
-         input.name == "images" ? ", or as many as the images have" : "");
-  if (numbers_of(datasets_[1], location(1)) != Numbers::bytes)
-    fail(Category::data, "{}: target images and masks are unsigned 8-bit integers; store them so",
-         location(1));
-  if (row[0] != input.shape[0] || row[1] != input.shape[1])
-    fail(Category::data,
-         "{}: has {} x {} pixels, but {} has {} x {}; each image needs a target of its size",
-         location(1), row[0], row[1], names_[0], input.shape[0], input.shape[1]);
-  bool image = row.size() == 3 || names_[1].ends_with("target_images");
-  if (image && row.size() == 2) row.push_back(1);
-  columns_.push_back({image ? "target_images" : "masks", Shape(row), DType::u8});
-  memory_types_.push_back(H5T_NATIVE_UINT8);
+  Handle creation(H5Dget_create_plist(datasets_[0]), H5Pclose, "read the layout");
+  if (H5Pget_layout(creation) != H5D_CHUNKED) return;
+  std::array<hsize_t, max_rank> chunk{};
+  check(H5Pget_chunk(creation, max_rank, chunk.data()), "read the layout");
+  chunk_rows_ = static_cast<int64_t>(std::min(chunk[0], dims[0]));
 }
 
 // Refuses shapes that the file's size cannot account for, before memory is allocated for them.
@@ -320,7 +266,8 @@ void Hdf5Table::read_column(size_t column, int64_t first, int64_t rows, std::byt
           what);
     int rank = check(H5Sget_simple_extent_ndims(from), what);
     Handle to(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose, what);
-    check(H5Dread(datasets_[column], memory_types_[column], to, from, H5P_DEFAULT, out), what);
+    hid_t type = memory_type(columns_[column].dtype);
+    check(H5Dread(datasets_[column], type, to, from, H5P_DEFAULT, out), what);
   });
 }
 

@@ -117,7 +117,8 @@ TEST_F(CsvTest, AHeaderOfNumbersNeedsTheKey) {
 TEST_F(CsvTest, AHeaderMayLackOneName) {
   EXPECT_THAT(open_train(",a,b\n0.5,1,x\n1.5,2,y\n").train->spec().feature_names,
               ElementsAre("", "a"));
-  EXPECT_THAT(refusal(",,b\n0,1,x\n1,2,y\n"), HasSubstr(place("1:1")));
+  EXPECT_THAT(refusal(",,b\n0,1,x\n1,2,y\n"),
+              HasSubstr(place("1:1: the first row has no number, but several empty fields")));
 }
 
 // Returns a table of a column `name` with number(row), a feature and a class.
@@ -156,7 +157,7 @@ TEST_F(CsvTest, ColumnsThatResembleRowNumbersStay) {
   for (const char* name : {"time", "width"}) {  // kept, with a note
     DatasetPair pair = with(name, [](int row) { return row; });
     EXPECT_THAT(pair.train->spec().feature_names, ElementsAre(name, "x"));
-    EXPECT_THAT(pair.notes, ElementsAre(HasSubstr(fmt::format("ignore: ['{}']", name))));
+    EXPECT_THAT(pair.notes, ElementsAre(HasSubstr(fmt::format("ignore: [auto, '{}']", name))));
   }
   for (const char* name : {"id", ""}) {
     EXPECT_EQ(with(name, [](int row) { return row / 2; }).train->spec().feature_names.size(), 2u);
@@ -175,7 +176,8 @@ TEST_F(CsvTest, RejectedRowsCountAsRows) {
 
 TEST_F(CsvTest, ColumnsAreIgnoredByNameOrNumber) {
   const char* text = "a,name,b,kind\n1,Ann,3,x\n2,Bob,5,y\n";
-  EXPECT_THAT(refusal(text), HasSubstr("'name': 'Ann' is not a finite number"));
+  EXPECT_THAT(open_train(text).train->spec().feature_names,
+              ElementsAre("a", "name=Ann", "name=Bob", "b"));
   for (const char* word : {"name", "1"}) {
     config_.csv.ignore = {word};
     EXPECT_THAT(open_train(text).train->spec().feature_names, ElementsAre("a", "b"));
@@ -304,18 +306,16 @@ TEST_P(MalformedRowTest, StopsTheRunOrIsSkippedAndCounted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, MalformedRowTest,
-    testing::Values(
-        MalformedRow{"Word", "1,two,no", "3:3", "'b': 'two' is not a finite number"},
-        MalformedRow{"Missing", "1,,no", "3:3", "'b': '' is not a finite number"},
-        MalformedRow{"NotANumber", "nan,2,no", "3:1", "'a': 'nan' is not a finite number"},
-        MalformedRow{"Infinite", "1,-inf,no", "3:3", "'-inf' is not a finite number"},
-        MalformedRow{"TooLarge", "1,1e999,no", "3:3", "'1e999' is not a finite number"},
-        MalformedRow{"TwoNumbers", "1,2 3,no", "3:3", "'2 3' is not a finite number"},
-        MalformedRow{"Hexadecimal", "1,0x10,no", "3:3", "'0x10' is not a finite number"},
-        MalformedRow{"Short", "1,no", "3:3", "2 fields, expected 3"},
-        MalformedRow{"Long", "1,2,3,no", "3:7", "4 fields, expected 3"},
-        MalformedRow{"NoTarget", "1,2, ", "3:5", "'c': the target is empty"},
-        MalformedRow{"Quote", "1,2,n\"o", "3:6", "a quote inside"}),
+    testing::Values(MalformedRow{"Word", "1,two,no", "3:3", "'b': 'two' is not a finite number"},
+                    MalformedRow{"Infinite", "1,-inf,no", "3:3", "'-inf' is not a finite number"},
+                    MalformedRow{"TooLarge", "1,1e999,no", "3:3", "'1e999' is not a finite number"},
+                    MalformedRow{"TwoNumbers", "1,2 3,no", "3:3", "'2 3' is not a finite number"},
+                    MalformedRow{"Hexadecimal", "1,0x10,no", "3:3",
+                                 "'0x10' is not a finite number"},
+                    MalformedRow{"Short", "1,no", "3:3", "2 fields, expected 3"},
+                    MalformedRow{"Long", "1,2,3,no", "3:7", "4 fields, expected 3"},
+                    MalformedRow{"NoTarget", "1,2, ", "3:5", "'c': the target is empty"},
+                    MalformedRow{"Quote", "1,2,n\"o", "3:6", "a quote inside"}),
     [](const auto& one) { return one.param.name; });
 
 TEST_F(CsvTest, TestTargetsMustBeAmongTheTrainingClasses) {

@@ -229,12 +229,54 @@ TEST(Hdf5Dataset, IntegersThatAreNotLabelsAreRefused) {
               HasSubstr("needs floating-point numbers"));
 }
 
-TEST(Hdf5Dataset, TokensWithoutTargetsAreNotFeatures) {
-  auto labels = classes_of_three<int64_t>();
+TEST(Hdf5Dataset, TokensMayHaveLabels) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string split : {"train", "test"}) {
+      file.put<int32_t>(split + "/tokens", {2, 3}, {7, 1, 900, 0, 0, 0});
+      file.put<int32_t>(split + "/labels", {2, 1}, {1, 0});
+    }
+  }
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_THAT(pair.train->spec().columns,
+              ElementsAre(Column{"tokens", {3}, DType::i32}, Column{"labels", {}, DType::i32}));
+  EXPECT_THAT(read_column<int32_t>(*pair.train, 0, {0}), ElementsAre(7, 1, 900));
+  EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {0, 1}), ElementsAre(1, 0));
   EXPECT_THAT(
-      column_or_error<int32_t>("tokens", 64, "labels", 1, labels),
-      AllOf(HasSubstr("train/tokens: tokens need targets"), HasSubstr("data.hdf5.task: class")));
-  EXPECT_EQ(column_or_error<int32_t>("tokens", 64, "labels", 1, labels, "class"), "labels");
+      column_or_error<float>("tokens", 64, "labels", 1, classes_of_three<int64_t>()),
+      AllOf(HasSubstr("train/tokens: tokens are integers"), HasSubstr("data.hdf5.task: class")));
+}
+
+TEST(Hdf5Dataset, ImagesOf16BitsOrFloatsAreNormalizedInTheirUnit) {
+  TemporaryFolder folder;
+  write_splits<uint16_t, int32_t>(folder / "a.h5", {2, 1, 2, 1}, {0, 65535, 65535, 0}, {2}, {0, 1});
+  DatasetPair words = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_THAT(words.train->spec().normalization.mean, ElementsAre(0.5));
+  EXPECT_THAT(read_column<float>(*words.train, 0, {0}), ElementsAre(-1, 1));
+  write_splits<float, int32_t>(folder / "b.h5", {2, 1, 2}, {2, 4, 4, 2}, {2}, {0, 1});
+  DatasetPair floats = open_dataset(config_of(folder / "b.h5"), {});
+  EXPECT_THAT(floats.train->spec().columns[0], (Column{"images", {1, 2, 1}, DType::f32}));
+  EXPECT_THAT(floats.train->spec().normalization.mean, ElementsAre(3));
+  EXPECT_THAT(read_column<float>(*floats.train, 0, {0}), ElementsAre(-1, 1));
+}
+
+TEST(Hdf5Dataset, SequencesAndTheScaleOfValues) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const std::string split : {"train", "test"}) {
+      file.put<float>(split + "/features", {2, 2, 2}, {1, 5, 3, 5, 1, 5, 3, 5});
+      file.put<float>(split + "/values", {2}, {100.5, 300.5});
+    }
+    file.attribute<double>("train/values", "mean", {200});
+    file.attribute<double>("train/values", "stddev", {100});
+  }
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_THAT(pair.train->spec().columns[0], (Column{"features", {2, 2}, DType::f32}));
+  EXPECT_THAT(read_column<float>(*pair.train, 0, {1}), ElementsAre(-1, 0, 1, 0));
+  EXPECT_EQ(pair.train->spec().target_scale, (Normalization{{200}, {100}}));
+  EXPECT_THAT(read_column<float>(*pair.train, 1, {1}), ElementsAre(300.5f));
 }
 
 TEST(Hdf5Dataset, UnusedDatasetsAreNamed) {

@@ -17,6 +17,10 @@ inline hid_t hdf5_type_of<uint8_t>() {
   return H5T_NATIVE_UINT8;
 }
 template <>
+inline hid_t hdf5_type_of<uint16_t>() {
+  return H5T_NATIVE_UINT16;
+}
+template <>
 inline hid_t hdf5_type_of<int32_t>() {
   return H5T_NATIVE_INT32;
 }

@@ -95,7 +95,7 @@ TEST(Hdf5Pairs, TargetsThatDoNotFitAreRefused) {
   TemporaryFolder folder;
   std::filesystem::path path = folder / "a.h5";
   write_pairs(path, "masks", {count, height, width + 1}, Bytes(count * height * (width + 1)));
-  EXPECT_THAT(refusal(path), HasSubstr("has 6 x 6 pixels, but train/images has 6 x 5"));
+  EXPECT_THAT(refusal(path), HasSubstr("has 6 x 6 pixels, but images has 6 x 5"));
   write_pairs(path, "masks", {count, height, width},
               std::vector<int32_t>(count * height * width, 1));
   EXPECT_THAT(refusal(path), HasSubstr("target images and masks are unsigned 8-bit integers"));

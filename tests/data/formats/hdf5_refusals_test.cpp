@@ -41,7 +41,10 @@ TEST(Hdf5Dataset, UnsupportedShapesAndTypesAreRefused) {
   write_splits<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, pattern(8), {3}, {0, 1, 2});
   EXPECT_THAT(refusal(),
               AllOf(HasSubstr("train/labels: has 3 rows"), HasSubstr("train/images has 2")));
-  write_splits<float, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
+  write_splits<int32_t, int32_t>(folder / "a.h5", {1, 2, 2}, {1, 2, 3, 4}, {1}, {0});
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("integers that have neither 8 nor 16 bits"),
+                               HasSubstr("astype('uint8')")));
+  write_splits<float, int32_t>(folder / "a.h5", {2}, {1, 2}, {2}, {0, 1});
   EXPECT_THAT(refusal(), HasSubstr("neither images"));
   write_splits<uint8_t, int32_t>(folder / "a.h5", {2, 2, 2}, Bytes(8, 3), {2}, {0, 1});
   EXPECT_THAT(refusal(), HasSubstr("all pixels of channel 0 are 3"));

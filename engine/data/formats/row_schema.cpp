@@ -1,8 +1,8 @@
-// Schema from attributes. Of the input dataset: mean, stddev (C of pixel / 255, or F);
-// feature_names (F). Of the target dataset: class_names, or classes, a number; vocabulary, as
-// make_vocabulary() reads it. Without them mean and stddev come from up to 10 000 training samples,
+// Schema from attributes. Of the input: mean, stddev (C or F); feature_names (F). Of the target:
+// class_names, or classes, a number; vocabulary, as make_vocabulary() reads it; mean, stddev of
+// values (K). Without them mean and stddev come from up to 10 000 training samples,
 // evenly spread over the file, and classes from the largest training label.
-#include "engine/data/formats/hdf5_schema.h"
+#include "engine/data/formats/row_schema.h"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +13,7 @@
 #include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/data/formats/row_decoder.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/text/vocabulary.h"
 
@@ -23,7 +24,7 @@ constexpr int64_t max_statistics_rows = 10'000;  // read for mean and deviation
 constexpr int64_t max_classes = 1 << 20;         // inferred from labels
 
 // Calls use(rows, memory) with blocks of the input, evenly spread over the file.
-void sample_blocks(const Hdf5Table& table, int64_t block_rows,
+void sample_blocks(const RowTable& table, int64_t block_rows,
                    const std::function<void(int64_t, std::byte*)>& use) {
   int64_t blocks = (table.count() + block_rows - 1) / block_rows;
   int64_t used = std::clamp<int64_t>(max_statistics_rows / block_rows, 1, blocks);
@@ -37,7 +38,7 @@ void sample_blocks(const Hdf5Table& table, int64_t block_rows,
   }
 }
 
-// Running sums of one feature. Skips numbers that are not finite: read() reports them.
+// Running sums of one feature or channel. Skips numbers that are not finite: read() reports them.
 struct FeatureSums {
   double count = 0, sum = 0, squares = 0;
 
@@ -49,16 +50,18 @@ struct FeatureSums {
   }
 };
 
-// Returns mean and standard deviation of each feature, sqrt(E[x^2] - E[x]^2); 1 for a constant one.
-Normalization feature_statistics(const Hdf5Table& table, int64_t block_rows) {
-  const Column& features = table.columns()[0];
-  std::vector<FeatureSums> sums(static_cast<size_t>(features.shape[0]));
+// Returns mean and standard deviation along the last axis, sqrt(E[x^2] - E[x]^2); 1 for a constant.
+Normalization number_statistics(const RowTable& table, int64_t block_rows) {
+  const Column& input = table.columns()[0];
+  auto width = static_cast<size_t>(input.shape.back());
+  auto row = static_cast<size_t>(input.shape.elements());
+  std::vector<FeatureSums> sums(width);
   sample_blocks(table, block_rows, [&](int64_t rows, std::byte* memory) {
-    size_t count = static_cast<size_t>(rows) * sums.size();
+    size_t count = static_cast<size_t>(rows) * row;
     for (size_t i = 0; i < count; ++i)
-      sums[i % sums.size()].add(features.dtype == DType::f64
-                                    ? reinterpret_cast<const double*>(memory)[i]
-                                    : reinterpret_cast<const float*>(memory)[i]);
+      sums[i % width].add(input.dtype == DType::f64
+                              ? reinterpret_cast<const double*>(memory)[i]
+                              : in_unit(reinterpret_cast<const float*>(memory)[i], table.unit()));
   });
   Normalization result;
   for (const FeatureSums& of : sums) {
@@ -72,8 +75,8 @@ Normalization feature_statistics(const Hdf5Table& table, int64_t block_rows) {
   return result;
 }
 
-Normalization statistics_of(const Hdf5Table& table, int64_t block_rows) {
-  if (table.columns()[0].name == "features") return feature_statistics(table, block_rows);
+Normalization statistics_of(const RowTable& table, int64_t block_rows) {
+  if (table.columns()[0].dtype != DType::u8) return number_statistics(table, block_rows);
   PixelHistogram histogram(table.columns()[0].shape.back());
   size_t row_bytes = table.columns()[0].row_bytes();
   sample_blocks(table, block_rows, [&](int64_t rows, std::byte* memory) {
@@ -83,23 +86,23 @@ Normalization statistics_of(const Hdf5Table& table, int64_t block_rows) {
   return histogram.normalization(table.location(0));
 }
 
-// Returns the attributes mean and stddev, or else statistics of the rows.
-Normalization normalization_in(const Hdf5Table& table, int64_t block_rows) {
-  Normalization stored = {table.numbers(0, "mean"), table.numbers(0, "stddev")};
-  if (stored.mean.empty() && stored.stddev.empty()) return statistics_of(table, block_rows);
-  auto count = static_cast<size_t>(table.columns()[0].shape.back());
+// Returns the attributes mean and stddev of an array, which has `count` of each; empty: it has
+// none.
+Normalization stored_scale(const RowTable& table, size_t column, size_t count) {
+  Normalization stored = {table.numbers(column, "mean"), table.numbers(column, "stddev")};
+  if (stored.mean.empty() && stored.stddev.empty()) return {};
   if (stored.mean.size() != count || stored.stddev.size() != count)
     fail(Category::data, "{}: attributes mean and stddev have {} and {} numbers, expected {}",
-         table.location(0), stored.mean.size(), stored.stddev.size(), count);
+         table.location(column), stored.mean.size(), stored.stddev.size(), count);
   for (size_t i = 0; i < count; ++i)
     if (!std::isfinite(stored.mean[i]) || !(stored.stddev[i] > 0) || std::isinf(stored.stddev[i]))
       fail(Category::data, "{}: attributes mean {} and stddev {}: expected numbers, stddev above 0",
-           table.location(0), stored.mean[i], stored.stddev[i]);
+           table.location(column), stored.mean[i], stored.stddev[i]);
   return stored;
 }
 
 // Returns the largest number in training masks, but for the ignore label, + 1.
-int64_t count_mask_classes(const Hdf5Table& table, int64_t ignore_label) {
+int64_t count_mask_classes(const RowTable& table, int64_t ignore_label) {
   size_t row = table.columns()[1].row_bytes();
   int64_t at_once = std::max<int64_t>(1, (1 << 20) / static_cast<int64_t>(row)), classes = 1;
   std::vector<uint8_t> masks(static_cast<size_t>(at_once) * row);
@@ -113,8 +116,15 @@ int64_t count_mask_classes(const Hdf5Table& table, int64_t ignore_label) {
   return classes;
 }
 
+// Returns the attributes mean and stddev of the input, or else statistics of the rows.
+Normalization normalization_in(const RowTable& table, int64_t block_rows) {
+  auto count = static_cast<size_t>(table.columns()[0].shape.back());
+  Normalization stored = stored_scale(table, 0, count);
+  return stored.mean.empty() ? statistics_of(table, block_rows) : stored;
+}
+
 // Returns the largest training label + 1.
-int64_t count_classes(const Hdf5Table& table) {
+int64_t count_classes(const RowTable& table) {
   constexpr int64_t at_once = 1 << 16;
   std::vector<int32_t> labels(static_cast<size_t>(std::min(at_once, table.count())));
   int64_t classes = 0;
@@ -134,7 +144,7 @@ int64_t count_classes(const Hdf5Table& table) {
 }
 
 // Returns the vocabulary for make_vocabulary(); empty: unknown.
-std::string vocabulary_in(const Hdf5Table& table) {
+std::string vocabulary_in(const RowTable& table) {
   std::vector<std::string> words = table.words(1, "vocabulary");
   if (words.empty() || words.front().empty()) return "";
   try {
@@ -146,18 +156,24 @@ std::string vocabulary_in(const Hdf5Table& table) {
 }
 
 // Returns the names of all features; empty: unknown.
-std::vector<std::string> feature_names_in(const Hdf5Table& table) {
+std::vector<std::string> feature_names_in(const RowTable& table) {
   std::vector<std::string> names = table.words(0, "feature_names");
-  if (!names.empty() && std::ssize(names) != table.columns()[0].shape[0])
+  int64_t features = table.columns()[0].shape.back();
+  if (!names.empty() && std::ssize(names) != features)
     fail(Category::data, "{}: attribute feature_names has {} names for {} features",
-         table.location(0), names.size(), table.columns()[0].shape[0]);
+         table.location(0), names.size(), features);
   return names;
 }
 
 // Sets class names, number of classes and vocabulary of the target.
-void describe_classes(const Hdf5Table& table, const PairsConfig& pairs, SampleSpec& spec) {
+void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpec& spec) {
   const std::string& kind = table.columns()[1].name;
-  if (kind == "values" || kind == "target_images") return;
+  if (kind == "target_images") return;
+  if (kind == "values") {
+    auto values = static_cast<size_t>(table.columns()[1].shape.elements());
+    spec.target_scale = stored_scale(table, 1, values);
+    return;
+  }
   spec.class_names = table.words(1, "class_names");
   std::optional<int64_t> classes = table.number(1, "classes");
   if (classes && !spec.class_names.empty() && *classes != std::ssize(spec.class_names))
@@ -180,9 +196,10 @@ void describe_classes(const Hdf5Table& table, const PairsConfig& pairs, SampleSp
 
 }  // namespace
 
-SampleSpec infer_hdf5_schema(Hdf5Rows& rows, const DataConfig& config, const ReadOptions& options) {
+SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
+                        const DataConfig& config, const ReadOptions& options) {
   SampleSpec spec;
-  spec.columns = rows.columns();
+  spec.columns = table.columns();
   Column& input = spec.columns[0];
   Column& target = spec.columns[1];
   if (target.name == "target_images" && !options.stored) target.dtype = options.dtype;
@@ -191,25 +208,23 @@ SampleSpec infer_hdf5_schema(Hdf5Rows& rows, const DataConfig& config, const Rea
     if (!options.stored) input.dtype = options.dtype;
     spec.normalization = configured_normalization(config, input.shape.back());
   }
-  rows.with_table([&](const Hdf5Table& table) {
-    // Plausibility first: its messages explain more than those of missing attributes.
-    require_plausible_task(table, config.hdf5.task);
-    describe_classes(table, config.pairs, spec);
-    require_plausible_classes(table, config.hdf5.task, spec.classes);
-    if (input.name == "features") spec.feature_names = feature_names_in(table);
-    if (input.name != "tokens" && spec.normalization.mean.empty())
-      spec.normalization = normalization_in(table, rows.block_rows());
-  });
+  // Plausibility first: its messages explain more than those of missing attributes.
+  require_plausible_task(table, task);
+  describe_classes(table, config.pairs, spec);
+  require_plausible_classes(table, task, spec.classes);
+  if (input.name == "features" && input.shape.rank() == 1)
+    spec.feature_names = feature_names_in(table);
+  if (input.name != "tokens" && spec.normalization.mean.empty())
+    spec.normalization = normalization_in(table, block_rows);
   return spec;
 }
 
-void require_same_columns(const Hdf5Rows& train, const Hdf5Rows& test) {
-  for (size_t c : {0, 1})
-    if (train.columns()[c].name != test.columns()[c].name ||
-        train.columns()[c].shape != test.columns()[c].shape)
-      fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
-           test.location(c), test.columns()[c].name, to_string(test.columns()[c].shape),
-           train.location(c), train.columns()[c].name, to_string(train.columns()[c].shape));
+void require_same_column(const Column& train, const std::string& train_location, const Column& test,
+                         const std::string& test_location) {
+  if (train.name == test.name && train.shape == test.shape) return;
+  fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
+       test_location, test.name, to_string(test.shape), train_location, train.name,
+       to_string(train.shape));
 }
 
 }  // namespace spire::inline data

@@ -1,0 +1,71 @@
+// How the columns of a CSV file become features: columns of numbers, columns of words, and empty
+// fields.
+#pragma once
+#include <cmath>
+#include <functional>
+#include <span>
+#include <type_traits>
+
+#include "engine/data/formats/csv_table.h"
+
+namespace spire::inline data {
+
+// Returns whether a field is empty or says that it is: NA, N/A, NaN, null, None, ?.
+bool is_blank(std::string_view text);
+
+// Returns what a field stands for: a number; of words the index of the level, -1 for a word that is
+// none; for an empty field column.blank, or the level "". nullopt: the field is refused.
+std::optional<double> field_value(const TableColumn& column, std::string_view text);
+
+// Says why field_value() refuses a field: "'two' is not a finite number".
+std::string refusal_of(std::string_view text);
+
+// Returns the columns that make the features of a spec; those of older checkpoints are numbers.
+std::vector<TableColumn> table_columns(const SampleSpec& spec);
+
+// Returns the names of the features; of words "column=level".
+std::vector<std::string> feature_names(std::span<const TableColumn> table);
+
+// Finds in the training rows of the file which columns of layout.features have words, and their
+// levels, and sets layout.table; empty numbers count as NaN, which fill_blanks() replaces. With
+// data.csv.ignore: auto leaves out columns without a field, and those whose words mark single rows;
+// appends notes on these. Throws Error(data) for a column with more words than data.csv allows.
+void find_columns(const std::filesystem::path& path, const CsvConfig& config,
+                  const std::function<bool(int64_t number)>& is_training, CsvLayout& layout,
+                  std::vector<std::string>& notes);
+
+// Takes the columns that a trained model reads, in its order and as it reads them. Returns false,
+// and changes nothing, where the file lacks some.
+bool take_trained_columns(const SampleSpec& trained, CsvLayout& layout);
+
+// Sets the number that empty fields of each column count as, by data.csv.blanks, from the rows
+// `training`. Appends notes on columns that have empty fields.
+void choose_blanks(const CsvConfig& config, const CsvRows& rows,
+                   std::span<const EncodedRow> training, CsvLayout& layout,
+                   std::vector<std::string>& notes);
+void fill_blanks(const CsvLayout& layout, CsvRows& rows);
+
+// Writes the features of a row. values: one of each column, as field_value() returns them. by: of
+// the features; empty: they are not normalized. T: double, or a type of with_any_float_type().
+template <typename T>
+void write_features(std::span<const TableColumn> table, std::span<const double> values,
+                    const Normalization& by, T* out) {
+  size_t feature = 0;
+  // Rounded to float before bf16 or f16, so that these are roundings of the f32 features.
+  auto put = [&](double x) {
+    if (!by.mean.empty()) x = (x - by.mean[feature]) / by.stddev[feature];
+    if constexpr (std::is_same_v<T, double>) {
+      out[feature++] = x;
+    } else {
+      out[feature++] = T(static_cast<float>(x));
+    }
+  };
+  for (size_t column = 0; column < table.size(); ++column) {
+    size_t levels = table[column].levels.size();
+    if (levels == 0) put(values[column]);
+    for (size_t level = 0; level < levels; ++level)
+      put(values[column] == static_cast<double>(level) ? 1 : 0);
+  }
+}
+
+}  // namespace spire::inline data

@@ -1,0 +1,244 @@
+#include "engine/data/formats/npy_array.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include <spire/error.h>
+
+namespace spire::inline data {
+namespace {
+
+constexpr size_t max_header_bytes = 1 << 20;
+constexpr int64_t max_row_bytes = int64_t{1} << 30;
+constexpr std::string_view magic = "\x93NUMPY";
+
+[[noreturn]] void refuse_damage(const std::filesystem::path& path, const std::string& what) {
+  fail(Category::data, "{}: {}; it is no intact .npy file, write it again by numpy.save",
+       path.string(), what);
+}
+
+// Returns what follows 'key': in the header, a dict of Python; nullopt if there is no such key.
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key) {
+  for (char quote : {'\'', '"'}) {
+    std::string word = fmt::format("{}{}{}", quote, key, quote);
+    size_t at = header.find(word);
+    if (at == header.npos) continue;
+    std::string_view rest = header.substr(at + word.size());
+    size_t begin = rest.find_first_not_of(" :");
+    if (begin != rest.npos) return rest.substr(begin);
+  }
+  return {};
+}
+
+// Parses "(60000, 28, 28)".
+std::optional<std::vector<int64_t>> shape_in(std::string_view text) {
+  size_t end = text.find(')');
+  if (!text.starts_with('(') || end == text.npos) return {};
+  text = text.substr(1, end - 1);
+  std::vector<int64_t> shape;
+  while (!text.empty()) {
+    size_t comma = std::min(text.find(','), text.size());
+    std::string_view part = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    size_t first = part.find_first_not_of(' ');
+    if (first == part.npos) continue;  // (3,) and ()
+    part = part.substr(first, part.find_last_not_of(' ') + 1 - first);
+    int64_t dim = 0;
+    auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), dim);
+    if (error != std::errc() || stop != part.data() + part.size() || dim < 0) return {};
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
+// Calls visit with a zero of the stored type. f16 is widened by its own type.
+template <typename Visit>
+void with_stored_type(char kind, size_t bytes, const Visit& visit) {
+  if (kind == 'f')
+    return bytes == 2 ? visit(float16{}) : bytes == 4 ? visit(float{}) : visit(double{});
+  if (kind == 'i')
+    return bytes == 1   ? visit(int8_t{})
+           : bytes == 2 ? visit(int16_t{})
+           : bytes == 4 ? visit(int32_t{})
+                        : visit(int64_t{});
+  return bytes == 1   ? visit(uint8_t{})
+         : bytes == 2 ? visit(uint16_t{})
+         : bytes == 4 ? visit(uint32_t{})
+                      : visit(uint64_t{});
+}
+
+template <typename To, typename From>
+To converted(From x) {
+  if constexpr (std::is_same_v<From, float16>) {
+    return converted<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, int32_t> && std::is_integral_v<From>) {
+    using Limits = std::numeric_limits<int32_t>;
+    if (std::cmp_less(x, Limits::min())) return Limits::min();
+    return std::cmp_greater(x, Limits::max()) ? Limits::max() : static_cast<int32_t>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <typename To>
+void convert(char kind, size_t bytes, const std::byte* from, size_t count, std::byte* out) {
+  with_stored_type(kind, bytes, [&](auto type) {
+    using From = decltype(type);
+    const auto* numbers = reinterpret_cast<const From*>(from);
+    auto* to = reinterpret_cast<To*>(out);
+    for (size_t i = 0; i < count; ++i) to[i] = converted<To>(numbers[i]);
+  });
+}
+
+bool is_known(char kind, size_t bytes) {
+  bool power = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+  if (kind == 'f') return power && bytes > 1;
+  return kind == 'b' ? bytes == 1 : (kind == 'i' || kind == 'u') && power;
+}
+
+}  // namespace
+
+NpyArray::NpyArray(const std::filesystem::path& path) : reader_(path) {
+  std::array<std::byte, 12> begin{};
+  if (reader_.bytes() < begin.size()) refuse_damage(path, "has no header");
+  reader_.read(0, begin);
+  if (std::memcmp(begin.data(), magic.data(), magic.size()) != 0)
+    refuse_damage(path, "does not begin with \\x93NUMPY");
+  auto byte = [&](size_t i) { return std::to_integer<size_t>(begin[i]); };
+  bool first = byte(6) == 1;  // version 1.0 has 2 bytes of length, the later ones 4
+  if (byte(6) < 1 || byte(6) > 3)
+    fail(Category::data,
+         "{}: is of version {}.{} of the format .npy; this program reads 1.0 to 3.0", path.string(),
+         byte(6), byte(7));
+  size_t length = byte(8) | byte(9) << 8;
+  if (!first) length |= byte(10) << 16 | byte(11) << 24;
+  size_t start = first ? 10 : 12;
+  if (length > max_header_bytes || start + length > reader_.bytes())
+    refuse_damage(path, "ends within its header");
+  std::string header(length, '\0');
+  reader_.read(start, std::as_writable_bytes(std::span(header)));
+  offset_ = start + length;
+  parse(header);
+}
+
+void NpyArray::parse(std::string_view header) {
+  auto type = value_of(header, "descr"), order = value_of(header, "fortran_order"),
+       shape = value_of(header, "shape");
+  if (!type || !order || !shape) refuse_damage(path(), "its header lacks a key");
+  std::string name(type->substr(0, std::min(type->find_first_of(",}", 1), type->size())));
+  // '<f4': order of bytes, kind, bytes.
+  size_t bytes = 0;
+  bool plain = name.size() >= 5 && (name[0] == '\'' || name[0] == '"');
+  if (plain) std::from_chars(name.data() + 3, name.data() + name.size(), bytes);
+  if (!plain || !is_known(name[2], bytes))
+    fail(Category::data,
+         "{}: its numbers are {}; only bool, integers and floats are read: convert them, for "
+         "example x.astype('float32')",
+         path().string(), name);
+  constexpr char other = std::endian::native == std::endian::little ? '>' : '<';
+  if (name[1] == other)
+    fail(Category::data,
+         "{}: its numbers are {}, in another order of bytes than this machine's; save "
+         "x.astype(x.dtype.newbyteorder('='))",
+         path().string(), name);
+  if (order->starts_with("True"))
+    fail(Category::data,
+         "{}: is in Fortran's order, columns first; save numpy.ascontiguousarray(x)",
+         path().string());
+  kind_ = name[2];
+  bytes_ = bytes;
+  auto dims = shape_in(*shape);
+  if (!dims) refuse_damage(path(), "its shape cannot be read");
+  shape_ = std::move(*dims);
+  check_size();
+}
+
+// Refuses shapes that the file's size does not account for, before memory is allocated for them.
+void NpyArray::check_size() const {
+  if (shape_.empty() || std::ranges::count(shape_, 0) > 0)
+    fail(Category::data, "{}: has no rows; its shape is ({})", path().string(),
+         fmt::join(shape_, ", "));
+  uint64_t total = bytes_;
+  for (int64_t dim : shape_)
+    if (__builtin_mul_overflow(total, static_cast<uint64_t>(dim), &total))
+      refuse_damage(path(), "its shape is too large");
+  if (total > reader_.bytes() - offset_)
+    refuse_damage(path(), fmt::format("has {} bytes of numbers, but its shape needs {}",
+                                      reader_.bytes() - offset_, total));
+  if (total / static_cast<uint64_t>(shape_[0]) > static_cast<uint64_t>(max_row_bytes))
+    fail(Category::data, "{}: has rows of over {} MiB; it is not a set of samples", path().string(),
+         max_row_bytes >> 20);
+}
+
+int64_t NpyArray::row_elements() const {
+  int64_t elements = 1;
+  for (size_t axis = 1; axis < shape_.size(); ++axis) elements *= shape_[axis];
+  return elements;
+}
+
+StoredArray NpyArray::stored() const {
+  StoredArray array{.location = path().string(), .row = {shape_.begin() + 1, shape_.end()}};
+  bool whole = kind_ != 'f', natural = kind_ == 'u' || kind_ == 'b';
+  if (whole) array.numbers = Numbers::integers;
+  if (natural && bytes_ == 1) array.numbers = Numbers::bytes;
+  if (natural && bytes_ == 2) array.numbers = Numbers::words16;
+  array.exact = bytes_ <= (whole ? 2 : 4);
+  return array;
+}
+
+void NpyArray::read(int64_t first, int64_t rows, DType dtype, std::vector<std::byte>& memory,
+                    std::byte* out) const {
+  size_t row = static_cast<size_t>(row_elements());
+  size_t count = static_cast<size_t>(rows) * row;
+  memory.resize(count * bytes_);
+  reader_.read(offset_ + static_cast<uint64_t>(first) * row * bytes_, memory);
+  if (dtype == DType::u8) return void(std::memcpy(out, memory.data(), count));
+  if (dtype == DType::i32) return convert<int32_t>(kind_, bytes_, memory.data(), count, out);
+  if (dtype == DType::f32) return convert<float>(kind_, bytes_, memory.data(), count, out);
+  convert<double>(kind_, bytes_, memory.data(), count, out);
+}
+
+std::string NpyArray::layout() const {
+  const char* kind = kind_ == 'f' ? "float" : kind_ == 'i' ? "int" : kind_ == 'u' ? "uint" : "bool";
+  return fmt::format("{}: {}{} ({})", path().filename().string(), kind, bytes_ * 8,
+                     fmt::join(shape_, ", "));
+}
+
+NpyTable::NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,
+                   std::vector<int64_t> rows)
+    : arrays_{std::move(input), std::move(target)}, rows_(std::move(rows)) {
+  if (array(0).rows() != array(1).rows())
+    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
+         array(1).rows(), location(0), array(0).rows());
+  RowColumns found = row_columns(array(0).stored(), array(1).stored());
+  columns_ = {found.input, found.target};
+  unit_ = found.unit;
+  count_ = rows_.empty() ? array(0).rows() : std::ssize(rows_);
+}
+
+void NpyTable::read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const {
+  std::vector<std::byte> memory;
+  for (int64_t i = 0; i < rows; ++i) {
+    std::array<std::byte*, 2> row{};
+    for (size_t c : {0, 1})
+      if (columns[c] != nullptr)
+        row[c] = columns[c] + static_cast<size_t>(i) * columns_[c].row_bytes();
+    read_row(first + i, memory, row);
+  }
+}
+
+void NpyTable::read_row(int64_t row, std::vector<std::byte>& memory,
+                        std::span<std::byte* const> columns) const {
+  int64_t stored = rows_.empty() ? row : rows_[static_cast<size_t>(row)];
+  for (size_t c : {0, 1})
+    if (columns[c] != nullptr) array(c).read(stored, 1, columns_[c].dtype, memory, columns[c]);
+}
+
+}  // namespace spire::inline data

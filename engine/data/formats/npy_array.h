@@ -1,0 +1,65 @@
+// Arrays in NumPy's .npy files, versions 1.0 to 3.0 of the format, read row by row. Format:
+// numpy.lib.format, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/change_detection.h"
+#include "engine/data/formats/row_table.h"
+
+namespace spire::inline data {
+
+class NpyArray {  // all methods are thread-safe
+ public:
+  // Opens the file. Throws Error(data), with what to type in NumPy, for arrays of other types than
+  // integers, floats and bool, in Fortran's order, or of another byte order than this machine's.
+  explicit NpyArray(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return reader_.path(); }
+  int64_t rows() const { return shape_[0]; }
+  const std::vector<int64_t>& shape() const { return shape_; }  // (N, ...), rank >= 1
+  StoredArray stored() const;
+
+  // Reads rows [first, first + rows) as numbers of `dtype`, i32 (saturated), u8 (REQUIRES bytes),
+  // f32 or f64. memory: of the stored bytes of these rows, which it resizes.
+  void read(int64_t first, int64_t rows, DType dtype, std::vector<std::byte>& memory,
+            std::byte* out) const;
+  std::string layout() const;  // "x_train.npy: float32 (60000, 28, 28)"
+
+ private:
+  void parse(std::string_view header);
+  void check_size() const;
+  int64_t row_elements() const;
+
+  ChangeDetectingReader reader_;
+  char kind_ = 'f';   // b, i, u or f
+  size_t bytes_ = 4;  // of an element
+  std::vector<int64_t> shape_;
+  uint64_t offset_ = 0;  // of the first element
+};
+
+// Input and target in two arrays, or some of their rows.
+class NpyTable : public RowTable {
+ public:
+  // rows: in ascending order; empty: all.
+  NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,
+           std::vector<int64_t> rows);
+
+  std::string location(size_t column) const override { return array(column).path().string(); }
+  std::string_view task_key() const override { return "data.npy.task"; }
+  void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
+
+  const NpyArray& array(size_t column) const { return *arrays_[column]; }
+  // Reads row `row` of the table. memory: as NpyArray::read() has it.
+  void read_row(int64_t row, std::vector<std::byte>& memory,
+                std::span<std::byte* const> columns) const;
+
+ private:
+  std::vector<std::shared_ptr<const NpyArray>> arrays_;
+  std::vector<int64_t> rows_;
+};
+
+}  // namespace spire::inline data

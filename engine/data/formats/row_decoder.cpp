@@ -1,0 +1,152 @@
+#include "engine/data/formats/row_decoder.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <spire/error.h>
+
+#include "engine/base/message_words.h"
+#include "engine/data/images/image_dataset.h"
+
+namespace spire::inline data {
+namespace {
+
+// Stores x as element `index` of an array of `dtype`.
+void put_number(double x, DType dtype, size_t index, std::byte* out) {
+  if (dtype == DType::f64) {
+    reinterpret_cast<double*>(out)[index] = x;
+  } else {
+    with_any_float_type(dtype, [&](auto type) {
+      reinterpret_cast<decltype(type)*>(out)[index] = static_cast<float>(x);
+    });
+  }
+}
+
+}  // namespace
+
+RowDecoder::RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfig& config,
+                       const AugmentConfig& augment, const StoredSizing& sizing,
+                       const ReadOptions& options)
+    : spec_(spec), stored_(std::move(stored)) {
+  Column& written = spec_.columns[0];
+  // Beside labels tokens have a vocabulary of their own, which the model's layers know.
+  tokens_ = spec_.find("targets") ? spec_.classes : std::numeric_limits<int32_t>::max();
+  if (!options.stored) normalization_ = spec_.normalization;
+  if (stored_.input == DType::u8) {
+    images_.emplace(written.shape, sizing, spec_.normalization, augment, options);
+    written.shape = images_->shape();
+  } else if (changes_pixels(augment)) {
+    fail(Category::config,
+         "data.augment: needs images of 8 bits, but {} contains {}; remove the keys of "
+         "data.augment{}",
+         stored_.locations[0], written.name,
+         written.name == "images" ? ", or store the images as uint8" : "");
+  } else if (written.name == "images" && sizing.size != 0) {
+    fail(Category::config,
+         "data.image.size: needs images of 8 bits, but {} contains others; store them as uint8, or "
+         "use 0",
+         stored_.locations[0]);
+  }
+  prepare_target(config, augment, options);
+}
+
+// Target images and masks move as their images do.
+void RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& augment,
+                                const ReadOptions& options) {
+  const Column& target = spec_.columns[1];
+  bool has_pixels = target.name == "target_images" || target.name == "masks";
+  if (has_pixels && images_ && images_->resizes())
+    fail(Category::config,
+         "data.image.size: images with {} in {} keep their size; use 0, and no "
+         "data.augment.random_resized_crop",
+         target.name, stored_.locations[1]);
+  AugmentConfig geometric = geometric_part(augment);
+  if (target.name == "target_images")
+    targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
+                     options.seed);
+  if (target.name != "masks") return;
+  if (options.stored) {
+    targets_.emplace(Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}},
+                     DType::u8, geometric, options.seed);
+    return;
+  }
+  masks_.emplace(spec_.classes, config.pairs.ignore_label);
+  targets_.emplace(target.shape, masks_->classes(), masks_->outside(), geometric, options.seed);
+}
+
+// Writes a target image or a mask.
+void RowDecoder::write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch,
+                              std::byte* out) const {
+  const Shape& shape = spec_.columns[1].shape;
+  try {
+    if (masks_) masks_->check({stored, static_cast<size_t>(shape.elements())}, shape[1]);
+  } catch (const Error& error) {
+    fail(Category::data, "{}: sample {}: {}", stored_.locations[1], sample, error.what());
+  }
+  targets_->write(stored, epoch, sample, out);
+}
+
+void RowDecoder::write(const std::byte* input, const std::byte* target, int64_t sample,
+                       int64_t epoch, size_t row, std::span<std::byte* const> columns) const {
+  write_input(input, sample, epoch, columns[0] + row * spec_.columns[0].row_bytes());
+  std::byte* out = columns[1] + row * spec_.columns[1].row_bytes();
+  if (targets_) {
+    write_pixels(reinterpret_cast<const uint8_t*>(target), sample, epoch, out);
+  } else if (spec_.columns[1].dtype == DType::i32) {
+    write_classes(1, spec_.classes, target, sample, out);
+  } else {
+    write_values(reinterpret_cast<const float*>(target), sample, out);
+  }
+}
+
+void RowDecoder::write_input(const std::byte* stored, int64_t sample, int64_t epoch,
+                             std::byte* out) const {
+  if (images_) return images_->write(reinterpret_cast<const uint8_t*>(stored), epoch, sample, out);
+  if (spec_.columns[0].dtype == DType::i32) return write_classes(0, tokens_, stored, sample, out);
+  write_numbers(stored, sample, out);
+}
+
+// The last axis has the features, or the channels of images.
+void RowDecoder::write_numbers(const std::byte* stored, int64_t sample, std::byte* out) const {
+  const Column& column = spec_.columns[0];
+  auto count = static_cast<size_t>(column.shape.elements());
+  auto width = static_cast<size_t>(column.shape.back());
+  const Normalization& by = normalization_;
+  for (size_t i = 0; i < count; ++i) {
+    double x = number(stored, i);
+    if (!std::isfinite(x))
+      fail(Category::data, "{}: sample {}: {} {} is {}", stored_.locations[0], sample,
+           column.name == "images" ? "number" : "feature", i, unsigned_nan(x));
+    if (!by.mean.empty()) x = (x - by.mean[i % width]) / by.stddev[i % width];
+    put_number(x, column.dtype, i, out);
+  }
+}
+
+double RowDecoder::number(const std::byte* stored, size_t index) const {
+  if (stored_.input == DType::f64) return reinterpret_cast<const double*>(stored)[index];
+  return in_unit(reinterpret_cast<const float*>(stored)[index], stored_.unit);
+}
+
+// Writes labels or tokens.
+void RowDecoder::write_classes(size_t column, int64_t classes, const std::byte* stored,
+                               int64_t sample, std::byte* out) const {
+  const auto* numbers = reinterpret_cast<const int32_t*>(stored);
+  for (int64_t i = 0; i < spec_.columns[column].shape.elements(); ++i)
+    if (numbers[i] < 0 || numbers[i] >= classes)
+      fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}", stored_.locations[column],
+           sample, spec_.columns[column].name == "labels" ? "label" : "token", numbers[i],
+           classes - 1);
+  std::memcpy(out, stored, spec_.columns[column].row_bytes());
+}
+
+void RowDecoder::write_values(const float* stored, int64_t sample, std::byte* out) const {
+  for (int64_t i = 0; i < spec_.columns[1].shape.elements(); ++i)
+    if (!std::isfinite(stored[i]))
+      fail(Category::data, "{}: sample {}: value {} is {}", stored_.locations[1], sample, i,
+           stored[i]);
+  std::memcpy(out, stored, spec_.columns[1].row_bytes());
+}
+
+}  // namespace spire::inline data

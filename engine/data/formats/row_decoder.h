@@ -1,0 +1,65 @@
+// Turns stored rows into rows of a batch: checks and normalizes their numbers.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/data/dataset.h"
+#include "engine/data/images/augment.h"
+#include "engine/data/images/mask_values.h"
+#include "engine/data/images/stored_images.h"
+
+namespace spire::inline data {
+
+struct StoredRow {                     // how RowTable::read() gives rows
+  DType input = DType::f32;            // dtype of the input
+  double unit = 1;                     // as RowTable::unit()
+  std::vector<std::string> locations;  // of input and target, for messages
+};
+
+// Returns a stored number of fp32 in its unit.
+inline double in_unit(float x, double unit) {
+  return unit == 1 ? double{x} : double{static_cast<float>(x * unit)};
+}
+
+class RowDecoder {  // immutable, hence thread-safe
+ public:
+  // spec: of the batch, but images of the stored size. Throws Error(config) if `augment` or
+  // `sizing` asks for images of 8 bits and these are none, and for targets of another size.
+  RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfig& config,
+             const AugmentConfig& augment, const StoredSizing& sizing, const ReadOptions& options);
+
+  const SampleSpec& spec() const { return spec_; }  // of the batch
+
+  // Writes the stored input and target of `sample` to row `row` of the columns. Throws Error(data)
+  // for a number that is not finite, or a label or token out of range.
+  void write(const std::byte* input, const std::byte* target, int64_t sample, int64_t epoch,
+             size_t row, std::span<std::byte* const> columns) const;
+
+  // Writes the input alone.
+  void write_input(const std::byte* stored, int64_t sample, int64_t epoch, std::byte* out) const;
+
+ private:
+  void prepare_target(const DataConfig& config, const AugmentConfig& augment,
+                      const ReadOptions& options);
+  void write_pixels(const uint8_t* stored, int64_t sample, int64_t epoch, std::byte* out) const;
+  void write_numbers(const std::byte* stored, int64_t sample, std::byte* out) const;
+  double number(const std::byte* stored, size_t index) const;
+  void write_classes(size_t column, int64_t classes, const std::byte* stored, int64_t sample,
+                     std::byte* out) const;
+  void write_values(const float* stored, int64_t sample, std::byte* out) const;
+
+  SampleSpec spec_;
+  StoredRow stored_;
+  Normalization normalization_;              // empty: numbers stay as they are
+  int64_t tokens_ = 0;                       // ids of tokens are below it
+  std::optional<StoredImageWriter> images_;  // of 8 bits
+  std::optional<ImageWriter> targets_;       // of target_images and masks
+  std::optional<MaskValues> masks_;
+};
+
+}  // namespace spire::inline data

@@ -1,0 +1,30 @@
+// Infers the schema of samples that are rows of arrays: columns, classes, normalization.
+#pragma once
+#include <spire/run_config.h>
+
+#include "engine/data/dataset.h"
+#include "engine/data/formats/row_table.h"
+
+namespace spire::inline data {
+
+// Infers from the config, else from attributes, else from training rows, which are read in blocks
+// of block_rows. task: of data.<name>. Throws Error(data).
+SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
+                        const DataConfig& config, const ReadOptions& options);
+
+// Throw Error(data) unless both have the same columns. Rows: RowTable, or what has its columns()
+// and location().
+void require_same_column(const Column& train, const std::string& train_location, const Column& test,
+                         const std::string& test_location);
+template <typename Rows>
+void require_same_columns(const Rows& train, const Rows& test) {
+  for (size_t c : {0, 1})
+    require_same_column(train.columns()[c], train.location(c), test.columns()[c], test.location(c));
+}
+
+// Throw Error(data) if names or numbers of arrays contradict the task that the types imply. task:
+// if it is not auto, it only has to agree with the types.
+void require_plausible_task(const RowTable& table, TargetKind task);
+void require_plausible_classes(const RowTable& table, TargetKind task, int64_t classes);
+
+}  // namespace spire::inline data

@@ -1,0 +1,74 @@
+// Samples as the rows of two arrays, input and target, in files of any format; and the columns that
+// the arrays' shapes and types give.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/sample_spec.h>
+
+namespace spire::inline data {
+
+class RowTable {
+ public:
+  virtual ~RowTable() = default;
+
+  int64_t count() const { return count_; }
+  const std::vector<Column>& columns() const { return columns_; }  // input, target, as read() gives
+  size_t row_bytes() const { return columns_[0].row_bytes() + columns_[1].row_bytes(); }
+  // What the number 1 of the input stands for: 1 / 65535 for images of 16 bits, else 1.
+  double unit() const { return unit_; }
+
+  virtual std::string location(size_t column) const = 0;  // of input (0) or target (1), in messages
+  virtual std::string_view task_key() const = 0;          // the key that decides: "data.hdf5.task"
+  // Reads rows [first, first + rows) of the columns whose pointer is not null. Throws FileChanged
+  // if a file was written since it was opened; the rows are then invalid.
+  virtual void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const = 0;
+
+  // Return an attribute of an array; empty or nullopt if it is missing.
+  virtual std::vector<double> numbers(size_t, const char*) const { return {}; }
+  virtual std::vector<std::string> words(size_t, const char*) const { return {}; }
+  virtual std::optional<int64_t> number(size_t, const char*) const { return {}; }
+
+ protected:
+  int64_t count_ = 0;
+  std::vector<Column> columns_;
+  double unit_ = 1;
+};
+
+enum class Numbers : uint8_t { bytes, words16, integers, floats };  // words16: unsigned, 16 bits
+
+// Returns the last part of an array's location: "x.h5: train/labels" -> "labels", and
+// "data/labels_train.npy" -> "labels".
+std::string array_name(const std::string& location);
+
+struct StoredArray {
+  std::string location;  // in messages; its last part is the array's name
+  Numbers numbers = Numbers::floats;
+  bool exact = true;              // fp32 holds each of its numbers
+  std::vector<int64_t> row = {};  // shape of a row
+};
+
+struct RowColumns {
+  Column input, target;  // with the dtypes in which rows are read
+  double unit = 1;
+};
+
+// Returns the columns of two arrays. Throws Error(data) for shapes that fit no column.
+//   input   (N, H, W, C); (N, H, W) of bytes, or called images   images, u8, or f32
+//           (N, T) of integers, with targets (N, T) or called tokens   tokens, i32
+//           (N, F) of numbers                                    features, f32, or f64 unless exact
+//           (N, T, F) of other numbers                           features (T, F), likewise
+//   target  (N) or (N, 1) of integers                            labels, i32
+//           (N), (N, K) of floating-point numbers                values, f32
+//           (N, T) of integers                                   targets, i32
+//   of images, with their height and width, of bytes:
+//           (N, H, W, C), or (N, H, W) called target_images      target_images, u8
+//           (N, H, W)                                            masks, u8
+RowColumns row_columns(const StoredArray& input, const StoredArray& target);
+
+}  // namespace spire::inline data

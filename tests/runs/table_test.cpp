@@ -1,0 +1,126 @@
+// Tables as people have them, from training to predictions: words, empty fields, values in units.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runs/run_folder.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+
+// Rows as those of the well-known table of houses in California: words, empty fields, and prices.
+std::string house(int row, bool price) {
+  const char* place = row % 5 == 0 ? "<1H OCEAN" : row % 5 == 1 ? "NEAR BAY" : "INLAND";
+  int rooms = row * 7 % 9 + 2;
+  int value = 90000 + 15000 * rooms + (row % 5 == 0 ? 120000 : row % 5 == 1 ? 60000 : 0);
+  std::string bedrooms = row % 10 == 3 ? "" : std::to_string(rooms / 2);
+  std::string text = fmt::format("{},{}.5,{},{}", row, rooms, bedrooms, place);
+  return text + (price ? fmt::format(",{}.5\n", value) : "\n");
+}
+
+std::string houses(int first, int rows, bool price) {
+  std::string text = ",rooms,bedrooms,ocean_proximity";
+  text += price ? ",price\n" : "\n";
+  for (int row = first; row < first + rows; ++row) text += house(row, price);
+  return text;
+}
+
+class TableRuns : public testing::Test {
+ protected:
+  TableRuns() { write("houses.csv", houses(0, 300, true)); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  Words table(const Words& more) const {
+    return Words{"model.name=auto",
+                 "data.name=csv",
+                 "data.path=" + (folder_ / "houses.csv").string(),
+                 "model.hidden=[16]",
+                 "optimizer.name=adam",
+                 "optimizer.lr=0.01"} +
+           more;
+  }
+  Output train(const Words& more) const { return trainer(folder_.run("run", table(more))); }
+
+  RunFolder folder_;
+};
+
+TEST_F(TableRuns, WordsAndEmptyFieldsTrainAndErrorsAreInTheUnitOfThePrices) {
+  Output output = train({"epochs=20"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.err, HasSubstr("the column '' numbers the rows and is left out"));
+  EXPECT_THAT(output.err, HasSubstr("'bedrooms': "));
+  Json val = folder_.summary("run")["val"];
+  double rmse = val["best_rmse"].get<double>(), loss = val["loss"].get<double>();
+  EXPECT_GT(rmse, 100);
+  EXPECT_LT(rmse, 40000);  // the prices' deviation is about 60000
+  EXPECT_LT(loss, 1);      // in units of that deviation
+  write("new.csv", houses(300, 4, false) + "9,5.5,,UNDER THE SEA\n");
+  Output predicted = trainer(
+      {"predict", "--checkpoint", (folder_ / "run").string(), (folder_ / "new.csv").string()});
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_THAT(predicted.err, HasSubstr("no row of the training data has 'UNDER THE SEA'"));
+  std::istringstream lines(predicted.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "input,row,value_0");
+  int rows = 0;
+  for (; std::getline(lines, line); ++rows) {
+    double value = std::stod(line.substr(line.rfind(',') + 1));
+    EXPECT_GT(value, 60000);
+    EXPECT_LT(value, 500000);
+  }
+  EXPECT_EQ(rows, 5);
+}
+
+TEST_F(TableRuns, EndWithOneHashOnAnyDevicesAndAfterAResume) {
+  for (const char* categories : {"one_hot", "embedding"}) {
+    Words course = {"steps=9", "precision=bf16", "model.dropout=0.1",
+                    fmt::format("data.csv.categories={}", categories)};
+    std::string hash, validation;
+    for (const Words& hosts : std::vector<Words>{{"devices=1xcpu"},
+                                                 {"devices=2xcpu", "strategy=sharded"},
+                                                 {"devices=4xcpu", "strategy=mirrored"},
+                                                 {"devices=1xcpu", "--processes", "2"}}) {
+      Output output = train(course + hosts + Words{"--overwrite"});
+      ASSERT_EQ(output.code, 0) << output.err;
+      if (hash.empty()) {
+        hash = printed_hash(output);
+        validation = folder_.summary("run")["val"].dump();
+      }
+      EXPECT_EQ(printed_hash(output), hash) << categories << ' ' << hosts[0];
+      EXPECT_EQ(folder_.summary("run")["val"].dump(), validation);
+    }
+    ASSERT_EQ(train(course + Words{"steps=4", "--overwrite"}).code, 0);
+    Output resumed = train(course + Words{"--resume", "auto"});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(printed_hash(resumed), hash);
+  }
+}
+
+// The file that convert writes has the words as numbers, and the prices' mean and deviation.
+TEST_F(TableRuns, AsAnHdf5FileItEndsWithTheSameHash) {
+  Words course = {"steps=9", "data.shuffle=full"};
+  std::string hash = printed_hash(train(course));
+  std::string file = (folder_ / "houses.h5").string();
+  Output converted = trainer({"dataset", "convert", "data.name=csv",
+                              "data.path=" + (folder_ / "houses.csv").string(), "--to", file});
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  Output output = train(course + Words{"data.name=hdf5", "data.path=" + file, "--overwrite"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(printed_hash(output), hash);
+  Output refused = trainer({"dataset", "convert", "data.name=csv", "data.csv.categories=embedding",
+                            "data.path=" + (folder_ / "houses.csv").string(), "--to",
+                            (folder_ / "other.h5").string()});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("data.csv.categories=one_hot"));
+}
+
+}  // namespace
+}  // namespace spire
