@@ -180,11 +180,6 @@ void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig&
                       .z_loss = static_cast<float>(loss.z_loss)});
 }
 
-bool has_column(const std::vector<Column>& columns, std::string_view name) {
-  return std::any_of(columns.begin(), columns.end(),
-                     [&](const Column& column) { return column.name == name; });
-}
-
 // The output of a list of layers follows from the data and from the shape of the last layer.
 Output output_of(const ModelConfig& model, const std::vector<Column>& columns) {
   Output output = find_model(model_for(model, columns)).output;

@@ -16,7 +16,10 @@
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/reshape/reshape.h"
+#include "kernels/ops/rms_norm/rms_norm.h"
+#include "kernels/ops/rope/rope.h"
 #include "kernels/ops/softmax/softmax.h"
+#include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire::inline graph {
 namespace {
@@ -63,6 +66,8 @@ class DecodingBuilder {
         {"embedding", &B::same<EmbeddingOp>},
         {"dense", &B::same<DenseOp>},
         {"layer_norm", &B::same<LayerNormOp>},
+        {"rms_norm", &B::same<RmsNormOp>},
+        {"swiglu", &B::same<SwigluOp>},
         {"add", &B::same<AddOp>},
         {"sub", &B::same<SubOp>},
         {"mul", &B::same<MulOp>},
@@ -72,6 +77,7 @@ class DecodingBuilder {
         {"leaky_relu", &B::same<ActivationOp>},
         {"gelu", &B::same<ActivationOp>},
         {"gelu_tanh", &B::same<ActivationOp>},
+        {"silu", &B::same<ActivationOp>},
         {"sigmoid", &B::same<ActivationOp>},
         {"tanh", &B::same<ActivationOp>},
         {"affine", &B::same<ActivationOp>},
@@ -88,6 +94,7 @@ class DecodingBuilder {
         {"reshape", &B::reshape},
         {"flatten", &B::reshape},
         {"attention", &B::attend},
+        {"rope", &B::rotate},
     };
     for (const Entry& entry : table)
       if (entry.op == op) return entry.rule;
@@ -202,12 +209,23 @@ class DecodingBuilder {
     return to_.emit_op<CastOp>({sum}, spec.dtype)[0];
   }
 
+  // Rotary positions are those of the rows.
+  bool rotate(const Node& node) {
+    RopeAttributes attributes = static_cast<const RopeOp&>(*node.op).attributes();
+    Value x = made(node.inputs[0]);
+    if (!x || attributes.positioned) return false;
+    attributes.positioned = true;
+    made_[node.outputs[0].id] = {to_.emit_op<RopeOp>({x, positions_}, attributes)[0]};
+    return true;
+  }
+
   bool attend(const Node& node) {
     const auto& attributes = static_cast<const AttentionOp&>(*node.op).attributes();
     Value qkv = made(node.inputs[0]);
     if (!qkv || !attributes.causal) return false;
+    PackedHeads heads = packed_heads(attributes, from_.spec(node.inputs[0]).shape);
     CachedAttentionAttributes cached{.heads = attributes.heads,
-                                     .kv_heads = attributes.heads,
+                                     .kv_heads = heads.kv_heads,
                                      .window = length_,
                                      .layer = layers_++,
                                      .cache = &cache_};

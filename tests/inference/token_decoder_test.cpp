@@ -51,6 +51,8 @@ bool is_decoded(const std::string& model) {
 }
 
 const std::string gpt = "model: {name: gpt, blocks: 2, width: 32, heads: 4}\n";
+const std::string llama =
+    "model: {name: llama, blocks: 2, width: 32, heads: 4, kv_heads: 2, mlp_width: 48}\n";
 const std::string layers = R"(model:
   layers:
     - embedding: {vocabulary: classes, width: 24}
@@ -115,11 +117,13 @@ class TokenDecoding : public OnEachKind {
 
 TEST_P(TokenDecoding, WritesTheTextsOfTheWholeWindow) {
   expect_same_texts(state_of(gpt));
+  expect_same_texts(state_of(llama));
   expect_same_texts(state_of(layers));
 }
 
 TEST_P(TokenDecoding, HasTheLogitsOfTheWholeWindow) {
   expect_same_logits(state_of(gpt), 1e-3f);
+  expect_same_logits(state_of(llama), 1e-3f);
   expect_same_logits(state_of(layers), 1e-3f);
 }
 
@@ -163,6 +167,7 @@ TEST_P(TokenDecoding, LeavesModelsThatMixPositionsToTheWindow) {
   all.replace(all.find("true"), 4, "false");
   expect_same_texts(state_of(all));
   EXPECT_TRUE(is_decoded(gpt));
+  EXPECT_TRUE(is_decoded(llama));
   EXPECT_TRUE(is_decoded(layers));
   EXPECT_FALSE(is_decoded(all));
   EXPECT_FALSE(is_decoded(R"(model:

@@ -84,7 +84,7 @@ void rgb_from_rgba(bool premultiplied, RgbImage& image) {
 }
 
 void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
-  if (format_of(file) != Format::png)
+  if (!is_png(file))
     fail(Category::data,
          "a mask is a PNG file, and this one is not; JPEG, for one, changes pixels");
   decode_png_labels(file, image);
