@@ -44,10 +44,10 @@ std::pair<std::string, std::string> model_of(const DataFacts& facts) {
   if (facts.input == "tokens") return {"gpt", "a transformer that predicts the next token"};
   if (facts.input != "images") return {"mlp", "features in no order: dense layers"};
   if (!facts.labels && !facts.values)
-    return {"autoencoder", "pictures without labels: it learns to make them again"};
-  if (side_of(facts) < 12) return {"mlp", "the pictures are too small for convolutions"};
+    return {"autoencoder", "images without labels: it learns to make them again"};
+  if (side_of(facts) < 12) return {"mlp", "the images are too small for convolutions"};
   if (side_of(facts) <= 32 && facts.shape[2] == 1)
-    return {"cnn", "small grey pictures: two convolutions are enough"};
+    return {"cnn", "small grey images: two convolutions are enough"};
   return {"resnet", "residual network (He et al. 2015)"};
 }
 
@@ -56,7 +56,7 @@ double set_model(const DataFacts& facts, const std::string& name, ConfigDraft& d
   if (name == "resnet") {
     bool large = side_of(facts) > 64;
     draft.set("model.depth", large ? "18" : "20", large ? "or 34, 50" : "or 32, 44, 56");
-    if (large) draft.set("model.variant", "imagenet", "for pictures of more than 64 pixels");
+    if (large) draft.set("model.variant", "imagenet", "for images of more than 64 pixels");
     return large ? 0.05 : 0.1;
   }
   if (name == "mlp") {

@@ -57,13 +57,29 @@ bool is_idx(const fs::path& path) {
   return has(path, "train-images-idx3-ubyte") && has(path, "train-labels-idx1-ubyte");
 }
 
+// Folders of classes below `train`, or below the folder itself.
 bool is_image_folder(const fs::path& path) {
-  if (!fs::is_directory(path / "train")) return false;
-  for (const auto& of_class : fs::directory_iterator(path / "train"))
+  if (!fs::is_directory(path)) return false;
+  fs::path classes = fs::is_directory(path / "train") ? path / "train" : path;
+  for (const auto& of_class : fs::directory_iterator(classes))
     if (of_class.is_directory())
       for (const auto& file : fs::directory_iterator(of_class))
         if (is_image_name(file.path())) return true;
   return false;
+}
+
+bool is_pairs(const fs::path& path) {
+  auto has_both = [](const fs::path& folder) {
+    return fs::is_directory(folder / "input") && fs::is_directory(folder / "target");
+  };
+  return has_both(path) || has_both(path / "train");
+}
+
+bool is_shards(const fs::path& path) {
+  if (!fs::is_directory(path)) return ends_as(path, {".tar"});
+  auto entries = fs::directory_iterator(path);
+  return std::any_of(begin(entries), end(entries),
+                     [](const auto& entry) { return ends_as(entry.path(), {".tar"}); });
 }
 
 // One format: its data.name, and how it is recognized. Text has keys of its own.
@@ -81,7 +97,12 @@ constexpr FormatEntry formats[] = {
      [](const fs::path& path) { return has(path, "data_batch_1.bin"); }},
     {"cifar100", "CIFAR-100: a folder with train.bin and test.bin",
      [](const fs::path& path) { return has(path, "train.bin") && has(path, "test.bin"); }},
-    {"image_folder", "pictures: a folder with train/<class>/*.jpg or *.png", is_image_folder},
+    {"npy", "arrays of NumPy: a folder with x_train.npy",
+     [](const fs::path& path) { return has(path, "x_train.npy"); }},
+    {"webdataset", "tar shards: FILE.tar, or a folder of such files", is_shards},
+    {"image_pairs", "pairs of images: a folder with input and target, or train/input", is_pairs},
+    {"image_folder", "images: a folder with <class>/*.jpg or *.png, or train/<class>",
+     is_image_folder},
     {"tokens", "text: FILE.txt, or a folder of such files",
      [](const fs::path& path) { return !texts_in(path).empty(); }},
 };
