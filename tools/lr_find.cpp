@@ -78,7 +78,7 @@ int run_lr_find(const Arguments& arguments) {
   print_warnings(*resolved);
   const RunConfig& config = resolved->config;
   std::filesystem::path folder =
-      arguments.lr_find.to.empty() ? config.output : arguments.lr_find.to;
+      arguments.lr_find.to.empty() ? "." : arguments.lr_find.to;
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error

@@ -54,7 +54,7 @@ TEST(OpenDataset, UnknownNamesAreAnsweredWithTheKnownOnes) {
   EXPECT_THAT(message,
               AllOf(HasSubstr("'fashion_mnst'"), HasSubstr("did you mean 'fashion_mnist'"),
                     HasSubstr("must be one of: cifar10, cifar100, csv, fashion_mnist, hdf5, idx, "
-                              "image_folder, image_pairs, synthetic, tokens, webdataset")));
+                              "image_folder, image_pairs, npy, synthetic, tokens, webdataset")));
   EXPECT_THAT(message_of(Category::config, [] { open("zzzzzzzzzz", "auto"); }),
               Not(HasSubstr("did you mean")));
 }

@@ -25,7 +25,9 @@ class TarShards : public testing::TestWithParam<std::string> {
         members.push_back(tar_member(fmt::format("{:03}.png", i), png_of(i)));
         members.push_back(tar_text(fmt::format("{:03}.cls", i), std::to_string(i % 2)));
       }
-      write_file(folder_ / fmt::format("shard-{}.tar", shard), tar_of(members));
+      Bytes archive = tar_of(members);
+      std::ofstream file(folder_ / fmt::format("shard-{}.tar", shard), std::ios::binary);
+      file.write(reinterpret_cast<const char*>(archive.data()), std::ssize(archive));
     }
   }
 

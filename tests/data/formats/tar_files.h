@@ -1,14 +1,16 @@
 // Tar archives made in memory.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "tests/data/test_files.h"
-
 namespace spire {
+
+using Bytes = std::vector<uint8_t>;
 
 inline void put_field(std::string_view text, size_t at, Bytes& header) {
   std::copy(text.begin(), text.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
