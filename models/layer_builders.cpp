@@ -6,15 +6,19 @@
 namespace spire::inline models {
 namespace {
 
+// The zeros on each side that keep an axis as long as it is. kernel: as messages show it.
+int64_t same_padding(int64_t taps, int64_t dilation, const std::string& kernel) {
+  int64_t reach = dilation * (taps - 1);
+  if (reach % 2 == 0) return reach / 2;
+  fail(Category::config,
+       "padding: same needs an odd kernel, got {}; use an odd kernel or give padding as a number",
+       kernel);
+}
+
 int64_t conv1d_padding(const LayerBuild& b) {
   if (!b.is_word("padding")) return b.whole("padding");
-  int64_t reach = b.whole("dilation") * (b.whole("kernel") - 1);
-  if (reach % 2 != 0) {
-    fail(Category::config,
-         "padding: same needs an odd kernel, got {}; use an odd kernel or give padding as a number",
-         b.whole("kernel"));
-  }
-  return reach / 2;
+  int64_t kernel = b.whole("kernel");
+  return same_padding(kernel, b.whole("dilation"), fmt::format("{}", kernel));
 }
 
 Value build_conv1d(const LayerBuild& b) {
@@ -38,13 +42,8 @@ RecurrentOptions recurrent_options(const LayerBuild& b) {
 Extent2d conv_padding(const LayerBuild& b) {
   if (!b.is_word("padding")) return b.extent("padding");
   Extent2d kernel = b.extent("kernel"), dilation = b.extent("dilation");
-  int64_t h = dilation.h * (kernel.h - 1), w = dilation.w * (kernel.w - 1);
-  if (h % 2 != 0 || w % 2 != 0) {
-    fail(Category::config,
-         "padding: same needs an odd kernel, got {}; use an odd kernel or give padding as a number",
-         to_string(kernel));
-  }
-  return {h / 2, w / 2};
+  std::string text = to_string(kernel);
+  return {same_padding(kernel.h, dilation.h, text), same_padding(kernel.w, dilation.w, text)};
 }
 
 Value build_conv2d(const LayerBuild& b) {
@@ -139,7 +138,13 @@ Value build_transformer_block(const LayerBuild& b) {
   options.mlp_ratio = b.whole("mlp_ratio");
   options.mlp_width = b.whole("mlp_width");
   if (b.word("gelu") == "tanh") options.mlp = TransformerOptions::Mlp::gelu_tanh;
-  if (b.word("mlp") == "swiglu") options.mlp = TransformerOptions::Mlp::swiglu;
+  if (b.word("mlp") == "swiglu") {
+    if (b.word("gelu") == "tanh")
+      fail(Category::config,
+           "gelu: tanh is a form of mlp: gelu, but mlp is swiglu; leave out gelu, or use mlp: "
+           "gelu");
+    options.mlp = TransformerOptions::Mlp::swiglu;
+  }
   options.epsilon = b.real("epsilon");
   return transformer_block(b.graph, b.name, b.x(), options);
 }

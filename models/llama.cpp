@@ -16,16 +16,15 @@ namespace {
 
 constexpr double llama_deviation = 0.02;
 constexpr float llama_epsilon = 1e-5f;
-constexpr double llama_theta = 10000;
 
-// blocks, width, heads, heads of keys and values, width of the mlp: llama_135m is SmolLM-135M, 1b,
-// 3b and 8b are Llama 3's.
+// blocks, width, heads, heads of keys and values, width of the mlp, base of rotary positions:
+// llama_135m is SmolLM-135M, 1b, 3b and 8b are Llama 3's.
 TransformerSize published_size(const ModelConfig& config) {
   return transformer_size(config, {{"llama_tiny", {6, 288, 6, 2, 768}},
                                    {"llama_135m", {30, 576, 9, 3, 1536}},
-                                   {"llama_1b", {16, 2048, 32, 8, 8192}},
-                                   {"llama_3b", {28, 3072, 24, 8, 8192}},
-                                   {"llama_8b", {32, 4096, 32, 8, 14336}}});
+                                   {"llama_1b", {16, 2048, 32, 8, 8192, 500000}},
+                                   {"llama_3b", {28, 3072, 24, 8, 8192, 500000}},
+                                   {"llama_8b", {32, 4096, 32, 8, 14336, 500000}}});
 }
 
 // Two thirds of the 4 C of an mlp without gates, as multiples of 32.
@@ -51,12 +50,12 @@ TransformerSize llama_size(const ModelConfig& config) {
   return size;
 }
 
-double theta_of(const ModelConfig& config) {
-  if (config.rope_theta == 0) return llama_theta;
+double theta_of(const ModelConfig& config, double own) {
+  if (config.rope_theta == 0) return own;
   if (config.rope_theta > 1) return config.rope_theta;
   fail(Category::config,
        "model.rope_theta: {} is no base of angles; use a number larger than 1, or 0 for {}",
-       config.rope_theta, llama_theta);
+       config.rope_theta, own);
 }
 
 TransformerOptions llama_options(const ModelConfig& config, const TransformerSize& size) {
@@ -64,7 +63,7 @@ TransformerOptions llama_options(const ModelConfig& config, const TransformerSiz
   return {.heads = size.heads,
           .kv_heads = size.kv_heads,
           .causal = true,
-          .rope_theta = theta_of(config),
+          .rope_theta = theta_of(config, size.rope_theta),
           .bias = false,
           .norm = TransformerOptions::Norm::rms_norm,
           .mlp = TransformerOptions::Mlp::swiglu,

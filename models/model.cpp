@@ -99,7 +99,8 @@ FocalOptions focal_options(const LossConfig& loss, int64_t classes) {
 // Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
 void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss) {
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
-  bool weighted = !loss.class_weights.empty() || loss.name == Name::focal;
+  bool entropy = loss.name == Name::automatic || loss.name == Name::cross_entropy;
+  bool weighted = loss.name == Name::focal || (entropy && !loss.class_weights.empty());
   if (weighted && other_labels)
     fail(Category::config,
          "data.augment: mixup and cutmix need loss.name: cross_entropy without class_weights");
@@ -108,7 +109,7 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
          "loss.z_loss: needs loss.name: cross_entropy without class_weights; use 0");
   if (weighted)
     return focal_loss(graph, logits, labels, focal_options(loss, graph.spec(logits).shape.back()));
-  if (loss.name == Name::automatic || loss.name == Name::cross_entropy) {
+  if (entropy) {
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
                         .other_labels = other_labels,
@@ -123,6 +124,12 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
   if (loss.name == Name::l1) return l1_loss(graph, logits, labels);
   fail(Category::config, "loss.name: {} does not fit classes; use cross_entropy, focal, mse or l1",
        word_of(loss.name));
+}
+
+void refuse_class_weights(const LossConfig& loss, const char* targets) {
+  if (loss.class_weights.empty()) return;
+  fail(Category::config, "loss.class_weights: weighs the classes of samples, not {}; use []",
+       targets);
 }
 
 void add_binary_loss(Graph& graph, Value logits, Value labels) {
@@ -140,22 +147,21 @@ void add_regression_loss(Graph& graph, Value prediction, Value target, const Los
     return huber_loss(graph, prediction, target, static_cast<float>(loss.huber_delta));
   if (loss.name == Name::binary) return add_binary_loss(graph, prediction, target);
   Regression kind = by_default;
-  if (loss.name == Name::mse) {
+  if (loss.name == Name::automatic) {
+    refuse_class_weights(loss, "values or images");
+    if (loss.z_loss > 0)
+      fail(Category::config, "loss.z_loss: does not fit values or images; use 0");
+  } else if (loss.name == Name::mse) {
     kind = Regression::mse;
   } else if (loss.name == Name::l1) {
     kind = Regression::l1;
   } else if (loss.name == Name::l1_l2) {
     kind = Regression::l1_l2;
-  } else if (loss.name != Name::automatic) {
+  } else {
     fail(Category::config, "loss.name: {} needs classes; use mse, l1, l1_l2 or huber",
          word_of(loss.name));
   }
   reconstruction_loss(graph, prediction, target, kind);
-}
-
-void refuse_class_weights(const LossConfig& loss, const char* labels) {
-  if (loss.class_weights.empty()) return;
-  fail(Category::config, "loss.class_weights: does not fit {}; use []", labels);
 }
 
 // Adds the loss against the classes of pixels.

@@ -11,8 +11,9 @@ namespace spire::inline models {
 
 struct TransformerSize {
   int64_t blocks = 12, width = 768, heads = 12;
-  int64_t kv_heads = 0;   // heads of keys and values; 0: as many as heads
-  int64_t mlp_width = 0;  // of the hidden layer; 0: by the model's own ratio
+  int64_t kv_heads = 0;       // heads of keys and values; 0: as many as heads
+  int64_t mlp_width = 0;      // of the hidden layer; 0: by the model's own ratio
+  double rope_theta = 10000;  // base of rotary positions, in models that have them
 
   int64_t head_size() const { return width / heads; }
 };

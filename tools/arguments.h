@@ -77,7 +77,7 @@ struct SweepArguments {
 struct LrFindArguments {
   int64_t steps = 100;
   double low = 1e-6, high = 10;  // rates of the first and the last step
-  std::string to = {};           // folder; empty: the config's output
+  std::string to = {};           // folder; empty: the current one
 };
 
 // Options of `trainer init`.

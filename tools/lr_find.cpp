@@ -61,7 +61,7 @@ void add_lr_find_options(CLI::App& app, ParsedWords& words) {
       ->type_name("N");
   app.add_option("--low", l.low, "rate of the first step")->type_name("X");
   app.add_option("--high", l.high, "rate of the last step")->type_name("X");
-  app.add_option("--to", l.to, "folder of lr_find.csv and lr_find.html; default: that of output")
+  app.add_option("--to", l.to, "folder of lr_find.csv and lr_find.html; default: the current one")
       ->type_name("DIR");
   add_log_options(app, words.arguments);
   app.footer(
@@ -77,8 +77,7 @@ int run_lr_find(const Arguments& arguments) {
   if (!resolved) return 0;
   print_warnings(*resolved);
   const RunConfig& config = resolved->config;
-  std::filesystem::path folder =
-      arguments.lr_find.to.empty() ? "." : arguments.lr_find.to;
+  std::filesystem::path folder = arguments.lr_find.to.empty() ? "." : arguments.lr_find.to;
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error

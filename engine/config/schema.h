@@ -83,6 +83,8 @@ struct Field {
   bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
   // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".
   std::string (*note)(const RunConfig&) = nullptr;
+  // For conditions that `used_by` cannot state: why the whole config has no use for the key, or "".
+  std::string (*idle)(const RunConfig&) = nullptr;
 };
 
 const std::vector<Field>& schema();              // by section, in the order in which they print

@@ -1,4 +1,5 @@
-// Keys of single datasets: CIFAR-100, CSV, synthetic, token files, HDF5 and folders of images.
+// Keys of single datasets: CIFAR-100, CSV, synthetic, token files, HDF5, arrays of NumPy and
+// images.
 #include <algorithm>
 #include <iterator>
 
@@ -150,7 +151,7 @@ std::vector<Field> dataset_fields() {
   return fields;
 }
 
-// HDF5 files and folders of images: these sections are printed after data.augment.
+// HDF5 files, arrays of NumPy and images: these sections are printed after data.augment.
 std::vector<Field> file_fields() {
   const Use with_hdf5 = {"data.name", {"hdf5"}};
   const Use with_npy = {"data.name", {"npy"}};
@@ -226,6 +227,7 @@ std::vector<Field> file_fields() {
 // Images with a target of their own: files in pairs, or a degraded copy of each image.
 std::vector<Field> pair_fields() {
   const Use with_pairs = {"data.name", {"image_pairs"}};
+  const Use with_masks = {"data.name", {"hdf5", "image_pairs", "npy"}};
   return {
       {.path = "data.pairs.target",
        .slot = [](C& c) -> Slot { return &c.data.pairs.target; },
@@ -236,12 +238,12 @@ std::vector<Field> pair_fields() {
        .help = "number of classes in masks; 0: as many as the training masks contain, which are "
                "then all read at the start",
        .range = at_least(0, 255),
-       .used_by = with_pairs},
+       .used_by = with_masks},
       {.path = "data.pairs.ignore_label",
        .slot = [](C& c) -> Slot { return &c.data.pairs.ignore_label; },
        .help = "pixels of masks with this value count neither in the loss nor in metrics; -1: none",
        .range = at_least(-1, 255),
-       .used_by = {"data.name", {"hdf5", "image_pairs"}}},
+       .used_by = with_masks},
       // A hash of its number decides whether a pair is kept for testing.
       {.path = "data.pairs.test_share",
        .slot = [](C& c) -> Slot { return &c.data.pairs.test_share; },

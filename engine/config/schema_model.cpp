@@ -16,7 +16,9 @@ std::vector<Field> model_fields() {
   return {
       {.path = "model.name",
        .slot = [](C& c) -> Slot { return &c.model.name; },
-       .help = "which model to train; auto: cnn for images, mlp for features, gpt for tokens",
+       .help =
+           "which model to train; auto: cnn for images, unet for images with images or masks as "
+           "targets, mlp for features, gpt for tokens",
        .choices = {"auto", "linear", "mlp", "lenet", "cnn", "resnet", "vgg", "unet", "autoencoder",
                    "gpt", "vit", "llama", "layers"}},
       {.path = "model.hidden",
@@ -125,7 +127,7 @@ std::vector<Field> model_fields() {
        .used_by = with_llama},
       {.path = "model.rope_theta",
        .slot = [](C& c) -> Slot { return &c.model.rope_theta; },
-       .help = "base of the angles of rotary positions, larger than 1; 0: 10000",
+       .help = "base of the angles of rotary positions, larger than 1; 0: that of model.size",
        .range = at_least(0, 1e12),
        .used_by = with_llama},
       {.path = "model.tied_head",

@@ -11,6 +11,10 @@ namespace {
 // MiB. A bucket larger than the gradient is one bucket.
 constexpr Range bucket_range = {.low = 0, .high = 4096, .low_open = true};
 
+std::string without_adaptation(const RunConfig& config) {
+  return config.adapt.lora.rank > 0 ? "" : "is not used with adapt.lora.rank: 0, only above 0";
+}
+
 }  // namespace
 
 std::vector<Field> run_fields() {
@@ -57,10 +61,12 @@ std::vector<Field> run_fields() {
       {.path = "adapt.lora.alpha",
        .slot = [](C& c) -> Slot { return &c.adapt.lora.alpha; },
        .help = "the product counts alpha / rank times",
-       .range = above(0)},
+       .range = above(0),
+       .idle = without_adaptation},
       {.path = "adapt.lora.patterns",
        .slot = [](C& c) -> Slot { return &c.adapt.lora.patterns; },
-       .help = "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all"},
+       .help = "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all",
+       .idle = without_adaptation},
       {.path = "freeze",
        .slot = [](C& c) -> Slot { return &c.freeze; },
        .help = "patterns of names of parameters that training leaves as they are, such as "

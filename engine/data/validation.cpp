@@ -10,8 +10,10 @@
 #include <spire/error.h>
 
 #include "engine/config/dataset_kinds.h"
+#include "engine/data/images/augment.h"
 #include "engine/data/sample_subset.h"
 #include "engine/data/sampler.h"
+#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 namespace {
@@ -43,13 +45,10 @@ std::map<int32_t, std::vector<int64_t>> strata_of(const Dataset& data) {
   return strata;
 }
 
-// Streams of Purpose::test_split: 0 chooses rows for testing (is_test_row), 1 samples for
-// validation.
-constexpr uint64_t of_validation = 1;
-
 // Marks round(share * n) of `count` things, chosen by the permutation of this stratum.
 std::vector<bool> chosen(int64_t count, double share, int32_t stratum) {
-  RandomStream stream(0, Purpose::test_split, of_validation, static_cast<uint32_t>(stratum));
+  RandomStream stream(0, Purpose::test_split, split_streams::validation,
+                      static_cast<uint32_t>(stratum));
   std::vector<bool> marks(static_cast<size_t>(count));
   auto held_out = static_cast<int64_t>(std::llround(share * static_cast<double>(count)));
   for (int64_t i = 0; i < held_out; ++i)
@@ -86,11 +85,13 @@ ValidationSplit split_samples(const Dataset& data, double share) {
   return split;
 }
 
-// All samples of two datasets, one behind the other.
+// All samples of two datasets with equal columns, one behind the other.
 class JoinedDataset : public Dataset {
  public:
   JoinedDataset(std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second)
-      : first_(std::move(first)), second_(std::move(second)) {}
+      : first_(std::move(first)), second_(std::move(second)) {
+    require(first_->spec().columns == second_->spec().columns, "joined datasets of other columns");
+  }
 
   const SampleSpec& spec() const override { return first_->spec(); }
   int64_t count() const override { return first_->count() + second_->count(); }
@@ -142,7 +143,9 @@ ValidationSplit split_validation(const Dataset& train, double share) {
 void hold_out_validation(const DataConfig& config, const std::function<DatasetPair()>& plain,
                          DatasetPair& data) {
   ValidationSplit split = split_validation(*data.train, config.val.share);
-  bool reads_otherwise = plain && (config.augment != AugmentConfig{} || has_windows(*data.train));
+  // Images of evaluations may have another size.
+  bool reads_otherwise = plain && (changes_pixels(config.augment) || has_windows(*data.train) ||
+                                   data.train->spec().columns != data.test->spec().columns);
   std::shared_ptr<const Dataset> train = std::move(data.train);
   std::shared_ptr<const Dataset> source = train;
   if (reads_otherwise) source = std::move(plain().train);
@@ -153,7 +156,7 @@ void hold_out_validation(const DataConfig& config, const std::function<DatasetPa
 }
 
 void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data) {
-  const SampleSpec& trained = data.train->spec();
+  const SampleSpec& trained = data.test->spec();  // the training data's, in the size of evaluations
   DataConfig other = config;
   other.path = config.val.path;
   other.val = {};

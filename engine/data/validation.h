@@ -23,14 +23,14 @@ struct ValidationSplit {
 ValidationSplit split_validation(const Dataset& train, double share);
 
 // Sets data.val, as config.val asks for, and leaves its samples out of data.train. plain: opens the
-// same training data with ReadOptions::plain; it is called where that reads otherwise. Throws
-// Error(config) or Error(data).
+// same training data with ReadOptions::plain; it is called where that reads otherwise: images also
+// in the size of evaluations. Throws Error(config) or Error(data).
 void hold_out_validation(const DataConfig& config, const std::function<DatasetPair()>& plain,
                          DatasetPair& data);
 
 // Opens the files of config.val.path, in the form of data.path, as data.val: all their samples, of
-// both halves. They are normalized as the training data. Throws as open_dataset(), and Error(data)
-// if columns or names of classes differ.
+// both halves, images in the size of evaluations. They are normalized as the training data. Throws
+// as open_dataset(), and Error(data) if columns or names of classes differ.
 void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data);
 
 }  // namespace spire::inline data

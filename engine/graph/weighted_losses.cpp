@@ -61,11 +61,11 @@ void binary_loss(Graph& graph, Value logits, Value labels) {
   mark_score(graph, graph.emit_op<ExactMatchOp>({logits, labels})[0]);
 }
 
-// With q = min(|d|, delta) the loss is q (|d| - q / 2).
+// With q = min(|d|, delta) the loss is q (|d| - q / 2). An error that is NaN leaves q NaN.
 void huber_loss(Graph& graph, Value prediction, Value target, float delta) {
   Value d = sub(graph, in_fp32(graph, prediction), in_fp32(graph, target));
   Value size = abs(graph, d);
-  Value q = scale(graph, relu(graph, scale(graph, size, -1, delta)), -1, delta);
+  Value q = sub(graph, size, relu(graph, scale(graph, size, 1, -delta)));
   add_mean_loss(graph, mul(graph, q, sub(graph, size, scale(graph, q, 0.5f))));
   graph.mark_output("score",
                     graph.emit_op<RegressionLossOp>({prediction, target}, Regression::mse)[1]);

@@ -7,6 +7,7 @@
 
 #include "engine/data/formats/idx.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/inference/input_rows.h"
@@ -44,17 +45,25 @@ ImageSize size_of_image(const SampleSpec& spec) {
   return {spec.columns[0].shape[0], spec.columns[0].shape[1]};
 }
 
-// Returns the normalization of the model; one that was trained on plain numbers gets pixel / 255.
-Normalization input_normalization(const SampleSpec& spec) {
-  if (!spec.normalization.mean.empty()) return spec.normalization;
-  auto channels = static_cast<size_t>(spec.columns[0].shape[2]);
-  return {std::vector(channels, 0.0), std::vector(channels, 1.0)};
+// Returns whether the run's dataset reads files of images, and resizes all of them.
+bool resizes_files(const DataConfig& config) {
+  return config.name == "image_folder" || config.name == "webdataset" ||
+         (config.name == "image_pairs" && config.image.size > 0);
 }
 
-// Images become what the test split of the run's data would make of them. For folders and shards of
-// image files that is data.image.fit: by default the middle crop, resized. Other datasets take
-// images as stored: an image of the model's size is taken whole, others are cropped and resized as
-// in an image folder. Colors become gray by their luma, gray becomes three equal channels.
+// Datasets of stored images take all of an image that they resize, and not a photo's middle.
+Framing framing_of(const DataConfig& config) {
+  bool resized = config.image.size > 0 || config.image.eval_size > 0;
+  Framing framing = {.fit = config.image.fit};
+  if (resized && !resizes_files(config)) framing.share = 1;
+  return framing;
+}
+
+// Images become what the test split of the run's data would make of them. For folders, shards and
+// pairs of image files that is data.image.fit: by default the middle crop, resized. Datasets of
+// stored images take all of it where data.image.size or eval_size is given. Others take images as
+// stored: an image of the model's size is taken whole, others are cropped and resized as in an
+// image folder. Colors become gray by their luma, gray becomes three equal channels.
 class ImageRows : public InputRows {
  public:
   ImageRows(std::vector<ListedInput> files, const SampleSpec& spec, const DataConfig& config,
@@ -91,16 +100,16 @@ ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
     : files_(std::move(files)),
       spec_(spec),
       report_(std::move(report)),
-      always_crops_(config.name == "image_folder" || config.name == "webdataset"),
+      always_crops_(resizes_files(config)),
       size_(size_of_image(spec)),
       channels_(spec.columns[0].shape[2]),
-      cropper_(size_, {}, 0, {.fit = config.image.fit}),
+      cropper_(size_, {}, 0, framing_of(config)),
       writer_(spec.columns[0].shape, input_normalization(spec), spec.columns[0].dtype, {}, 0),
       fitted_(static_cast<size_t>(spec.columns[0].shape.elements())) {
   if (channels_ != 1 && channels_ != 3)
     fail(Category::config,
          "the model reads images of {} channels, but images have 1 or 3; give the images in "
-         "another format, such as IDX",
+         "another format, such as .npy",
          channels_);
 }
 

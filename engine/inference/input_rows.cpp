@@ -13,16 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_table(const Column& input) {
+  return input.name == "features" && input.shape.rank() == 1;
+}
+
 // Appends the files of one word; throws Error(data) where it names none.
-void list_input(const std::string& word, bool images, std::vector<ListedInput>& files) {
+void list_input(const std::string& word, const Column& input, std::vector<ListedInput>& files) {
   fs::path path = word;
   if (!is_there(path))
     fail(Category::data, "{}: there is no such file or folder; correct the name", word);
   // A file keeps the name that the user gave; those of a folder are named relative to it.
   std::error_code error;
   if (!fs::is_directory(path, error)) return files.push_back({path, path.filename()});
-  if (!images)
-    fail(Category::data, "{}: is a folder, but the model reads tables; name CSV files", word);
+  if (input.name != "images")
+    fail(Category::data, "{}: is a folder, but the model reads {}; name {} files", word, input.name,
+         is_table(input) ? "CSV or .npy" : ".npy");
   for (const fs::path& name : images_within(path)) files.push_back({path / name, name});
 }
 
@@ -31,8 +36,7 @@ std::unique_ptr<InputRows> open_other_rows(std::vector<ListedInput> files, const
                                            const DataConfig& config, const InputReport& report) {
   const Column& input = spec.columns[0];
   if (input.name == "images") return open_image_rows(std::move(files), spec, config, report);
-  if (input.name == "features" && input.shape.rank() == 1)
-    return open_table_rows(std::move(files), spec, config.csv, report);
+  if (is_table(input)) return open_table_rows(std::move(files), spec, config.csv, report);
   fail(
       Category::config,
       "the model reads {} {}, which are read from .npy files, but {} is none; leave out the inputs "
@@ -83,9 +87,8 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
                                      const InputReport& report) {
   // Each name is tried alone, so that one that is wrong does not hide the others.
   std::vector<ListedInput> files;
-  bool images = spec.columns[0].name == "images";
   for (const std::string& word : words)
-    try_reading(report, [&] { list_input(word, images, files); });
+    try_reading(report, [&] { list_input(word, spec.columns[0], files); });
   return files;
 }
 

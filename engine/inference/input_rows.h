@@ -45,7 +45,7 @@ class InputRows {
 };
 
 // Lists the files that `words` name; a folder stands for all images below it, sorted. Reports as a
-// problem a name that does not exist, and a folder if the model reads tables.
+// problem a name that does not exist, and a folder if the model reads no images.
 std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                                      const InputReport& report);
 

@@ -172,7 +172,7 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
          path.string(), quoted_list(missing), quoted_list(names));
   find_target(names, taken);
   for (size_t column = 0; column < names.size(); ++column)
-    if (!taken[column] && names[column] != config_.target) others.push_back(names[column]);
+    if (!taken[column] && column != target_) others.push_back(names[column]);
   if (!others.empty())
     report_.note(fmt::format("{}: columns that the model does not use are ignored: {}",
                              path.string(), quoted_list(others)));

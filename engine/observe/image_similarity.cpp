@@ -42,12 +42,12 @@ double similarity(const Moments& of) {
 }
 
 // Sum of the similarity of all windows of one channel. The weights are a product of those along y
-// and x, so each row is summed once along x, and rows of sums then along y.
+// and x, so each row is summed once along x, and rows of sums then along y. rows: memory for them.
 double sum_of_windows(std::span<const float> a, std::span<const float> b, size_t height,
-                      size_t width, size_t channels, size_t channel) {
+                      size_t width, size_t channels, size_t channel, std::vector<Moments>& rows) {
   static const std::array<double, taps> weights = gaussian();
   size_t windows = width - taps + 1;
-  std::vector<Moments> rows(height * windows, Moments{});
+  rows.assign(height * windows, Moments{});
   for (size_t y = 0; y < height; ++y)
     for (size_t x = 0; x < windows; ++x)
       for (size_t i = 0; i < taps; ++i) {
@@ -70,10 +70,11 @@ double ssim(std::span<const float> a, std::span<const float> b, int64_t height, 
             int64_t channels) {
   if (height < ssim_window || width < ssim_window) return std::numeric_limits<double>::quiet_NaN();
   auto c = static_cast<size_t>(channels);
+  std::vector<Moments> rows;
   double sum = 0;
   for (size_t channel = 0; channel < c; ++channel)
-    sum +=
-        sum_of_windows(a, b, static_cast<size_t>(height), static_cast<size_t>(width), c, channel);
+    sum += sum_of_windows(a, b, static_cast<size_t>(height), static_cast<size_t>(width), c, channel,
+                          rows);
   return sum /
          static_cast<double>((height - ssim_window + 1) * (width - ssim_window + 1) * channels);
 }

@@ -35,8 +35,11 @@ bool belongs(std::string_view line, int64_t last_step, bool saved_again) {
   if (!record.is_object()) return false;
   auto step = record.find("step");
   if (step == record.end() || !step->is_number_integer()) return false;
-  bool replaced = saved_again && *step == last_step && record.contains("checkpoint/bytes");
-  return step->get<int64_t>() <= last_step && !replaced;
+  bool replaced = saved_again && *step == last_step &&
+                  (record.contains("checkpoint/bytes") || record.contains("val/loss"));
+  // The test data is evaluated once, at the end of the run, which is now another one.
+  bool tested = record.contains("test/loss");
+  return step->get<int64_t>() <= last_step && !replaced && !tested;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::string activation(OnnxBuilder& builder, const ActivationAttributes& attribu
     case Activation::gelu_tanh:
       return gelu(builder, x, true);
     case Activation::silu:
-      return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
+      return silu_of(builder, x);
     case Activation::sigmoid:
       return builder.add("Sigmoid", {x});
     case Activation::tanh:
@@ -79,6 +79,10 @@ void emit_binary(OnnxBuilder& builder, const Node& node, const char* op) {
 }
 
 }  // namespace
+
+std::string silu_of(OnnxBuilder& builder, const std::string& x) {
+  return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
+}
 
 void emit_activation(OnnxBuilder& builder, const Node& node) {
   const auto& attributes = static_cast<const ActivationOp&>(*node.op).attributes();

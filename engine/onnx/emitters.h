@@ -2,6 +2,7 @@
 // inference only; their other outputs (logsumexp, mean) are for gradients.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "engine/onnx/onnx_builder.h"
@@ -38,6 +39,7 @@ void emit_sub(OnnxBuilder& builder, const Node& node);
 void emit_div(OnnxBuilder& builder, const Node& node);
 void emit_cast(OnnxBuilder& builder, const Node& node);
 void emit_bias(OnnxBuilder& builder, const Node& node);
+std::string silu_of(OnnxBuilder& builder, const std::string& x);  // of a tensor of ONNX
 
 // matrix_emitters.cpp: dense layers, and layers over sequences.
 void emit_dense(OnnxBuilder& builder, const Node& node);

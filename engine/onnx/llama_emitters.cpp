@@ -87,8 +87,7 @@ void emit_swiglu(OnnxBuilder& builder, const Node& node) {
   const Shape& shape = builder.shape(node.inputs[0]);
   int64_t axis = shape.rank() - 1;
   auto [gates, values] = halves(builder, builder.plain(node.inputs[0]), shape.back() / 2, axis);
-  std::string silu = builder.add("Mul", {gates, builder.add("Sigmoid", {gates})});
-  builder.define(node.outputs[0], builder.add("Mul", {silu, values}));
+  builder.define(node.outputs[0], builder.add("Mul", {silu_of(builder, gates), values}));
 }
 
 }  // namespace spire::inline onnx

@@ -105,7 +105,8 @@ OnnxBuilder::Place& OnnxBuilder::shaped(Value value) {
   Place& from = place(value);
   OnnxDims to = dims(value);
   if (from.dims == to) return from;
-  bool as_first = from.last.empty() && orders_agree(from.dims);  // saves a Transpose
+  // Saves a Transpose.
+  bool as_first = from.last.empty() && !from.first.empty() && orders_agree(from.dims);
   std::string tensor = as_first ? from.first : last_of(from);
   bool flat = to.size() == 2 && to[0] == from.dims[0] && from.dims.size() > 2;
   tensor = flat ? add("Flatten", {tensor}, {{"axis", int64_t{1}}})
@@ -114,17 +115,21 @@ OnnxBuilder::Place& OnnxBuilder::shaped(Value value) {
   return place(value);
 }
 
+std::string OnnxBuilder::transposed(const std::string& tensor, std::vector<int64_t> axes) {
+  return add("Transpose", {tensor}, {{"perm", std::move(axes)}});
+}
+
 std::string& OnnxBuilder::last_of(Place& place) {
-  if (place.last.empty())
-    place.last = add("Transpose", {place.first}, {{"perm", to_last(place.dims.size())}});
-  return place.last;
+  if (!place.last.empty()) return place.last;
+  if (place.first.empty()) return place.last = transposed(place.steps, {1, 0, 2});
+  return place.last = transposed(place.first, to_last(place.dims.size()));
 }
 
 std::string& OnnxBuilder::first_of(Place& place) {
   require(has_channels(place.dims), "a tensor without places has no channels to move");
-  if (place.first.empty())
-    place.first = add("Transpose", {place.last}, {{"perm", to_first(place.dims.size())}});
-  return place.first;
+  if (!place.first.empty()) return place.first;
+  if (place.last.empty()) return place.first = transposed(place.steps, {1, 2, 0});
+  return place.first = transposed(place.last, to_first(place.dims.size()));
 }
 
 std::string OnnxBuilder::plain(Value value) {
@@ -135,10 +140,18 @@ std::string OnnxBuilder::channels_first(Value value) {
   return first_of(shaped(value));
 }
 
+std::string OnnxBuilder::by_step(Value value) {
+  Place& from = shaped(value);
+  require(from.dims.size() == 3, "only sequences have steps");
+  if (!from.steps.empty()) return from.steps;
+  if (from.last.empty()) return from.steps = transposed(from.first, {2, 0, 1});
+  return from.steps = transposed(from.last, {1, 0, 2});
+}
+
 std::string OnnxBuilder::transposed_weight(Value value) {
   std::string weight = plain(value);
   std::string& tensor = transposed_[weight];
-  if (tensor.empty()) tensor = add("Transpose", {weight}, {{"perm", std::vector<int64_t>{1, 0}}});
+  if (tensor.empty()) tensor = transposed(weight, {1, 0});
   return tensor;
 }
 
@@ -155,6 +168,13 @@ void OnnxBuilder::define(Value value, std::string tensor, Channels order) {
   places_[index_of(value)] = std::move(place);
 }
 
+void OnnxBuilder::define_by_step(Value value, std::string tensor) {
+  auto place = std::make_shared<Place>();
+  place->dims = dims(value);
+  place->steps = std::move(tensor);
+  places_[index_of(value)] = std::move(place);
+}
+
 void OnnxBuilder::define_view(Value value, Value of) {
   place(of);
   places_[index_of(value)] = places_[index_of(of)];
@@ -162,7 +182,7 @@ void OnnxBuilder::define_view(Value value, Value of) {
 
 std::string OnnxBuilder::any_form(Value value) {
   Place& from = place(value);
-  return from.native == Channels::first ? from.first : from.last;
+  return from.native == Channels::first ? first_of(from) : last_of(from);
 }
 
 std::pair<std::string, std::string> OnnxBuilder::same_form(Value a, Value b) {
@@ -195,7 +215,7 @@ std::optional<std::pair<std::string, std::string>> OnnxBuilder::unshaped(Value x
   if (!reshaped || addend.native == Channels::first) return {};
   if (!std::equal(data.dims.begin() + 1, data.dims.end(), addend.dims.begin(), addend.dims.end()))
     return {};
-  return std::pair(data.last, addend.last);
+  return std::pair(last_of(data), last_of(addend));
 }
 
 const Node* OnnxBuilder::only_reader(Value value) const {

@@ -2,7 +2,8 @@
 // between Spire's order of axes and ONNX's where a node needs the other one.
 //
 // A value of rank 3 or more lies in one of two orders, or in both: as in Spire, with the channels
-// last (N, H, W, C), or with the channels first (N, C, H, W), which ONNX's nodes for images read. A
+// last (N, H, W, C), or with the channels first (N, C, H, W), which ONNX's nodes for images read.
+// Sequences (N, T, C) may also lie step by step (T, N, C), as ONNX's recurrent nodes have them. A
 // value that only reshapes another one has no tensor until a node needs its shape.
 #pragma once
 #include <map>
@@ -42,11 +43,13 @@ class OnnxBuilder {
   // Return the tensor that holds a value in this order; they add what nodes that takes.
   std::string plain(Value value);              // as in Spire, with the channels last
   std::string channels_first(Value value);     // REQUIRES: rank 3 or more
+  std::string by_step(Value value);            // (T, N, C). REQUIRES: rank 3
   std::string transposed_weight(Value value);  // of a matrix
   bool is_channels_first(Value value) const;   // the order that needs no node
 
   // Set the tensor that holds a value.
   void define(Value value, std::string tensor, Channels order = Channels::last);
+  void define_by_step(Value value, std::string tensor);
   void define_view(Value value, Value of);  // the same elements in Spire's order, another shape
   bool is_defined(Value value) const { return places_[index_of(value)] != nullptr; }
 
@@ -90,11 +93,13 @@ class OnnxBuilder {
   struct Place {
     OnnxDims dims;            // with the channels last
     std::string last, first;  // the tensors; empty where there is none yet
+    std::string steps;        // that of a sequence, step by step
     Channels native = Channels::last;
   };
   static size_t index_of(Value value) { return static_cast<size_t>(value.id); }
   Place& place(Value value);
   Place& shaped(Value value);  // with the value's own dimensions
+  std::string transposed(const std::string& tensor, std::vector<int64_t> axes);
   std::string& last_of(Place& place);
   std::string& first_of(Place& place);
   std::string constant(const std::string& name, OnnxType type, std::vector<int64_t> dims,

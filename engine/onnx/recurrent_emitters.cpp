@@ -40,8 +40,7 @@ void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps
   RecurrentCell cell = static_cast<const RecurrentOp&>(*steps.op).attributes().cell;
   Value y = steps.outputs[0];
   int64_t rows = builder.shape(product.inputs[1])[0], units = builder.shape(y)[2];
-  const std::vector<int64_t> swapped = {1, 0, 2};
-  std::string x = builder.add("Transpose", {builder.plain(product.inputs[0])}, {{"perm", swapped}});
+  std::string x = builder.by_step(product.inputs[0]);
   std::string biases = builder.add(
       "Concat",
       {ordered(builder, product.inputs[2], cell), ordered(builder, steps.inputs[2], cell)},
@@ -56,8 +55,7 @@ void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps
       builder.add(cell == RecurrentCell::lstm ? "LSTM" : "GRU", inputs, attributes);
   OnnxDims whole = builder.dims(y), by_step = {whole[1], whole[0], whole[2]};
   OnnxDims made = {whole[1], {1}, whole[0], whole[2]};
-  states = builder.add("Reshape", {states, builder.target_shape(by_step, made)});
-  builder.define(y, builder.add("Transpose", {states}, {{"perm", swapped}}));
+  builder.define_by_step(y, builder.add("Reshape", {states, builder.target_shape(by_step, made)}));
 }
 
 }  // namespace spire::inline onnx

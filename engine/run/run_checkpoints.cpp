@@ -102,11 +102,16 @@ void RunCheckpoints::share(LoadedCheckpoint& loaded) const {
 
 std::optional<LoadedCheckpoint> RunCheckpoints::best_here() const {
   std::filesystem::path path = store_.path_of(run_.progress.best_step);
+  if (!writer_) return {};
+  std::string problem;
   try {
-    if (writer_ && is_there(path)) return load_checkpoint(path);
+    if (is_there(path)) return load_checkpoint(path);
+    problem = fmt::format("{}, the best checkpoint, is not there", path.string());
   } catch (const Error& error) {
-    run_.observer.on_warning(error.what());
+    problem = error.what();
   }
+  run_.observer.on_warning(
+      fmt::format("{}; the test data is evaluated with the last weights instead", problem));
   return {};
 }
 

@@ -205,7 +205,8 @@ TowerTrainerOptions RunSetup::trainer_options() const {
           .test_samples = data.test->count(),
           .val_samples = data.val ? data.val->count() : 0,
           .bucket = config.bucket,
-          .sample_rows = EvaluationSamples::rows(task(), config.eval.samples),
+          .sample_rows = EvaluationSamples::rows(
+              task(), std::min(config.eval.samples, data.selection().count())),
           .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
           .memory_limit = parse_memory_limit(config.memory.limit),
           .shows_outputs = metrics_.reads_outputs,
@@ -239,9 +240,11 @@ Metric RunSetup::metric() const {
 std::unique_ptr<OutputRecords> RunSetup::output_records() const {
   bool labels = config.loss.name == LossConfig::Name::binary;
   const std::vector<std::string>& words = config.eval.metrics;
-  bool with_auc = config.best.metric == name(Metric::auc) ||
-                  std::ranges::find(words, name(Metric::auc)) != words.end();
-  return make_records(task(), labels, data.test->spec(), with_auc);
+  auto asked = [&](Metric metric) {
+    return config.best.metric == name(metric) ||
+           std::ranges::find(words, name(metric)) != words.end();
+  };
+  return make_records(task(), labels, data.test->spec(), asked(Metric::auc), asked(Metric::ssim));
 }
 
 void RunSetup::choose_metrics() {

@@ -1,6 +1,7 @@
 #include "engine/run_page/run_files.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <sstream>
 #include <sys/stat.h>
@@ -45,6 +46,17 @@ std::optional<double> finite(const Json& json, const std::string& key) {
   return found->get<double>();
 }
 
+constexpr std::array task_metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr,
+                                     Metric::rmse, Metric::exact_match};
+
+void read_test(const Json& test, SummaryRecord& summary) {
+  if (!test.is_object()) return;
+  summary.test_step = value<int64_t>(test, "step", 0);
+  for (Metric metric : task_metrics)
+    if (auto number = finite(test, std::string(name(metric))))
+      summary.test = MetricValue{metric, *number};
+}
+
 std::optional<SummaryRecord> summary_of(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return {};
@@ -57,6 +69,7 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
                         .val_loss = {},
                         .val_metric = {},
                         .best = {},
+                        .test = {},
                         .stopped_by = value<std::string>(json, "stopped_by", ""),
                         .parameter_hash = value<std::string>(json, "parameter_hash", ""),
                         .ema_hash = value<std::string>(json, "ema_hash", ""),
@@ -69,11 +82,11 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
   using Bytes = std::map<std::string, int64_t>;
   summary.peak_memory = value<Bytes>(json, "peak_memory_bytes", {});
   summary.planned_memory = value<Bytes>(json, "planned_memory_bytes", {});
+  read_test(value(json, "test", Json::object()), summary);
   Json val = value(json, "val", Json::object());
   if (!val.is_object()) return summary;
   summary.val_loss = finite(val, "loss");
-  for (Metric metric :
-       {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse, Metric::exact_match}) {
+  for (Metric metric : task_metrics) {
     std::string metric_name(name(metric));
     if (val.contains(metric_name)) summary.val_metric = finite(val, metric_name);
   }

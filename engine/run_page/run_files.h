@@ -21,6 +21,8 @@ struct SummaryRecord {
   double epochs = 0, seconds = 0, samples_per_s = 0;
   std::optional<double> train_loss, val_loss, val_metric;
   std::optional<MetricValue> best;  // of the metric that decides what is best
+  std::optional<MetricValue> test;  // the task's, of the test data; only with validation data
+  int64_t test_step = 0;            // of the weights that were tested
   std::string stopped_by, parameter_hash, ema_hash, checkpoint;
   std::vector<std::string> devices;
   int64_t towers = 0, processes = 1;

@@ -112,6 +112,10 @@ Facts facts_of(const RunFiles& run) {
     add(facts, "devices",
         fmt::format("{}; {} in {}", fmt::join(summary.devices, ", "),
                     counted(summary.towers, "tower"), counted(summary.processes, "process")));
+    if (summary.test)
+      add(facts, "test data",
+          fmt::format("{} {} with the weights of step {}", name(summary.test->metric),
+                      metric_text(*summary.test), summary.test_step));
     add(facts, "time", duration_text(summary.seconds));
     add(facts, "speed",
         fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));

@@ -223,7 +223,7 @@ const std::vector<InvalidLayerCase> invalid_layers = {
      "run.yaml:3:18: model.layers[0].max_pool2d.kernel_size: unknown key; did you mean 'kernel'?"},
     {"Activation", "  - dense: {units: 3, activation: rleu}\n",
      "run.yaml:3:35: model.layers[0].dense.activation: unknown value 'rleu'; must be one of: none, "
-     "relu, leaky_relu, gelu, sigmoid, tanh; did you mean 'relu'?"},
+     "relu, leaky_relu, gelu, silu, sigmoid, tanh; did you mean 'relu'?"},
     {"LinkName", "  - relu: {name: a b}\n",
      "run.yaml:3:18: model.layers[0].relu.name: 'a b' is no name of a layer: 1 to 64 letters, "
      "digits, underscores and dashes"},

@@ -60,7 +60,7 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
                 .warnings,
             (std::vector<std::string>{
                 "run.yaml:1:43: data.mean is not used with data.name: tokens, only with cifar10, "
-                "cifar100, fashion_mnist, hdf5, idx, image_folder, image_pairs, webdataset",
+                "cifar100, fashion_mnist, hdf5, idx, image_folder, image_pairs, npy, webdataset",
                 "command line: data.csv.target is not used with data.name: tokens, only with csv",
                 "command line: data.synthetic.classes is not used with data.name: tokens, only "
                 "with synthetic"}));
@@ -94,8 +94,9 @@ TEST_P(KeyOwners, AreSilentAndOthersWarn) {
   }
 }
 
-const std::vector<std::string> images = {"cifar10", "cifar100",     "fashion_mnist", "hdf5",
-                                         "idx",     "image_folder", "image_pairs",   "webdataset"};
+const std::vector<std::string> images = {"cifar10",     "cifar100", "fashion_mnist",
+                                         "hdf5",        "idx",      "image_folder",
+                                         "image_pairs", "npy",      "webdataset"};
 INSTANTIATE_TEST_SUITE_P(
     UnusedKeys, KeyOwners,
     testing::Values(
@@ -118,18 +119,21 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.path",
               "x",
               {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "tokens", "webdataset"}},
+               "image_pairs", "npy", "tokens", "webdataset"}},
         Owner{"data.val.path",
               "x",
               {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "tokens", "webdataset"}},
-        Owner{
-            "data.on_error", "skip", {"csv", "hdf5", "image_folder", "image_pairs", "webdataset"}},
+               "image_pairs", "npy", "tokens", "webdataset"}},
+        Owner{"data.on_error",
+              "skip",
+              {"csv", "hdf5", "image_folder", "image_pairs", "npy", "webdataset"}},
         Owner{"data.normalize", "unit", images}, Owner{"data.mean", "[0.5]", images},
         Owner{"data.stddev", "[0.5]", images}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
         Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},
         Owner{"data.csv.target", "x", {"csv"}}, Owner{"data.csv.task", "class", {"csv"}},
         Owner{"data.csv.test_share", "0.5", {"csv"}}, Owner{"data.csv.ignore", "id", {"csv"}},
+        Owner{"data.csv.categories", "refuse", {"csv"}}, Owner{"data.csv.max_levels", "4", {"csv"}},
+        Owner{"data.csv.blanks", "zero", {"csv"}}, Owner{"data.csv.scale_target", "false", {"csv"}},
         Owner{"data.synthetic.kind", "tokens", {"synthetic"}},
         Owner{"data.synthetic.shape", "[8]", {"synthetic"}},
         Owner{"data.synthetic.classes", "4", {"synthetic"}},
@@ -142,10 +146,11 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},
         Owner{"data.hdf5.train.target", "x", {"hdf5"}}, Owner{"data.hdf5.task", "value", {"hdf5"}},
         Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
+        Owner{"data.npy.task", "value", {"npy"}}, Owner{"data.npy.test_share", "0.5", {"npy"}},
         Owner{"data.image.size", "64", images}, Owner{"data.image.eval_size", "64", images},
         Owner{"data.image.fit", "pad", images}, Owner{"data.pairs.target", "mask", {"image_pairs"}},
-        Owner{"data.pairs.classes", "4", {"image_pairs"}},
-        Owner{"data.pairs.ignore_label", "-1", {"hdf5", "image_pairs"}},
+        Owner{"data.pairs.classes", "4", {"hdf5", "image_pairs", "npy"}},
+        Owner{"data.pairs.ignore_label", "-1", {"hdf5", "image_pairs", "npy"}},
         Owner{"data.pairs.test_share", "0.5", {"image_pairs"}},
         Owner{"data.image.test_share", "0.2", {"image_folder", "webdataset"}},
         Owner{"data.degrade.kind", "none", images}, Owner{"data.augment.crop", "1", images},

@@ -8,6 +8,7 @@
 
 #include "engine/data/text/token_dataset.h"
 #include "tests/base/message_of.h"
+#include "tests/data/formats/npy_files.h"
 #include "tests/data/numbered.h"
 
 namespace spire {
@@ -94,6 +95,51 @@ TEST(Validation, ReadsLabelsOfItsSamples) {
   data.val->read_labels(3, labels);
   whole.train->read_labels(0, all);
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(labels[i], all[static_cast<size_t>(split.val[3 + i])]);
+}
+
+// Larger or smaller than training images.
+TEST(Validation, ImagesHaveTheSizeOfEvaluations) {
+  for (int64_t size : {2, 6}) {
+    DataConfig config;
+    config.normalize = DataConfig::Normalize::unit;
+    config.image.size = 3;
+    config.image.eval_size = size;
+    config.val.share = 0.25;
+    auto open = [&](bool plain) {
+      return make_image_pair(of_three_classes(60), of_three_classes(9), config, {.plain = plain});
+    };
+    DatasetPair data = open(false), plain = open(true);
+    ValidationSplit split = split_validation(*data.train, 0.25);
+    hold_out_validation(
+        config, [&] { return open(true); }, data);
+    EXPECT_EQ(data.train->spec().columns[0].shape, Shape({3, 3, 1}));
+    EXPECT_EQ(data.val->spec().columns[0].shape, Shape({size, size, 1}));
+    EXPECT_EQ(data.val->spec().columns, data.test->spec().columns);
+    EXPECT_EQ(read_column<float>(*data.val, 0, {1}),
+              read_column<float>(*plain.train, 0, {split.val[1]}));
+  }
+}
+
+TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
+  TemporaryFolder folder;
+  for (const char* split : {"train", "test"}) {
+    write_npy(folder / fmt::format("x_{}.npy", split), "|u1", "(2, 3, 3)", pattern(18));
+    write_npy(folder / fmt::format("y_{}.npy", split), "|u1", "(2,)", Bytes{0, 1});
+  }
+  for (int64_t size : {2, 6}) {
+    DataConfig config;
+    config.name = "npy";
+    config.path = config.val.path = folder.path().string();
+    config.image.eval_size = size;
+    DatasetPair data = open_dataset(config, {});
+    open_validation(config, {}, data);
+    EXPECT_EQ(data.train->spec().columns[0].shape, Shape({3, 3, 1}));
+    EXPECT_EQ(data.val->spec().columns, data.test->spec().columns);
+    EXPECT_EQ(data.val->count(), 4);
+    std::vector<float> rows = read_column<float>(*data.val, 0, {0, 1, 2, 3});
+    EXPECT_EQ(std::ssize(rows), 4 * size * size);
+    EXPECT_EQ(read_column<float>(*data.val, 0, {3}), read_column<float>(*data.test, 0, {1}));
+  }
 }
 
 TEST(Validation, NeedsSamplesInBothParts) {

@@ -32,6 +32,9 @@ for config in "$configs"/*.yaml; do
     finetune_resnet | finetune_lora) stored "$name" "data.synthetic.shape=[28, 28, 1]" data.synthetic.classes=5 init.from=none ;;
     finetune_gpt2) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[256]" data.synthetic.classes=50257 init.from=none ;;
     gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
+    llama_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
+    houses_*) stored "$name" data.synthetic.kind=features "data.synthetic.shape=[12]" ;;
+    fashion_masks_*) stored "$name" "data.synthetic.shape=[48, 48, 3]" ;;
     *) plan "$config" ;;
   esac
 done

@@ -2,6 +2,7 @@
 // their gradients, against the formulas in float64 and their central differences.
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -156,6 +157,18 @@ TEST(BinaryLoss, FollowsItsFormula) {
   }
   EXPECT_GE(matches, 1);
   EXPECT_EQ(run.score, matches);
+}
+
+// A prediction that is no number has a loss that is none, so that training notices.
+TEST(HuberLoss, OfNaNIsNaN) {
+  std::vector<float> values = numbers_of(target_of);
+  values[3] = std::numeric_limits<float>::quiet_NaN();
+  GraphRun run = run_loss({{samples, width}, DType::f32}, values.data(),
+                          [](Graph& graph, Value prediction, Value target) {
+                            huber_loss(graph, prediction, target, 1);
+                          });
+  EXPECT_TRUE(std::isnan(run.loss));
+  EXPECT_TRUE(std::isnan(run.gradients.at("outputs")[3]));
 }
 
 TEST(HuberLoss, FollowsItsFormula) {

@@ -57,6 +57,17 @@ TEST_F(Arrays, ImagesAreInTheUnitOfTheirType) {
             (Rows{{0, 2}, {2, 0}, {0.5, 2}}));
 }
 
+// As of a model that was trained on pixels from 0 to 1. A spec may have no target.
+TEST_F(Arrays, ImagesWithoutNormalizationAreFractions) {
+  SampleSpec spec = spec_of({"images", {1, 2, 1}, DType::f32});
+  spec.normalization = {};
+  spec.columns.resize(1);
+  write_npy(folder_ / "bytes.npy", "|u1", "(1, 1, 2)", std::vector<uint8_t>{0, 255});
+  write_npy(folder_ / "floats.npy", "<f4", "(1, 1, 2, 1)", std::vector<float>{0.25f, 1});
+  EXPECT_EQ(read_inputs({path("bytes.npy"), path("floats.npy")}, spec, {}).rows,
+            (Rows{{0, 1}, {0.25, 1}}));
+}
+
 TEST_F(Arrays, OthersAreReportedAndLeftOut) {
   SampleSpec spec = spec_of({"features", {2}, DType::f32});
   write_npy(folder_ / "wide.npy", "<f4", "(1, 3)", std::vector<float>{1, 2, 3});

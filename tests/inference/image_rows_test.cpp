@@ -85,6 +85,35 @@ TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
 }
 
 // All 256 values of gray, and colors by their luma.
+// All of an image, as training resizes images that are stored in one size.
+TEST(ImageRows, OfStoredImagesThatAreResizedAreTakenWhole) {
+  TemporaryFolder folder;
+  Bytes gray = pattern(64);
+  std::string png = put(folder / "a.png", png_bytes(gray.data(), {8, 8}, PNG_FORMAT_GRAY));
+  SampleSpec spec = spec_of(4, 4, 1);
+  Bytes whole(16);
+  ResizeScratch scratch;
+  resize(gray, {8, 8}, 1, {0, 0, 8, 8}, {4, 4}, whole.data(), scratch);
+  DataConfig config = config_of("idx");
+  config.image.size = 4;
+  EXPECT_THAT(read_inputs({png}, spec, config).rows, ElementsAre(normalized(whole, spec)));
+  config.image = {.eval_size = 4};
+  EXPECT_THAT(read_inputs({png}, spec, config).rows, ElementsAre(normalized(whole, spec)));
+}
+
+// Also one of the model's size, as training does.
+TEST(ImageRows, OfPairsThatAreResizedAreCropped) {
+  TemporaryFolder folder;
+  Bytes gray = pattern(256);
+  std::string png = put(folder / "a.png", png_bytes(gray.data(), {16, 16}, PNG_FORMAT_GRAY));
+  SampleSpec spec = spec_of(16, 16, 1);
+  DataConfig config = config_of("image_pairs");
+  EXPECT_THAT(read_inputs({png}, spec, config).rows, ElementsAre(normalized(gray, spec)));
+  config.image.size = 16;
+  EXPECT_THAT(read_inputs({png}, spec, config).rows,
+              ElementsAre(normalized(fitted(gray, {16, 16}, 1, {16, 16}), spec)));
+}
+
 TEST(ImageRows, ColorsBecomeGrayAndGrayStays) {
   TemporaryFolder folder;
   Bytes grays, colors, luma;
@@ -285,7 +314,7 @@ TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
   std::vector<ListedInput> files = {{"x.png", "x.png"}};
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, deep, {}, {}); }),
             "the model reads images of 4 channels, but images have 1 or 3; give the images in "
-            "another format, such as IDX");
+            "another format, such as .npy");
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, tokens, {}, {}); }),
             "the model reads tokens (8), which are read from .npy files, but x.png is none; leave "
             "out the inputs to predict for the test data");

@@ -72,7 +72,7 @@ TEST_F(Tables, UnusedColumnsAreNamedOnceAndNotRead) {
 
 TEST_F(Tables, ManyUnusedColumnsAreCounted) {
   EXPECT_THAT(read("width,height,a,b,c,d,e,f,g,h,i,j\n3,4,,,,,,,,,,\n").notes,
-              ElementsAre(testing::EndsWith("'g', 'h' and 2 more")));
+              ElementsAre(testing::EndsWith("'g', 'h' and 1 more")));  // j is the target
 }
 
 // Two columns may have one name, as in the training table.
@@ -204,7 +204,8 @@ TEST_F(Tables, AnOpenQuoteEndsItsFile) {
 TEST_F(Tables, AFolderIsNoTable) {
   EXPECT_EQ(message_of(Category::data,
                        [&] { read_inputs({folder_.path().string()}, width_height, config_); }),
-            folder_.path().string() + ": is a folder, but the model reads tables; name CSV files");
+            folder_.path().string() +
+                ": is a folder, but the model reads features; name CSV or .npy files");
 }
 
 TEST_F(Tables, ADamagedSpecIsRefused) {

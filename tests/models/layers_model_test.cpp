@@ -173,12 +173,15 @@ const std::vector<Made> test_made = {
     {"relu", "relu", {8}, {8}},
     {"leaky_relu", "{leaky_relu: {slope: 0.2}}", {8}, {8}},
     {"gelu", "gelu, {gelu: {form: tanh}}", {8}, {8}},
+    {"silu", "silu", {8}, {8}},
+    {"swiglu", "swiglu", {4, 6}, {4, 3}},
     {"sigmoid", "sigmoid", {8}, {8}},
     {"tanh", "tanh", {8}, {8}},
     {"dropout", "{dropout: {rate: 0.5}}", {8}, {8}},
     {"flatten", "flatten", {4, 3, 2}, {24}},
     {"reshape", "{reshape: {shape: [3, -1]}}", {4, 3, 2}, {3, 8}},
     {"layer_norm", "layer_norm", {4, 6}, {4, 6}},
+    {"rms_norm", "rms_norm", {4, 6}, {4, 6}},
     {"embedding", "{embedding: {width: 6}}", {4}, {4, 6}},
     {"positions", "positions", {4, 6}, {4, 6}},
     {"attention", "{attention: {heads: 3}}", {4, 6}, {4, 6}},
@@ -234,6 +237,15 @@ TEST(LayersModel, NamesTheLayerThatDoesNotFit) {
               HasSubstr("model.layers[0].repeat.layers[0].max_pool2d: [max_pool2d] kernel 2x2"));
   EXPECT_THAT(refusal("{conv2d: {channels: 2, kernel: 4, padding: same}}", input),
               HasSubstr("model.layers[0].conv2d: padding: same needs an odd kernel, got 4x4"));
+  EXPECT_THAT(refusal("{conv2d: {channels: 2, kernel: [3, 2], padding: same}}", input),
+              HasSubstr("padding: same needs an odd kernel, got 3x2"));
+  EXPECT_THAT(
+      refusal("{reshape: [8, 8]}, {conv1d: {channels: 2, kernel: 4, padding: same}}", input),
+      HasSubstr("model.layers[1].conv1d: padding: same needs an odd kernel, got 4;"));
+  EXPECT_THAT(
+      refusal("{reshape: [8, 8]}, {transformer_block: {heads: 2, mlp: swiglu, gelu: tanh}}", input),
+      HasSubstr("model.layers[1].transformer_block: gelu: tanh is a form of mlp: gelu, but "
+                "mlp is swiglu; leave out gelu, or use mlp: gelu"));
   EXPECT_THAT(refusal("{reshape: {shape: [5, -1]}}", input),
               HasSubstr("model.layers[0].reshape: "));
   EXPECT_THAT(refusal("{reshape: {shape: [-1, -1]}}", input),

@@ -81,6 +81,10 @@ TEST(Llama, KeysOverrideTheSize) {
   EXPECT_EQ(ops_of<AttentionOp>(graph)[0]->attributes().kv_heads, 4);
   EXPECT_EQ(shape_of(graph, "block6.mlp.down.weight"), (Shape{128, 352}));
   EXPECT_EQ(ops_of<RopeOp>(graph)[0]->attributes().theta, 10000);
+  for (const char* size : {"llama_1b", "llama_3b", "llama_8b"})
+    EXPECT_EQ(ops_of<RopeOp>(llama_graph({.size = size}, 7, 11))[0]->attributes().theta, 5e5);
+  Graph turned = llama_graph({.size = "llama_1b", .rope_theta = 1e4}, 7, 11);
+  EXPECT_EQ(ops_of<RopeOp>(turned)[0]->attributes().theta, 1e4);
   Graph other = llama_graph({.rope_theta = 5e5}, 7, 11);
   const RopeAttributes& rope = ops_of<RopeOp>(other)[0]->attributes();
   EXPECT_EQ(rope.theta, 5e5);

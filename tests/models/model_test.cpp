@@ -11,6 +11,7 @@
 
 #include "engine/graph/buffer_assignment.h"
 #include "engine/graph/passes.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -106,12 +107,41 @@ TEST(Model, LossesThatDoNotFitMasksAreRefused) {
   EXPECT_THAT(message({.name = "unet"}, LossConfig::Name::l1),
               testing::HasSubstr("loss.name: l1 does not fit masks; use cross_entropy"));
   EXPECT_EQ(message({.name = "unet"}, LossConfig::Name::cross_entropy), "");
+  LossConfig weighted{.class_weights = {1, 2, 3, 4, 5}};
+  EXPECT_EQ(message_if_any(Category::config,
+                           [&] {
+                             build_model({.name = "unet"}, weighted,
+                                         {.columns = masks, .classes = 5, .batch = 2}, true);
+                           }),
+            "loss.class_weights: weighs the classes of samples, not masks; use []");
   ModelConfig layers{.name = "layers"};
   layers.layers =
       parse_config({}, {"model.layers=[conv2d: {channels: 4, kernel: 3, padding: same}]"})
           .config.model.layers;
   EXPECT_THAT(message(layers, LossConfig::Name::automatic),
               testing::HasSubstr("end with a conv2d of as many channels as there are classes"));
+}
+
+// A key of the loss that another loss has counts with that loss alone; with auto it is refused.
+TEST(Model, KeysOfTheLossCountWhereTheyFit) {
+  auto message = [](const std::vector<Column>& columns, const LossConfig& loss) {
+    return message_if_any(Category::config, [&] {
+      build_model({.name = "mlp"}, loss, {.columns = columns, .classes = 2, .batch = 2}, true);
+    });
+  };
+  std::vector<Column> values = {{"features", {4}}, {"values", {2}, DType::f32}};
+  std::vector<Column> classes = {{"features", {4}}, {"labels", {}, DType::i32}};
+  EXPECT_EQ(message(values, {.class_weights = {1, 2}}),
+            "loss.class_weights: weighs the classes of samples, not values or images; use []");
+  EXPECT_EQ(message(values, {.z_loss = 0.1}), "loss.z_loss: does not fit values or images; use 0");
+  LossConfig squares{.name = LossConfig::Name::mse, .class_weights = {1, 2}, .z_loss = 0.1};
+  EXPECT_EQ(message(values, squares), "");
+  EXPECT_EQ(message(classes, squares), "");
+  Graph graph =
+      build_model({.name = "mlp"}, squares, {.columns = classes, .classes = 2, .batch = 2}, true);
+  EXPECT_THAT(ops_of(graph), testing::Contains("mse"));
+  EXPECT_EQ(message(classes, {.class_weights = {1, 2}, .z_loss = 0.1}),
+            "loss.z_loss: needs loss.name: cross_entropy without class_weights; use 0");
 }
 
 TEST(Linear, IsOneDenseLayer) {

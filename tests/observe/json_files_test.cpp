@@ -175,6 +175,15 @@ TEST(MetricsThrough, DropsLaterTornAndForeignLines) {
       "\"step\":1";
   EXPECT_EQ(metrics_through(text, 2), "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(metrics_through("", 2), "");
+  EXPECT_EQ(metrics_through(R"({"step":1,"test/loss":2}
+{"step":2}
+)",
+                            2),
+            "{\"step\":2}\n")
+      << "the run goes on, and is tested again at its end";
+  std::string evaluated = "{\"step\":2,\"val/loss\":1}\n";
+  EXPECT_EQ(metrics_through(evaluated, 2), evaluated);
+  EXPECT_EQ(metrics_through(evaluated, 2, true), "");
 }
 
 TEST(MetricsThrough, DropsACheckpointThatIsWrittenAgain) {

@@ -139,6 +139,32 @@ TEST_F(AuditChain, NamesAChangedLine) {
   EXPECT_EQ(problems("a").size(), 2u);
 }
 
+TEST_F(AuditChain, NamesARootThatNoReplayCanRead) {
+  all.train("a");
+  std::vector<std::string> lines = lines_of(log("a"));
+  lines[0].replace(lines[0].find("\"device\":"), 9, "\"decive\":");
+  write_lines(log("a"), lines);
+  EXPECT_THAT(problems("a"),
+              testing::Contains(HasSubstr("line 1: the root of step 0 lacks its config or its "
+                                          "device")));
+}
+
+TEST(AuditData, CoversValidationData) {
+  MadeRuns runs;
+  std::filesystem::create_directories(runs / "val");
+  for (const char* name : {"train.csv", "test.csv"})
+    std::filesystem::copy_file(runs / "table" / name, runs / "val" / name);
+  Words words = {"steps=2", "data.val.path=" + (runs / "val").string()};
+  auto root = [&](const std::string& name) {
+    runs.train(name, words);
+    return read_audit_log(runs / name / "audit.jsonl").roots.at(0).text;
+  };
+  std::string before = root("a");
+  EXPECT_THAT(root_differences(before, root("same")), IsEmpty());
+  std::ofstream(runs / "val" / "test.csv", std::ios::app) << "1,2,0,0.5\n";
+  EXPECT_THAT(root_differences(before, root("other")), ElementsAre(HasSubstr("data: ")));
+}
+
 TEST_F(AuditChain, NamesADroppedLine) {
   all.train("a");
   std::vector<std::string> whole = lines_of(log("a")), lines = whole;

@@ -45,7 +45,7 @@ void record(const OutputRecords& records, const std::vector<float>& output,
 
 TEST(OutputRecords, OfClassesAreThoseOfScikitLearn) {
   SampleSpec spec = spec_of({"labels", {}, DType::i32}, classes);
-  auto records = make_records(Task::classify, false, spec, true);
+  auto records = make_records(Task::classify, false, spec, true, false);
   std::vector<double> rows;
   for (int64_t i = 0; i < samples; ++i)
     record(*records, logits_of(i), std::vector{label_of(i)}, rows);
@@ -59,7 +59,7 @@ TEST(OutputRecords, OfClassesAreThoseOfScikitLearn) {
 
 TEST(OutputRecords, OfValuesAreThoseOfScikitLearn) {
   auto records =
-      make_records(Task::regress, false, spec_of({"values", {values}, DType::f32}), false);
+      make_records(Task::regress, false, spec_of({"values", {values}, DType::f32}), false, false);
   std::vector<double> rows;
   for (int64_t i = 0; i < samples; ++i) {
     std::vector<float> targets, outputs;
@@ -75,7 +75,7 @@ TEST(OutputRecords, OfValuesAreThoseOfScikitLearn) {
 
 TEST(OutputRecords, OfLabelsAreThoseOfScikitLearn) {
   auto records =
-      make_records(Task::regress, true, spec_of({"values", {values + 1}, DType::f32}), true);
+      make_records(Task::regress, true, spec_of({"values", {values + 1}, DType::f32}), true, false);
   std::vector<double> rows;
   for (int64_t i = 0; i < samples; ++i) {
     std::vector<float> there, outputs;
@@ -100,7 +100,8 @@ TEST(OutputRecords, OfTwoClassesTakeTheSecondAsPositive) {
     positive.push_back(label_of(i) % 2 == 1);
   }
   EXPECT_NEAR(auc(scores, positive), 0.5855072463768116, tolerance);
-  auto records = make_records(Task::classify, false, spec_of({"labels", {}, DType::i32}, 2), true);
+  auto records =
+      make_records(Task::classify, false, spec_of({"labels", {}, DType::i32}, 2), true, false);
   std::vector<double> rows;
   for (int64_t i = 0; i < samples; ++i)
     record(*records, {0, logit_of(i, 1)}, std::vector{label_of(i) % 2}, rows);
@@ -108,7 +109,8 @@ TEST(OutputRecords, OfTwoClassesTakeTheSecondAsPositive) {
 }
 
 TEST(OutputRecords, CountEachPairOfClasses) {
-  auto records = make_records(Task::classify, false, spec_of({"labels", {}, DType::i32}, 2), false);
+  auto records =
+      make_records(Task::classify, false, spec_of({"labels", {}, DType::i32}, 2), false, false);
   std::vector<double> rows;
   for (auto [label, first] : {std::pair(0, 1.0f), {0, -1.0f}, {1, -1.0f}, {1, -2.0f}})
     record(*records, {first, 0}, std::vector{label}, rows);
@@ -118,7 +120,7 @@ TEST(OutputRecords, CountEachPairOfClasses) {
 // Pixels 0, 1, 1 and one without a class; found are 0, 1, 2 and 2.
 TEST(OutputRecords, OfMasksCountPixels) {
   SampleSpec spec{.columns = {{"images", {2, 2, 1}}, {"masks", {2, 2}, DType::i32}}, .classes = 3};
-  auto records = make_records(Task::segment, false, spec, false);
+  auto records = make_records(Task::segment, false, spec, false, false);
   std::vector<double> rows;
   record(*records, {9, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 9}, std::vector<int32_t>{0, 1, 1, -1}, rows);
   EXPECT_DOUBLE_EQ(records->value(Metric::mean_iou, rows, 0), (1 + 0.5 + 0) / 3);
@@ -128,26 +130,27 @@ TEST(OutputRecords, OfMasksCountPixels) {
 
 TEST(OutputRecords, OfImagesCompareWithTheTarget) {
   SampleSpec spec{.columns = {{"images", {12, 12, 1}}, {"target_images", {12, 12, 1}}}};
-  auto records = make_records(Task::reconstruct, false, spec, false);
+  auto records = make_records(Task::reconstruct, false, spec, false, true);
   std::vector<double> rows;
   record(*records, std::vector<float>(144, 0.5f), std::vector<float>(144, 0.25f), rows);
   EXPECT_DOUBLE_EQ(records->value(Metric::mae, rows, 0), 0.25);
   // Constant images differ in luminance alone.
   EXPECT_NEAR(records->value(Metric::ssim, rows, 0), (2 * 0.125 + 1e-4) / (0.3125 + 1e-4), 1e-9);
+  EXPECT_EQ(make_records(Task::reconstruct, false, spec, false, false)->width(), 1u);
   spec.columns[1].shape = Shape({12, 10, 1});
-  EXPECT_EQ(make_records(Task::reconstruct, false, spec, false)->metrics().size(), 1u);
+  EXPECT_EQ(make_records(Task::reconstruct, false, spec, false, true)->metrics().size(), 1u);
 }
 
 // One byte a token, so the loss in bits is that of a byte.
 TEST(OutputRecords, OfTokensCountTheBytesOfTheirText) {
   SampleSpec spec = spec_of({"targets", {4}, DType::i32}, 256);
   spec.vocabulary = "bytes";
-  auto records = make_records(Task::predict_tokens, false, spec, false);
+  auto records = make_records(Task::predict_tokens, false, spec, false, false);
   std::vector<double> rows;
   record(*records, {}, std::vector<int32_t>{1, 2, 3, 255}, rows);
   EXPECT_DOUBLE_EQ(records->value(Metric::bits_per_byte, rows, 1.5), 1.5 / std::log(2));
   spec.vocabulary = "";
-  EXPECT_TRUE(make_records(Task::predict_tokens, false, spec, false)->metrics().empty());
+  EXPECT_TRUE(make_records(Task::predict_tokens, false, spec, false, false)->metrics().empty());
 }
 
 TEST(OutputMetrics, OfOutputsThatAreNoNumbers) {

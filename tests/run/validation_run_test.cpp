@@ -1,6 +1,8 @@
 // Runs with validation data and metrics of their own: the same on any devices, after a resumption,
 // and by whatever evaluates them.
+#include <algorithm>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +87,28 @@ TEST(ValidationRun, GoesOnAfterAResumption) {
   EXPECT_EQ(resumed.summary.test->step, straight.summary.test->step);
 }
 
+// What was best by another metric says nothing about this one: the resumed weights are evaluated
+// again, and are the first to be compared with.
+TEST(ValidationRun, AnotherMetricBeginsAnewAfterAResumption) {
+  MadeRuns runs;
+  runs.train("run", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
+  Numbers rest;
+  RunOptions options;
+  options.resume = "auto";
+  RunResult result = runs.train("run", held_out + Words{"best.metric=r2"}, rest, options);
+  EXPECT_THAT(rest.warnings, Contains(HasSubstr("evaluations before")));
+  ASSERT_FALSE(rest.evals.empty());
+  EXPECT_EQ(rest.evals.front().step, 6);
+  EXPECT_TRUE(rest.evals.front().best);
+  double best = -std::numeric_limits<double>::infinity();
+  for (const EvalReport& eval : rest.evals) {
+    auto r2 = std::ranges::find(eval.others, Metric::r2, &MetricValue::metric);
+    ASSERT_NE(r2, eval.others.end());
+    best = std::max(best, r2->value);
+  }
+  EXPECT_EQ(result.summary.val.best, best);
+}
+
 TEST(ValidationRun, TestsTheBestWeightsOnceAtTheEnd) {
   MadeRuns runs;
   Numbers numbers;
@@ -117,7 +141,8 @@ TEST(ValidationRun, WithoutValidationDataTheTestDataDecides) {
   RunResult result = runs.train("run", few_steps, numbers);
   EXPECT_TRUE(numbers.tests.empty());
   EXPECT_FALSE(result.summary.test);
-  EXPECT_THAT(numbers.info.best_by, HasSubstr("rmse on the test data, which then tests nothing"));
+  EXPECT_THAT(numbers.info.best_by,
+              HasSubstr("rmse on the test data, which is then no longer unseen"));
   RunOptions options;
   options.on_validation = true;
   Observer silent;

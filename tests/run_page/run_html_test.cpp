@@ -48,7 +48,8 @@ TEST_F(RunPage, OfAnEndedRunIsWholeAndSelfContained) {
   for (const char* text :
        {"done, step 400, epoch 4, best accuracy 88.17% at step 400", "0123456789abcdef", "cnn",
         "1 file, 2.0 KiB each; best: step_00000400.h5", "1:15", "name: cnn",
-        "cpu:0, cpu:1; 4 towers in 1 process", "trainer report --evaluate"})
+        "cpu:0, cpu:1; 4 towers in 1 process", "accuracy 87.50% with the weights of step 300",
+        "trainer report --evaluate"})
     EXPECT_THAT(html, HasSubstr(html_text(text))) << text;
 }
 

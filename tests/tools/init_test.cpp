@@ -108,6 +108,7 @@ Found find_rate(const SmallData& data, const std::string& name,
                 const std::vector<std::string>& more) {
   std::vector<std::string> words = data.run(name, {"towers=2", "batch_size=16"});
   words.insert(words.begin(), "lr-find");
+  words.push_back("--to=" + data.output(name));
   words.insert(words.end(), more.begin(), more.end());
   Output output = trainer(words);
   return {output, content_of(data.output(name) + "/lr_find.csv"),

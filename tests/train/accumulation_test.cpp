@@ -31,7 +31,7 @@ TEST(Accumulation, IsWhereADeviceRunsTowersOneAfterAnother) {
             "3 towers on 2 devices: each device runs up to 2 towers one after another, which is "
             "gradient accumulation over 2");
   EXPECT_EQ(text_of({{8, 2}}),
-            "8 towers on 1 device: it runs 8 towers, 2 at a time, one after another, which is "
+            "8 towers on 1 device: it runs 8 towers, 2 at a time, which is "
             "gradient accumulation over 4");
 }
 

@@ -364,6 +364,34 @@ TEST_F(ConfigBeside, OwnFilesNeedNoQuestion) {
               HasSubstr("has model.rope_theta 10000, but this model computes with 500000"));
 }
 
+// Metadata has all that one of both models computes: a key that is left out has a meaning, too.
+TEST(OwnMetadata, IsComparedInBothDirections) {
+  MadeModel equal = llama;
+  equal.config.kv_heads = 4;
+  auto written = [](const MadeModel& model) {
+    Graph graph = model.graph();
+    return own_metadata(name_table(WeightNames::spire, model.config, graph), graph);
+  };
+  auto message = [](const std::map<std::string, std::string>& metadata, const MadeModel& model) {
+    return message_of(Category::checkpoint, [&] { check_metadata(metadata, "w", model.graph()); });
+  };
+  EXPECT_FALSE(written(equal).contains("spire.kv_heads"));
+  EXPECT_TRUE(check_metadata(written(equal), "w", equal.graph()));
+  EXPECT_THAT(message(written(equal), llama),
+              HasSubstr("has model.kv_heads 4, but this model computes with 2"));
+  EXPECT_THAT(message(written(llama), equal),
+              HasSubstr("has model.kv_heads 2, but this model computes with 4"));
+  auto straight = written(llama), turned = written(gpt);
+  straight.erase("spire.rope_theta");
+  turned["spire.rope_theta"] = "10000";
+  EXPECT_THAT(message(straight, llama),
+              HasSubstr("has model.rope_theta 0, but this model computes with 10000"));
+  EXPECT_THAT(message(turned, gpt),
+              HasSubstr("has model.rope_theta 10000, but this model computes with 0"));
+  straight.erase("spire.heads");
+  EXPECT_FALSE(check_metadata(straight, "w", llama.graph()));
+}
+
 TEST_F(ConfigBeside, FilesOfOtherKinds) {
   for (const char* name : {"w.pt", "w.bin"})
     EXPECT_THAT(message_of(Category::checkpoint, [&] { WeightFile file(name); }),

@@ -121,7 +121,7 @@ typedef struct spire_summary {
   double epochs;
   double train_loss;
   int evaluated;             /* 0: the four below are not set */
-  double loss, metric, best; /* of the last evaluation; the best metric of all */
+  double loss, metric, best; /* of the last evaluation; best: of all, by best.metric */
   const char* metric_name;   /* "accuracy" */
   double samples_per_second, seconds;
   const char* parameter_hash; /* 16 hex digits */

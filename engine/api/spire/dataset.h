@@ -60,9 +60,10 @@ class SPIRE_API Dataset {  // all methods are thread-safe
 };
 
 struct DatasetPair {
-  std::unique_ptr<Dataset> train, test;  // with equal specs
-  std::vector<std::string> notes = {};   // for the user: ignored columns, unused datasets
-  std::unique_ptr<Dataset> val = {};     // data.val: of the same spec; null: there is none
+  // With equal specs, but for the size of images (data.image.eval_size).
+  std::unique_ptr<Dataset> train, test;
+  std::vector<std::string> notes = {};  // for the user: ignored columns, unused datasets
+  std::unique_ptr<Dataset> val = {};    // data.val: of the spec of `test`; null: there is none
 
   // The data that decides which checkpoint is best: `val`, or without it `test`.
   const Dataset& selection() const { return val ? *val : *test; }
@@ -73,7 +74,8 @@ struct ReadOptions {         // how a run reads its data
   uint64_t seed = 0;         // for augmentation and for the windows of tokens
   // true: as stored: images u8, features f32 or f64, not augmented, not normalized (see spec()).
   bool stored = false;
-  // true: training samples are read as test samples are: not augmented, windows of tokens in place.
+  // true: training samples are read as test samples are: not augmented, images in the size of
+  // evaluations, windows of tokens in place.
   bool plain = false;
   std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
   // The data of a trained model, for which tables are encoded as then; null: a model to be trained.

@@ -200,7 +200,8 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
     return training;
   };
   std::vector<ColumnFields> fields = fields_of(path, config, counted_training, layout);
-  bool leaves_out = std::ranges::count(config.ignore, "auto") > 0;
+  // Without names predictions find columns by their place, which must not depend on the rows.
+  bool leaves_out = layout.header && std::ranges::count(config.ignore, "auto") > 0;
   std::vector<size_t> features;
   for (size_t f = 0; f < fields.size(); ++f) {
     size_t column = layout.features[f];

@@ -28,8 +28,9 @@ std::vector<std::string> feature_names(std::span<const TableColumn> table);
 
 // Finds in the training rows of the file which columns of layout.features have words, and their
 // levels, and sets layout.table; empty numbers count as NaN, which fill_blanks() replaces. With
-// data.csv.ignore: auto leaves out columns without a field, and those whose words mark single rows;
-// appends notes on these. Throws Error(data) for a column with more words than data.csv allows.
+// data.csv.ignore: auto and a header leaves out columns without a field, and those whose words mark
+// single rows; appends notes on these. Throws Error(data) for a column with more words than
+// data.csv allows.
 void find_columns(const std::filesystem::path& path, const CsvConfig& config,
                   const std::function<bool(int64_t number)>& is_training, CsvLayout& layout,
                   std::vector<std::string>& notes);

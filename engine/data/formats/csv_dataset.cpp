@@ -17,6 +17,7 @@
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_columns.h"
 #include "engine/data/input_file.h"
+#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 namespace {
@@ -266,7 +267,7 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
 }
 
 bool is_test_row(int64_t number, double test_share) {
-  RandomStream draw(0, Purpose::test_split, 0, static_cast<uint64_t>(number));
+  RandomStream draw(0, Purpose::test_split, split_streams::rows, static_cast<uint64_t>(number));
   return draw.uniform(0) < test_share;
 }
 

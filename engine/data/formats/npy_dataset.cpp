@@ -97,7 +97,7 @@ std::shared_ptr<const NpyArray> open_array(const fs::path& folder, const Words& 
 }
 
 const Words inputs = {"x", "images", "features", "tokens"};
-const Words targets = {"y", "labels", "values", "targets"};
+const Words targets = {"y", "labels", "values", "targets", "target_images", "masks"};
 
 struct NpySplit {
   std::shared_ptr<const NpyArray> input, target;
@@ -139,9 +139,14 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
          "y_train.npy, x_test.npy and y_test.npy",
          config.path);
   NpySplit train = open_split(folder, "train");
-  if (!find_array(folder, inputs, "test"))
+  if (!find_array(folder, inputs, "test")) {
+    if (auto alone = find_array(folder, targets, "test"))
+      fail(Category::data,
+           "{}: there is no input for it, such as x_test.npy; save that, or remove this file",
+           alone->string());
     return pair_of(rows_of(train, config.npy.test_share, false),
                    rows_of(train, config.npy.test_share, true), config, options);
+  }
   NpySplit test = open_split(folder, "test");
   return pair_of(NpyTable(train.input, train.target, {}), NpyTable(test.input, test.target, {}),
                  config, options);

@@ -35,7 +35,7 @@ RowDecoder::RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfi
   tokens_ = spec_.find("targets") ? spec_.classes : std::numeric_limits<int32_t>::max();
   if (!options.stored) normalization_ = spec_.normalization;
   if (stored_.input == DType::u8) {
-    images_.emplace(written.shape, sizing, spec_.normalization, augment, options);
+    images_.emplace(written.shape, sizing, input_normalization(spec_), augment, options);
     written.shape = images_->shape();
   } else if (changes_pixels(augment)) {
     fail(Category::config,
@@ -45,23 +45,26 @@ RowDecoder::RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfi
          written.name == "images" ? ", or store the images as uint8" : "");
   } else if (written.name == "images" && sizing.size != 0) {
     fail(Category::config,
-         "data.image.size: needs images of 8 bits, but {} contains others; store them as uint8, or "
+         "data.image.size, eval_size: needs images of 8 bits, but {} contains others; store them "
+         "as uint8, or "
          "use 0",
          stored_.locations[0]);
   }
   prepare_target(config, augment, options);
 }
 
-// Target images and masks move as their images do.
+// Target images and masks move as their images do. Inputs to predict for have no target.
 void RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& augment,
                                 const ReadOptions& options) {
+  if (spec_.columns.size() < 2) return;
   const Column& target = spec_.columns[1];
   bool has_pixels = target.name == "target_images" || target.name == "masks";
   if (has_pixels && images_ && images_->resizes())
     fail(Category::config,
-         "data.image.size: images with {} in {} keep their size; use 0, and no "
+         "data.image.size, eval_size: images with {} in {} keep their size; use 0, and no "
          "data.augment.random_resized_crop",
          target.name, stored_.locations[1]);
+  if (has_pixels) require_targets_follow(augment);
   AugmentConfig geometric = geometric_part(augment);
   if (target.name == "target_images")
     targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,

@@ -29,7 +29,8 @@ inline double in_unit(float x, double unit) {
 class RowDecoder {  // immutable, hence thread-safe
  public:
   // spec: of the batch, but images of the stored size. Throws Error(config) if `augment` or
-  // `sizing` asks for images of 8 bits and these are none, and for targets of another size.
+  // `sizing` asks for images of 8 bits and these are none, and for targets of another size or that
+  // cannot follow their images. A spec of the input alone serves write_input().
   RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfig& config,
              const AugmentConfig& augment, const StoredSizing& sizing, const ReadOptions& options);
 

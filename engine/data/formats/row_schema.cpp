@@ -182,6 +182,13 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
          table.location(1), *classes, spec.class_names.size());
   if (!spec.class_names.empty()) classes = std::ssize(spec.class_names);
   if (kind == "targets") spec.vocabulary = vocabulary_in(table);
+  if (kind == "masks" && pairs.classes > 0) {
+    if (classes && *classes != pairs.classes)
+      fail(Category::data,
+           "{}: has {} classes by its attributes, but data.pairs.classes is {}; leave that out",
+           table.location(1), *classes, pairs.classes);
+    classes = pairs.classes;
+  }
   if (!classes && kind == "targets")
     fail(Category::data,
          "{}: the attribute classes is missing; set it to the size of the tokens' vocabulary",

@@ -144,6 +144,13 @@ AugmentConfig geometric_part(const AugmentConfig& options) {
   return geometric;
 }
 
+void require_targets_follow(const AugmentConfig& options) {
+  if (options.rand_augment.count > 0)
+    fail(Category::config,
+         "data.augment.rand_augment: changes images in ways that their targets cannot follow; use "
+         "crop, flip and affine");
+}
+
 namespace {
 
 void check_crop(const AugmentConfig& options, int64_t height, int64_t width) {

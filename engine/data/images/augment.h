@@ -28,6 +28,10 @@ bool changes_pixels(const AugmentConfig& options);
 // of an image. The draws are keyed, so both of a pair move alike.
 AugmentConfig geometric_part(const AugmentConfig& options);
 
+// Throws Error(config) if `options` change an image in ways that its target image or mask cannot
+// follow.
+void require_targets_follow(const AugmentConfig& options);
+
 // Writes augmented, normalized images of one shape and dtype, or masks. In this order: crop and
 // flip, affine map, RandAugment, colors, normalization, erasing. Immutable, hence thread-safe.
 class ImageWriter {

@@ -84,8 +84,9 @@ class DegradedDataset : public Dataset {
   // clean, out: rows of the columns.
   void degrade_row(const std::byte* clean, int64_t epoch, int64_t sample, std::byte* out) const {
     const Column& column = spec_.columns[0];
-    Pixels image{column.shape[0], column.shape[1], column.shape[2],
-                 std::vector<float>(static_cast<size_t>(column.shape.elements()))};
+    thread_local Pixels image;  // noise keeps its memory for the next row
+    image.height = column.shape[0], image.width = column.shape[1], image.channels = column.shape[2];
+    image.values.resize(static_cast<size_t>(column.shape.elements()));
     copy_floats(clean, column.dtype, image.values);
     const Normalization& by = spec_.normalization;
     auto channels = static_cast<size_t>(image.channels);
@@ -123,7 +124,8 @@ void add_noise(double stddev, uint64_t seed, int64_t epoch, int64_t sample,
                std::span<float> values) {
   const RandomStream draws(seed, Purpose::degrade, static_cast<uint64_t>(epoch),
                            static_cast<uint64_t>(sample));
-  std::vector<float> noise(values.size());
+  thread_local std::vector<float> noise;  // grows once a reader thread
+  noise.resize(values.size());
   normal_numbers(draws, 0, noise);
   auto factor = static_cast<float>(stddev);
   for (size_t i = 0; i < values.size(); ++i)

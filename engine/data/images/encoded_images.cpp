@@ -13,6 +13,7 @@
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
+#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 namespace {
@@ -116,9 +117,9 @@ DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
     return std::make_unique<EncodedImageDataset>(std::move(images), spec_of(size), config, augment,
                                                  options);
   };
-  return {dataset(splits.train, config.image.size, config.augment),
-          dataset(splits.test, evaluation_size(config.image, options), {}),
-          std::move(splits.notes)};
+  int64_t evaluated = evaluation_size(config.image, options);
+  return {dataset(splits.train, options.plain ? evaluated : config.image.size, config.augment),
+          dataset(splits.test, evaluated, {}), std::move(splits.notes)};
 }
 
 std::vector<bool> test_part(std::span<const int32_t> labels, double share,
@@ -135,7 +136,7 @@ std::vector<bool> test_part(std::span<const int32_t> labels, double share,
     if (count < 2) continue;
     int64_t part =
         std::clamp<int64_t>(std::lround(share * static_cast<double>(count)), 1, count - 1);
-    const RandomStream key(0, Purpose::test_split, 1, label);
+    const RandomStream key(0, Purpose::test_split, split_streams::test_images, label);
     for (int64_t i = 0; i < part; ++i)
       chosen[members[label][static_cast<size_t>(permuted(key, count, i))]] = true;
   }

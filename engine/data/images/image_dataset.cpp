@@ -109,6 +109,12 @@ Normalization PixelHistogram::normalization(const std::string& what) const {
   return result;
 }
 
+Normalization input_normalization(const SampleSpec& spec) {
+  if (!spec.normalization.mean.empty()) return spec.normalization;
+  auto channels = static_cast<size_t>(spec.columns[0].shape[2]);
+  return {std::vector(channels, 0.0), std::vector(channels, 1.0)};
+}
+
 Normalization target_normalization(const SampleSpec& spec) {
   const Normalization& images = spec.normalization;
   auto channels = static_cast<size_t>(spec.find("target_images")->shape.back());

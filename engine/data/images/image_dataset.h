@@ -67,6 +67,9 @@ class PixelHistogram {  // of the pixel values of each channel
 
 Normalization normalization_of(const LabelledImages& images);  // throws as PixelHistogram does
 
+// Returns the normalization of the images; where it is empty, pixel / 255.
+Normalization input_normalization(const SampleSpec& spec);
+
 // Returns the normalization of target images, which is that of the images. Throws Error(config) if
 // these have other channels and are not from 0 to 1 (data.normalize: unit).
 Normalization target_normalization(const SampleSpec& spec);

@@ -242,10 +242,7 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
 }
 
 void check_augmentation(const DataConfig& config) {
-  if (config.augment.rand_augment.count > 0)
-    fail(Category::config,
-         "data.augment.rand_augment: changes images in ways that their targets cannot follow; use "
-         "crop, flip and affine");
+  require_targets_follow(config.augment);
   if (config.image.fit == ImageConfig::Fit::pad)
     fail(Category::config,
          "data.image.fit: pad: the bars around an image have no target; use crop or squash");

@@ -17,7 +17,8 @@ int64_t evaluation_size(const ImageConfig& config, const ReadOptions& options) {
 
 StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, bool evaluation) {
   if (options.stored) return {};
-  return {.size = evaluation ? evaluation_size(config.image, options) : config.image.size,
+  return {.size = evaluation || options.plain ? evaluation_size(config.image, options)
+                                              : config.image.size,
           .fit = config.image.fit,
           .readers = config.workers + 1};
 }
@@ -32,7 +33,8 @@ StoredImageWriter::StoredImageWriter(const Shape& stored, const StoredSizing& si
   if (shape_ == stored_ && !augment.random_resized_crop) return;
   if (stored_[2] > 4)
     fail(Category::config,
-         "data.image.size: images of {} channels cannot be resized, only those of at most 4; use 0",
+         "data.image.size, eval_size: images of {} channels cannot be resized, only those of at "
+         "most 4; use 0",
          stored_[2]);
   scratch_ = std::make_unique<ScratchPool<Scratch>>(sizing.readers,
                                                     [] { return std::make_unique<Scratch>(); });

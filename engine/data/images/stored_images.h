@@ -24,7 +24,8 @@ struct StoredSizing {
   int64_t readers = 1;  // threads that write at a time
 };
 
-// Returns the sizing of a split. Where images are read as stored, it leaves them as they are.
+// Returns the sizing of a split. Training samples that are read as test samples are (options.plain)
+// have the size of evaluations. Where images are read as stored, it leaves them as they are.
 StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, bool evaluation);
 
 class StoredImageWriter {  // thread-safe

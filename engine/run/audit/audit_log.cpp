@@ -11,6 +11,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Whether a replay can read the root: its config are words, and its device is one.
+bool is_root(const Json& root) {
+  if (!root.is_object() || !root.contains("config") || !root["config"].is_object()) return false;
+  for (const Json& value : root["config"])
+    if (!value.is_string()) return false;
+  return root.contains("device") && root["device"].is_string();
+}
+
 class LogReader {
  public:
   AuditLog log;
@@ -53,13 +61,21 @@ class LogReader {
     if (step != log.last)
       problem(
           fmt::format("line {}: a root of step {} stands behind step {}", number_, step, log.last));
+    if (is_root(json["root"]))
+      add_root(step, json, line);
+    else
+      problem(fmt::format("line {}: the root of step {} lacks its config or its device", number_,
+                          step));
+    follow(line, fmt::format("the root at step {}", step));
+    log.values.try_emplace(step, value_);
+  }
+
+  void add_root(int64_t step, const Json& json, const ChainedLine& line) {
     RecordedRoot root{json["root"].dump(), {}, line.value};
     if (json.contains("weights") && json["weights"].is_string())
       root.weights = parse_hashes(json["weights"].get_ref<const std::string&>())
                          .value_or(std::vector<uint64_t>());
     log.roots[step] = std::move(root);
-    follow(line, fmt::format("the root at step {}", step));
-    log.values.try_emplace(step, value_);
   }
 
   void take_record(const AuditRecord& record, const ChainedLine& line) {

@@ -67,16 +67,21 @@ bool read_towers(const Json& json, std::vector<double>& towers) {
 
 }  // namespace
 
+void set_step(AuditRecord& record, const StepOutcome& step, uint64_t samples, bool left_out) {
+  record.step = step.step;
+  record.samples = samples;
+  record.lr = step.lr;
+  record.loss = step.loss;
+  record.grad_norm = step.grad_norm;
+  record.left_out = left_out;
+  record.towers.assign(step.tower_losses.begin(), step.tower_losses.end());
+}
+
 AuditRecord audit_record(const StepOutcome& step, uint64_t samples, bool left_out,
                          std::vector<uint64_t> weights) {
-  return {.step = step.step,
-          .samples = samples,
-          .lr = step.lr,
-          .loss = step.loss,
-          .grad_norm = step.grad_norm,
-          .left_out = left_out,
-          .towers = {step.tower_losses.begin(), step.tower_losses.end()},
-          .weights = std::move(weights)};
+  AuditRecord record{.weights = std::move(weights)};
+  set_step(record, step, samples, left_out);
+  return record;
 }
 
 uint64_t samples_hash(const BatchLoader& data, const Batch& batch) {

@@ -22,6 +22,8 @@ struct AuditRecord {
   std::vector<uint64_t> weights = {};  // ParameterLayout::hashes() after it; empty: not computed
 };
 
+// Sets all but the weights.
+void set_step(AuditRecord& record, const StepOutcome& step, uint64_t samples, bool left_out);
 // weights: of the trainer after the step, or none.
 AuditRecord audit_record(const StepOutcome& step, uint64_t samples, bool left_out,
                          std::vector<uint64_t> weights);

@@ -90,7 +90,8 @@ std::vector<AuditSegment> RunAuditor::random_segments(int64_t count, int64_t ste
   std::vector<int64_t> begins = starts();
   if (begins.empty())
     fail(Category::config,
-         "the run has no checkpoint behind which it recorded steps: nothing can be replayed");
+         "the run has no checkpoint behind which it recorded steps: nothing can be replayed; "
+         "train with checkpoint.every_steps");
   std::vector<AuditSegment> segments;
   for (size_t i = 0; i < begins.size(); ++i) {
     int64_t end =

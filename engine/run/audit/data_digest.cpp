@@ -13,7 +13,7 @@
 namespace spire::inline run {
 namespace {
 
-constexpr size_t most_opened = 1000;                    // files of a half
+constexpr size_t most_opened = 1000;                    // files of a part
 constexpr uint64_t largest_whole = uint64_t{64} << 20;  // bytes
 constexpr uint64_t most_read = uint64_t{512} << 20;
 constexpr uint64_t piece = uint64_t{1} << 20;
@@ -46,24 +46,36 @@ std::string files_text(const std::vector<std::filesystem::path>& files) {
   return text;
 }
 
-std::string checksums_text(const Dataset& half) {
+std::string checksums_text(const Dataset& part) {
   std::string text;
-  auto checksums = half.checksums();
+  auto checksums = part.checksums();
   if (!checksums) return text;
   for (const auto& column : checksums->blocks)
     for (uint64_t block : column) text += hex(block);
   return text;
 }
 
-std::string half_text(const Dataset& half) {
-  return fmt::format("{}\n{}\n{}\n{}\n", half.count(), to_text(half.spec()), checksums_text(half),
-                     files_text(half.files()));
+std::string part_text(const Dataset& part, const std::string& files) {
+  return fmt::format("{}\n{}\n{}\n{}\n", part.count(), to_text(part.spec()), checksums_text(part),
+                     files);
+}
+
+std::string part_text(const Dataset& part) {
+  return part_text(part, files_text(part.files()));
+}
+
+// Samples that are held out of the training data have its files, which are read once.
+std::string validation_text(const DatasetPair& data) {
+  bool same = data.val->files() == data.train->files();
+  return part_text(*data.val, same ? "" : files_text(data.val->files()));
 }
 
 }  // namespace
 
 std::string data_digest(const DatasetPair& data) {
-  return digest({half_text(*data.train), half_text(*data.test)});
+  std::string train = part_text(*data.train), test = part_text(*data.test);
+  if (!data.val) return digest({train, test});
+  return digest({train, test, validation_text(data)});
 }
 
 }  // namespace spire::inline run

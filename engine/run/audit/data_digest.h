@@ -7,10 +7,11 @@
 
 namespace spire::inline run {
 
-// Covers of each half: number of samples, columns and classes, the row checksums that its files
-// contain, and each file's name. Of up to 1000 files also the size, and the content: all of files
-// of up to 64 MiB as long as they are 512 MiB together, of others the first and last MiB. Folders
-// do not count, so that data may lie elsewhere. Throws Error(data) for a file that cannot be read.
+// Covers of training, test and validation data, if there is any: number of samples, columns and
+// classes, the row checksums that its files contain, and each file's name. Of up to 1000 files also
+// the size, and the content: all of files of up to 64 MiB as long as they are 512 MiB together, of
+// others the first and last MiB. Folders do not count, so that data may lie elsewhere. Throws
+// Error(data) for a file that cannot be read.
 std::string data_digest(const DatasetPair& data);
 
 }  // namespace spire::inline run

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/run/audit/audit_record.h"
 #include "engine/run/audit/audit_root.h"
 
 namespace spire::inline run {
@@ -45,12 +44,11 @@ void RunAudit::take_batch(int64_t step, const BatchLoader& data, const Batch& ba
 
 void RunAudit::take(const StepOutcome& result, bool left_out) {
   if (!keeps()) return;
-  std::vector<uint64_t> weights;
-  if (weights_due(result.step)) weights = trainer_.tensor_hashes();
+  record_.weights.clear();
+  if (weights_due(result.step)) record_.weights = trainer_.tensor_hashes();
+  set_step(record_, result, samples_[static_cast<size_t>(result.step) % samples_.size()], left_out);
   line_.clear();
-  append_text(audit_record(result, samples_[static_cast<size_t>(result.step) % samples_.size()],
-                           left_out, std::move(weights)),
-              line_);
+  append_text(record_, line_);
   chain_line(line_, state_.value);
 }
 

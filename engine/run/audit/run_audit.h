@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/data/loader.h"
+#include "engine/run/audit/audit_record.h"
 #include "engine/run/audit/chain.h"
 #include "engine/run/run_setup.h"
 #include "engine/train/tower_trainer.h"
@@ -47,6 +48,7 @@ class RunAudit {
   int64_t weights_every_;
   ChainState state_;
   std::string first_lines_, line_;
+  AuditRecord record_;  // of the newest step
   bool goes_on_ = false;
   std::array<uint64_t, 2> samples_{};  // samples_hash() of the newest two steps, by step % 2
 };

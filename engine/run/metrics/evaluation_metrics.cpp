@@ -75,7 +75,8 @@ MetricChoice choose_metrics(const RunConfig& config, Metric task_metric,
       choice.metrics.push_back(metric);
   }
   if (choice.confusion && !(records && records->counts_classes()))
-    fail(Category::config, "eval.metrics: confusion counts classes, and the model finds none");
+    fail(Category::config,
+         "eval.metrics: confusion counts classes, and the model finds none; leave it out");
   if (config.best.metric != "auto") {
     choice.best = known_metric("best.metric", config.best.metric);
     require_fits("best.metric", choice.best, task_metric, records);
@@ -143,6 +144,8 @@ void EvaluationMetrics::gather(const RankGroup& ranks) {
   if (!ranks.group()) return;
   size_t bytes = records_->width() * sizeof(double);
   std::string message;
+  message.reserve(static_cast<size_t>(std::ranges::count(mine_, uint8_t{1})) *
+                  (sizeof(int64_t) + bytes));
   for (int64_t sample = 0; sample < std::ssize(mine_); ++sample) {
     if (!mine_[static_cast<size_t>(sample)]) continue;
     message.append(reinterpret_cast<const char*>(&sample), sizeof sample);

@@ -18,18 +18,20 @@ size_t index_of(const SampleSpec& spec, const Column& column) {
   return static_cast<size_t>(&column - spec.columns.data());
 }
 
-// Record: the mean absolute error of an image, and its SSIM.
+// Record: the mean absolute error of an image, and, if it is asked for, its SSIM.
 class ImageRecords : public OutputRecords {
  public:
-  explicit ImageRecords(const SampleSpec& spec)
-      : column_(index_of(spec, spire::target_column(spec))), target_(spec.columns[column_]) {}
+  ImageRecords(const SampleSpec& spec, bool with_ssim)
+      : column_(index_of(spec, spire::target_column(spec))),
+        target_(spec.columns[column_]),
+        with_ssim_(with_ssim) {}
 
   std::vector<Metric> metrics() const override {
     if (std::min(target_.shape[0], target_.shape[1]) < ssim_window) return {Metric::mae};
     return {Metric::mae, Metric::ssim};
   }
   size_t target_column() const override { return column_; }
-  size_t width() const override { return 2; }
+  size_t width() const override { return with_ssim_ ? 2 : 1; }
   void record(std::span<const float> output, const std::byte* target,
               std::span<double> out) const override {
     std::vector<float> image(output.size());
@@ -38,7 +40,8 @@ class ImageRecords : public OutputRecords {
     for (size_t i = 0; i < image.size(); ++i)
       errors += std::abs(double{image[i]} - double{output[i]});
     out[0] = errors / static_cast<double>(image.size());
-    out[1] = ssim(output, image, target_.shape[0], target_.shape[1], target_.shape[2]);
+    if (with_ssim_)
+      out[1] = ssim(output, image, target_.shape[0], target_.shape[1], target_.shape[2]);
   }
   double value(Metric metric, std::span<const double> records, double) const override {
     double sum = 0;
@@ -50,6 +53,7 @@ class ImageRecords : public OutputRecords {
  private:
   size_t column_;
   Column target_;
+  bool with_ssim_;
 };
 
 // Record: of each class the pixels that have it, those for which it is found, and those with both.
@@ -100,8 +104,8 @@ class MaskRecords : public OutputRecords {
 
 }  // namespace
 
-std::unique_ptr<OutputRecords> image_records(const SampleSpec& spec) {
-  return std::make_unique<ImageRecords>(spec);
+std::unique_ptr<OutputRecords> image_records(const SampleSpec& spec, bool with_ssim) {
+  return std::make_unique<ImageRecords>(spec, with_ssim);
 }
 
 std::unique_ptr<OutputRecords> mask_records(const SampleSpec& spec) {

@@ -245,7 +245,7 @@ class TokenRecords : public OutputRecords {
 }  // namespace
 
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
-                                            bool with_auc) {
+                                            bool with_auc, bool with_ssim) {
   switch (task) {
     case Task::classify:
       return std::make_unique<ClassRecords>(spec, with_auc);
@@ -253,7 +253,7 @@ std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const Sample
       if (labels) return std::make_unique<LabelRecords>(spec);
       return std::make_unique<ValueRecords>(spec);
     case Task::reconstruct:
-      return image_records(spec);
+      return image_records(spec, with_ssim);
     case Task::segment:
       return mask_records(spec);
     case Task::predict_tokens:

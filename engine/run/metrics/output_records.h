@@ -35,9 +35,9 @@ class OutputRecords {  // immutable, hence thread-safe
 };
 
 // Returns the class for a task; null for one of a program's own loss. labels: the values are labels
-// that are there (1) or not (0), and outputs above 0 find them. with_auc: whether auc is asked for,
-// whose records are larger.
+// that are there (1) or not (0), and outputs above 0 find them. with_auc, with_ssim: whether these
+// are asked for: the records of auc are larger, and ssim takes long.
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
-                                            bool with_auc);
+                                            bool with_auc, bool with_ssim);
 
 }  // namespace spire::inline run

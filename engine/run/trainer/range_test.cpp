@@ -36,14 +36,18 @@ double slope_at(const std::vector<RangePoint>& points, int64_t at) {
   return (b.smoothed - a.smoothed) / std::log10(b.lr / a.lr);
 }
 
-void smooth(std::vector<RangePoint>& points) {
-  double sum = 0, weight = 0;
-  for (RangePoint& point : points) {
-    sum = RangeTest::smoothing * sum + point.loss;
-    weight = RangeTest::smoothing * weight + 1;
-    point.smoothed = sum / weight;
+// The moving average of the losses so far (RangeTest::smoothing).
+class Smoother {
+ public:
+  double add(double loss) {
+    sum_ = RangeTest::smoothing * sum_ + loss;
+    weight_ = RangeTest::smoothing * weight_ + 1;
+    return sum_ / weight_;
   }
-}
+
+ private:
+  double sum_ = 0, weight_ = 0;
+};
 
 }  // namespace
 
@@ -54,7 +58,8 @@ std::optional<double> RangeTest::suggested() const {
 
 // The average lags behind the losses, so the lowest point is beyond the best rate: hence the tenth.
 void judge(RangeTest& test) {
-  smooth(test.points);
+  Smoother smoother;
+  for (RangePoint& point : test.points) point.smoothed = smoother.add(point.loss);
   test.lowest.reset();
   test.steepest.reset();
   if (test.points.empty()) return;
@@ -72,11 +77,12 @@ RangeTest test_range(const RunConfig& config, const RangeTestOptions& options) {
   Trainer trainer(config);
   RangeTest test;
   test.scaling = scaled_lr(1, config.lr, trainer.global_batch());
+  Smoother smoother;
   double lowest = std::numeric_limits<double>::infinity();
   auto on_step = [&](const StepResult& result) {
-    test.points.push_back({.step = result.step, .lr = result.lr, .loss = result.loss});
-    smooth(test.points);
-    double smoothed = test.points.back().smoothed;
+    double smoothed = smoother.add(result.loss);
+    test.points.push_back(
+        {.step = result.step, .lr = result.lr, .loss = result.loss, .smoothed = smoothed});
     lowest = std::min(lowest, smoothed);
     if (options.on_step) options.on_step(test.points.back());
     if (smoothed > RangeTest::blow_up * lowest)

@@ -23,11 +23,11 @@ std::string accumulation_text(const Placement& placement) {
   if (row < 2) return "";
   bool all = std::ranges::all_of(
       placement.devices, [&](const PlacedDevice& device) { return in_a_row(device) == row; });
-  std::string towers = longest.lanes > 1 ? fmt::format("{} towers, {} at a time,",
+  std::string towers = longest.lanes > 1 ? fmt::format("{} towers, {} at a time",
                                                        longest.towers.size(), longest.lanes)
-                                         : fmt::format("{} towers", row);
+                                         : fmt::format("{} towers one after another", row);
   return fmt::format(
-      "{} on {}: {} runs {}{} one after another, which is gradient accumulation over {}",
+      "{} on {}: {} runs {}{}, which is gradient accumulation over {}",
       counted(placement.towers, "tower"), counted(std::ssize(placement.devices), "device"),
       placement.devices.size() == 1 ? "it" : "each device", all ? "" : "up to ", towers, row);
 }

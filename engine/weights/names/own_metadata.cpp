@@ -13,22 +13,23 @@ namespace {
 
 constexpr const char* names_key = "spire.names";
 
-// What a transformer computes that no tensor shows. Facts of models that have none are left out.
+// What a transformer computes that no tensor shows.
 struct NamedFact {
   std::string key;    // of the metadata: "spire.heads"
   std::string field;  // of the config: "model.heads"
   std::string value;
+  std::string without;  // the value that metadata without the key means; empty: none
 };
 std::vector<NamedFact> named_facts(const TransformerFacts& facts) {
   std::vector<NamedFact> named;
-  auto add = [&](const std::string& name, auto value) {
-    named.push_back({"spire." + name, "model." + name, fmt::format("{}", value)});
+  auto add = [&](const std::string& name, auto value, const std::string& without = "") {
+    named.push_back({"spire." + name, "model." + name, fmt::format("{}", value), without});
   };
   if (facts.blocks == 0) return named;
   add("heads", facts.heads);
   add("epsilon", facts.epsilon);
-  if (facts.kv_heads != facts.heads) add("kv_heads", facts.kv_heads);
-  if (facts.rope_theta > 0) add("rope_theta", facts.rope_theta);
+  add("kv_heads", facts.kv_heads, fmt::format("{}", facts.heads));
+  add("rope_theta", facts.rope_theta, "0");
   return named;
 }
 
@@ -37,7 +38,7 @@ std::vector<NamedFact> named_facts(const TransformerFacts& facts) {
 std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph) {
   std::map<std::string, std::string> metadata = {{names_key, std::string(word_of(table.names))}};
   for (const NamedFact& fact : named_facts(transformer_facts(graph)))
-    metadata[fact.key] = fact.value;
+    if (fact.value != fact.without) metadata[fact.key] = fact.value;
   return metadata;
 }
 
@@ -52,9 +53,11 @@ bool check_metadata(const std::map<std::string, std::string>& metadata, const st
                     const Graph& graph) {
   std::vector<NamedFact> facts = named_facts(transformer_facts(graph));
   for (const NamedFact& fact : facts)
-    if (!metadata.contains(fact.key)) return false;
-  for (const auto& [key, field, ours] : facts) {
-    const std::string& theirs = metadata.at(key);
+    if (fact.without.empty() && !metadata.contains(fact.key)) return false;
+  // Heads are compared first, so that kv_heads that are left out are as many as theirs.
+  for (const auto& [key, field, ours, without] : facts) {
+    auto found = metadata.find(key);
+    const std::string& theirs = found == metadata.end() ? without : found->second;
     if (theirs != ours)
       fail(Category::checkpoint, "{}: its model has {} {}, but this model computes with {}; set {}",
            path, field, printable(theirs), ours, field);

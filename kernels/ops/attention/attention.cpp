@@ -15,7 +15,7 @@ namespace {
 void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttributes& attributes) {
   const auto& [heads, causal, dropout, kv_heads] = attributes;
   expect(op, qkv.shape.rank() == 3 && qkv.shape.elements() > 0 && is_float_type(qkv.dtype),
-         "takes packed q, k, v (N, T, 3C) of fp32 or bf16, got {}", to_string(qkv));
+         "takes packed q, k, v (N, T, C + 2 K D) of fp32, bf16 or fp16, got {}", to_string(qkv));
   expect(op, kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0),
          "{} heads of keys and values do not divide {} heads", kv_heads, heads);
   expect(op, heads > 0 && qkv.shape[2] == packed_heads(attributes, qkv.shape).columns(),

@@ -45,7 +45,7 @@ __device__ void recurrent_unit(const RecurrentExtents& e, int64_t row, int64_t t
   for (int k = 0; k < Cell::saved; ++k) own[k * e.units] = keep[k];
 }
 
-// Blocks that repeat the last sample write the same numbers to the same places.
+// A sample that block_sample() repeats is computed and not written.
 template <typename Cell, typename T>
 __global__ void __launch_bounds__(recurrent_threads)
     recurrent_kernel(RecurrentExtents e, const T* x, const float* weights, const float* b, T* y,

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(logit_threads)
   }
   float lse = logsumexp[row], factor = attributes.probability_factor(lse);
   float scale = context->loss_gradient_scale() / static_cast<float>(attributes.rows_per_sample);
-  scale *= target.unlabelled ? 0 : static_cast<float>(of_samples.of(row));
+  scale *= static_cast<float>(of_samples.of(row));
   // t_c = weights[t] at the labels, on top of `others` everywhere.
   float others = attributes.label_smoothing / static_cast<float>(e.classes);
   auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {
@@ -44,7 +44,9 @@ __global__ void __launch_bounds__(logit_threads)
           if (at == i) values[k][i] -= weights[t];
       }
       Pack<T, W> pack;
-      for (int i = 0; i < W; ++i) pack.at[i] = T((values[k][i] - others) * scale);
+      // 0 times an infinite logit would not be 0.
+      for (int i = 0; i < W; ++i)
+        pack.at[i] = T(target.unlabelled ? 0.0f : (values[k][i] - others) * scale);
       store_pack(pack, dx + c + k * step);
     }
   };

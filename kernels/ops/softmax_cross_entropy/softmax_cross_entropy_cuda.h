@@ -44,9 +44,9 @@ static __global__ void __launch_bounds__(logit_threads)
 }
 
 // Computes the weights of samples into `weights`, the memory of a SampleWeights.
-inline void weigh_samples(const SoftmaxCrossEntropyAttributes& attributes,
-                          const LabelTargets& targets, int64_t rows, void* stream,
-                          double* weights) {
+static inline void weigh_samples(const SoftmaxCrossEntropyAttributes& attributes,
+                                 const LabelTargets& targets, int64_t rows, void* stream,
+                                 double* weights) {
   if (!attributes.unlabelled) return;
   launch(weigh_samples_kernel, blocks_for(rows, attributes.rows_per_sample), logit_threads, stream,
          attributes.rows_per_sample, targets, weights);

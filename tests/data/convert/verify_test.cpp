@@ -122,6 +122,7 @@ TEST_F(VerifyTest, AllMalformedRowsOfATableAreNamed) {
   config_.data.name = "csv";
   config_.data.path = (folder_ / "t.csv").string();
   config_.data.csv.test_share = 0.5;
+  config_.data.csv.blanks = CsvConfig::Blanks::refuse;
   VerifyResult result = verify();
   EXPECT_EQ(result.train.bad, 2);
   EXPECT_THAT(result.train.problems,

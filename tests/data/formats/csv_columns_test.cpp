@@ -153,6 +153,14 @@ TEST_F(CsvColumns, ColumnsOfNoUseAreLeftOutWithANote) {
   EXPECT_THAT(refusal("name,y\n,p\n,q\n"), HasSubstr("no column is left as a feature"));
 }
 
+// Predictions find them by their place.
+TEST_F(CsvColumns, ColumnsWithoutNamesStay) {
+  std::string rows;
+  for (int row = 0; row < 30; ++row)
+    rows += fmt::format("{}.5,,{}\n", row * 7 % 11, row % 2 ? "p" : "q");
+  EXPECT_EQ(open_train(rows).train->spec().columns[0].shape, Shape({2}));
+}
+
 TEST_F(CsvColumns, ColumnsOfManyWordsAndUnwantedOnesAreRefused) {
   std::string text = with_column("town", 60, [](int row) { return fmt::format("t{}", row % 20); });
   EXPECT_EQ(open_train(text).train->spec().feature_names.size(), 21u);

@@ -183,6 +183,33 @@ TEST_F(Npy, EveryTruncationIsRefused) {
   }
 }
 
+TEST_F(Npy, TargetImagesAndMasks) {
+  const Bytes images = pattern(2 * 2 * 2 * 3);
+  put_both<uint8_t, uint8_t>("|u1", "(2, 2, 2, 3)", images, "|u1", "(2, 2, 2)",
+                             {0, 1, 2, 255, 0, 1, 2, 1}, "images", "masks");
+  EXPECT_EQ(open_it().train->spec().columns[1], (Column{"masks", {2, 2}, DType::i32}));
+  EXPECT_EQ(open_it().train->spec().classes, 3);
+  EXPECT_THAT(read_column<int32_t>(*open_it().train, 1, {0}), ElementsAre(0, 1, 2, -1));
+  config_.pairs.classes = 5;
+  EXPECT_EQ(open_it().train->spec().classes, 5);
+  config_.augment.rand_augment.count = 2;
+  EXPECT_THAT(refusal(Category::config),
+              HasSubstr("data.augment.rand_augment: changes images in ways that their targets"));
+  config_.augment = {};
+  for (const char* split : {"masks_train.npy", "masks_test.npy"})
+    std::filesystem::remove(folder_ / split);
+  put_both<uint8_t, uint8_t>("|u1", "(2, 2, 2, 3)", images, "|u1", "(2, 2, 2, 3)", images, "images",
+                             "target_images");
+  EXPECT_EQ(open_it().train->spec().columns[1], (Column{"target_images", {2, 2, 3}, DType::f32}));
+}
+
+TEST_F(Npy, ATestTargetAloneIsRefused) {
+  put("x_train", "<f4", "(2, 1)", std::vector<float>{1, 2});
+  put("y_train", "<i4", "(2,)", std::vector<int32_t>{0, 1});
+  put("y_test", "<i4", "(2,)", std::vector<int32_t>{0, 1});
+  EXPECT_THAT(refusal(), HasSubstr("y_test.npy: there is no input for it, such as x_test.npy"));
+}
+
 TEST_F(Npy, FoldersAndSetsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(), HasSubstr("there is no file x_train.npy, images_train.npy"));
   config_.path = "auto";

@@ -255,6 +255,19 @@ TEST(ImageFolder, FlatFoldersKeepAShareOfEachClassForTesting) {
   EXPECT_TRUE(std::ranges::is_sorted(train));
 }
 
+// As validation samples are.
+TEST(ImageFolder, TrainingImagesReadAsTestImagesHaveTheirSize) {
+  TemporaryFolder folder;
+  write_flat(folder.path());
+  DataConfig config = config_of(folder.path());
+  config.image.size = 8;
+  config.image.eval_size = 12;
+  EXPECT_EQ(open_dataset(config, {}).train->spec().columns[0].shape, Shape({8, 8, 3}));
+  DatasetPair plain = open_dataset(config, {.plain = true});
+  EXPECT_EQ(plain.train->spec().columns[0].shape, Shape({12, 12, 3}));
+  EXPECT_EQ(plain.train->spec().columns, plain.test->spec().columns);
+}
+
 TEST(ImageFolder, FlatFoldersOfSingleImagesHaveNoTestSet) {
   TemporaryFolder folder;
   put(folder / "cat/a.png", png_bytes(smooth_image(4, 4)));

@@ -66,7 +66,7 @@ TEST(StoredImages, OfManyChannelsCannotBeResized) {
   images.channels = 9;
   images.height = images.width = 2;
   EXPECT_THAT(message_of(Category::config, [&] { make_image_pair(images, images, sized(4), {}); }),
-              HasSubstr("data.image.size: images of 9 channels cannot be resized"));
+              HasSubstr("data.image.size, eval_size: images of 9 channels cannot be resized"));
 }
 
 // Each of `fit` for an image twice as wide as it is high.
