@@ -16,7 +16,7 @@ int consume(const uint8_t* data, size_t size) {
 }
 
 std::vector<Bytes> seeds() {
-  Bytes image = pattern(700);
+  Bytes image(700, 0x5a);
   return {tar_of({tar_member("a.jpg", image), tar_text("a.cls", "3")}),
           tar_of({tar_member("b.png", image, '0', "folder"),
                   tar_member("b.json", {'{', '}'}, '0', "folder"),
