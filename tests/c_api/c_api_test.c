@@ -216,6 +216,7 @@ static void test_fit(const char* folder) {
   spire_config* config = config_of_run(folder, "as_fitted");
   spire_train_options run_options = {0};
   run_options.data = &data;
+  run_options.overwrite = 1;
   spire_run* run = NULL;
   spire_summary summary;
   EXPECT(spire_train(config, &run_options, &run) == SPIRE_OK);

@@ -134,7 +134,7 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   Output skipped = predict(
       {bad, good, missing, "--on-error", "skip", "--format", "json", "--to", file.string()});
   EXPECT_EQ(skipped.code, 0) << skipped.err;
-  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": its 8 bytes are neither JPEG nor"));
+  EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": its 8 bytes are no JPEG, PNG"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": there is no such file"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: 2 inputs left out\n"));
   Json rows = Json::parse(bytes_of(file));

@@ -131,7 +131,8 @@ TEST(LrFind, SuggestsTheSameRateOnAnyDevices) {
 // A rate that cannot work ends the test, not the command.
 TEST(LrFind, EndsEarlyWhereTheLossBlowsUp) {
   SmallData data;
-  Found found = find_rate(data, "run", {"--steps=40", "--low=0.01", "--high=1e12"});
+  Found found =
+      find_rate(data, "run", {"--steps=40", "--low=0.01", "--high=1e12", "loss.name=mse"});
   EXPECT_EQ(found.output.code, 0) << found.output.err;
   EXPECT_THAT(found.output.out, HasSubstr("ended early: "));
   EXPECT_LT(std::count(found.csv.begin(), found.csv.end(), '\n'), 41);
