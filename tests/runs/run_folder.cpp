@@ -119,7 +119,8 @@ std::vector<Json> curve(const std::vector<Json>& metrics) {
     Json point;
     for (const auto& [tag, value] : line.items()) {
       bool computed = tag.starts_with("train/") || tag.starts_with("val/") || tag == "samples_seen";
-      if (computed) point[tag] = value;
+      // The chain also covers the config and the names of files.
+      if (computed && tag != "train/chain") point[tag] = value;
     }
     if (point.empty()) continue;
     point["step"] = line["step"];
