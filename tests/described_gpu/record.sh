@@ -34,7 +34,7 @@ for config in "$configs"/*.yaml; do
     gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
     llama_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
     houses_*) stored "$name" data.synthetic.kind=features "data.synthetic.shape=[12]" ;;
-    fashion_masks_*) stored "$name" "data.synthetic.shape=[48, 48, 3]" ;;
+    fashion_masks_*) stored "$name" "data.synthetic.shape=[48, 48, 3]" "eval.metrics=[]" ;;
     *) plan "$config" ;;
   esac
 done
