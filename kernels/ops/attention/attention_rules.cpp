@@ -3,7 +3,7 @@
 // cuDNN's backward must have the same bits each time. Engine notes do not reveal engines that sum
 // dq by atomics (cuDNN 9.19 has no notes on them), but the graph does: such engines want dq in fp32
 // beside the result. Where dq is only the result of a product, ds goes through the workspace and
-// each sum has one order. NVIDIA documents that for compute capability 9.x, and lengths that are no
+// each sum has one order. NVIDIA documents that for compute capability 9.x. Lengths that are no
 // multiple of 128 are right from 9.16 on. Other GPUs and versions use Spire's backward.
 #include "kernels/ops/attention/attention_rules.h"
 
@@ -17,7 +17,7 @@ constexpr int64_t tile = 128;              // rows of a tile of cuDNN's backward
 constexpr int64_t widest_mma = 128;
 constexpr int mma_since = 80;
 constexpr size_t slack = size_t{64} << 10;  // what an engine needs beside ds
-constexpr size_t forward_since = 91002, backward_since = 91600;
+constexpr size_t since = 91002, parts_of_tiles_since = 91600;
 
 bool in_16_bits(const AttentionShape& s) {
   return s.dtype == DType::bf16 || s.dtype == DType::f16;
@@ -35,8 +35,9 @@ bool may_be_cudnns(const AttentionShape& s, const CudnnOnDevice& on) {
   if (!in_16_bits(s)) return false;
   if (s.is_grouped() && s.pass == AttentionPass::backward) return false;
   if (s.dropout > 0 || s.size % pack != 0 || s.size > widest || s.length < 2) return false;
-  if (s.pass == AttentionPass::forward) return on.version >= forward_since;
-  return on.version >= backward_since && on.compute / 10 == 9;
+  if (on.version < since) return false;
+  if (s.pass == AttentionPass::forward) return true;
+  return on.compute / 10 == 9 && (s.length % tile == 0 || on.version >= parts_of_tiles_since);
 }
 
 bool on_tensor_cores(const AttentionShape& s, int compiled_for) {

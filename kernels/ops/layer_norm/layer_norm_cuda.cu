@@ -1,8 +1,8 @@
 // Layer normalization on a GPU. A warp takes a row: its first pass reads it from memory, later
-// passes find it in the first-level cache. Backward in three kernels: a block sums dgamma and dbeta
-// over a chunk of rows, a warp computes a row of dx, and the chunks' sums are added in their order.
-// No atomics, so each sum has one order. All in fp32.
+// passes find it in the first-level cache. dgamma and dbeta are summed over chunks of rows, then
+// over the chunks, on a ChannelGrid. No atomics, so each sum has one order. All in fp32.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/channel_grid.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/typed_kernel.h"
 
@@ -65,35 +65,41 @@ __global__ void __launch_bounds__(threads)
   rstd_out[row] = rstd;
 }
 
-// Rows [first, end) of a chunk, and where its sums go: (2, C), dgamma before dbeta.
-struct RowChunk {
-  int64_t first, end;
-  float* sums;
-};
-
-// Launched before dx is written, as dx may be dy or x.
+// Sums dy xhat and dy over each chunk of rows. Launched before dx is written, as dx may be dy or x.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
-    layer_norm_chunk_sums_kernel(LayerNormExtents e, int64_t chunk_rows, const T* dy, const T* x,
-                                 const float* mean, const float* rstd, float* sums) {
-  RowChunk chunk{blockIdx.x * chunk_rows, 0, sums + int64_t{blockIdx.x} * 2 * e.width};
-  chunk.end = chunk.first + chunk_rows < e.rows ? chunk.first + chunk_rows : e.rows;
-  for (int64_t c = int64_t{threadIdx.x} * N; c < e.width; c += threads * N) {
-    Pack<float, N> dgamma = {}, dbeta = {};
-    for (int64_t row = chunk.first; row < chunk.end; ++row) {
-      auto g = load_pack<N>(dy + row * e.width + c);
-      auto v = load_pack<N>(x + row * e.width + c);
-      float m = mean[row], r = rstd[row];
-      for (int i = 0; i < N; ++i) {
-        auto gradient = static_cast<float>(g.at[i]);
-        dgamma.at[i] += gradient * ((static_cast<float>(v.at[i]) - m) * r);
-        dbeta.at[i] += gradient;
-      }
+__global__ void __launch_bounds__(channel_threads)
+    layer_norm_chunk_sums_kernel(ChannelGrid g, const T* dy, const T* x, const float* mean,
+                                 const float* rstd, float* partial) {
+  ChannelSlice slice = channel_slice(g);
+  float sums[2][N] = {};
+  in_batches<4>(slice.first, slice.end, g.step, [&](int64_t first, auto rows) {
+    Pack<T, N> own[rows()], value[rows()];
+    float m[rows()], r[rows()];
+    for (int k = 0; k < rows(); ++k) {
+      int64_t row = first + k * g.step, at = row * g.channels + slice.channel;
+      own[k] = load_pack<N>(dy + at);
+      value[k] = load_pack<N>(x + at);
+      m[k] = mean[row];
+      r[k] = rstd[row];
     }
-    store_pack(dgamma, chunk.sums + c);
-    store_pack(dbeta, chunk.sums + e.width + c);
-  }
+    for (int k = 0; k < rows(); ++k)
+      for (int i = 0; i < N; ++i) {
+        auto gradient = static_cast<float>(own[k].at[i]);
+        sums[0][i] += gradient * ((static_cast<float>(value[k].at[i]) - m[k]) * r[k]);
+        sums[1][i] += gradient;
+      }
+  });
+  add_block_rows(g, slice.row, sums);
+  store_partial(g, slice, sums, partial);
 }
+
+struct StoreGradients {
+  float *dgamma, *dbeta;
+  __device__ void operator()(int64_t c, const float* totals) const {
+    dgamma[c] = totals[0];
+    dbeta[c] = totals[1];
+  }
+};
 
 // dx may be dy or x: a lane writes only elements that it alone reads, after the last read.
 template <int N, typename T>
@@ -131,17 +137,6 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-// The chunks' sums, in their order.
-__global__ void __launch_bounds__(threads)
-    layer_norm_add_chunks_kernel(int64_t width, int64_t chunks, const float* sums, float* dgamma,
-                                 float* dbeta) {
-  int64_t c = int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (c >= 2 * width) return;
-  float sum = 0;
-  for (int64_t k = 0; k < chunks; ++k) sum += sums[k * 2 * width + c];
-  (c < width ? dgamma : dbeta - width)[c] = sum;
-}
-
 template <typename T>
 class LayerNormCudaKernel : public Kernel {
  public:
@@ -167,35 +162,35 @@ class LayerNormBackwardCudaKernel : public Kernel {
  public:
   explicit LayerNormBackwardCudaKernel(const KernelRequest& request)
       : e_(extents_of(request.inputs[1].shape)),
-        chunk_rows_(std::max<int64_t>(16, (e_.rows + 511) / 512)),
-        chunks_((e_.rows + chunk_rows_ - 1) / chunk_rows_) {}
+        grid_(channel_grid(request.inputs[1].shape, 4, 1024)) {}
 
+  // A chunk's sums of dy xhat and of dy: (2, C, chunks) fp32.
   size_t workspace_bytes() const override {
-    return static_cast<size_t>(chunks_ * 2 * e_.width) * sizeof(float);
+    return static_cast<size_t>(2 * grid_.channels * grid_.chunks) * sizeof(float);
   }
 
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
-    bool packs = rows_take_packs<N>(e_.width);
     auto dy = static_cast<const T*>(args.inputs[0]), x = static_cast<const T*>(args.inputs[1]);
     auto gamma = static_cast<const float*>(args.inputs[2]);
     auto mean = static_cast<const float*>(args.inputs[3]);
     auto rstd = static_cast<const float*>(args.inputs[4]);
-    auto sums = static_cast<float*>(args.workspace);
-    launch(packs ? layer_norm_chunk_sums_kernel<N, T> : layer_norm_chunk_sums_kernel<1, T>,
-           static_cast<unsigned>(chunks_), threads, args.stream, e_, chunk_rows_, dy, x, mean, rstd,
-           sums);
-    launch(packs ? layer_norm_backward_kernel<N, T> : layer_norm_backward_kernel<1, T>,
+    auto partial = static_cast<float*>(args.workspace);
+    launch(grid_.width == channel_width ? layer_norm_chunk_sums_kernel<channel_width, T>
+                                        : layer_norm_chunk_sums_kernel<1, T>,
+           grid_.blocks(), channel_threads, args.stream, grid_, dy, x, mean, rstd, partial);
+    launch(rows_take_packs<N>(e_.width) ? layer_norm_backward_kernel<N, T>
+                                        : layer_norm_backward_kernel<1, T>,
            blocks_for(e_.rows, rows_per_block), threads, args.stream, e_, dy, x, gamma, mean, rstd,
            static_cast<T*>(args.outputs[0]));
-    launch(layer_norm_add_chunks_kernel, blocks_for(2 * e_.width, threads), threads, args.stream,
-           e_.width, chunks_, sums, static_cast<float*>(args.outputs[1]),
-           static_cast<float*>(args.outputs[2]));
+    add_chunks<2>(
+        grid_, args.stream, static_cast<const float*>(partial),
+        StoreGradients{static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2])});
   }
 
  private:
   LayerNormExtents e_;
-  int64_t chunk_rows_, chunks_;  // at most 512 chunks of at least 16 rows
+  ChannelGrid grid_;
 };
 
 }  // namespace

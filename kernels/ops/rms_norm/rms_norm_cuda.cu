@@ -58,13 +58,20 @@ __global__ void __launch_bounds__(channel_threads)
                                float* partial) {
   ChannelSlice slice = channel_slice(g);
   float sums[1][N] = {};
-  for (int64_t row = slice.first; row < slice.end; row += g.step) {
-    int64_t at = row * g.channels + slice.channel;
-    auto own = load_pack<N>(dy + at), value = load_pack<N>(x + at);
-    float r = rstd[row];
-    for (int i = 0; i < N; ++i)
-      sums[0][i] += static_cast<float>(own.at[i]) * (static_cast<float>(value.at[i]) * r);
-  }
+  in_batches<4>(slice.first, slice.end, g.step, [&](int64_t first, auto rows) {
+    Pack<T, N> own[rows()], value[rows()];
+    float r[rows()];
+    for (int k = 0; k < rows(); ++k) {
+      int64_t row = first + k * g.step, at = row * g.channels + slice.channel;
+      own[k] = load_pack<N>(dy + at);
+      value[k] = load_pack<N>(x + at);
+      r[k] = rstd[row];
+    }
+    for (int k = 0; k < rows(); ++k)
+      for (int i = 0; i < N; ++i)
+        sums[0][i] +=
+            static_cast<float>(own[k].at[i]) * (static_cast<float>(value[k].at[i]) * r[k]);
+  });
   add_block_rows(g, slice.row, sums);
   store_partial(g, slice, sums, partial);
 }

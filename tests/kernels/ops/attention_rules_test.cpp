@@ -49,9 +49,17 @@ TEST(AttentionRules, CudnnIsAskedForABackwardOnlyWhereItIsDeterministic) {
     EXPECT_TRUE(may_be_cudnns(forward, {compute, 91900}));
     EXPECT_FALSE(may_be_cudnns(backward, {compute, 91900}));
   }
-  EXPECT_FALSE(may_be_cudnns(backward, {90, 91500}));
+  EXPECT_TRUE(may_be_cudnns(backward, {90, 91600}));
+}
+
+TEST(AttentionRules, OlderVersionsOfCudnnAreAskedForBackwardsInWholeTiles) {
+  auto forward = shape_of(AttentionPass::forward), backward = shape_of(AttentionPass::backward);
+  EXPECT_TRUE(may_be_cudnns(backward, {90, 91002}));
+  for (auto* shape : {&forward, &backward}) EXPECT_FALSE(may_be_cudnns(*shape, {90, 91001}));
+  forward.length = backward.length = 1000;
   EXPECT_TRUE(may_be_cudnns(forward, {90, 91500}));
-  EXPECT_FALSE(may_be_cudnns(forward, {90, 91001}));
+  EXPECT_FALSE(may_be_cudnns(backward, {90, 91500}));
+  EXPECT_TRUE(may_be_cudnns(backward, {90, 91600}));
 }
 
 TEST(AttentionRules, NativeKernelsUseTensorCoresForShapesThatFit) {
