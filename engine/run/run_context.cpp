@@ -52,11 +52,9 @@ StepReport RunClock::step(const StepOutcome& result, int64_t samples_seen,
     train_samples_ += result.samples;
     train_times_ += times;
   }
-  double rate = static_cast<double>(result.samples) / seconds;
-  // A step that takes d seconds counts for the share d of the mean; of the first two each replaces
-  // it, as the first step also warms up.
-  double weight = steps_here_ <= 2 ? 1.0 : std::min(1.0, seconds);
-  smooth_rate_ += weight * (rate - smooth_rate_);
+  // The first step also warms up, so that the mean begins anew with the second.
+  if (steps_here_ <= 2) rate_ = {};
+  rate_.add(static_cast<double>(result.samples), seconds);
   if ((step_ - 1) % steps_per_epoch_ == 0) means_.begin();
   means_.add(result);
 
@@ -70,7 +68,7 @@ StepReport RunClock::step(const StepOutcome& result, int64_t samples_seen,
   report.epoch_metric = measure(metric_, report.epoch_loss, means_.score_after(result));
   report.lr = result.lr;
   report.grad_norm = result.grad_norm;
-  report.samples_per_s = smooth_rate_;
+  report.samples_per_s = rate_.value();
   report.step_ms = seconds * 1e3;
   report.data_wait = times.data / seconds;
   report.comm_wait = times.reduce / seconds;

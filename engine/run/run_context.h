@@ -11,6 +11,7 @@
 #include "engine/data/loader.h"
 #include "engine/run/audit/run_audit.h"
 #include "engine/run/guard.h"
+#include "engine/run/recent_rate.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/time_limit.h"
@@ -57,8 +58,8 @@ class RunClock {
   Metric metric_;
   int64_t step_ = 0, steps_here_ = 0;
   Clock::time_point begin_, last_;
+  RecentRate rate_;            // of the steps since the first
   double waited_ = 0;          // seconds: the loader's total at the last step
-  double smooth_rate_ = 0;     // samples per second, exponential mean over about 1 s
   double train_seconds_ = 0;   // without the first step
   int64_t train_samples_ = 0;  // samples of the same steps
   StepTimes train_times_;      // their sums
