@@ -63,7 +63,7 @@ bool decides_bits(const Field& field) {
 }
 
 int64_t weights_interval(const AuditConfig& config, int64_t parameters) {
-  constexpr int64_t parameters_a_step = 10'000, least = 100, most = 1000;
+  constexpr int64_t parameters_a_step = 10'000, least = 500, most = 1000;
   if (config.weights_every_steps > 0) return config.weights_every_steps;
   return std::clamp(parameters / parameters_a_step, least, most);
 }
