@@ -39,14 +39,14 @@ struct ModelConfig {
   Upsample upsample = Upsample::conv_transpose;  // unet, autoencoder
   OutputActivation output_activation = OutputActivation::linear;  // unet, autoencoder
 
-  std::string size = "auto";  // a row of the table in models/transformer.cpp
+  std::string size = "auto";  // a row of engine/config/transformer_sizes.h
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
   double epsilon = 0.0;  // gpt, vit, llama: of norms; 0: the model's own, 1e-5, 1e-6 and 1e-5
   std::optional<int64_t> kv_heads = {};   // llama: heads of keys and values; default: by `size`
   std::optional<int64_t> mlp_width = {};  // llama: of the hidden layer; default: by `size`
-  double rope_theta = 0.0;                // llama: base of rotary positions; 0: 10000
+  double rope_theta = 0.0;                // llama: base of rotary positions; 0: by `size`
   bool tied_head = false;                 // llama: the head shares the table of tokens
 
   std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
