@@ -49,7 +49,7 @@ class ImagePairs : public Dataset {
         size_{format.spec.columns[0].shape[0], format.spec.columns[0].shape[1]},
         cropper_(size_, augment, options.seed, {.fit = config.image.fit}),
         inputs_(format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
-                augment, options.seed),
+                augment, options.seed, format.masks ? Outside::black : Outside::edges),
         targets_(target_writer(geometric_part(augment), options)),
         corrupt_(count(), config),
         files_(2 * count()),
@@ -86,7 +86,8 @@ class ImagePairs : public Dataset {
     if (format_.masks)
       return {target.shape, format_.masks->classes(), format_.masks->outside(), augment,
               options.seed};
-    return {target.shape, format_.spec.normalization, options.image_dtype(), augment, options.seed};
+    return {target.shape,  format_.spec.normalization, options.image_dtype(), augment, options.seed,
+            Outside::edges};
   }
 
   void write_pair(int64_t sample, int64_t epoch, PairScratch& scratch,
