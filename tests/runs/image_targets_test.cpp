@@ -124,6 +124,20 @@ TEST_P(ImageTargetRuns, LearnsAndPredicts) {
   EXPECT_TRUE(fs::exists(folder_ / "made/001_result.png"));
 }
 
+// The columns of a file say that its targets are images, whose pixels are from 0 to 1.
+TEST_P(ImageTargetRuns, AnyModelOfImagesLearnsThemFromAFile) {
+  std::string file = (folder_ / "pairs.h5").string();
+  Output converted = trainer(Words{"dataset", "convert", "--to", file} + run("none", {}));
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  std::string channels = GetParam() ? "2" : "3";
+  Output trained = trainer(folder_.run(
+      "layers", {"data.name=hdf5", "data.path=" + file, "steps=2",
+                 "model.layers=[conv2d: {channels: 4, kernel: 3, padding: same}, relu, conv2d: "
+                 "{channels: " +
+                     channels + ", kernel: 1}]"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+}
+
 std::string name_of(const testing::TestParamInfo<bool>& masks) {
   return masks.param ? "Masks" : "Images";
 }

@@ -205,6 +205,15 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
 
 SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
                         const DataConfig& config, const ReadOptions& options) {
+// Beside images as targets, images are from 0 to 1, as those are, unless the config says otherwise.
+DataConfig settled(const DataConfig& config, const Column& target, const ReadOptions& options) {
+  using Normalize = DataConfig::Normalize;
+  DataConfig result = config;
+  if (config.normalize == Normalize::automatic && target.name == "target_images" && !options.stored)
+    result.normalize = Normalize::unit;
+  return result;
+}
+
   SampleSpec spec;
   spec.columns = table.columns();
   Column& input = spec.columns[0];
@@ -213,7 +222,8 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   if (target.name == "masks" && !options.stored) target.dtype = DType::i32;
   if (input.name != "tokens") {
     if (!options.stored) input.dtype = options.dtype;
-    spec.normalization = configured_normalization(config, input.shape.back());
+    spec.normalization =
+        configured_normalization(settled(config, target, options), input.shape.back());
   }
   // Plausibility first: its messages explain more than those of missing attributes.
   require_plausible_task(table, task);
