@@ -116,7 +116,8 @@ struct CsvConfig {
   std::string target = "last";  // a column: "last", its name, or its number from 0
   TargetKind task = TargetKind::automatic;
   double test_share = 0.1;  // share of the rows kept for testing, if there is no test.csv
-  // Columns to leave out, by name or number from 0; auto: a column that numbers the rows.
+  // Columns to leave out, by name or number from 0; auto: those that help no model: one that
+  // numbers the rows, those with a word of its own for most rows, and those without a field.
   std::vector<std::string> ignore = {"auto"};
   Categories categories = Categories::one_hot;  // how columns of words become numbers
   int64_t max_levels = 64;                      // words of a column; one with more is refused
@@ -156,9 +157,9 @@ struct NpyConfig {
 struct ImageConfig {
   enum class Fit { crop, pad, squash };
 
-  int64_t size = 0;         // side in pixels; 0: 224 for image_folder, else as stored
-  int64_t eval_size = 0;    // side in evaluations; 0: `size`
-  Fit fit = Fit::crop;      // how an image of another shape becomes a square
+  int64_t size = 0;       // side in pixels; 0: 224 for image_folder and webdataset, else as stored
+  int64_t eval_size = 0;  // side in evaluations; 0: `size`
+  Fit fit = Fit::crop;    // how an image of another shape becomes a square
   double test_share = 0.1;  // of each class, kept for testing if there are no folders for it
 };
 

@@ -93,9 +93,6 @@ struct EncodedRow {
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
 
-// Returns whether row `number` (CsvRows::numbers) is a test row, the same in every run.
-bool is_test_row(int64_t number, double test_share);
-
 // Returns the index of a column; nullopt if there is none. word: its name, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);

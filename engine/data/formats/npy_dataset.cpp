@@ -7,7 +7,6 @@
 
 #include "engine/base/read_file.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/formats/npy_array.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/formats/row_schema.h"
@@ -15,6 +14,7 @@
 
 namespace spire::inline data {
 namespace {
+#include "engine/data/test_share.h"
 
 namespace fs = std::filesystem;
 

@@ -15,6 +15,7 @@
 
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/images/image_dataset.h"
+#include "engine/data/images/mask_values.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -101,8 +102,8 @@ Normalization stored_scale(const RowTable& table, size_t column, size_t count) {
   return stored;
 }
 
-// Returns the largest number in training masks, but for the ignore label, + 1.
-int64_t count_mask_classes(const RowTable& table, int64_t ignore_label) {
+// Returns the number of classes in all training masks.
+int64_t classes_of_masks(const RowTable& table, int64_t ignore_label) {
   size_t row = table.columns()[1].row_bytes();
   int64_t at_once = std::max<int64_t>(1, (1 << 20) / static_cast<int64_t>(row)), classes = 1;
   std::vector<uint8_t> masks(static_cast<size_t>(at_once) * row);
@@ -110,8 +111,8 @@ int64_t count_mask_classes(const RowTable& table, int64_t ignore_label) {
     int64_t rows = std::min(at_once, table.count() - first);
     auto* memory = reinterpret_cast<std::byte*>(masks.data());
     table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
-    for (uint8_t value : std::span(masks).first(static_cast<size_t>(rows) * row))
-      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+    classes = count_mask_classes(std::span(masks).first(static_cast<size_t>(rows) * row),
+                                 ignore_label, classes);
   }
   return classes;
 }
@@ -197,7 +198,7 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
     spec.classes = *classes;
   } else {
     spec.classes =
-        kind == "masks" ? count_mask_classes(table, pairs.ignore_label) : count_classes(table);
+        kind == "masks" ? classes_of_masks(table, pairs.ignore_label) : count_classes(table);
   }
 }
 

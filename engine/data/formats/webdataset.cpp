@@ -11,6 +11,7 @@
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -105,7 +106,7 @@ ShardPaths find_shards(const std::string& path) {
 ShardIndex take_test_part(ShardIndex& all, double share) {
   std::vector<int32_t> labels;
   for (const ShardImage& image : all.images) labels.push_back(image.label);
-  std::vector<bool> chosen = test_part(labels, share, all.shards.front().string());
+  std::vector<bool> chosen = test_images_of(labels, share, all.shards.front().string());
   ShardIndex test{.shards = all.shards, .stamps = all.stamps};
   std::vector<ShardImage> train;
   for (size_t i = 0; i < labels.size(); ++i)

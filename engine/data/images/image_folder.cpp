@@ -9,6 +9,7 @@
 #include "engine/base/message_words.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -111,7 +112,7 @@ bool is_flat(const fs::path& folder) {
 ImageListing take_test_part(ImageListing& all, double share) {
   std::vector<int32_t> labels;
   for (const ImageListing::File& file : all.files) labels.push_back(file.label);
-  std::vector<bool> chosen = test_part(labels, share, all.folder.string());
+  std::vector<bool> chosen = test_images_of(labels, share, all.folder.string());
   ImageListing train{.folder = all.folder}, test = train;
   for (size_t i = 0; i < all.files.size(); ++i)
     (chosen[i] ? test : train).files.push_back(std::move(all.files[i]));

@@ -180,7 +180,7 @@ ImageSize size_for(const DataConfig& config, const ImagePair& first) {
   }
 }
 
-// Returns the largest class in training masks + 1. Masks that cannot be read count no classes:
+// Returns the number of classes in training masks. Masks that cannot be read count no classes:
 // reading them as samples reports them.
 int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label) {
   std::vector<uint8_t> file;
@@ -194,8 +194,7 @@ int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label)
       if (error.category() != Category::data) throw;
       continue;
     }
-    for (uint8_t value : mask.labels)
-      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+    classes = count_mask_classes(mask.labels, ignore_label, classes);
   }
   return classes;
 }

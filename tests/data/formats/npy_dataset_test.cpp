@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/formats/npy_array.h"
+#include "engine/data/test_share.h"
 #include "tests/data/formats/npy_files.h"
 
 namespace spire {
