@@ -231,7 +231,8 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
     std::ranges::move(remove_row_numbers(train_path, config.csv, layout, train),
                       std::back_inserter(notes));
   if (!one_file) test = read_csv_rows(test_path, layout, test_rejected);
-  CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
+  CsvTargets targets = options.trained_classes ? trained_targets(*options.trained)
+                                               : csv_targets(train_path, train, config.csv, notes);
   Split training = {train_path, train, encode_targets(train_path, train, targets, train_rejected),
                     std::move(train_rejected)};
   Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};

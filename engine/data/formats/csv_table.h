@@ -83,6 +83,8 @@ struct CsvTargets {
 // single class, and if task is auto and the type ambiguous. Appends warnings to `notes`.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
+// The targets of a trained model, of whose classes the rows may lack some.
+CsvTargets trained_targets(const SampleSpec& trained);
 
 struct EncodedRow {
   size_t row;       // index in CsvRows

@@ -40,6 +40,7 @@ class NpyDataset : public Dataset {
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
     auto scratch = scratch_.borrow();
     std::array<std::byte*, 2> row = {scratch->rows[0].data(), scratch->rows[1].data()};
     for (size_t i = 0; i < samples.size(); ++i)

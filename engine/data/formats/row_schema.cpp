@@ -167,7 +167,8 @@ std::vector<std::string> feature_names_in(const RowTable& table) {
 }
 
 // Sets class names, number of classes and vocabulary of the target.
-void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpec& spec) {
+void describe_classes(const RowTable& table, const PairsConfig& pairs, const ReadOptions& options,
+                      SampleSpec& spec) {
   const std::string& kind = table.columns()[1].name;
   if (kind == "target_images") return;
   if (kind == "values") {
@@ -190,6 +191,8 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
            table.location(1), *classes, pairs.classes);
     classes = pairs.classes;
   }
+  // Names that the file has are matched with the trained ones later.
+  if (options.trained_classes && spec.class_names.empty()) classes = options.trained->classes;
   if (!classes && kind == "targets")
     fail(Category::data,
          "{}: the attribute classes is missing; set it to the size of the tokens' vocabulary",
@@ -202,10 +205,6 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
   }
 }
 
-}  // namespace
-
-SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
-                        const DataConfig& config, const ReadOptions& options) {
 // Beside images as targets, images are from 0 to 1, as those are, unless the config says otherwise.
 DataConfig settled(const DataConfig& config, const Column& target, const ReadOptions& options) {
   using Normalize = DataConfig::Normalize;
@@ -215,6 +214,10 @@ DataConfig settled(const DataConfig& config, const Column& target, const ReadOpt
   return result;
 }
 
+}  // namespace
+
+SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
+                        const DataConfig& config, const ReadOptions& options) {
   SampleSpec spec;
   spec.columns = table.columns();
   Column& input = spec.columns[0];
@@ -228,7 +231,7 @@ DataConfig settled(const DataConfig& config, const Column& target, const ReadOpt
   }
   // Plausibility first: its messages explain more than those of missing attributes.
   require_plausible_task(table, task);
-  describe_classes(table, config.pairs, spec);
+  describe_classes(table, config.pairs, options, spec);
   require_plausible_classes(table, task, spec.classes);
   if (input.name == "features" && input.shape.rank() == 1)
     spec.feature_names = feature_names_in(table);

@@ -13,7 +13,6 @@
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
-#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 namespace {
@@ -52,6 +51,7 @@ class EncodedImageDataset : public Dataset {
   int64_t chunk() const override { return together_ ? images_->chunk() : 1; }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
   std::vector<std::filesystem::path> files() const override { return images_->files(); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,

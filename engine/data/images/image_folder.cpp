@@ -66,12 +66,13 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
   return deeper;
 }
 
-// Returns notes for the user about what looks like a mistake.
+// Returns notes for the user about what looks like a mistake. partial: classes may lack images.
 std::vector<std::string> unused_notes(const std::vector<const ImageListing*>& splits,
-                                      const std::vector<std::string>& classes) {
+                                      const std::vector<std::string>& classes, bool partial) {
   const ImageListing& train = *splits.front();
   std::vector<std::string> notes;
-  std::vector<std::string> without = classes_without(train, classes);
+  std::vector<std::string> without;
+  if (!partial) without = classes_without(train, classes);
   if (!without.empty())
     notes.push_back(
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
@@ -131,15 +132,16 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   bool flat = is_flat(folder);
   EncodedSplits splits;
   fs::path train_folder = flat ? folder : folder / "train";
-  splits.class_names = class_folders(train_folder);
+  splits.class_names =
+      options.trained_classes ? options.trained->class_names : class_folders(train_folder);
   splits.classes = std::ssize(splits.class_names);
   ImageListing train = list_images(train_folder, splits.class_names), test;
   if (flat) {
-    splits.notes = unused_notes({&train}, splits.class_names);
+    splits.notes = unused_notes({&train}, splits.class_names, options.trained_classes);
     test = take_test_part(train, config.image.test_share);
   } else {
     test = list_images(test_folder(folder), splits.class_names);
-    splits.notes = unused_notes({&train, &test}, splits.class_names);
+    splits.notes = unused_notes({&train, &test}, splits.class_names, options.trained_classes);
   }
   splits.train = std::make_unique<FolderImages>(std::move(train));
   splits.test = std::make_unique<FolderImages>(std::move(test));

@@ -59,6 +59,7 @@ class ImagePairs : public Dataset {
   int64_t count() const override { return std::ssize(pairs_); }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
@@ -228,7 +229,7 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
   SampleSpec& spec = format.spec;
   spec.columns = {{"images", {height, width, channels}, options.image_dtype()}};
   if (masks) {
-    int64_t classes = config.pairs.classes;
+    int64_t classes = options.trained_classes ? options.trained->classes : config.pairs.classes;
     if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
     spec.classes = classes;
     spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});
