@@ -3,6 +3,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/npy_magic.h"
 #include "engine/data/formats/npy_array.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/inference/input_rows.h"
@@ -10,7 +11,7 @@
 namespace spire::inline inference {
 namespace {
 
-constexpr std::string_view magic = "\x93NUMPY";
+
 
 // Returns how rows of the array are read for the column, whatever the file is called.
 StoredRow stored_row(const NpyArray& array, const Column& column) {
@@ -33,7 +34,7 @@ void check_rows(const NpyArray& array, const Column& column) {
       !(floats && column.name == "tokens"))
     return;
   fail(Category::data, "{}: it is {}, but the model reads {} of shape {} a row; correct the array",
-       array.path().string(), array.layout(), column.name, to_string(column.shape));
+       array.location(), array.layout(), column.name, to_string(column.shape));
 }
 
 class ArrayRows : public InputRows {
@@ -100,9 +101,9 @@ class ArrayRows : public InputRows {
 bool is_npy(const std::filesystem::path& path) {
   try {
     auto file = RegularFile::if_there(path, Category::data);
-    std::string begin(magic.size(), '\0');
+    std::string begin(npy_magic.size(), '\0');
     return file && file->read(std::as_writable_bytes(std::span(begin))) == begin.size() &&
-           begin == magic;
+           begin == npy_magic;
   } catch (const Error&) {
     return false;
   }

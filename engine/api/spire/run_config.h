@@ -136,22 +136,25 @@ struct SyntheticConfig {
   int64_t test_samples = 10000;
 };
 
-// Paths, within an HDF5 file, of the datasets for training or testing. auto: in the group train or
-// test, the dataset images, features or tokens as input, and labels, values or targets as target.
-struct Hdf5Split {
+// Names of the arrays with inputs and targets, one row a sample, for training or testing. hdf5:
+// paths within the file; auto: in the group train or test, the dataset images, features or tokens
+// as input, and labels, values, targets, target_images or masks as target. npy: names of files, or
+// of an archive's entries, without .npy; auto: engine/data/formats/npy_set.h.
+struct ArrayNames {
   std::string input = "auto", target = "auto";
 };
 
 struct Hdf5Config {
-  Hdf5Split train, test;
+  ArrayNames train, test;
   TargetKind task = TargetKind::automatic;
   int64_t cache_mib = 256;  // memory for decoded chunks
 };
 
-// Arrays of NumPy.
+// Arrays of NumPy, in a folder or an archive.
 struct NpyConfig {
+  ArrayNames train, test;
   TargetKind task = TargetKind::automatic;
-  double test_share = 0.1;  // share of the rows kept for testing, if there is no x_test.npy
+  double test_share = 0.1;  // share of the rows kept for testing, if there is no x_test
 };
 
 struct ImageConfig {
@@ -208,9 +211,9 @@ struct DataConfig {
   enum class Normalize { automatic, standard, unit };
 
   std::string name = "fashion_mnist";  // a row of engine/data/dataset_table.h
-  std::string path = "auto";  // folder of the files (csv, hdf5: a file); auto: usual places
-  int64_t workers = 1;        // reader threads
-  int64_t prefetch = 3;       // global batches prepared ahead
+  std::string path = "auto";           // folder of the files, or a file; auto: usual places
+  int64_t workers = 1;                 // reader threads
+  int64_t prefetch = 3;                // global batches prepared ahead
   LastBatch last_batch = LastBatch::weighted;
   OnError on_error = OnError::stop;  // what to do if a sample cannot be read
   AugmentConfig augment;

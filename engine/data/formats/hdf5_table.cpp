@@ -122,7 +122,7 @@ void check_filters(hid_t creation, const std::string& location) {
 
 }  // namespace
 
-Hdf5Table::Hdf5Table(const fs::path& file, const Hdf5Split& names, const std::string& group)
+Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names, const std::string& group)
     : path_(file),
       file_(open_hdf5_file(file)),
       stamp_(stamp_of_hdf5(file_, file)),

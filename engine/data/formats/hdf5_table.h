@@ -29,7 +29,7 @@ class Hdf5Table : public RowTable {
   // and targets are saturated to i32. If a name is "auto", the input is the first of images,
   // features and tokens that `group` contains, and the target the first of labels, values, targets,
   // target_images and masks.
-  Hdf5Table(const std::filesystem::path& file, const Hdf5Split& names, const std::string& group);
+  Hdf5Table(const std::filesystem::path& file, const ArrayNames& names, const std::string& group);
 
   int64_t chunk_rows() const { return chunk_rows_; }   // of the input; 0 if it is not chunked
   std::string location(size_t column) const override;  // "FILE: DATASET"
