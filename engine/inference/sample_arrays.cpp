@@ -9,7 +9,7 @@
 #include "engine/base/npy_magic.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_samples.h"
-#include "engine/data/formats/npy_set.h"
+#include "engine/data/numpy/npy_set.h"
 
 namespace spire::inline inference {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/data/text/token_dataset.h"
 #include "tests/base/message_of.h"
 #include "tests/data/formats/hdf5_files.h"
-#include "tests/data/formats/npy_files.h"
 #include "tests/data/numbered.h"
+#include "tests/data/numpy/npy_files.h"
 
 namespace spire {
 namespace {

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <iterator>
 
-#include "engine/data/formats/npy_set.h"
-#include "tests/data/formats/npy_files.h"
-#include "tests/data/formats/zip_files.h"
+#include "engine/data/numpy/npy_set.h"
+#include "tests/data/numpy/npy_files.h"
+#include "tests/data/numpy/zip_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "tests/data/formats/hdf5_files.h"
-#include "tests/data/formats/npy_files.h"
-#include "tests/data/formats/zip_files.h"
+#include "tests/data/numpy/npy_files.h"
+#include "tests/data/numpy/zip_files.h"
 #include "tests/inference/input_files.h"
 
 namespace spire {

@@ -1,4 +1,4 @@
-#include "engine/data/formats/npy_array.h"
+#include "engine/data/numpy/npy_array.h"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/formats/byte_source.h"
+#include "engine/data/numpy/byte_source.h"
 
 namespace spire::inline data {
 

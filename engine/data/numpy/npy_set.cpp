@@ -1,4 +1,4 @@
-#include "engine/data/formats/npy_set.h"
+#include "engine/data/numpy/npy_set.h"
 
 #include <algorithm>
 #include <string_view>

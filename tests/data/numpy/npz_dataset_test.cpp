@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/formats/npy_set.h"
-#include "tests/data/formats/npy_files.h"
-#include "tests/data/formats/zip_files.h"
+#include "engine/data/numpy/npy_set.h"
+#include "tests/data/numpy/npy_files.h"
+#include "tests/data/numpy/zip_files.h"
 
 namespace spire {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/data/formats/zip_file.h"
+#include "engine/data/numpy/zip_file.h"
 
 #include <algorithm>
 #include <exception>

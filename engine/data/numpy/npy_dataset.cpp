@@ -9,10 +9,10 @@
 #include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/npy_array.h"
-#include "engine/data/formats/npy_set.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/formats/row_schema.h"
+#include "engine/data/numpy/npy_array.h"
+#include "engine/data/numpy/npy_set.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/test_share.h"
 

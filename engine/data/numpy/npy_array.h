@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/data/formats/byte_source.h"
 #include "engine/data/formats/row_table.h"
+#include "engine/data/numpy/byte_source.h"
 
 namespace spire::inline data {
 

@@ -1,4 +1,4 @@
-#include "engine/data/formats/byte_source.h"
+#include "engine/data/numpy/byte_source.h"
 
 #include <algorithm>
 #include <utility>

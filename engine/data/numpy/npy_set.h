@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/formats/npy_array.h"
-#include "engine/data/formats/zip_file.h"
+#include "engine/data/numpy/npy_array.h"
+#include "engine/data/numpy/zip_file.h"
 
 namespace spire::inline data {
 
