@@ -17,16 +17,6 @@ namespace {
 constexpr double llama_deviation = 0.02;
 constexpr float llama_epsilon = 1e-5f;
 
-// blocks, width, heads, heads of keys and values, width of the mlp, base of rotary positions:
-// llama_135m is SmolLM-135M, 1b, 3b and 8b are Llama 3's.
-TransformerSize published_size(const ModelConfig& config) {
-  return transformer_size(config, {{"llama_tiny", {6, 288, 6, 2, 768}},
-                                   {"llama_135m", {30, 576, 9, 3, 1536}},
-                                   {"llama_1b", {16, 2048, 32, 8, 8192, 500000}},
-                                   {"llama_3b", {28, 3072, 24, 8, 8192, 500000}},
-                                   {"llama_8b", {32, 4096, 32, 8, 14336, 500000}}});
-}
-
 // Two thirds of the 4 C of an mlp without gates, as multiples of 32.
 int64_t mlp_width_of(int64_t width) {
   return (8 * width / 3 + 31) / 32 * 32;
@@ -34,7 +24,7 @@ int64_t mlp_width_of(int64_t width) {
 
 // Keys of a published size that no longer fit another width or number of heads do not apply.
 TransformerSize llama_size(const ModelConfig& config) {
-  TransformerSize size = published_size(config);
+  TransformerSize size = transformer_size(config, "llama");
   if (config.width) size.mlp_width = mlp_width_of(size.width);
   if (config.heads) size.kv_heads = size.heads;
   size.mlp_width = config.mlp_width.value_or(size.mlp_width);

@@ -76,13 +76,6 @@ namespace {
 constexpr double gpt_deviation = 0.02;
 constexpr float gpt_norm_epsilon = 1e-5f;
 
-TransformerSize gpt_size(const ModelConfig& config) {
-  return transformer_size(config, {{"gpt2", {12, 768, 12}},
-                                   {"gpt2_medium", {24, 1024, 16}},
-                                   {"gpt2_large", {36, 1280, 20}},
-                                   {"gpt2_xl", {48, 1600, 25}}});
-}
-
 TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize& size) {
   double added = gpt_deviation / std::sqrt(2.0 * static_cast<double>(size.blocks));
   return {.heads = size.heads,
@@ -101,7 +94,7 @@ TransformerOptions gpt_options(const ModelConfig& config, const TransformerSize&
 // a head that shares its weights with the table of tokens. All weights begin as N(0, 0.02), those
 // at the end of a residual branch divided by the root of the number of branches.
 Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabulary) {
-  TransformerSize size = gpt_size(config);
+  TransformerSize size = transformer_size(config, "gpt");
   int64_t length = graph.spec(tokens).shape.back(), context = config.context.value_or(length);
   expect_context(config, length);
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
@@ -117,11 +110,6 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
 namespace {
 
 constexpr float vit_norm_epsilon = 1e-6f;
-
-TransformerSize vit_size(const ModelConfig& config) {
-  return transformer_size(
-      config, {{"tiny", {12, 192, 3}}, {"small", {12, 384, 6}}, {"base", {12, 768, 12}}});
-}
 
 // images (N, H, W, C) -> (N, H / patch * W / patch, width)
 Value patches(Graph& graph, Value images, int64_t patch, int64_t width) {
@@ -155,7 +143,7 @@ Value with_class_token(Graph& graph, Value x) {
 // reads it after the last layer norm. Learned positions, pre-norm blocks, exact gelu. The head
 // begins at 0, the patches' map as N(0, 1 / inputs), other matrices as Xavier's uniform.
 Value vit(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
-  TransformerSize size = vit_size(config);
+  TransformerSize size = transformer_size(config, "vit");
   auto rate = static_cast<float>(config.dropout);
   Value x = with_class_token(graph, patches(graph, images, config.patch, size.width));
   x = position_embedding(graph, "positions", x, normal(0.02));

@@ -1,21 +1,24 @@
 #include "models/transformer_size.h"
 
+#include <span>
+#include <vector>
+
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
 
 namespace spire::inline models {
 
-TransformerSize transformer_size(
-    const ModelConfig& config, const std::vector<std::pair<std::string, TransformerSize>>& sizes) {
-  std::vector<std::string> names;
-  const TransformerSize* found = config.size == "auto" ? &sizes.front().second : nullptr;
-  for (const auto& [name, size] : sizes) {
-    names.push_back(name);
-    if (name == config.size) found = &size;
+TransformerSize transformer_size(const ModelConfig& config, std::string_view family) {
+  std::span<const NamedSize> sizes = find_transformer_family(family)->sizes;
+  std::vector<std::string_view> names;
+  const TransformerSize* found = config.size == "auto" ? &sizes.front().size : nullptr;
+  for (const NamedSize& each : sizes) {
+    names.push_back(each.name);
+    if (each.name == config.size) found = &each.size;
   }
   if (found == nullptr) {
-    fail(Category::config, "model.size: {} is not a size of a {}; use {}", config.size, config.name,
+    fail(Category::config, "model.size: {} is not a size of a {}; use {}", config.size, family,
          fmt::join(names, ", "));
   }
   TransformerSize size = *found;

@@ -114,7 +114,8 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
   // Inputs and keys are both words; arguments.cpp tells them apart.
   app.add_option(
          "words", a.overrides,
-         "what to predict for: images (JPEG, PNG), folders of them, IDX, CSV or .npy files; "
+         "what to predict for: images (JPEG, PNG), folders of them, IDX, CSV, .npy, .npz or HDF5 "
+         "files; "
          "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
          "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
       ->type_name("INPUT");

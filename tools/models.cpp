@@ -8,6 +8,7 @@
 #include <spire/load_config.h>
 
 #include "engine/config/schema.h"
+#include "engine/config/transformer_sizes.h"
 #include "engine/observe/formatting.h"
 #include "models/model.h"
 #include "tools/commands.h"
@@ -20,15 +21,15 @@ namespace {
 // A size of a model: keys, and the input for which its parameters are counted. Models without a
 // row have those of their defaults.
 struct ModelExample {
-  const char* name;
+  std::string_view name;
   std::vector<std::string> keys = {};
   std::vector<int64_t> image = {32, 32, 3};  // H, W, C
   int64_t classes = 10;
 };
 
-const std::vector<ModelExample>& examples() {
-  static const std::vector<int64_t> small = {28, 28, 1}, large = {224, 224, 3};
-  static const std::vector<ModelExample> table = {
+std::vector<ModelExample> all_examples() {
+  const std::vector<int64_t> small = {28, 28, 1}, large = {224, 224, 3};
+  std::vector<ModelExample> table = {
       {"linear", {}, small},
       {"mlp", {}, small},
       {"lenet", {}, small},
@@ -40,19 +41,19 @@ const std::vector<ModelExample>& examples() {
       {"vgg", {"depth=11"}},
       {"vgg", {"depth=16"}},
       {"autoencoder", {}, small},
-      {"gpt", {"size=gpt2"}},
-      {"gpt", {"size=gpt2_medium"}},
-      {"gpt", {"size=gpt2_large"}},
-      {"gpt", {"size=gpt2_xl"}},
-      {"llama", {"size=llama_tiny"}},
-      {"llama", {"size=llama_135m"}},
-      {"llama", {"size=llama_1b"}},
-      {"llama", {"size=llama_3b"}},
-      {"llama", {"size=llama_8b"}},
-      {"vit", {"size=tiny"}, large, 1000},
-      {"vit", {"size=small"}, large, 1000},
-      {"vit", {"size=base"}, large, 1000},
   };
+  for (const TransformerFamily& family : transformer_families)
+    for (const NamedSize& each : family.sizes) {
+      std::vector<std::string> keys = {fmt::format("size={}", each.name)};
+      bool text = family.model != "vit";
+      table.push_back(text ? ModelExample{family.model, keys}
+                           : ModelExample{family.model, keys, large, 1000});
+    }
+  return table;
+}
+
+const std::vector<ModelExample>& examples() {
+  static const std::vector<ModelExample> table = all_examples();
   return table;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/predict/prediction_rows.h"
 #include "tools/predict/prompt_list.h"
 #include "tools/predict/text_generation.h"
+#include "tools/predict/truth_summary.h"
 #include "tools/process/signals.h"
 
 namespace spire::tool {
@@ -54,18 +55,23 @@ int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArgument
 
 void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictArguments& arguments,
                   TextOutput& output, const StopSignals& signals) {
-  RowFormat format = {.json = arguments.format == "json", .files = !arguments.inputs.empty()};
+  RowFormat format = {.json = arguments.format == "json",
+                      .files = !arguments.inputs.empty(),
+                      .truth = inputs.rows().names_tell_truth()};
   PredictionRows rows(predictor.spec(), predictor.task(), predictor.output_shape().elements(),
                       format);
+  TruthSummary truth(predictor.task(), predictor.config().loss);
   int64_t count =
       predict_all(predictor, inputs.rows(), arguments, signals,
                   [&](const RowOrigin& origin, const std::byte*, std::span<const float> outputs) {
                     rows.add(origin, outputs);
+                    truth.add(origin, outputs);
                     output.write(rows.text());
                   });
   inputs.finish(count);
   output.write(rows.finish());
   output.finish();
+  if (truth.rows() > 0) inputs.tell(truth.text());
 }
 
 // Unique file names for the images of a prediction.

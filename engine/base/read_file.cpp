@@ -165,6 +165,17 @@ bool is_there(const fs::path& path) {
   return fs::status(path, error).type() != fs::file_type::not_found;
 }
 
+bool begins_with(const std::filesystem::path& path, std::string_view bytes) {
+  try {
+    auto file = RegularFile::if_there(path, Category::data);
+    std::string begin(bytes.size(), '\0');
+    return file && file->read(std::as_writable_bytes(std::span(begin))) == begin.size() &&
+           begin == bytes;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
   RegularFile file(path_, Category::data);
   if (file.bytes() == 0) return;  // mmap() refuses a length of 0

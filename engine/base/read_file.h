@@ -94,4 +94,8 @@ bool is_named(int descriptor, const std::filesystem::path& path);
 // Tells whether anything exists at `path`; true also if the system does not let it be looked up.
 bool is_there(const std::filesystem::path& path);
 
+// Returns whether a regular file begins with these bytes. What cannot be read does not: whoever
+// reads it then reports it.
+bool begins_with(const std::filesystem::path& path, std::string_view bytes);
+
 }  // namespace spire

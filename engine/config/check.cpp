@@ -7,6 +7,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/config/transformer_sizes.h"
 #include "engine/config/value.h"
 
 namespace spire::inline config {
@@ -64,20 +65,13 @@ std::string depth_conflict(const ModelConfig& model) {
 
 // Describes a wrong model.size; empty: the model comes in that size.
 std::string size_conflict(const ModelConfig& model) {
-  struct Family {
-    std::string_view model, text;
-    std::vector<std::string_view> sizes;
-  };
-  static const Family families[] = {
-      {"gpt", "GPT", {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl"}},
-      {"vit", "ViT", {"auto", "tiny", "small", "base"}},
-      {"llama", "Llama", {"auto", "llama_tiny", "llama_135m", "llama_1b", "llama_3b", "llama_8b"}}};
-  for (const auto& [name, text, sizes] : families) {
-    if (model.name != name || std::ranges::find(sizes, model.size) != sizes.end()) continue;
-    return fmt::format("{} is not a size of a {}; use {} or {}", model.size, text,
-                       fmt::join(sizes.begin(), sizes.end() - 1, ", "), sizes.back());
-  }
-  return "";
+  const TransformerFamily* family = find_transformer_family(model.name);
+  if (family == nullptr) return "";
+  std::vector<std::string_view> sizes = {"auto"};
+  for (const NamedSize& each : family->sizes) sizes.push_back(each.name);
+  if (std::ranges::find(sizes, model.size) != sizes.end()) return "";
+  return fmt::format("{} is not a size of a {}; use {} or {}", model.size, family->title,
+                     fmt::join(sizes.begin(), sizes.end() - 1, ", "), sizes.back());
 }
 
 void model_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {

@@ -306,10 +306,6 @@ void Loader::warn() {
       result_.warnings.push_back(
           fmt::format("{}: {}: {}", result_.source[field.path], field.path, note));
     if (!given(field.path)) continue;
-    std::string idle = field.idle ? field.idle(result_.config) : "";
-    if (!idle.empty())
-      result_.warnings.push_back(
-          fmt::format("{}: {} {}", result_.source[field.path], field.path, idle));
     if (!unused(field, result_.config)) continue;
     result_.warnings.push_back(fmt::format("{}: {} {}", result_.source[field.path], field.path,
                                            unused_text(field, result_.config)));

@@ -10,6 +10,7 @@
 #include "engine/base/message_words.h"
 #include "engine/config/schema_parts.h"
 #include "engine/config/synonyms.h"
+#include "engine/config/text.h"
 
 namespace spire::inline config {
 
@@ -78,20 +79,23 @@ std::string current_word(const std::string& path, RunConfig config) {
 bool unused(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
   if (use.key.empty()) return false;
+  if (use.holds) return !use.holds(config);
   std::string word = current_word(use.key, config);
   return word != "auto" && std::ranges::count(use.words, word) == 0;
 }
 
 bool used_by_auto(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
-  return !use.key.empty() && std::ranges::count(use.words, "auto") == 0 &&
+  return !use.key.empty() && !use.holds && std::ranges::count(use.words, "auto") == 0 &&
          current_word(use.key, config) == "auto";
 }
 
 std::string unused_text(const Field& field, const RunConfig& config) {
   const Use& use = field.used_by;
-  return fmt::format("is not used with {}: {}, only with {}", use.key,
-                     current_word(use.key, config), fmt::join(use.words, ", "));
+  return fmt::format(
+      "is not used with {}: {}, only with {}", use.key,
+      use.holds ? value_text(*find_field(use.key), config) : current_word(use.key, config),
+      fmt::join(use.words, ", "));
 }
 
 bool is_section(std::string_view path) {

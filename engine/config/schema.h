@@ -59,10 +59,13 @@ struct Range {
   std::string text() const;  // ">= 1", "in [0, 1)"; empty if there are no bounds
 };
 
-// Condition of a key that is used only if another key has one of some words.
+// Condition of a key that is used only if another key has one of some words, or a value for which
+// holds() is true.
 struct Use {
-  std::string key = {};                 // "optimizer.name"; empty: no condition
-  std::vector<std::string> words = {};  // "sgd", "lars"
+  std::string key = {};  // "optimizer.name"; empty: no condition
+  std::vector<std::string> words =
+      {};  // "sgd", "lars"; or in messages of what holds(): "1 or more"
+  bool (*holds)(const RunConfig&) = nullptr;
 };
 
 // Row of the table: one key.
@@ -83,8 +86,6 @@ struct Field {
   bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
   // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".
   std::string (*note)(const RunConfig&) = nullptr;
-  // For conditions that `used_by` cannot state: why the whole config has no use for the key, or "".
-  std::string (*idle)(const RunConfig&) = nullptr;
 };
 
 const std::vector<Field>& schema();              // by section, in the order in which they print

@@ -14,9 +14,8 @@ std::vector<Field> data_fields() {
        .choices = dataset_names([](const DatasetKind&) { return true; })},
       {.path = "data.path",
        .slot = [](C& c) -> Slot { return &c.data.path; },
-       .help = "folder of the files (csv, hdf5: the file), relative to the current directory; "
-               "auto: the "
-               "places where the dataset is usually installed",
+       .help = "folder of the files (csv, hdf5: the file; npy: also a .npz file), relative to the "
+               "current directory; auto: the places where the dataset is usually installed",
        .used_by = with_files,
        .shapes_result = false},
       // Reading ahead changes neither samples nor their order.

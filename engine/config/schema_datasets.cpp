@@ -198,6 +198,26 @@ std::vector<Field> file_fields() {
        .help = "share of the rows kept for testing, when there is no x_test",
        .range = {.low = 0, .high = 1, .low_open = true, .high_open = true},
        .used_by = with_npy},
+      // Names of files in the folder, or of arrays in the archive, without .npy.
+      {.path = "data.npy.train.input",
+       .slot = [](C& c) -> Slot { return &c.data.npy.train.input; },
+       .help = "array of shapes as those of data.hdf5.train.input; auto: x_train, images_train, "
+               "features_train or tokens_train, also as train_images or x",
+       .used_by = with_npy},
+      {.path = "data.npy.train.target",
+       .slot = [](C& c) -> Slot { return &c.data.npy.train.target; },
+       .help = "array of shapes as those of data.hdf5.train.target; auto: y_train, labels_train, "
+               "values_train, targets_train, target_images_train or masks_train, also as "
+               "train_labels or y",
+       .used_by = with_npy},
+      {.path = "data.npy.test.input",
+       .slot = [](C& c) -> Slot { return &c.data.npy.test.input; },
+       .help = "the same for the test samples",
+       .used_by = with_npy},
+      {.path = "data.npy.test.target",
+       .slot = [](C& c) -> Slot { return &c.data.npy.test.target; },
+       .help = "the same for the test samples",
+       .used_by = with_npy},
       {.path = "data.image.size",
        .slot = [](C& c) -> Slot { return &c.data.image.size; },
        .help = "height and width of the images that the model reads; 0: 224 for files of images, "

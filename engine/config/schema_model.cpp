@@ -1,7 +1,19 @@
 // Keys of the model and its loss. `used_by` names the models that read a key.
 #include "engine/config/schema_parts.h"
+#include "engine/config/transformer_sizes.h"
 
 namespace spire::inline config::schema_parts {
+namespace {
+
+// Words of model.size, of all families.
+std::vector<std::string> size_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const TransformerFamily& family : transformer_families)
+    for (const NamedSize& each : family.sizes) names.emplace_back(each.name);
+  return names;
+}
+
+}  // namespace
 
 std::vector<Field> model_fields() {
   // Models that share keys.
@@ -73,8 +85,7 @@ std::vector<Field> model_fields() {
       {.path = "model.size",
        .slot = [](C& c) -> Slot { return &c.model.size; },
        .help = "takes blocks, width and heads of a published model; auto: gpt2, tiny, llama_tiny",
-       .choices = {"auto", "gpt2", "gpt2_medium", "gpt2_large", "gpt2_xl", "tiny", "small", "base",
-                   "llama_tiny", "llama_135m", "llama_1b", "llama_3b", "llama_8b"},
+       .choices = size_names(),
        .used_by = with_blocks},
       // Transformers: each key overrides that of model.size.
       {.path = "model.blocks",

@@ -11,13 +11,12 @@ namespace {
 // MiB. A bucket larger than the gradient is one bucket.
 constexpr Range bucket_range = {.low = 0, .high = 4096, .low_open = true};
 
-std::string without_adaptation(const RunConfig& config) {
-  return config.adapt.lora.rank > 0 ? "" : "is not used with adapt.lora.rank: 0, only above 0";
-}
-
 }  // namespace
 
 std::vector<Field> run_fields() {
+  const Use with_lora = {"adapt.lora.rank", {"1 or more"}, [](const RunConfig& config) {
+                           return config.adapt.lora.rank > 0;
+                         }};
   return {
       // Any two of these three give the third (settle_batch).
       {.path = "batch_size",
@@ -62,11 +61,11 @@ std::vector<Field> run_fields() {
        .slot = [](C& c) -> Slot { return &c.adapt.lora.alpha; },
        .help = "the product counts alpha / rank times",
        .range = above(0),
-       .idle = without_adaptation},
+       .used_by = with_lora},
       {.path = "adapt.lora.patterns",
        .slot = [](C& c) -> Slot { return &c.adapt.lora.patterns; },
        .help = "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all",
-       .idle = without_adaptation},
+       .used_by = with_lora},
       {.path = "freeze",
        .slot = [](C& c) -> Slot { return &c.freeze; },
        .help = "patterns of names of parameters that training leaves as they are, such as "

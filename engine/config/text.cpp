@@ -90,8 +90,7 @@ const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config)
 
 // Tells whether to leave the key out: it is not used here and has its default.
 bool silent(const Field& field, const RunConfig& config) {
-  bool idle = field.idle && !field.idle(config).empty();
-  return (idle || unused(field, config) || used_by_auto(field, config)) &&
+  return (unused(field, config) || used_by_auto(field, config)) &&
          value_text(field, config) == value_text(field, RunConfig());
 }
 

@@ -36,7 +36,8 @@ DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
          entry.name);
   DatasetPair data = entry.open(config, options);
   bool degrades = config.degrade.kind != DegradeConfig::Kind::none && !options.stored;
-  return degrades ? degraded(std::move(data), config.degrade, options.seed) : std::move(data);
+  return degrades ? degraded(std::move(data), config.degrade, options.seed, config.workers + 1)
+                  : std::move(data);
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
 DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
                                  const std::string& model, bool classes);
 
+// The same for validation data, which may lack classes of the training data `trained`.
+DatasetPair match_validation_schema(DatasetPair data, const SampleSpec& trained);
+
 struct SplitDescription {
   int64_t samples = 0;
   std::vector<int64_t> class_counts = {};  // samples of each class; empty: there are no labels

@@ -12,8 +12,8 @@
 namespace spire::inline data {
 
 // These functions are defined in the folder formats, in cifar.cpp, csv_dataset.cpp,
-// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist), npy_dataset.cpp and webdataset.cpp, and
-// in synthetic_dataset.cpp.
+// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist) and webdataset.cpp, in
+// numpy/npy_dataset.cpp, and in synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options);

@@ -20,21 +20,26 @@
 
 namespace spire::inline data {
 
-// Policy for corrupt samples: either the run stops, or the next readable sample takes the place of
-// the corrupt one. Thread-safe. Keeps 64 bytes per corrupt sample, and max_problems messages.
+// Policy for corrupt samples: either the run stops, or the next readable sample of the same part
+// takes the place of the corrupt one. Thread-safe. Keeps 64 bytes per corrupt sample, and
+// max_problems messages.
 class CorruptSamples {
  public:
   CorruptSamples(int64_t count, const DataConfig& config)  // count: samples in the dataset
       : count_(count), skip_(config.on_error == DataConfig::OnError::skip) {}
 
-  // Calls read(sample), read(sample + 1), ... (modulo count) until one succeeds, and records each
-  // Error(data) on the way. With on_error: stop it rethrows the first Error(data), with advice.
-  // Always rethrows other errors and FileChanged. Throws Error(data) if no sample is readable.
+  // As Dataset::separate(): marks of the samples. Without it all are of one part.
+  void separate(const std::vector<bool>& held_out) { held_out_ = held_out; }
+
+  // Calls read(sample), read(sample + 1), ... (modulo count), those of the sample's part, until one
+  // succeeds, and records each Error(data) on the way. With on_error: stop it rethrows the first
+  // Error(data), with advice. Always rethrows other errors and FileChanged. Throws Error(data) if
+  // no sample of the part is readable.
   template <typename Read>
   void read_or_skip(int64_t sample, const Read& read) const {
     for (int64_t tried = 0; tried < count_; ++tried) {
       int64_t at = (sample + tried) % count_;
-      if (skip_ && is_corrupt(at)) continue;
+      if (!same_part(sample, at) || (skip_ && is_corrupt(at))) continue;
       try {
         return read(at);
       } catch (const FileChanged&) {
@@ -52,12 +57,17 @@ class CorruptSamples {
   std::vector<std::string> problems() const;  // messages, for the max_problems lowest indices
 
  private:
+  bool same_part(int64_t a, int64_t b) const {
+    return held_out_.empty() ||
+           held_out_[static_cast<size_t>(a)] == held_out_[static_cast<size_t>(b)];
+  }
   bool is_corrupt(int64_t sample) const;
   void record(int64_t sample, const char* problem) const;
   [[noreturn]] static void refuse(const Error& error);
 
   int64_t count_;
   bool skip_;
+  std::vector<bool> held_out_;
   mutable std::mutex mutex_;  // guards corrupt_ and problems_
   mutable std::set<int64_t> corrupt_;
   mutable std::map<int64_t, std::string> problems_;  // message for each sample

@@ -19,12 +19,15 @@ namespace {
 using Names = std::vector<std::string>;
 using Permutation = std::vector<size_t>;  // index in the data -> index in `trained`
 
-// Returns the index in `order` of each name; nullopt where the names are not the same, or where one
-// occurs twice and is ambiguous.
-std::optional<Permutation> permutation_to(const Names& names, const Names& order) {
+enum class Lacking { refused, allowed };  // whether the data may lack names that `trained` has
+
+// Returns the index in `order` of each name; nullopt where the names are not the same (or, if some
+// may lack, not some of them), or where one occurs twice and is ambiguous.
+std::optional<Permutation> permutation_to(const Names& names, const Names& order, Lacking lacking) {
   std::map<std::string, size_t> index_of;
   for (const std::string& name : order) index_of.emplace(name, index_of.size());
-  if (index_of.size() != order.size() || names.size() != order.size()) return {};
+  if (index_of.size() != order.size()) return {};
+  if (lacking == Lacking::refused && names.size() != order.size()) return {};
   Permutation permutation;
   std::vector<bool> taken(order.size());
   for (const std::string& name : names) {
@@ -56,7 +59,8 @@ Names without(const Names& names, const Names& others) {
 // Returns the index in `trained` of each name of the data; nullopt where the order is the same, or
 // one side has no names (which a note says).
 std::optional<Permutation> compare_names(const char* what, const Names& found, const Names& trained,
-                                         const std::string& model, Names& notes) {
+                                         const std::string& model, Names& notes,
+                                         Lacking lacking = Lacking::refused) {
   if (found == trained) return {};
   if (found.empty() || trained.empty()) {
     notes.push_back(
@@ -65,10 +69,11 @@ std::optional<Permutation> compare_names(const char* what, const Names& found, c
                     what, model, found.empty() ? "the data" : "the checkpoint"));
     return {};
   }
-  std::optional<Permutation> permutation = permutation_to(found, trained);
+  std::optional<Permutation> permutation = permutation_to(found, trained, lacking);
   if (!permutation) refuse_names(what, found, trained, model);
-  notes.push_back(fmt::format(
-      "the {} are in another order than {} has them; they are matched by name", what, model));
+  if (found.size() == trained.size())
+    notes.push_back(fmt::format(
+        "the {} are in another order than {} has them; they are matched by name", what, model));
   return permutation;
 }
 
@@ -187,6 +192,7 @@ class RemappedDataset : public Dataset {
   }
   int64_t skipped() const override { return data_->skipped(); }
   std::vector<std::string> problems() const override { return data_->problems(); }
+  void separate(const std::vector<bool>& held_out) override { data_->separate(held_out); }
   int64_t chunk() const override { return data_->chunk(); }
   void read_labels(int64_t first, std::span<int32_t> out) const override {
     data_->read_labels(first, out);
@@ -231,7 +237,10 @@ std::vector<T> permuted(const std::vector<T>& from, const Permutation& permutati
 void remap(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Permutation& labels,
            const Permutation& features) {
   SampleSpec spec = data->spec();
-  if (!labels.empty()) spec.class_names = trained.class_names;
+  if (!labels.empty()) {
+    spec.class_names = trained.class_names;
+    spec.classes = trained.classes;
+  }
   if (!features.empty()) {
     spec.feature_names = trained.feature_names;
     spec.table = trained.table;
@@ -242,10 +251,8 @@ void remap(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Perm
   data = std::make_unique<RemappedDataset>(std::move(data), std::move(spec), labels, features);
 }
 
-}  // namespace
-
-DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
-                                 const std::string& model, bool classes) {
+DatasetPair match(DatasetPair data, const SampleSpec& trained, const std::string& model,
+                  bool classes, Lacking lacking) {
   // Through JSON, as the checkpoint's spec went: names that are no UTF-8 are altered there.
   // That of the test split: its images may be of another size than those of training.
   SampleSpec found = sample_spec_from_text(to_text(data.test->spec()));
@@ -255,8 +262,10 @@ DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
       compare_names("columns", found.feature_names, trained.feature_names, model, data.notes);
   std::optional<Permutation> labels;
   if (classes && std::ranges::any_of(found.columns, holds_classes)) {
-    labels = compare_names("classes", found.class_names, trained.class_names, model, data.notes);
-    compare_count("classes", found.classes, trained.classes, model);
+    labels = compare_names("classes", found.class_names, trained.class_names, model, data.notes,
+                           lacking);
+    if (lacking == Lacking::refused || !labels)
+      compare_count("classes", found.classes, trained.classes, model);
   }
   if (labels || features)
     for (auto* split : {&data.train, &data.test, &data.val})
@@ -268,6 +277,17 @@ DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
                     "trained with; its samples may not mean the same to the model",
                     model));
   return data;
+}
+
+}  // namespace
+
+DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
+                                 const std::string& model, bool classes) {
+  return match(std::move(data), trained, model, classes, Lacking::refused);
+}
+
+DatasetPair match_validation_schema(DatasetPair data, const SampleSpec& trained) {
+  return match(std::move(data), trained, "the training data", true, Lacking::allowed);
 }
 
 }  // namespace spire::inline data

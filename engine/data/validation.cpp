@@ -146,9 +146,16 @@ void hold_out_validation(const DataConfig& config, const std::function<DatasetPa
   // Images of evaluations may have another size.
   bool reads_otherwise = plain && (changes_pixels(config.augment) || has_windows(*data.train) ||
                                    data.train->spec().columns != data.test->spec().columns);
+  std::vector<bool> held_out(static_cast<size_t>(data.train->count()));
+  for (int64_t sample : split.val) held_out[static_cast<size_t>(sample)] = true;
+  data.train->separate(held_out);
   std::shared_ptr<const Dataset> train = std::move(data.train);
   std::shared_ptr<const Dataset> source = train;
-  if (reads_otherwise) source = std::move(plain().train);
+  if (reads_otherwise) {
+    std::unique_ptr<Dataset> again = std::move(plain().train);
+    again->separate(held_out);
+    source = std::move(again);
+  }
   using Reports = SampleSubset::Reports;
   data.train = std::make_unique<SampleSubset>(train, std::move(split.train), Reports::yes);
   data.val = std::make_unique<SampleSubset>(source, std::move(split.val),
@@ -169,6 +176,7 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
   ReadOptions read = options;
   read.plain = true;
   read.trained = std::make_shared<SampleSpec>(trained);
+  read.trained_classes = true;
   DatasetPair val = open_dataset(other, read);
   const SampleSpec& found = val.train->spec();
   if (found.columns != trained.columns || found.feature_names != trained.feature_names)
@@ -176,7 +184,7 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
          "data.val.path: {}: its columns are not those of the training data in number, names and "
          "order; give it the same ones",
          config.val.path);
-  val = match_trained_schema(std::move(val), trained, "the training data", true);
+  val = match_validation_schema(std::move(val), trained);
   for (std::string& note : val.notes) data.notes.push_back(fmt::format("data.val.path: {}", note));
   data.val = std::make_unique<JoinedDataset>(std::move(val.train), std::move(val.test));
 }

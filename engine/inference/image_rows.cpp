@@ -70,8 +70,13 @@ class ImageRows : public InputRows {
             InputReport report);
 
   std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override;
+  bool names_tell_truth() const override {
+    return std::ranges::any_of(files_,
+                               [&](const ListedInput& file) { return label_of(file).has_value(); });
+  }
 
  private:
+  std::optional<int64_t> label_of(const ListedInput& file) const;
   std::optional<RowOrigin> read_next(std::byte* row);
   std::optional<RowOrigin> read_idx(std::byte* row);
   void read_image(const std::filesystem::path& path, std::byte* row);
@@ -136,11 +141,13 @@ std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
     }
   });
   if (!is_row) return {};
-  RowOrigin origin = {.file = file, .row = 0, .only = true};
-  // A folder of a class, as in training data, says what its images are.
-  if (file.name.has_parent_path())
-    origin.label = class_named(spec_, file.name.parent_path().filename().string());
-  return origin;
+  return RowOrigin{.file = file, .row = 0, .only = true, .label = label_of(file)};
+}
+
+// A folder of a class, as in training data, says what its images are.
+std::optional<int64_t> ImageRows::label_of(const ListedInput& file) const {
+  if (!file.name.has_parent_path()) return {};
+  return class_named(spec_, file.name.parent_path().filename().string());
 }
 
 // Reads the next image of an open IDX file; closes the file at its end or after a problem.

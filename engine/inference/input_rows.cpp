@@ -1,5 +1,6 @@
 #include "engine/inference/input_rows.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <spire/error.h>
@@ -7,6 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/inference/sample_arrays.h"
 
 namespace spire::inline inference {
 namespace {
@@ -27,11 +29,11 @@ void list_input(const std::string& word, const Column& input, std::vector<Listed
   if (!fs::is_directory(path, error)) return files.push_back({path, path.filename()});
   if (input.name != "images")
     fail(Category::data, "{}: is a folder, but the model reads {}; name {} files", word, input.name,
-         is_table(input) ? "CSV or .npy" : ".npy");
+         is_table(input) ? "CSV, .npy, .npz or HDF5" : ".npy, .npz or HDF5");
   for (const fs::path& name : images_within(path)) files.push_back({path / name, name});
 }
 
-// Files that are no arrays.
+// Files without arrays.
 std::unique_ptr<InputRows> open_other_rows(std::vector<ListedInput> files, const SampleSpec& spec,
                                            const DataConfig& config, const InputReport& report) {
   const Column& input = spec.columns[0];
@@ -39,8 +41,8 @@ std::unique_ptr<InputRows> open_other_rows(std::vector<ListedInput> files, const
   if (is_table(input)) return open_table_rows(std::move(files), spec, config.csv, report);
   fail(
       Category::config,
-      "the model reads {} {}, which are read from .npy files, but {} is none; leave out the inputs "
-      "to predict for the test data",
+      "the model reads {} {}, which are read from .npy, .npz and HDF5 files, but {} is none; leave "
+      "out the inputs to predict for the test data",
       input.name, to_string(input.shape), files.front().path.string());
 }
 
@@ -54,6 +56,10 @@ class RowsInTurn : public InputRows {
     for (; now_ < groups_.size(); ++now_)
       if (auto origins = groups_[now_]->read(max_rows, rows); !origins.empty()) return origins;
     return {};
+  }
+  bool names_tell_truth() const override {
+    return std::ranges::any_of(groups_,
+                               [](const auto& group) { return group->names_tell_truth(); });
   }
 
  private:
@@ -96,11 +102,12 @@ std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const Sam
                                        const DataConfig& config, const InputReport& report) {
   std::vector<std::unique_ptr<InputRows>> groups;
   for (size_t first = 0; first < files.size();) {
-    bool arrays = is_npy(files[first].path);
+    bool arrays = is_array_file(files[first].path);
     size_t end = first;
     std::vector<ListedInput> group;
-    while (end < files.size() && is_npy(files[end].path) == arrays) group.push_back(files[end++]);
-    groups.push_back(arrays ? open_array_rows(std::move(group), spec, report)
+    while (end < files.size() && is_array_file(files[end].path) == arrays)
+      group.push_back(files[end++]);
+    groups.push_back(arrays ? open_array_rows(std::move(group), spec, config, report)
                             : open_other_rows(std::move(group), spec, config, report));
     first = end;
   }

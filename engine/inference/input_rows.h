@@ -42,6 +42,8 @@ class InputRows {
 
   // Writes up to `max_rows` rows of the spec's first column; returns their origins (empty: end).
   virtual std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) = 0;
+  // Whether the names of the files alone show that some rows have a truth.
+  virtual bool names_tell_truth() const { return false; }
 };
 
 // Lists the files that `words` name; a folder stands for all images below it, sorted. Reports as a
@@ -51,7 +53,7 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
 
 // Opens files for a model: images, tables, arrays. spec, config: from its checkpoint. Rows are
 // normalized as the spec says. Throws Error(config) for a model that reads tokens, or sequences,
-// and a file that is no array.
+// and a file that has no arrays.
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report);
 
@@ -62,10 +64,9 @@ std::unique_ptr<InputRows> open_image_rows(std::vector<ListedInput> files, const
 std::unique_ptr<InputRows> open_table_rows(std::vector<ListedInput> files, const SampleSpec& spec,
                                            const CsvConfig& config, const InputReport& report);
 
-// Opens .npy files, for open_inputs(); is_npy() knows them by their first bytes.
+// Opens .npy, .npz and HDF5 files, for open_inputs(). config: names their arrays.
 std::unique_ptr<InputRows> open_array_rows(std::vector<ListedInput> files, const SampleSpec& spec,
-                                           const InputReport& report);
-bool is_npy(const std::filesystem::path& path);
+                                           const DataConfig& config, const InputReport& report);
 
 // Returns the class of this name; nullopt if there is none. Numbers may be spelled otherwise: 1.0.
 std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name);

@@ -98,14 +98,25 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   return options;
 }
 
+// Whether the model may make images because of its data alone.
+bool takes_any_output(const RunConfig& config, bool own_model) {
+  return own_model || config.model.name == "auto" || config.model.name == "layers";
+}
+
+// Whether only the columns of the data say that its targets are images.
+bool has_any_target(const DataConfig& data) {
+  return (data.name == "hdf5" || data.name == "npy") &&
+         data.degrade.kind == DegradeConfig::Kind::none;
+}
+
 // Tells whether the model's output is compared with pixels, as far as the config has it.
 bool compares_pixels(const RunConfig& config, bool own_model) {
   const DataConfig& data = config.data;
   bool pairs = data.name == "image_pairs";
   if (pairs && data.pairs.target == PairsConfig::Target::mask) return false;
   bool targets = pairs || data.degrade.kind != DegradeConfig::Kind::none;
-  bool any_output = own_model || config.model.name == "auto" || config.model.name == "layers";
-  return (targets && any_output) || (!own_model && makes_images(config.model));
+  return (targets && takes_any_output(config, own_model)) ||
+         (!own_model && makes_images(config.model));
 }
 
 }  // namespace
@@ -123,15 +134,20 @@ int64_t epoch_steps(const RunConfig& config, const DatasetPair& data, int64_t gl
 DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer) {
   using Normalize = DataConfig::Normalize;
-  // Pixels of targets are from 0 to 1.
-  bool images = compares_pixels(config, options.model != nullptr);
-  if (config.data.normalize == Normalize::automatic)
+  // Pixels of targets are from 0 to 1. Where arrays have them, reading these with auto does that.
+  bool own_model = options.model != nullptr, images = compares_pixels(config, own_model);
+  bool by_columns = !images && !options.data && takes_any_output(config, own_model) &&
+                    has_any_target(config.data);
+  if (config.data.normalize == Normalize::automatic && !by_columns)
     config.data.normalize = images ? Normalize::unit : Normalize::standard;
   ReadOptions read{
       .dtype = compute_dtype(config), .seed = config.seed, .cores = placement.helper_cores};
   if (resumed) read.trained = trained_spec(*resumed);
   DatasetPair data = options.data ? options.data(read) : open_dataset(config.data, read);
   if (options.data) check_own_data(data);
+  if (config.data.normalize == Normalize::automatic)
+    config.data.normalize =
+        data.train->spec().find("target_images") ? Normalize::unit : Normalize::standard;
   // Notes come first: the data may be refused for the reason that they give.
   report_notes(data, observer);
   make_validation(config, options, read, data);

@@ -211,9 +211,10 @@ RunFiles read_run_files(const fs::path& directory) {
   RunFiles run;
   run.directory = directory;
   run.label = label_of(directory);
-  run.metrics = read_run_metrics(directory / "metrics.jsonl");
-  note_metrics(run);
   noting(run, read_config);
+  run.metrics =
+      read_run_metrics(directory / "metrics.jsonl", run.config ? run.config->best : BestConfig());
+  note_metrics(run);
   noting(run, read_summary);
   noting(run, read_checkpoints);
   noting(run, read_sample);

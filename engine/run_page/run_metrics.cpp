@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/read_file.h"
+#include "engine/observe/best_mode.h"
 #include "engine/observe/file_lines.h"
 
 namespace spire::inline run_page {
@@ -44,6 +45,8 @@ std::string word(const Json& record, const char* key) {
 
 class Reader {
  public:
+  explicit Reader(const BestConfig& best) : best_(best) {}
+
   // Takes a line; returns whether it is a record of a run.
   bool take(std::string_view line) {
     Json record = Json::parse(line, nullptr, false);
@@ -96,7 +99,8 @@ class Reader {
     if (!metric) return;
     double value = *number(record, tag("val/", *metric));
     r.val_metric.add(epoch, value);
-    if (std::isfinite(value) && (!r.best || better(*metric, value, *r.best))) {
+    bool higher = best_is_higher(best_, *metric);
+    if (std::isfinite(value) && (!r.best || better_by(higher, value, *r.best))) {
       r.best = value;
       r.best_step = step;
     }
@@ -141,13 +145,14 @@ class Reader {
     return {};
   }
 
+  BestConfig best_;
   RunMetrics result_;
 };
 
 }  // namespace
 
-RunMetrics read_run_metrics(const std::filesystem::path& path) {
-  Reader reader;
+RunMetrics read_run_metrics(const std::filesystem::path& path, const BestConfig& best) {
+  Reader reader(best);
   auto file = RegularFile::if_there(path, Category::config);
   if (!file) return {};
   for_each_line(

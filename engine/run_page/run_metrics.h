@@ -9,6 +9,7 @@
 #include <string>
 
 #include <spire/metric.h>
+#include <spire/run_config.h>
 
 #include "engine/observe/step_times.h"
 #include "engine/run_page/thin_curve.h"
@@ -39,8 +40,8 @@ struct RunMetrics {
   int64_t unreadable = 0;  // lines that are no such record; a torn last line does not count
 };
 
-// Reads the file piece by piece; a missing one is empty. Throws Error(config) if the system refuses
-// to read it, or if it is no regular file.
-RunMetrics read_run_metrics(const std::filesystem::path& path);
+// Reads the file piece by piece; a missing one is empty. best: of the run's config. Throws
+// Error(config) if the system refuses to read it, or if it is no regular file.
+RunMetrics read_run_metrics(const std::filesystem::path& path, const BestConfig& best = {});
 
 }  // namespace spire::inline run_page

@@ -153,6 +153,7 @@ TEST(Schema, ConditionsNameExistingWords) {
     const Field* user = find_field(field.used_by.key);
     ASSERT_NE(user, nullptr) << field.path;
     EXPECT_FALSE(field.used_by.words.empty()) << field.path;
+    if (field.used_by.holds) continue;
     for (const std::string& word : field.used_by.words)
       EXPECT_EQ(std::count(user->choices.begin(), user->choices.end(), word), 1)
           << field.path << " " << word;

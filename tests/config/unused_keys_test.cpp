@@ -147,6 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.hdf5.train.target", "x", {"hdf5"}}, Owner{"data.hdf5.task", "value", {"hdf5"}},
         Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
         Owner{"data.npy.task", "value", {"npy"}}, Owner{"data.npy.test_share", "0.5", {"npy"}},
+        Owner{"data.npy.train.input", "a", {"npy"}}, Owner{"data.npy.train.target", "b", {"npy"}},
+        Owner{"data.npy.test.input", "c", {"npy"}}, Owner{"data.npy.test.target", "d", {"npy"}},
         Owner{"data.image.size", "64", images}, Owner{"data.image.eval_size", "64", images},
         Owner{"data.image.fit", "pad", images}, Owner{"data.pairs.target", "mask", {"image_pairs"}},
         Owner{"data.pairs.classes", "4", {"hdf5", "image_pairs", "npy"}},

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/data/images/degrade.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
 
@@ -87,8 +88,7 @@ AugmentConfig every_change() {
   return augment;
 }
 
-TEST(Allocations, BatchesNeedNone) {
-  ImageDataset dataset(images(103), {{0.1}, {0.2}}, every_change(), {});
+void expect_no_allocation(const Dataset& dataset) {
   for (int64_t workers : {0, 1, 3}) {
     LoaderOptions options;
     options.batch_size = 4;
@@ -101,6 +101,21 @@ TEST(Allocations, BatchesNeedNone) {
     while (!loader.finished()) samples += loader.next().valid;
     EXPECT_EQ(allocations, before) << workers << " workers";
     EXPECT_EQ(samples, 30 * 103);
+  }
+}
+
+TEST(Allocations, BatchesNeedNone) {
+  expect_no_allocation(ImageDataset(images(103), {{0.1}, {0.2}}, every_change(), {}));
+}
+
+TEST(Allocations, DegradedImagesNeedNone) {
+  using Kind = DegradeConfig::Kind;
+  for (Kind kind : {Kind::noise, Kind::downscale}) {
+    auto half = [] {
+      return std::make_unique<ImageDataset>(images(103), Normalization{{0.1}, {0.2}},
+                                            AugmentConfig{}, ReadOptions{});
+    };
+    expect_no_allocation(*degraded({half(), half()}, {.kind = kind}, 1, 4).train);
   }
 }
 

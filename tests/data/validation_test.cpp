@@ -1,15 +1,19 @@
 #include "engine/data/validation.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/images/png.h"
 #include "engine/data/text/token_dataset.h"
 #include "tests/base/message_of.h"
-#include "tests/data/formats/npy_files.h"
+#include "tests/data/formats/hdf5_files.h"
 #include "tests/data/numbered.h"
+#include "tests/data/numpy/npy_files.h"
 
 namespace spire {
 namespace {
@@ -140,6 +144,181 @@ TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
     EXPECT_EQ(std::ssize(rows), 4 * size * size);
     EXPECT_EQ(read_column<float>(*data.val, 0, {3}), read_column<float>(*data.test, 0, {1}));
   }
+}
+
+DataConfig config_named(const std::string& name) {
+  DataConfig config;
+  config.name = name;
+  return config;
+}
+
+// Opens training data and, as validation data, other files.
+DatasetPair with_validation(DataConfig config, const TemporaryFolder& folder, const char* train,
+                            const char* val) {
+  config.path = (folder / train).string();
+  config.val.path = (folder / val).string();
+  if (!config.tokens.text.empty()) config.tokens.text = {config.path};
+  DatasetPair data = open_dataset(config, {});
+  open_validation(config, {}, data);
+  return data;
+}
+
+std::vector<int32_t> all_labels(const Dataset& data, size_t column = 1) {
+  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
+  std::iota(samples.begin(), samples.end(), 0);
+  return read_column<int32_t>(data, column, samples);
+}
+
+// Folders a, b and c of training images; b and c alone in the validation data.
+TEST(Validation, FoldersMayLackClasses) {
+  TemporaryFolder folder;
+  auto put = [&](const std::string& name) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    write_png(folder / name, {2, 2, 3, Bytes(12, 200)});
+  };
+  for (const char* name :
+       {"data/train/a", "data/train/b", "data/train/c", "data/val/a", "some/train/b", "some/val/c"})
+    put(std::string(name) + "/1.png");
+  DataConfig config = config_named("image_folder");
+  config.image.size = 2;
+  DatasetPair data = with_validation(config, folder, "data", "some");
+  EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
+  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{1, 2}));
+  EXPECT_THAT(data.notes, testing::IsEmpty());
+  put("some/val/d/1.png");
+  EXPECT_THAT(message_of(Category::data, [&] { with_validation(config, folder, "data", "some"); }),
+              HasSubstr("folder 'd' is not a class, because train has no folder of that name"));
+}
+
+// Labels 1 and 2 alone, where the largest training label gives three classes; 3 is a broken sample.
+TEST(Validation, LabelsOfArraysMayLackClasses) {
+  TemporaryFolder folder;
+  auto put = [&](const std::string& name, const std::vector<int32_t>& labels) {
+    std::filesystem::create_directories(folder / name);
+    for (const char* split : {"train", "test"}) {
+      std::vector<float> x(labels.size(), 1);
+      write_npy(folder / fmt::format("{}/x_{}.npy", name, split), "<f4",
+                fmt::format("({}, 1)", x.size()), x);
+      write_npy(folder / fmt::format("{}/y_{}.npy", name, split), "<i4",
+                fmt::format("({},)", x.size()), labels);
+    }
+  };
+  put("data", {0, 1, 2});
+  put("some", {0, 1});
+  DataConfig config = config_named("npy");
+  DatasetPair data = with_validation(config, folder, "data", "some");
+  EXPECT_EQ(data.val->spec().classes, 3);
+  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{0, 1, 0, 1}));
+  put("some", {0, 3});
+  data = with_validation(config, folder, "data", "some");
+  EXPECT_THAT(message_of(Category::data, [&] { all_labels(*data.val); }),
+              HasSubstr("y_train.npy: sample 1: label 3, expected 0 to 2"));
+}
+
+// Names that an HDF5 file gives its classes are matched with those of the training data.
+TEST(Validation, NamedClassesMayLackInAnyOrder) {
+  TemporaryFolder folder;
+  auto put = [&](const std::string& name, const std::vector<const char*>& classes,
+                 const std::vector<int32_t>& labels) {
+    Hdf5File file(folder / name);
+    for (const char* split : {"train/", "test/"}) {
+      file.put(std::string(split) + "features", {labels.size(), 1},
+               std::vector<float>(labels.size(), 1));
+      file.put(std::string(split) + "labels", {labels.size()}, labels);
+      file.words(std::string(split) + "labels", "class_names", classes);
+    }
+  };
+  put("data.h5", {"ant", "bee", "cat"}, {0, 1, 2});
+  put("some.h5", {"cat", "ant"}, {0, 1, 0});
+  DataConfig config = config_named("hdf5");
+  DatasetPair data = with_validation(config, folder, "data.h5", "some.h5");
+  EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
+  EXPECT_EQ(data.val->spec().classes, 3);
+  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{2, 0, 2, 2, 0, 2}));
+  put("other.h5", {"cat", "dog"}, {0, 1, 0});
+  EXPECT_THAT(
+      message_of(Category::data, [&] { with_validation(config, folder, "data.h5", "other.h5"); }),
+      HasSubstr("only in the data: 'dog'; only in the checkpoint: 'ant', 'bee'"));
+}
+
+TEST(Validation, TablesMayLackClasses) {
+  TemporaryFolder folder;
+  auto put = [&](const std::string& name, const std::vector<std::string>& kinds) {
+    std::string text = "x,kind\n";
+    for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, kinds[i % kinds.size()]);
+    write_text(folder / name, text);
+  };
+  put("data.csv", {"ant", "bee", "cat"});
+  put("some.csv", {"cat"});
+  DataConfig config = config_named("csv");
+  DatasetPair data = with_validation(config, folder, "data.csv", "some.csv");
+  EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
+  EXPECT_EQ(all_labels(*data.val), std::vector<int32_t>(60, 2));
+  put("some.csv", {"cat", "dog"});
+  EXPECT_THAT(
+      message_of(Category::data, [&] { with_validation(config, folder, "data.csv", "some.csv"); }),
+      HasSubstr("the target 'dog' is not one of the 3 classes of the training rows"));
+  config.on_error = DataConfig::OnError::skip;
+  EXPECT_EQ(with_validation(config, folder, "data.csv", "some.csv").val->count(), 30);
+}
+
+TEST(Validation, TextMayHaveOtherCharacters) {
+  TemporaryFolder folder;
+  std::string text, other;
+  for (int i = 0; i < 40; ++i) text += "abc ", other += "cab!";
+  write_text(folder / "data.txt", text);
+  write_text(folder / "some.txt", other);
+  DataConfig config = config_named("tokens");
+  config.tokens = {.length = 4,
+                   .text = {"data.txt"},
+                   .vocabulary = TokensConfig::Vocabulary::characters,
+                   .val_share = 0.2};
+  DatasetPair data = with_validation(config, folder, "data.txt", "some.txt");
+  EXPECT_EQ(data.val->spec().vocabulary, data.train->spec().vocabulary);
+  EXPECT_EQ(read_column<int32_t>(*data.val, 0, {0}), (std::vector<int32_t>{3, 1, 2, 3}));
+  EXPECT_THAT(data.notes, testing::ElementsAre(testing::EndsWith(
+                              "some.txt: 40 characters left out, as the training data's vocabulary "
+                              "lacks them")));
+  write_text(folder / "some.txt", "!!!!");
+  EXPECT_THAT(
+      message_of(Category::data, [&] { with_validation(config, folder, "data.txt", "some.txt"); }),
+      HasSubstr("some.txt: the vocabulary of the training data has none of its characters"));
+}
+
+// Every second row is broken; the number of each good one is its value.
+TEST(Validation, BrokenSamplesAreReplacedWithinTheirPart) {
+  TemporaryFolder folder;
+  constexpr int64_t rows = 64;
+  std::vector<float> x;
+  std::vector<int32_t> y;
+  for (int64_t i = 0; i < rows; ++i) {
+    x.push_back(i % 2 == 0 ? NAN : static_cast<float>(i));
+    y.push_back(0);
+  }
+  y[1] = 1;
+  for (const char* split : {"train", "test"}) {
+    write_npy(folder / fmt::format("x_{}.npy", split), "<f4", "(64, 1)", x);
+    write_npy(folder / fmt::format("y_{}.npy", split), "<i4", "(64,)", y);
+  }
+  DataConfig config = config_named("npy");
+  config.path = folder.path().string();
+  config.on_error = DataConfig::OnError::skip;
+  config.val.share = 0.4;
+  DatasetPair data = open_dataset(config, {});
+  ValidationSplit split = split_validation(*data.train, 0.4);
+  const Normalization by = data.train->spec().normalization;
+  hold_out_validation(config, nullptr, data);
+  auto expect_within = [&](const Dataset& part, const std::vector<int64_t>& samples) {
+    for (int64_t i = 0; i < part.count(); ++i) {
+      double value = read_column<float>(part, 0, {i})[0] * by.stddev[0] + by.mean[0];
+      auto row = std::llround(value);
+      EXPECT_TRUE(std::ranges::binary_search(samples, row)) << i << ": " << row;
+      int64_t own = samples[static_cast<size_t>(i)];
+      EXPECT_TRUE(own % 2 == 0 || row == own) << i << ": " << row;
+    }
+  };
+  expect_within(*data.train, split.train);
+  expect_within(*data.val, split.val);
 }
 
 TEST(Validation, NeedsSamplesInBothParts) {

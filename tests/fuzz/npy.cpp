@@ -1,6 +1,6 @@
 // Fuzz target of .npy files: any bytes are an array whose rows can be read, or are refused.
-#include "engine/data/formats/npy_array.h"
-#include "tests/data/formats/npy_files.h"
+#include "engine/data/numpy/npy_array.h"
+#include "tests/data/numpy/npy_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -315,9 +315,10 @@ TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
   EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, deep, {}, {}); }),
             "the model reads images of 4 channels, but images have 1 or 3; give the images in "
             "another format, such as .npy");
-  EXPECT_EQ(message_of(Category::config, [&] { open_inputs(files, tokens, {}, {}); }),
-            "the model reads tokens (8), which are read from .npy files, but x.png is none; leave "
-            "out the inputs to predict for the test data");
+  EXPECT_EQ(
+      message_of(Category::config, [&] { open_inputs(files, tokens, {}, {}); }),
+      "the model reads tokens (8), which are read from .npy, .npz and HDF5 files, but x.png is "
+      "none; leave out the inputs to predict for the test data");
 }
 
 }  // namespace

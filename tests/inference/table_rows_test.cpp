@@ -205,7 +205,7 @@ TEST_F(Tables, AFolderIsNoTable) {
   EXPECT_EQ(message_of(Category::data,
                        [&] { read_inputs({folder_.path().string()}, width_height, config_); }),
             folder_.path().string() +
-                ": is a folder, but the model reads features; name CSV or .npy files");
+                ": is a folder, but the model reads features; name CSV, .npy, .npz or HDF5 files");
 }
 
 TEST_F(Tables, ADamagedSpecIsRefused) {

@@ -69,10 +69,24 @@ class MetricsFileText : public ::testing::Test {
  protected:
   RunMetrics read(const std::string& text) {
     std::ofstream(folder_ / "metrics.jsonl") << text;
-    return read_run_metrics(folder_ / "metrics.jsonl");
+    return read_run_metrics(folder_ / "metrics.jsonl", best_);
   }
   TemporaryFolder folder_;
+  BestConfig best_;
 };
+
+// The best is the lowest where best.mode turns the metric round.
+TEST_F(MetricsFileText, BestModeDecidesWhichEvaluationIsTheBest) {
+  std::string text;
+  for (auto [step, value] : {std::pair{1, 0.5}, {2, 0.25}, {3, 0.75}})
+    text += fmt::format(R"({{"step":{},"epoch":{},"val/loss":1,"val/accuracy":{}}})", step, step,
+                        value) +
+            "\n";
+  EXPECT_EQ(read(text).best, 0.75);
+  best_.mode = BestConfig::Mode::min;
+  EXPECT_EQ(read(text).best, 0.25);
+  EXPECT_EQ(read(text).best_step, 2);
+}
 
 const std::string step_line =
     R"({"time":"2026-01-31T12:00:00Z","step":7,"epoch":0.5,"train/loss":2.5,"train/accuracy":0.25,)"

@@ -118,6 +118,54 @@ TEST_F(Predict, FilesAnswerAsTheTestDataThatTheyHold) {
   EXPECT_EQ(lines_of(predict({idx, "--count", "3"}).out).size(), 4u);
 }
 
+// What a line begins with: "truth: loss 0.27 accuracy 0.92 of 100 samples".
+std::string truth_line(const std::string& log) {
+  size_t at = log.rfind("truth: ");
+  return at == log.npos ? "" : log.substr(at, log.find('\n', at) - at);
+}
+
+// HDF5 files answer as the test data that they hold, and the truth is summed up as `eval` does it.
+TEST_F(Predict, FilesWithTargetsSayHowGoodThePredictionsAre) {
+  train(test_cnn);
+  Output own = predict({});
+  auto expected = lines_of(own.out);
+  std::string file = (folder_ / "all.h5").string();
+  ASSERT_EQ(trainer(Words{"dataset", "convert", "--to", file} + folder_.run("other", {})).code, 0);
+  Output eval = trainer({"eval", "--checkpoint", (folder_ / "run").string()});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  fs::remove_all(folder_ / "data");
+  Output output = predict({file, "--batch", "7"});
+  ASSERT_EQ(output.code, 0) << output.err;
+  auto lines = lines_of(output.out);
+  ASSERT_EQ(lines.size(), 101u);
+  EXPECT_EQ(lines[0], "input,row,class,name,probability,p_0,p_1,p_2,p_3,truth");
+  for (size_t i = 1; i <= 100; ++i) EXPECT_EQ(behind_row(lines[i]), behind_sample(expected[i]));
+  EXPECT_EQ(truth_line(output.err), truth_line(own.err));
+  double loss = 0, accuracy = 0, eval_loss = 0, eval_accuracy = 0;
+  ASSERT_EQ(std::sscanf(truth_line(output.err).c_str(),
+                        "truth: loss %lf accuracy %lf of 100 samples", &loss, &accuracy),
+            2);
+  ASSERT_EQ(
+      std::sscanf(eval.out.c_str(), "test_loss %lf test_accuracy %lf", &eval_loss, &eval_accuracy),
+      2);
+  EXPECT_NEAR(loss, eval_loss, 1e-5 * eval_loss);
+  EXPECT_EQ(accuracy, eval_accuracy);
+  EXPECT_EQ(truth_line(predict({file, "--log-level", "error"}).err), "");
+}
+
+// Images outside of classes' folders leave the truth empty, also where they come first.
+TEST_F(Predict, AnyFolderOfAClassGivesTheTruth) {
+  train(test_cnn);
+  fs::create_directories(folder_ / "photos/2");
+  write_png(folder_ / "photos/0.png", test_image(folder_, 5));
+  write_png(folder_ / "photos/2/a.png", test_image(folder_, 6));
+  auto lines = lines_of(predict({(folder_ / "photos").string()}).out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(truth_of(lines[0]), ",truth");
+  EXPECT_EQ(truth_of(lines[1]), ",");
+  EXPECT_EQ(truth_of(lines[2]), ",2");
+}
+
 TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   train(test_mlp);
   std::string good = (folder_ / "a,\"b\".png").string(), bad = (folder_ / "bad.png").string();

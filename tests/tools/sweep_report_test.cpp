@@ -76,6 +76,22 @@ TEST(PointResult, IsOverOnlyWhereTheRunHasNothingLeftToDo) {
   }
 }
 
+// A metric that best.mode turns round ranks the other way.
+TEST(PointResult, BestModeOfTheRunDecidesTheRank) {
+  TemporaryFolder folder;
+  auto result_of = [&](double best) {
+    folder.write("summary.json", fmt::format(R"({{"exit": 0, "stopped_by": "", "steps": 3,
+        "train_loss": 1, "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
+        "val": {{"loss": 0.5, "accuracy": {0}, "best_accuracy": {0}}}}})",
+                                             best));
+    return read_result(folder / "");
+  };
+  EXPECT_EQ(ranking({result_of(0.25), result_of(0.75)}), (std::vector<size_t>{1, 0}));
+  folder.write("config.yaml", "best: {mode: min}\n");
+  EXPECT_EQ(ranking({result_of(0.25), result_of(0.75)}), (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(ranking({result_of(0.75), result_of(0.25)}), (std::vector<size_t>{1, 0}));
+}
+
 TEST(PointResult, OfABrokenOrMissingFileIsInterrupted) {
   TemporaryFolder folder;
   EXPECT_EQ(read_result(folder / "").state, State::interrupted);

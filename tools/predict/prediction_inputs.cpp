@@ -113,6 +113,10 @@ void PredictionInputs::finish(int64_t read) const {
          silent_ || skipped_ == 0 ? "" : "; the warnings above say why");
 }
 
+void PredictionInputs::tell(const std::string& truth) const {
+  if (!silent_) print_log("truth: {}\n", truth);
+}
+
 std::string read_prompt(const PredictArguments& arguments) {
   if (arguments.prompt) return *arguments.prompt;
   if (!arguments.prompt_file) return "\n";

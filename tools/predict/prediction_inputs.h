@@ -18,6 +18,8 @@ class PredictionInputs {
   InputRows& rows() { return *rows_; }
   // Warns of inputs that were left out. read: number of rows read; throws Error(data) if it is 0.
   void finish(int64_t read) const;
+  // Prints what the predictions of inputs with a truth are worth, if --log-level allows.
+  void tell(const std::string& truth) const;
 
  private:
   void take_problem(const std::string& problem);

@@ -44,7 +44,7 @@ void PredictionRows::begin(bool truth) {
 }
 
 void PredictionRows::add(const RowOrigin& origin, std::span<const float> outputs) {
-  if (first_) begin(origin.has_truth());
+  if (first_) begin(format_.truth || origin.has_truth());
   std::vector<double> numbers =
       classes() ? softmax(outputs) : std::vector<double>(outputs.begin(), outputs.end());
   auto best = static_cast<size_t>(std::ranges::max_element(numbers) - numbers.begin());

@@ -13,12 +13,14 @@ namespace spire::tool {
 struct RowFormat {
   bool json = false;
   bool files = false;  // the inputs are files: rows have `input` and `row` instead of `sample`
+  bool truth = false;  // rows have a truth, whatever the first one says
 };
 
 // CSV: a header, then "sample,class,name,probability,p_0,p_1,..." or "sample,value_0,..."; for
-// files "input,row,class,...". Where the first input says what it is, the column truth (a class's
-// name) or truth_0,... is the last. Names are quoted as RFC 4180 says. JSON: a list of objects with
-// the same keys. text() returns what was added since its last call, finish() the end.
+// files "input,row,class,...". With format.truth, or where the first input says what it is, the
+// column truth (a class's name) or truth_0,... is the last. Names are quoted as RFC 4180 says.
+// JSON: a list of objects with the same keys. text() returns what was added since its last call,
+// finish() the end.
 class PredictionRows {
  public:
   PredictionRows(const SampleSpec& spec, Task task, int64_t outputs, const RowFormat& format);

@@ -18,24 +18,6 @@ std::unique_ptr<Vocabulary> vocabulary_of(const SampleSpec& spec) {
   return make_vocabulary(spec.vocabulary);
 }
 
-// Returns the text without characters that the vocabulary lacks, which it counts.
-std::string known_part(const Vocabulary& vocabulary, const std::string& text, int64_t& unknown) {
-  std::string known;
-  for (size_t at = 0; at < text.size();) {
-    size_t begin = at;
-    if (!next_code(text, at)) at = begin + 1;
-    std::string character = text.substr(begin, at - begin);
-    try {
-      vocabulary.encode(character);
-      known += character;
-    } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      ++unknown;
-    }
-  }
-  return known;
-}
-
 }  // namespace
 
 TextGeneration::TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
@@ -67,7 +49,7 @@ std::vector<int32_t> TextGeneration::encode(const std::string& prompt) const {
     if (!skip_unknown_)
       fail(Category::data, "the prompt: {}; leave it out, or add --unknown skip", error.what());
     int64_t unknown = 0;
-    ids = vocabulary_->encode(known_part(*vocabulary_, prompt, unknown));
+    ids = vocabulary_->encode(vocabulary_->known_part(prompt, unknown));
     if (!silent_)
       print_log("warning: {} of the prompt left out, as the vocabulary lacks them\n",
                 counted(unknown, "character"));

@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 #include "engine/base/read_file.h"
+#include "engine/observe/best_mode.h"
 
 namespace spire::tool {
 
@@ -40,6 +42,16 @@ void read_validation(const Json& val, PointResult& result) {
   }
 }
 
+// best.* of the run's config; the default where that cannot be read.
+BestConfig order_of(const std::filesystem::path& run) {
+  try {
+    auto text = read_file_if_there(run / "config.yaml", Category::config);
+    if (text) return parse_config({{"config.yaml", *text}}, {}).config.best;
+  } catch (const Error&) {
+  }
+  return {};
+}
+
 State state_of(int exit) {
   if (exit == 0) return State::done;
   return exit == static_cast<int>(Category::diverged) ? State::diverged : State::interrupted;
@@ -51,7 +63,7 @@ bool ranks_before(const PointResult& a, const PointResult& b) {
   if (a.last.has_value() != b.last.has_value()) return a.last.has_value();
   if (!a.last) return std::isfinite(a.train_loss) && !(a.train_loss >= b.train_loss);
   if (a.best_by != b.best_by) return a.best_by < b.best_by;
-  if (a.best != b.best) return better(a.best_by, a.best, b.best);
+  if (a.best != b.best) return better_by(best_is_higher(a.order, a.best_by), a.best, b.best);
   return false;
 }
 
@@ -74,6 +86,7 @@ PointResult read_result(const std::filesystem::path& run) {
     read.seconds = number(json, "seconds");
     read.hash = json.at("parameter_hash").get<std::string>();
     read_validation(json.at("val"), read);
+    read.order = order_of(run);
     return read;
   } catch (const nlohmann::json::exception&) {
     return result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <spire/metric.h>
+#include <spire/run_config.h>
 
 namespace spire::tool {
 
@@ -21,6 +22,7 @@ struct PointResult {
   int64_t steps = 0;
   std::optional<MetricValue> last = {};  // of the last evaluation; none: there was none
   Metric best_by = Metric::accuracy;     // which decides what is best
+  BestConfig order = {};                 // the run's config of that
   double best = 0, loss = 0;             // of best_by; of the last evaluation
   double train_loss = 0, samples_per_s = 0, seconds = 0;
   std::string hash = {};  // of the parameters
@@ -29,8 +31,9 @@ struct PointResult {
   bool ended() const { return state == State::done || state == State::diverged; }
 };
 
-// Reads DIR/summary.json. State and message say how the run ended: it is done or diverged, or else
-// interrupted, as are all whose file is missing, broken or of another program.
+// Reads DIR/summary.json, and DIR/config.yaml for what is best. State and message say how the run
+// ended: it is done or diverged, or else interrupted, as are all whose file is missing, broken or
+// of another program.
 PointResult read_result(const std::filesystem::path& run);
 
 // Returns the indices of the results, the best metric first, then those without a metric by their

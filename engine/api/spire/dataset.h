@@ -35,6 +35,10 @@ class SPIRE_API Dataset {  // all methods are thread-safe
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
+  // Parts the samples in two, by a mark for each: a sample that cannot be read is then
+  // replaced by one of its own part. Called before any read(), at most once.
+  virtual void separate(const std::vector<bool>&) {}
+
   // Returns how many corrupt samples were left out so far (data.on_error: skip). Those that were
   // found on opening are not in count().
   virtual int64_t skipped() const { return 0; }
@@ -80,6 +84,9 @@ struct ReadOptions {         // how a run reads its data
   std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
   // The data of a trained model, for which tables are encoded as then; null: a model to be trained.
   std::shared_ptr<const SampleSpec> trained = {};
+  // true: classes and vocabulary are those of `trained`, of which the files may lack some, as
+  // validation data does.
+  bool trained_classes = false;
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };

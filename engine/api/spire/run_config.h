@@ -39,14 +39,14 @@ struct ModelConfig {
   Upsample upsample = Upsample::conv_transpose;  // unet, autoencoder
   OutputActivation output_activation = OutputActivation::linear;  // unet, autoencoder
 
-  std::string size = "auto";  // a row of the table in models/transformer.cpp
+  std::string size = "auto";  // a row of engine/config/transformer_sizes.h
   std::optional<int64_t> blocks = {}, width = {}, heads = {};  // gpt, vit: override `size`
   std::optional<int64_t> context = {};  // gpt: longest input, tokens; default: the data's length
   int64_t patch = 16;                   // vit: side of a patch, pixels
   double epsilon = 0.0;  // gpt, vit, llama: of norms; 0: the model's own, 1e-5, 1e-6 and 1e-5
   std::optional<int64_t> kv_heads = {};   // llama: heads of keys and values; default: by `size`
   std::optional<int64_t> mlp_width = {};  // llama: of the hidden layer; default: by `size`
-  double rope_theta = 0.0;                // llama: base of rotary positions; 0: 10000
+  double rope_theta = 0.0;                // llama: base of rotary positions; 0: by `size`
   bool tied_head = false;                 // llama: the head shares the table of tokens
 
   std::vector<LayerConfig> layers = {};  // name == "layers": the model, layer by layer
@@ -116,7 +116,8 @@ struct CsvConfig {
   std::string target = "last";  // a column: "last", its name, or its number from 0
   TargetKind task = TargetKind::automatic;
   double test_share = 0.1;  // share of the rows kept for testing, if there is no test.csv
-  // Columns to leave out, by name or number from 0; auto: a column that numbers the rows.
+  // Columns to leave out, by name or number from 0; auto: those that help no model: one that
+  // numbers the rows, those with a word of its own for most rows, and those without a field.
   std::vector<std::string> ignore = {"auto"};
   Categories categories = Categories::one_hot;  // how columns of words become numbers
   int64_t max_levels = 64;                      // words of a column; one with more is refused
@@ -135,30 +136,33 @@ struct SyntheticConfig {
   int64_t test_samples = 10000;
 };
 
-// Paths, within an HDF5 file, of the datasets for training or testing. auto: in the group train or
-// test, the dataset images, features or tokens as input, and labels, values or targets as target.
-struct Hdf5Split {
+// Names of the arrays with inputs and targets, one row a sample, for training or testing. hdf5:
+// paths within the file; auto: in the group train or test, the dataset images, features or tokens
+// as input, and labels, values, targets, target_images or masks as target. npy: names of files, or
+// of an archive's entries, without .npy; auto: engine/data/formats/npy_set.h.
+struct ArrayNames {
   std::string input = "auto", target = "auto";
 };
 
 struct Hdf5Config {
-  Hdf5Split train, test;
+  ArrayNames train, test;
   TargetKind task = TargetKind::automatic;
   int64_t cache_mib = 256;  // memory for decoded chunks
 };
 
-// Arrays of NumPy.
+// Arrays of NumPy, in a folder or an archive.
 struct NpyConfig {
+  ArrayNames train, test;
   TargetKind task = TargetKind::automatic;
-  double test_share = 0.1;  // share of the rows kept for testing, if there is no x_test.npy
+  double test_share = 0.1;  // share of the rows kept for testing, if there is no x_test
 };
 
 struct ImageConfig {
   enum class Fit { crop, pad, squash };
 
-  int64_t size = 0;         // side in pixels; 0: 224 for image_folder, else as stored
-  int64_t eval_size = 0;    // side in evaluations; 0: `size`
-  Fit fit = Fit::crop;      // how an image of another shape becomes a square
+  int64_t size = 0;       // side in pixels; 0: 224 for image_folder and webdataset, else as stored
+  int64_t eval_size = 0;  // side in evaluations; 0: `size`
+  Fit fit = Fit::crop;    // how an image of another shape becomes a square
   double test_share = 0.1;  // of each class, kept for testing if there are no folders for it
 };
 
@@ -207,9 +211,9 @@ struct DataConfig {
   enum class Normalize { automatic, standard, unit };
 
   std::string name = "fashion_mnist";  // a row of engine/data/dataset_table.h
-  std::string path = "auto";  // folder of the files (csv, hdf5: a file); auto: usual places
-  int64_t workers = 1;        // reader threads
-  int64_t prefetch = 3;       // global batches prepared ahead
+  std::string path = "auto";           // folder of the files, or a file; auto: usual places
+  int64_t workers = 1;                 // reader threads
+  int64_t prefetch = 3;                // global batches prepared ahead
   LastBatch last_batch = LastBatch::weighted;
   OnError on_error = OnError::stop;  // what to do if a sample cannot be read
   AugmentConfig augment;

@@ -11,13 +11,12 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/random_stream.h>
 
 #include "engine/base/message_words.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_columns.h"
 #include "engine/data/input_file.h"
-#include "engine/data/split_streams.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -232,7 +231,8 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
     std::ranges::move(remove_row_numbers(train_path, config.csv, layout, train),
                       std::back_inserter(notes));
   if (!one_file) test = read_csv_rows(test_path, layout, test_rejected);
-  CsvTargets targets = csv_targets(train_path, train, config.csv, notes);
+  CsvTargets targets = options.trained_classes ? trained_targets(*options.trained)
+                                               : csv_targets(train_path, train, config.csv, notes);
   Split training = {train_path, train, encode_targets(train_path, train, targets, train_rejected),
                     std::move(train_rejected)};
   Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};
@@ -264,11 +264,6 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
   fs::path folder = config.path;
   return open_files(existing_input(folder / "train.csv"), find_input(folder / "test.csv"), config,
                     options);
-}
-
-bool is_test_row(int64_t number, double test_share) {
-  RandomStream draw(0, Purpose::test_split, split_streams::rows, static_cast<uint64_t>(number));
-  return draw.uniform(0) < test_share;
 }
 
 }  // namespace spire::inline data

@@ -83,6 +83,8 @@ struct CsvTargets {
 // single class, and if task is auto and the type ambiguous. Appends warnings to `notes`.
 CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
                        const CsvConfig& config, std::vector<std::string>& notes);
+// The targets of a trained model, of whose classes the rows may lack some.
+CsvTargets trained_targets(const SampleSpec& trained);
 
 struct EncodedRow {
   size_t row;       // index in CsvRows
@@ -92,9 +94,6 @@ struct EncodedRow {
 // Encodes the targets in order. Rejects rows whose target is not a number or a known class.
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
-
-// Returns whether row `number` (CsvRows::numbers) is a test row, the same in every run.
-bool is_test_row(int64_t number, double test_share);
 
 // Returns the index of a column; nullopt if there is none. word: its name, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,

@@ -100,6 +100,11 @@ std::optional<uint32_t> bits_of(const std::string& target, const CsvTargets& tar
   return static_cast<uint32_t>(found->second);
 }
 
+void number_classes(CsvTargets& targets) {
+  for (const std::string& name : targets.class_names)
+    targets.labels.emplace(name, static_cast<int32_t>(targets.labels.size()));
+}
+
 }  // namespace
 
 // auto: regression when all targets are numbers and one has a fraction, or more than 100 are
@@ -125,8 +130,17 @@ CsvTargets csv_targets(const std::filesystem::path& path, const CsvRows& rows,
   if (targets.class_names.size() < 2)
     fail(Category::data, "{}: all rows are of the class '{}'; check data.csv.target and the file",
          path.string(), targets.class_names[0]);
-  for (const std::string& name : targets.class_names)
-    targets.labels.emplace(name, static_cast<int32_t>(targets.labels.size()));
+  number_classes(targets);
+  return targets;
+}
+
+CsvTargets trained_targets(const SampleSpec& trained) {
+  CsvTargets targets;
+  targets.regression = trained.find("values") != nullptr;
+  targets.class_names = trained.class_names;
+  targets.numeric = std::ranges::all_of(
+      targets.class_names, [](const std::string& name) { return finite_number(name).has_value(); });
+  number_classes(targets);
   return targets;
 }
 

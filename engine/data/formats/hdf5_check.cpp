@@ -102,11 +102,12 @@ std::vector<char*> variables_without_secret() {
   return variables;
 }
 
-pid_t start(const fs::path& program, const fs::path& file, const Hdf5Config& config, int output) {
-  std::array<std::string, 6> words = {program_name,        file.string(),     config.train.input,
-                                      config.train.target, config.test.input, config.test.target};
-  std::array<char*, words.size() + 1> pointers{};
-  for (size_t i = 0; i < words.size(); ++i) pointers[i] = words[i].data();
+// words: arguments of the program.
+pid_t start(const fs::path& program, std::vector<std::string> words, int output) {
+  words.insert(words.begin(), program_name);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
   SpawnSetup setup(output);
   std::vector<char*> variables = variables_without_secret();
   pid_t child = 0;
@@ -185,9 +186,8 @@ void require_good(const std::string& verdict, const ProcessEnd& end, const fs::p
        path.string(), how);
 }
 
-}  // namespace
-
-Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
+// names: of datasets, as the program takes them.
+Hdf5CheckResult check_file(const fs::path& path, std::vector<std::string> names) {
   require_hdf5_file(path);
   Hdf5CheckResult checked = {ChangeDetectingReader(path).stamp(), {}};
   fs::path program = checking_program();
@@ -199,13 +199,25 @@ Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) 
     return checked;
   }
   Pipe pipe;
-  pid_t child = start(program, path, config, pipe.ends[1]);
+  names.insert(names.begin(), path.string());
+  pid_t child = start(program, std::move(names), pipe.ends[1]);
   pipe.close(1);
   std::string verdict = read_verdict(pipe.ends[0]);
   ProcessEnd end = wait_for(child);
   require_ran(program, path, end);
   require_good(verdict, end, path);
   return checked;
+}
+
+}  // namespace
+
+Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
+  return check_file(
+      path, {config.train.input, config.train.target, config.test.input, config.test.target});
+}
+
+Hdf5CheckResult check_hdf5_samples(const fs::path& path, const ArrayNames& names) {
+  return check_file(path, {names.input, names.target});
 }
 
 }  // namespace spire::inline data

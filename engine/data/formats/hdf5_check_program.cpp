@@ -12,6 +12,7 @@
 #include "engine/base/hdf5.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_file.h"
+#include "engine/data/formats/hdf5_samples.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {
@@ -89,10 +90,12 @@ Verdict refused(const std::string& why, Category category) {
   return {"-" + why, static_cast<int>(category)};
 }
 
-Verdict verdict_of(const std::filesystem::path& path, const Hdf5Config& config,
-                   const Hdf5CheckLimits& limits) {
+// probe(): reads the file.
+template <typename Probe>
+Verdict verdict_of(const std::filesystem::path& path, const Hdf5CheckLimits& limits,
+                   const Probe& probe) {
   try {
-    translate_hdf5_errors(path, [&] { probe_hdf5_file(path, config); });
+    translate_hdf5_errors(path, probe);
     return {"+"};
   } catch (const std::bad_alloc&) {
     return refused(fmt::format("{}: needs over {} MiB to be read; get an intact copy",
@@ -118,17 +121,40 @@ void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config
   }
 }
 
+void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names) {
+  h5::Session session;
+  Hdf5Samples samples(path, names);
+  for (const Hdf5Array* array : {&samples.input(), samples.target()}) {
+    if (array == nullptr) continue;
+    array->read_chunk_index();
+    array->layout();
+    for (const char* name : attributes) read_to_end([&] { array->words(name); });
+    StoredArray stored = array->stored();
+    int64_t elements = 1;
+    for (int64_t dim : stored.row) elements *= dim;
+    std::vector<std::byte> memory(static_cast<size_t>(elements) * sizeof(double));
+    for (int64_t part = 0; part < max_parts; ++part)
+      read_to_end([&] {
+        array->read((array->rows() - 1) * part / (max_parts - 1), 1, DType::f64, memory.data());
+      });
+  }
+}
+
 void hdf5_check_main(int argc, char** argv) {
-  Verdict verdict = refused("spire-hdf5-check FILE INPUT TARGET INPUT TARGET", Category::config);
-  if (argc == 6) {
+  Verdict verdict = refused("spire-hdf5-check FILE INPUT TARGET [INPUT TARGET]", Category::config);
+  if (argc == 4 || argc == 6) {
     std::error_code error;
     uintmax_t bytes = std::filesystem::file_size(argv[1], error);
     Hdf5CheckLimits limits(error ? 0 : bytes);
     take_limits(limits);
-    Hdf5Config config;
-    config.train = {argv[2], argv[3]};
-    config.test = {argv[4], argv[5]};
-    verdict = verdict_of(argv[1], config, limits);
+    ArrayNames first = {argv[2], argv[3]};
+    verdict = verdict_of(argv[1], limits, [&] {
+      if (argc == 4) return probe_hdf5_samples(argv[1], first);
+      Hdf5Config config;
+      config.train = first;
+      config.test = {argv[4], argv[5]};
+      probe_hdf5_file(argv[1], config);
+    });
   }
   std::fwrite(verdict.text.data(), 1, verdict.text.size(), stdout);
   std::fflush(stdout);

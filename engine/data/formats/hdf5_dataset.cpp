@@ -68,6 +68,7 @@ class Hdf5Dataset : public Dataset {
   int64_t chunk() const override { return chunk_; }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {

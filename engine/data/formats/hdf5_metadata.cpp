@@ -1,4 +1,5 @@
-// Metadata of a table: attributes as h5py and others write them, storage layout, row checksums.
+// Metadata of arrays and tables: attributes as h5py and others write them, storage layout, row
+// checksums.
 #include <algorithm>
 #include <array>
 
@@ -111,17 +112,17 @@ std::optional<BlockChecksums> read_block_checksums(const Hdf5LinkResolver& links
 
 }  // namespace
 
-std::optional<Handle> Hdf5Table::open_attribute(size_t column, const char* name) const {
-  if (check(H5Aexists(datasets_[column], name), "look for attributes") == 0) return {};
-  return Handle(H5Aopen(datasets_[column], name, H5P_DEFAULT), H5Aclose,
-                fmt::format("read attribute {} of {}", name, names_[column]));
+std::optional<Handle> Hdf5Array::open_attribute(const char* name) const {
+  if (check(H5Aexists(dataset_, name), "look for attributes") == 0) return {};
+  return Handle(H5Aopen(dataset_, name, H5P_DEFAULT), H5Aclose,
+                fmt::format("read attribute {} of {}", name, name_));
 }
 
-std::vector<double> Hdf5Table::numbers(size_t column, const char* name) const {
+std::vector<double> Hdf5Array::numbers(const char* name) const {
   return translate_hdf5_errors(path_, [&]() -> std::vector<double> {
-    std::optional<Handle> attribute = open_attribute(column, name);
+    std::optional<Handle> attribute = open_attribute(name);
     if (!attribute) return {};
-    std::string what = fmt::format("{}, attribute {}", location(column), name);
+    std::string what = fmt::format("{}, attribute {}", location_, name);
     Handle type(H5Aget_type(*attribute), H5Tclose, "read the type of " + what);
     H5T_class_t kind = H5Tget_class(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
@@ -133,20 +134,19 @@ std::vector<double> Hdf5Table::numbers(size_t column, const char* name) const {
   });
 }
 
-std::optional<int64_t> Hdf5Table::number(size_t column, const char* name) const {
-  std::vector<double> values = numbers(column, name);
+std::optional<int64_t> Hdf5Array::number(const char* name) const {
+  std::vector<double> values = numbers(name);
   if (values.empty()) return {};
   if (values.size() != 1 || !(values[0] >= 0 && values[0] <= 0x1p31))
-    fail(Category::data, "{}, attribute {}: expected one number from 0 to 2^31", location(column),
-         name);
+    fail(Category::data, "{}, attribute {}: expected one number from 0 to 2^31", location_, name);
   return static_cast<int64_t>(values[0]);
 }
 
-std::vector<std::string> Hdf5Table::words(size_t column, const char* name) const {
+std::vector<std::string> Hdf5Array::words(const char* name) const {
   return translate_hdf5_errors(path_, [&]() -> std::vector<std::string> {
-    std::optional<Handle> attribute = open_attribute(column, name);
+    std::optional<Handle> attribute = open_attribute(name);
     if (!attribute) return {};
-    std::string what = fmt::format("{}, attribute {}", location(column), name);
+    std::string what = fmt::format("{}, attribute {}", location_, name);
     Handle type(H5Aget_type(*attribute), H5Tclose, "read the type of " + what);
     if (H5Tget_class(type) != H5T_STRING) fail(Category::data, "{}: contains no words", what);
     size_t count = entries_of(*attribute, what);
@@ -157,27 +157,27 @@ std::vector<std::string> Hdf5Table::words(size_t column, const char* name) const
   });
 }
 
-std::string Hdf5Table::layout(size_t column) const {
+std::string Hdf5Array::layout() const {
   return translate_hdf5_errors(path_, [&] {
-    hid_t dataset = datasets_[column];
-    Handle space(H5Dget_space(dataset), H5Sclose, "read the shape");
+    Handle space(H5Dget_space(dataset_), H5Sclose, "read the shape");
     std::array<hsize_t, H5S_MAX_RANK> dims{};
     int rank = check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
-    return fmt::format("{}: {} {}{}, {} bytes", names_[column], type_text(dataset),
+    return fmt::format("{}: {} {}{}, {} bytes", name_, type_text(dataset_),
                        dims_text(std::span(dims).first(static_cast<size_t>(rank))),
-                       chunks_text(dataset), H5Dget_storage_size(dataset));
+                       chunks_text(dataset_), H5Dget_storage_size(dataset_));
   });
 }
 
 std::optional<RowChecksums> Hdf5Table::checksums() const {
   return translate_hdf5_errors(path_, [&]() -> std::optional<RowChecksums> {
     RowChecksums result;
-    for (const std::string& name : names_) {
+    for (const Hdf5Array& array : arrays_) {
+      const std::string& name = array.name();
       std::optional<BlockChecksums> found = read_block_checksums(*links_, name);
       if (!found) return {};
       if (result.rows != 0 && result.rows != found->rows)
         fail(Category::data, "{}: checksums of {} are of {} rows, those of {} of {}",
-             path_.string(), names_[0], result.rows, names_[1], found->rows);
+             path_.string(), arrays_[0].name(), result.rows, arrays_[1].name(), found->rows);
       result.rows = found->rows;
       result.blocks.push_back(std::move(found->blocks));
       // Rounds up without overflow: a damaged file may say any number of rows.

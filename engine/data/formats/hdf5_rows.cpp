@@ -38,7 +38,7 @@ int64_t slots_of(const Hdf5Table& table, int64_t block_rows, const Hdf5Options& 
 }  // namespace
 
 Hdf5Rows::Hdf5Rows(std::shared_ptr<SerialExecutor> executor, const std::filesystem::path& file,
-                   const Hdf5Split& names, const Hdf5Options& options)
+                   const ArrayNames& names, const Hdf5Options& options)
     : executor_(std::move(executor)) {
   try {
     executor_->run([&] { open(file, names, options); });
@@ -59,7 +59,7 @@ Hdf5Rows::~Hdf5Rows() {
   });
 }
 
-void Hdf5Rows::open(const std::filesystem::path& file, const Hdf5Split& names,
+void Hdf5Rows::open(const std::filesystem::path& file, const ArrayNames& names,
                     const Hdf5Options& options) {
   h5::Session session;
   table_ = std::make_unique<Hdf5Table>(file, names, options.group);

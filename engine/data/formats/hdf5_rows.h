@@ -55,7 +55,7 @@ class Hdf5Rows {  // the rows of one split, input and target; thread-safe
   // Opens the file on the executor's thread. Throws Error(data) for defects of the file,
   // Error(config) if cache_bytes are too small for `window` chunks.
   Hdf5Rows(std::shared_ptr<SerialExecutor> executor, const std::filesystem::path& file,
-           const Hdf5Split& names, const Hdf5Options& options);
+           const ArrayNames& names, const Hdf5Options& options);
   ~Hdf5Rows();
   Hdf5Rows(const Hdf5Rows&) = delete;
   Hdf5Rows& operator=(const Hdf5Rows&) = delete;
@@ -82,7 +82,7 @@ class Hdf5Rows {  // the rows of one split, input and target; thread-safe
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
  private:
-  void open(const std::filesystem::path& file, const Hdf5Split& names, const Hdf5Options& options);
+  void open(const std::filesystem::path& file, const ArrayNames& names, const Hdf5Options& options);
   void copy_rows(std::span<const int64_t> samples, std::span<std::byte* const> columns);
   const std::byte* block(int64_t index);
 

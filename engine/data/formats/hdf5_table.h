@@ -12,7 +12,7 @@
 #include "engine/base/hdf5.h"
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
-#include "engine/data/formats/hdf5_chunk_guard.h"
+#include "engine/data/formats/hdf5_array.h"
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/row_table.h"
 
@@ -29,10 +29,10 @@ class Hdf5Table : public RowTable {
   // and targets are saturated to i32. If a name is "auto", the input is the first of images,
   // features and tokens that `group` contains, and the target the first of labels, values, targets,
   // target_images and masks.
-  Hdf5Table(const std::filesystem::path& file, const Hdf5Split& names, const std::string& group);
+  Hdf5Table(const std::filesystem::path& file, const ArrayNames& names, const std::string& group);
 
-  int64_t chunk_rows() const { return chunk_rows_; }   // of the input; 0 if it is not chunked
-  std::string location(size_t column) const override;  // "FILE: DATASET"
+  int64_t chunk_rows() const { return arrays_[0].chunk_rows(); }  // of the input
+  std::string location(size_t column) const override { return arrays_[column].location(); }
   std::string_view task_key() const override { return "data.hdf5.task"; }
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
@@ -42,30 +42,24 @@ class Hdf5Table : public RowTable {
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
   void read_chunk_index() const;  // reads the index of all chunks, but no chunk
 
-  // Returns "train/images: uint8 (60000, 28, 28, 1), chunks of (64, 28, 28, 1), deflate, 9 bytes".
-  std::string layout(size_t column) const;
+  std::string layout(size_t column) const { return arrays_[column].layout(); }
   std::optional<RowChecksums> checksums() const;
-  std::vector<double> numbers(size_t column, const char* attribute) const override;
-  std::vector<std::string> words(size_t column, const char* attribute) const override;
-  std::optional<int64_t> number(size_t column, const char* attribute) const override;
+  std::vector<double> numbers(size_t column, const char* attribute) const override {
+    return arrays_[column].numbers(attribute);
+  }
+  std::vector<std::string> words(size_t column, const char* attribute) const override {
+    return arrays_[column].words(attribute);
+  }
+  std::optional<int64_t> number(size_t column, const char* attribute) const override {
+    return arrays_[column].number(attribute);
+  }
 
  private:
-  h5::Handle open_dataset(const std::string& name) const;
-  ChunkCache check_dataset(const std::string& name) const;
-  void read_column(size_t column, int64_t first, int64_t rows, std::byte* out) const;
-  StoredArray describe(size_t column);
-  void note_rows(std::span<const hsize_t> dims);
-  void check_storage(size_t column, int rank, const hsize_t* dims) const;
-  std::optional<h5::Handle> open_attribute(size_t column, const char* name) const;
-
   std::filesystem::path path_;
   h5::Handle file_;
   FileStamp stamp_;
   std::unique_ptr<Hdf5LinkResolver> links_;
-  std::vector<std::string> names_;  // this and all vectors below: entries for input and target
-  std::vector<h5::Handle> datasets_;
-  std::vector<std::unique_ptr<Hdf5ChunkGuard>> guards_;
-  int64_t chunk_rows_ = 0;
+  std::vector<Hdf5Array> arrays_;  // input and target
 };
 
 }  // namespace spire::inline data

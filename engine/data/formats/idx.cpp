@@ -154,8 +154,8 @@ DatasetPair read_folder(const fs::path& folder, const std::vector<std::string>& 
   if (!fs::is_directory(folder, error) && !error)
     fail(Category::data, "{}: is not a folder; set data.path to the folder of the four IDX files",
          folder.string());
-  LabelledImages train =
-      read_split(folder / train_images, folder / train_labels, std::ssize(class_names));
+  int64_t classes = options.trained_classes ? options.trained->classes : std::ssize(class_names);
+  LabelledImages train = read_split(folder / train_images, folder / train_labels, classes);
   LabelledImages test = read_split(folder / test_images, folder / test_labels, train.classes);
   train.class_names = test.class_names = class_names;
   if (train.height != test.height || train.width != test.width)

@@ -35,7 +35,8 @@ RowDecoder::RowDecoder(const SampleSpec& spec, StoredRow stored, const DataConfi
   tokens_ = spec_.find("targets") ? spec_.classes : std::numeric_limits<int32_t>::max();
   if (!options.stored) normalization_ = spec_.normalization;
   if (stored_.input == DType::u8) {
-    images_.emplace(written.shape, sizing, input_normalization(spec_), augment, options);
+    images_.emplace(written.shape, sizing, input_normalization(spec_), augment, options,
+                    spec_.find("target_images") ? Outside::edges : Outside::black);
     written.shape = images_->shape();
   } else if (changes_pixels(augment)) {
     fail(Category::config,
@@ -68,7 +69,7 @@ void RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& a
   AugmentConfig geometric = geometric_part(augment);
   if (target.name == "target_images")
     targets_.emplace(target.shape, target_normalization(spec_), options.image_dtype(), geometric,
-                     options.seed);
+                     options.seed, Outside::edges);
   if (target.name != "masks") return;
   if (options.stored) {
     targets_.emplace(Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}},

@@ -15,6 +15,7 @@
 
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/images/image_dataset.h"
+#include "engine/data/images/mask_values.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -101,8 +102,8 @@ Normalization stored_scale(const RowTable& table, size_t column, size_t count) {
   return stored;
 }
 
-// Returns the largest number in training masks, but for the ignore label, + 1.
-int64_t count_mask_classes(const RowTable& table, int64_t ignore_label) {
+// Returns the number of classes in all training masks.
+int64_t classes_of_masks(const RowTable& table, int64_t ignore_label) {
   size_t row = table.columns()[1].row_bytes();
   int64_t at_once = std::max<int64_t>(1, (1 << 20) / static_cast<int64_t>(row)), classes = 1;
   std::vector<uint8_t> masks(static_cast<size_t>(at_once) * row);
@@ -110,8 +111,8 @@ int64_t count_mask_classes(const RowTable& table, int64_t ignore_label) {
     int64_t rows = std::min(at_once, table.count() - first);
     auto* memory = reinterpret_cast<std::byte*>(masks.data());
     table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
-    for (uint8_t value : std::span(masks).first(static_cast<size_t>(rows) * row))
-      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+    classes = count_mask_classes(std::span(masks).first(static_cast<size_t>(rows) * row),
+                                 ignore_label, classes);
   }
   return classes;
 }
@@ -166,7 +167,8 @@ std::vector<std::string> feature_names_in(const RowTable& table) {
 }
 
 // Sets class names, number of classes and vocabulary of the target.
-void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpec& spec) {
+void describe_classes(const RowTable& table, const PairsConfig& pairs, const ReadOptions& options,
+                      SampleSpec& spec) {
   const std::string& kind = table.columns()[1].name;
   if (kind == "target_images") return;
   if (kind == "values") {
@@ -189,6 +191,8 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
            table.location(1), *classes, pairs.classes);
     classes = pairs.classes;
   }
+  // Names that the file has are matched with the trained ones later.
+  if (options.trained_classes && spec.class_names.empty()) classes = options.trained->classes;
   if (!classes && kind == "targets")
     fail(Category::data,
          "{}: the attribute classes is missing; set it to the size of the tokens' vocabulary",
@@ -197,8 +201,17 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, SampleSpe
     spec.classes = *classes;
   } else {
     spec.classes =
-        kind == "masks" ? count_mask_classes(table, pairs.ignore_label) : count_classes(table);
+        kind == "masks" ? classes_of_masks(table, pairs.ignore_label) : count_classes(table);
   }
+}
+
+// Beside images as targets, images are from 0 to 1, as those are, unless the config says otherwise.
+DataConfig settled(const DataConfig& config, const Column& target, const ReadOptions& options) {
+  using Normalize = DataConfig::Normalize;
+  DataConfig result = config;
+  if (config.normalize == Normalize::automatic && target.name == "target_images" && !options.stored)
+    result.normalize = Normalize::unit;
+  return result;
 }
 
 }  // namespace
@@ -213,11 +226,12 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   if (target.name == "masks" && !options.stored) target.dtype = DType::i32;
   if (input.name != "tokens") {
     if (!options.stored) input.dtype = options.dtype;
-    spec.normalization = configured_normalization(config, input.shape.back());
+    spec.normalization =
+        configured_normalization(settled(config, target, options), input.shape.back());
   }
   // Plausibility first: its messages explain more than those of missing attributes.
   require_plausible_task(table, task);
-  describe_classes(table, config.pairs, spec);
+  describe_classes(table, config.pairs, options, spec);
   require_plausible_classes(table, task, spec.classes);
   if (input.name == "features" && input.shape.rank() == 1)
     spec.feature_names = feature_names_in(table);

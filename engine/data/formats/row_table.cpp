@@ -76,8 +76,12 @@ Column target_of(const StoredArray& array) {
 
 std::string array_name(const std::string& location) {
   std::string name = location.substr(location.find_last_of("/ ") + 1);
-  for (std::string_view end : {"_train.npy", "_test.npy", ".npy"})
+  if (!name.ends_with(".npy")) return name;
+  name.resize(name.size() - std::string_view(".npy").size());
+  for (std::string_view end : {"_train", "_test"})
     if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
+  for (std::string_view begin : {"train_", "test_"})
+    if (name.starts_with(begin)) return name.substr(begin.size());
   return name;
 }
 

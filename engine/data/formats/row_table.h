@@ -43,7 +43,7 @@ class RowTable {
 enum class Numbers : uint8_t { bytes, words16, integers, floats };  // words16: unsigned, 16 bits
 
 // Returns the last part of an array's location: "x.h5: train/labels" -> "labels", and
-// "data/labels_train.npy" -> "labels".
+// "data/labels_train.npy", "x.npz: train_labels.npy" -> "labels".
 std::string array_name(const std::string& location);
 
 struct StoredArray {

@@ -11,6 +11,7 @@
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -105,7 +106,7 @@ ShardPaths find_shards(const std::string& path) {
 ShardIndex take_test_part(ShardIndex& all, double share) {
   std::vector<int32_t> labels;
   for (const ShardImage& image : all.images) labels.push_back(image.label);
-  std::vector<bool> chosen = test_part(labels, share, all.shards.front().string());
+  std::vector<bool> chosen = test_images_of(labels, share, all.shards.front().string());
   ShardIndex test{.shards = all.shards, .stamps = all.stamps};
   std::vector<ShardImage> train;
   for (size_t i = 0; i < labels.size(); ++i)
@@ -126,6 +127,15 @@ int64_t classes_of(const ShardIndex& index) {
   return 1 + std::ranges::max(index.images, {}, &ShardImage::label).label;
 }
 
+// Refuses labels that the training data's classes do not have.
+void require_labels(const ShardIndex& index, int64_t classes) {
+  if (classes_of(index) > classes)
+    fail(Category::data,
+         "{}: there is an image of label {}, but the training data has 0 to {}; leave such images "
+         "out, or train on them, too",
+         index.shards.front().string(), classes_of(index) - 1, classes - 1);
+}
+
 }  // namespace
 
 DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options) {
@@ -144,6 +154,10 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
     note_ignored(test, splits.notes);
   }
   splits.classes = std::max(classes_of(train), classes_of(test));
+  if (options.trained_classes) {
+    splits.classes = options.trained->classes;
+    for (const ShardIndex* index : {&train, &test}) require_labels(*index, splits.classes);
+  }
   splits.train = std::make_unique<ShardImages>(std::move(train));
   splits.test = std::make_unique<ShardImages>(std::move(test));
   return make_encoded_pair(std::move(splits), config, options);

@@ -41,10 +41,26 @@ void write_padding(int64_t count, int64_t channels, const T* table, uint8_t outs
     for (int64_t c = 0; c < channels; ++c) out[x * channels + c] = table[c * 256 + outside];
 }
 
+// Writes an image beyond whose edges there are the nearest pixels.
+template <typename T>
+void write_extended(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
+                    const T* table, T* out) {
+  auto [height, width, channels] = shape;
+  for (int64_t y = 0; y < height; ++y) {
+    int64_t from_y = std::clamp<int64_t>(y + place.dy, 0, height - 1);
+    for (int64_t x = 0; x < width; ++x, out += channels) {
+      int64_t from_x = (place.flip ? width - 1 - x : x) + place.dx;
+      from_x = std::clamp<int64_t>(from_x, 0, width - 1);
+      write_pixels(pixels + (from_y * width + from_x) * channels, channels, 1, channels, table,
+                   out);
+    }
+  }
+}
+
 // Writes an image row by row: padding, pixels [first, last), padding.
 template <typename T>
-void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
-                 const T* table, uint8_t outside, T* out) {
+void write_padded(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
+                  const T* table, uint8_t outside, T* out) {
   auto [height, width, channels] = shape;
   // x' is inside of the image where 0 <= x' + dx < W. A mirrored row runs backward in x'.
   int64_t first = std::clamp<int64_t>(-place.dx, 0, width);
@@ -69,6 +85,13 @@ void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransfo
                  out + first * channels);
     write_padding(width - last, channels, table, outside, out + last * channels);
   }
+}
+
+template <typename T>
+void write_image(const uint8_t* pixels, const Extents& shape, const ImageTransform& place,
+                 const T* table, std::optional<uint8_t> outside, T* out) {
+  outside ? write_padded(pixels, shape, place, table, *outside, out)
+          : write_extended(pixels, shape, place, table, out);
 }
 
 // Returns a table (C, 256) that keeps pixel values.
@@ -162,13 +185,14 @@ void check_crop(const AugmentConfig& options, int64_t height, int64_t width) {
 }  // namespace
 
 ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
-                         const AugmentConfig& options, uint64_t seed)
+                         const AugmentConfig& options, uint64_t seed, Outside outside)
     : height_(shape[0]),
       width_(shape[1]),
       channels_(shape[2]),
       dtype_(dtype),
       options_(options),
       seed_(seed) {
+  if (outside == Outside::edges) outside_.reset();
   auto channels = static_cast<size_t>(channels_);
   require(normalization.mean.size() == channels && normalization.stddev.size() == channels,
           "normalization of {} channels for images of {}", normalization.mean.size(), channels);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <spire/run_config.h>
@@ -11,8 +12,13 @@
 
 namespace spire::inline data {
 
+// What lies beyond the edges of an image that is moved: black, 0 before normalization; or the
+// nearest pixels. An image and its target image have edges: black in both would be a pair of which
+// there is no other, and contradict those of a model that changes black.
+enum class Outside { black, edges };
+
 // A translation and flip: output pixel (y, x) is input pixel (y + dy, x' + dx), where
-// x' = flip ? W - 1 - x : x. Pixels outside of the image have the value 0 before normalization.
+// x' = flip ? W - 1 - x : x.
 struct ImageTransform {
   int64_t dy = 0, dx = 0;  // pixels, in [-crop, crop]; crop is AugmentConfig::crop
   bool flip = false;
@@ -39,7 +45,7 @@ class ImageWriter {
   // shape: (H, W, C). dtype: f32, bf16, f16; or u8, which copies and REQUIRES no augmentation.
   // Throws Error(config) if crop >= min(H, W), or the channels do not suit changes of colors.
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
-              const AugmentConfig& options, uint64_t seed);
+              const AugmentConfig& options, uint64_t seed, Outside outside = Outside::black);
 
   // For masks (H, W): pixel value v becomes classes[v], i32. outside: value of pixels that lie
   // outside of the mask. REQUIRES: options == geometric_part(options).
@@ -63,7 +69,8 @@ class ImageWriter {
   DType dtype_;
   AugmentConfig options_;
   uint64_t seed_;
-  uint8_t outside_ = 0;            // value of pixels outside of the image
+  // Value of pixels outside of the image; nullopt: that of the nearest one.
+  std::optional<uint8_t> outside_ = 0;
   std::vector<std::byte> table_;   // (C, 256) of dtype_: the normalized value of each pixel value
   std::vector<uint8_t> identity_;  // if pixels change in steps: (C, 256), which keeps pixel values
 };

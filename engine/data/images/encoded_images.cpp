@@ -13,7 +13,6 @@
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
-#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 namespace {
@@ -52,6 +51,7 @@ class EncodedImageDataset : public Dataset {
   int64_t chunk() const override { return together_ ? images_->chunk() : 1; }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
   std::vector<std::filesystem::path> files() const override { return images_->files(); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
@@ -120,32 +120,6 @@ DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
   int64_t evaluated = evaluation_size(config.image, options);
   return {dataset(splits.train, options.plain ? evaluated : config.image.size, config.augment),
           dataset(splits.test, evaluated, {}), std::move(splits.notes)};
-}
-
-std::vector<bool> test_part(std::span<const int32_t> labels, double share,
-                            const std::string& what) {
-  std::vector<std::vector<size_t>> members;  // of each class
-  for (size_t i = 0; i < labels.size(); ++i) {
-    auto label = static_cast<size_t>(labels[i]);
-    if (label >= members.size()) members.resize(label + 1);
-    members[label].push_back(i);
-  }
-  std::vector<bool> chosen(labels.size());
-  for (size_t label = 0; label < members.size(); ++label) {
-    int64_t count = std::ssize(members[label]);
-    if (count < 2) continue;
-    int64_t part =
-        std::clamp<int64_t>(std::lround(share * static_cast<double>(count)), 1, count - 1);
-    const RandomStream key(0, Purpose::test_split, split_streams::test_images, label);
-    for (int64_t i = 0; i < part; ++i)
-      chosen[members[label][static_cast<size_t>(permuted(key, count, i))]] = true;
-  }
-  if (std::ranges::find(chosen, true) == chosen.end())
-    fail(Category::data,
-         "{}: no class has two images, so none can be kept for testing; add images, or a test set "
-         "of its own",
-         what);
-  return chosen;
 }
 
 }  // namespace spire::inline data

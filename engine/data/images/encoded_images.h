@@ -41,9 +41,4 @@ struct EncodedSplits {
 DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
                               const ReadOptions& options);
 
-// Chooses a share of the samples of each class for testing, at least one of a class with two or
-// more and never all: a function of labels (N) and share alone. Returns flags (N). Throws
-// Error(data), which begins with `what`, where that leaves no test sample.
-std::vector<bool> test_part(std::span<const int32_t> labels, double share, const std::string& what);
-
 }  // namespace spire::inline data

@@ -9,6 +9,7 @@
 #include "engine/base/message_words.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -65,12 +66,13 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
   return deeper;
 }
 
-// Returns notes for the user about what looks like a mistake.
+// Returns notes for the user about what looks like a mistake. partial: classes may lack images.
 std::vector<std::string> unused_notes(const std::vector<const ImageListing*>& splits,
-                                      const std::vector<std::string>& classes) {
+                                      const std::vector<std::string>& classes, bool partial) {
   const ImageListing& train = *splits.front();
   std::vector<std::string> notes;
-  std::vector<std::string> without = classes_without(train, classes);
+  std::vector<std::string> without;
+  if (!partial) without = classes_without(train, classes);
   if (!without.empty())
     notes.push_back(
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
@@ -111,7 +113,7 @@ bool is_flat(const fs::path& folder) {
 ImageListing take_test_part(ImageListing& all, double share) {
   std::vector<int32_t> labels;
   for (const ImageListing::File& file : all.files) labels.push_back(file.label);
-  std::vector<bool> chosen = test_part(labels, share, all.folder.string());
+  std::vector<bool> chosen = test_images_of(labels, share, all.folder.string());
   ImageListing train{.folder = all.folder}, test = train;
   for (size_t i = 0; i < all.files.size(); ++i)
     (chosen[i] ? test : train).files.push_back(std::move(all.files[i]));
@@ -130,15 +132,16 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   bool flat = is_flat(folder);
   EncodedSplits splits;
   fs::path train_folder = flat ? folder : folder / "train";
-  splits.class_names = class_folders(train_folder);
+  splits.class_names =
+      options.trained_classes ? options.trained->class_names : class_folders(train_folder);
   splits.classes = std::ssize(splits.class_names);
   ImageListing train = list_images(train_folder, splits.class_names), test;
   if (flat) {
-    splits.notes = unused_notes({&train}, splits.class_names);
+    splits.notes = unused_notes({&train}, splits.class_names, options.trained_classes);
     test = take_test_part(train, config.image.test_share);
   } else {
     test = list_images(test_folder(folder), splits.class_names);
-    splits.notes = unused_notes({&train, &test}, splits.class_names);
+    splits.notes = unused_notes({&train, &test}, splits.class_names, options.trained_classes);
   }
   splits.train = std::make_unique<FolderImages>(std::move(train));
   splits.test = std::make_unique<FolderImages>(std::move(test));

@@ -89,8 +89,8 @@ std::vector<std::string> class_folders(const fs::path& folder) {
 ImageListing list_images(const fs::path& folder, const std::vector<std::string>& classes) {
   ImageListing listing{.folder = folder};
   for (const std::string& name : class_folders(folder)) {
-    auto found = std::ranges::lower_bound(classes, name);
-    if (found == classes.end() || *found != name)
+    auto found = std::ranges::find(classes, name);
+    if (found == classes.end())
       fail(Category::data,
            "{}: folder '{}' is not a class, because train has no folder of that name; remove it, "
            "or add images of it to train",

@@ -49,7 +49,7 @@ class ImagePairs : public Dataset {
         size_{format.spec.columns[0].shape[0], format.spec.columns[0].shape[1]},
         cropper_(size_, augment, options.seed, {.fit = config.image.fit}),
         inputs_(format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
-                augment, options.seed),
+                augment, options.seed, format.masks ? Outside::black : Outside::edges),
         targets_(target_writer(geometric_part(augment), options)),
         corrupt_(count(), config),
         files_(2 * count()),
@@ -59,6 +59,7 @@ class ImagePairs : public Dataset {
   int64_t count() const override { return std::ssize(pairs_); }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
@@ -86,7 +87,8 @@ class ImagePairs : public Dataset {
     if (format_.masks)
       return {target.shape, format_.masks->classes(), format_.masks->outside(), augment,
               options.seed};
-    return {target.shape, format_.spec.normalization, options.image_dtype(), augment, options.seed};
+    return {target.shape,  format_.spec.normalization, options.image_dtype(), augment, options.seed,
+            Outside::edges};
   }
 
   void write_pair(int64_t sample, int64_t epoch, PairScratch& scratch,
@@ -179,7 +181,7 @@ ImageSize size_for(const DataConfig& config, const ImagePair& first) {
   }
 }
 
-// Returns the largest class in training masks + 1. Masks that cannot be read count no classes:
+// Returns the number of classes in training masks. Masks that cannot be read count no classes:
 // reading them as samples reports them.
 int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label) {
   std::vector<uint8_t> file;
@@ -193,8 +195,7 @@ int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label)
       if (error.category() != Category::data) throw;
       continue;
     }
-    for (uint8_t value : mask.labels)
-      if (int64_t{value} != ignore_label) classes = std::max(classes, int64_t{value} + 1);
+    classes = count_mask_classes(mask.labels, ignore_label, classes);
   }
   return classes;
 }
@@ -228,7 +229,7 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
   SampleSpec& spec = format.spec;
   spec.columns = {{"images", {height, width, channels}, options.image_dtype()}};
   if (masks) {
-    int64_t classes = config.pairs.classes;
+    int64_t classes = options.trained_classes ? options.trained->classes : config.pairs.classes;
     if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
     spec.classes = classes;
     spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});

@@ -40,4 +40,10 @@ void MaskValues::check(std::span<const uint8_t> mask, int64_t width) const {
        ignore_label_ < 0 ? "" : fmt::format(", or {} for none", ignore_label_));
 }
 
+int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far) {
+  for (uint8_t value : pixels)
+    if (int64_t{value} != ignore_label) so_far = std::max(so_far, int64_t{value} + 1);
+  return so_far;
+}
+
 }  // namespace spire::inline data

@@ -35,4 +35,8 @@ class MaskValues {
   uint8_t outside_ = 0;
 };
 
+// Returns the number of classes of masks: the largest pixel value + 1, the ignore label aside, or
+// `so_far` if that is more, which those of other masks gave.
+int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far);
+
 }  // namespace spire::inline data

@@ -10,6 +10,7 @@
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -69,7 +70,7 @@ ImagePair pair_in(const CsvRecord& record, const fs::path& csv) {
 }
 
 // Returns folder/val or folder/test, or such CSV files.
-fs::path test_part(const fs::path& folder, const char* extension) {
+fs::path test_place(const fs::path& folder, const char* extension) {
   for (const char* name : {"val", "test"}) {
     fs::path part = folder / (std::string(name) + extension);
     std::error_code error;
@@ -94,9 +95,9 @@ PairSplits list_parts(const fs::path& path, double test_share) {
   std::error_code error;
   if (!is_folder(path)) return split(list_pair_file(existing_input(path)), test_share);
   if (is_folder(path / "train"))
-    return {list_pair_folders(path / "train"), list_pair_folders(test_part(path, ""))};
+    return {list_pair_folders(path / "train"), list_pair_folders(test_place(path, ""))};
   if (fs::exists(path / "train.csv", error))
-    return {list_pair_file(path / "train.csv"), list_pair_file(test_part(path, ".csv"))};
+    return {list_pair_file(path / "train.csv"), list_pair_file(test_place(path, ".csv"))};
   return split(list_pair_folders(path), test_share);
 }
 

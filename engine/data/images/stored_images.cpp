@@ -25,11 +25,12 @@ StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, boo
 
 StoredImageWriter::StoredImageWriter(const Shape& stored, const StoredSizing& sizing,
                                      const Normalization& normalization,
-                                     const AugmentConfig& augment, const ReadOptions& options)
+                                     const AugmentConfig& augment, const ReadOptions& options,
+                                     Outside outside)
     : stored_(stored),
       shape_(shape_of(stored, sizing.size)),
       cropper_({shape_[0], shape_[1]}, augment, options.seed, {.fit = sizing.fit, .share = 1}),
-      writer_(shape_, normalization, options.image_dtype(), augment, options.seed) {
+      writer_(shape_, normalization, options.image_dtype(), augment, options.seed, outside) {
   if (shape_ == stored_ && !augment.random_resized_crop) return;
   if (stored_[2] > 4)
     fail(Category::config,

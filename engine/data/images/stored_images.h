@@ -30,11 +30,11 @@ StoredSizing sizing_of(const DataConfig& config, const ReadOptions& options, boo
 
 class StoredImageWriter {  // thread-safe
  public:
-  // stored: shape (H, W, C) of the images. Throws what ImageWriter does, and Error(config) where
-  // images of more than 4 channels are to be resized.
+  // stored: shape (H, W, C) of the images. outside: as ImageWriter has it. Throws what ImageWriter
+  // does, and Error(config) where images of more than 4 channels are to be resized.
   StoredImageWriter(const Shape& stored, const StoredSizing& sizing,
                     const Normalization& normalization, const AugmentConfig& augment,
-                    const ReadOptions& options);
+                    const ReadOptions& options, Outside outside = Outside::black);
 
   // Converts pixels of the stored shape to `out`, of shape(). Blocks while `readers` others write.
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;

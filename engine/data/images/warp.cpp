@@ -55,15 +55,17 @@ void pick_bilinear(const uint8_t* from, ImageSize size, int64_t channels, int64_
 
 template <auto pick>
 void warp_by(const AffineMap& map, ImageSize size, int64_t channels, const uint8_t* from,
-             uint8_t* out, uint8_t outside) {
+             uint8_t* out, std::optional<uint8_t> outside) {
   const int64_t width = size.width << fraction_bits, height = size.height << fraction_bits;
   for (int64_t row = 0; row < size.height; ++row) {
     int64_t x = map.x + row * map.down_x, y = map.y + row * map.down_y;
     for (int64_t column = 0; column < size.width; ++column, out += channels) {
-      if (x >= 0 && x < width && y >= 0 && y < height) {
-        pick(from, size, channels, x, y, out);
+      bool inside = x >= 0 && x < width && y >= 0 && y < height;
+      if (inside || !outside) {
+        pick(from, size, channels, std::clamp<int64_t>(x, 0, width - 1),
+             std::clamp<int64_t>(y, 0, height - 1), out);
       } else {
-        std::fill_n(out, channels, outside);
+        std::fill_n(out, channels, *outside);
       }
       x += map.right_x, y += map.right_y;
     }
@@ -73,7 +75,7 @@ void warp_by(const AffineMap& map, ImageSize size, int64_t channels, const uint8
 template <int64_t n>
 void warp_channels(const AffineMap& map, ImageSize size, int64_t channels,
                    Interpolation interpolation, const uint8_t* from, uint8_t* out,
-                   uint8_t outside) {
+                   std::optional<uint8_t> outside) {
   if (interpolation == Interpolation::nearest) {
     warp_by<pick_nearest<n>>(map, size, channels, from, out, outside);
   } else {
@@ -118,7 +120,7 @@ AffineParts random_affine(const AffineConfig& config, ImageSize size, uint64_t s
 }
 
 void warp(const AffineMap& map, ImageSize size, int64_t channels, Interpolation interpolation,
-          const uint8_t* from, uint8_t* out, uint8_t outside) {
+          const uint8_t* from, uint8_t* out, std::optional<uint8_t> outside) {
   if (channels == 1)
     return warp_channels<1>(map, size, channels, interpolation, from, out, outside);
   if (channels == 3)

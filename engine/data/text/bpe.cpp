@@ -64,6 +64,8 @@ class BpeVocabulary : public Vocabulary {
  private:
   using Cache = std::unordered_map<std::string_view, std::vector<int32_t>>;
 
+  bool has_token(std::optional<char32_t> code) const override { return code.has_value(); }
+
   // Encodes a text without the special tokens below `level`; keys of `cache` are views of the text.
   void encode_part(std::string_view text, size_t level, Cache& cache,
                    std::vector<int32_t>& ids) const;

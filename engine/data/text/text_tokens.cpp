@@ -81,6 +81,19 @@ TextTokens read_text_tokens(const TokensConfig& config) {
   return {std::move(text.vocabulary), std::move(ids), std::move(text.files)};
 }
 
+TextTokens read_known_tokens(const TokensConfig& config, const std::string& vocabulary) {
+  TokenText text = read_token_text(config);
+  TextTokens tokens;
+  tokens.vocabulary = make_vocabulary(vocabulary);
+  tokens.files = std::move(text.files);
+  std::string known = tokens.vocabulary->known_part(text.text, tokens.unknown);
+  if (known.empty())
+    fail(Category::data, "{}: the vocabulary of the training data has none of its characters",
+         fmt::join(config.text, ", "));
+  tokens.ids = tokens.vocabulary->encode(known);
+  return tokens;
+}
+
 int64_t test_tokens(int64_t count, const TokensConfig& config) {
   return static_cast<int64_t>(static_cast<double>(count) * config.val_share);
 }

@@ -33,9 +33,13 @@ struct TextTokens {
   std::unique_ptr<Vocabulary> vocabulary;
   std::vector<int32_t> ids;
   std::vector<std::filesystem::path> files;
+  int64_t unknown = 0;  // characters that were left out
 };
 
 TextTokens read_text_tokens(const TokensConfig& config);  // read_token_text(), encoded as ids
+// The same with the vocabulary of a trained model, as make_vocabulary() reads it. Characters that
+// it lacks are left out. Throws Error(data) for a text without any that it has.
+TextTokens read_known_tokens(const TokensConfig& config, const std::string& vocabulary);
 
 // Returns how many of `count` ids are test data; they are the last ones.
 int64_t test_tokens(int64_t count, const TokensConfig& config);

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/message_words.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/text_tokens.h"
 
@@ -92,7 +93,14 @@ DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
 }
 
 DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
-  TextTokens text = read_text_tokens(config.tokens);
+  bool known = options.trained_classes && !options.trained->vocabulary.empty();
+  TextTokens text = known ? read_known_tokens(config.tokens, options.trained->vocabulary)
+                          : read_text_tokens(config.tokens);
+  std::vector<std::string> notes;
+  if (text.unknown > 0)
+    notes.push_back(fmt::format("{}: {} left out, as the training data's vocabulary lacks them",
+                                fmt::join(config.tokens.text, ", "),
+                                counted(text.unknown, "character")));
   int64_t size = text.vocabulary->size();
   auto test_count = static_cast<size_t>(test_tokens(std::ssize(text.ids), config.tokens));
   std::span<const int32_t> ids = text.ids;
@@ -101,7 +109,7 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
                                           offset, options.seed, text.vocabulary->to_text(), size);
   };
   return {dataset(ids.first(ids.size() - test_count), training_offset(options)),
-          dataset(ids.last(test_count), TokenDataset::Offset::none)};
+          dataset(ids.last(test_count), TokenDataset::Offset::none), std::move(notes)};
 }
 
 // A sequence of shards, one after another.

@@ -45,6 +45,9 @@ class ByteVocabulary : public Vocabulary {
     }
     return text;
   }
+
+ private:
+  bool has_token(std::optional<char32_t>) const override { return true; }
 };
 
 // Calls use(code, byte) for each code point; throws for invalid UTF-8.
@@ -98,6 +101,10 @@ class CharacterVocabulary : public Vocabulary {
   }
 
  private:
+  bool has_token(std::optional<char32_t> code) const override {
+    return code && ids_.contains(*code);
+  }
+
   std::vector<char32_t> codes_;  // ascending
   std::unordered_map<char32_t, int32_t> ids_;
 };
@@ -115,6 +122,21 @@ std::unique_ptr<Vocabulary> characters_from_text(std::string_view text) {
 }
 
 }  // namespace
+
+std::string Vocabulary::known_part(std::string_view text, int64_t& unknown) const {
+  std::string known;
+  for (size_t at = 0; at < text.size();) {
+    size_t begin = at;
+    std::optional<char32_t> code = next_code(text, at);
+    if (!code) at = begin + 1;
+    if (has_token(code)) {
+      known += text.substr(begin, at - begin);
+    } else {
+      ++unknown;
+    }
+  }
+  return known;
+}
 
 std::unique_ptr<Vocabulary> byte_vocabulary() {
   return std::make_unique<ByteVocabulary>();

@@ -25,9 +25,16 @@ class Vocabulary {
   // Throws Error(data), naming the byte, for text that has no token.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   virtual std::string decode(std::span<const int32_t> ids) const = 0;  // throws Error(data)
+  // Returns the part of the text that encode() takes: without characters that have no token, and
+  // bytes that are no UTF-8 where they have none. unknown: += their number.
+  std::string known_part(std::string_view text, int64_t& unknown) const;
 
   // Returns a text from which make_vocabulary() makes an equal vocabulary.
   virtual std::string to_text() const = 0;
+
+ private:
+  // code: nullopt for a byte that is no UTF-8.
+  virtual bool has_token(std::optional<char32_t> code) const = 0;
 };
 
 std::unique_ptr<Vocabulary> byte_vocabulary();  // id = byte; encodes any text

@@ -11,6 +11,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/observe/best_mode.h"
 
 namespace spire::inline run {
 namespace {
@@ -48,8 +49,7 @@ bool MetricChoice::records() const {
 }
 
 bool MetricChoice::is_better(double value, double than) const {
-  if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
-  return higher ? value > than : value < than;
+  return better_by(higher, value, than);
 }
 
 double MetricChoice::deciding(const EvalReport& report) const {
@@ -84,9 +84,7 @@ MetricChoice choose_metrics(const RunConfig& config, Metric task_metric,
         std::ranges::find(choice.metrics, choice.best) == choice.metrics.end())
       choice.metrics.push_back(choice.best);
   }
-  using Mode = BestConfig::Mode;
-  choice.higher = config.best.mode == Mode::automatic ? higher_is_better(choice.best)
-                                                      : config.best.mode == Mode::max;
+  choice.higher = best_is_higher(config.best, choice.best);
   choice.reads_outputs = choice.records() && records->reads_outputs();
   return choice;
 }

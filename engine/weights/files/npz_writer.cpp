@@ -14,6 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"
+#include "engine/base/npy_magic.h"
 
 namespace spire::inline weights {
 namespace {
@@ -32,7 +33,8 @@ std::string npy_header(const Shape& shape) {
   constexpr size_t before = 10;  // magic, version, length
   text.resize((before + text.size() + 1 + 63) / 64 * 64 - before - 1, ' ');
   text += '\n';
-  std::string header("\x93NUMPY\x01\x00", 8);
+  std::string header(npy_magic);
+  header.append("\x01\x00", 2);  // the version
   header += static_cast<char>(text.size() & 0xff);
   header += static_cast<char>(text.size() >> 8);
   return header + text;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/test_share.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/test_share.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

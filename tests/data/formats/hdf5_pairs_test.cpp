@@ -65,6 +65,9 @@ TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
       EXPECT_EQ(values[i], static_cast<float>(target[7 * 30 + i] / 255.0)) << i;
   }
   DataConfig standard = config_of(folder / "a.h5");
+  EXPECT_EQ(open_dataset(standard, {}).train->spec().normalization,
+            (Normalization{{0, 0, 0}, {1, 1, 1}}));  // auto
+  standard.normalize = DataConfig::Normalize::standard;
   EXPECT_THAT(message_of(Category::config, [&] { open_dataset(standard, {}); }),
               HasSubstr("images have 3 channels and their targets 1"));
 }

@@ -16,6 +16,20 @@ using testing::FloatEq;
 using testing::HasSubstr;
 using Upscale = DegradeConfig::Upscale;
 
+Pixels small_of(const Pixels& image) {
+  Pixels small;
+  shrink(image, 2, small);
+  return small;
+}
+
+// An image of twice the resolution.
+Pixels large_of(const Pixels& small, int64_t height, int64_t width, Upscale by) {
+  std::vector<float> wide;
+  Pixels image;
+  Enlarger(2, height, width, by).run(small, wide, image);
+  return image;
+}
+
 Pixels ramp(int64_t height, int64_t width) {
   Pixels image{height, width, 1, std::vector<float>(static_cast<size_t>(height * width))};
   for (size_t i = 0; i < image.values.size(); ++i)
@@ -25,7 +39,7 @@ Pixels ramp(int64_t height, int64_t width) {
 
 TEST(Degrade, SmallPixelsAreMeansOfSquares) {
   Pixels image{3, 4, 1, {0, 0.5f, 1, 1, 0.5f, 1, 0, 0, 0.25f, 0.75f, 0.5f, 1}};
-  Pixels small = shrink(image, 2);
+  Pixels small = small_of(image);
   EXPECT_EQ(small.height, 2);
   EXPECT_EQ(small.width, 2);
   EXPECT_THAT(small.values, ElementsAre(0.5f, 0.5f, 0.5f, 0.75f));  // the last row has one line
@@ -33,7 +47,7 @@ TEST(Degrade, SmallPixelsAreMeansOfSquares) {
 
 TEST(Degrade, NearestRepeatsPixels) {
   Pixels small{1, 2, 2, {0.25f, 0.5f, 0.75f, 1}};
-  EXPECT_THAT(enlarge(small, 2, 2, 3, Upscale::nearest).values,
+  EXPECT_THAT(large_of(small, 2, 3, Upscale::nearest).values,
               ElementsAre(0.25f, 0.5f, 0.25f, 0.5f, 0.75f, 1, 0.25f, 0.5f, 0.25f, 0.5f, 0.75f, 1));
 }
 
@@ -41,24 +55,25 @@ TEST(Degrade, NearestRepeatsPixels) {
 // Keys's weights of a = -1/2 are these.
 TEST(Degrade, BicubicHasTheWeightsOfKeys) {
   Pixels point{1, 7, 1, {0, 0, 0, 1, 0, 0, 0}};
-  Pixels large = enlarge(point, 2, 2, 14, Upscale::bicubic);
+  Pixels large = large_of(point, 2, 14, Upscale::bicubic);
   std::vector<float> row(large.values.begin() + 3, large.values.begin() + 11);
   // Weights below 0 are clamped.
   EXPECT_THAT(row, ElementsAre(0, 0, FloatEq(0.2265625f), FloatEq(0.8671875f), FloatEq(0.8671875f),
                                FloatEq(0.2265625f), 0, 0));
   Pixels below{1, 7, 1, {1, 1, 1, 0, 1, 1, 1}};
-  EXPECT_THAT(enlarge(below, 2, 2, 14, Upscale::bicubic).values[6], FloatEq(1 - 0.8671875f));
+  EXPECT_THAT(large_of(below, 2, 14, Upscale::bicubic).values[6], FloatEq(1 - 0.8671875f));
 }
 
 TEST(Degrade, BicubicKeepsRampsAwayFromTheEdges) {
-  Pixels image = ramp(6, 16), again = enlarge(shrink(image, 2), 2, 6, 16, Upscale::bicubic);
+  Pixels image = ramp(6, 16), again = large_of(small_of(image), 6, 16, Upscale::bicubic);
   for (size_t x = 4; x < 12; ++x) EXPECT_NEAR(again.values[x], image.values[x], 1e-6) << x;
 }
 
 TEST(Degrade, NoiseHasItsDeviationAndIsKeyed) {
   auto noisy = [](uint64_t seed, int64_t epoch, int64_t sample) {
     std::vector<float> values(10000, 0.5f);
-    add_noise(0.1, seed, epoch, sample, values);
+    std::vector<float> noise(values.size());
+    add_noise(0.1, seed, epoch, sample, noise, values);
     return values;
   };
   std::vector<float> values = noisy(1, 2, 3);
@@ -73,8 +88,8 @@ TEST(Degrade, NoiseHasItsDeviationAndIsKeyed) {
   EXPECT_NE(noisy(2, 2, 3), values);
   EXPECT_NE(noisy(1, 3, 3), values);
   EXPECT_NE(noisy(1, 2, 4), values);
-  std::vector<float> bright(100, 1.0f);
-  add_noise(1, 1, 1, 1, bright);
+  std::vector<float> bright(100, 1.0f), noise(100);
+  add_noise(1, 1, 1, 1, noise, bright);
   EXPECT_THAT(bright, Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
 }
 
@@ -110,7 +125,7 @@ TEST(Degrade, TheImageBecomesTheTargetAndTheRestStays) {
   std::memcpy(image.values.data(), expected[0].data(), expected[0].size());
   std::vector<float> input(64);
   std::memcpy(input.data(), read[0].data(), read[0].size());
-  EXPECT_EQ(input, enlarge(shrink(image, 2), 2, 8, 8, Upscale::bicubic).values);
+  EXPECT_EQ(input, large_of(small_of(image), 8, 8, Upscale::bicubic).values);
 }
 
 // The model reads standardized pixels, but noise is that of pixels from 0 to 1.

@@ -212,6 +212,32 @@ TEST(ImagePairs, BothMoveAlike) {
   EXPECT_NE(read.image, read.target);
 }
 
+// A target that is the negative of its input stays that: what is moved in from outside are pixels
+// of both, and not black in both.
+TEST(ImagePairs, PixelsFromOutsideAreThoseOfThePair) {
+  TemporaryFolder folder;
+  for (int64_t i = 0; i < 6; ++i) {
+    PngImage image{9, 9, 3, pattern(9 * 9 * 3)}, negative = image;
+    for (uint8_t& pixel : negative.pixels) pixel = static_cast<uint8_t>(255 - pixel);
+    for (const char* part : {"input", "target"}) fs::create_directories(folder / part);
+    write_png(folder / "input" / fmt::format("{}.png", i), image);
+    write_png(folder / "target" / fmt::format("{}.png", i), negative);
+  }
+  DataConfig config = config_of(folder.path());
+  config.normalize = DataConfig::Normalize::unit;
+  for (bool affine : {false, true}) {
+    config.augment = {.crop = 3, .flip = true};
+    if (affine) config.augment.affine = {.rotate = 20, .translate = 0.2};
+    DatasetPair pair = open(config);
+    for (int64_t epoch = 0; epoch < 20; ++epoch) {
+      Pair read = pair_of(*pair.train, 1, epoch);
+      // Pixels between two are rounded in each image.
+      for (size_t p = 0; p < read.image.size(); ++p)
+        ASSERT_NEAR(read.image[p] + read.target[p], 1, affine ? 1.1 / 255 : 1e-6);
+    }
+  }
+}
+
 // A mask drawn from its image's own pixels finds them again after every crop and flip; pixels
 // outside of it have no class.
 TEST(ImagePairs, MasksMoveWithTheirImages) {

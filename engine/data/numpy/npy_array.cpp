@@ -1,4 +1,4 @@
-#include "engine/data/formats/npy_array.h"
+#include "engine/data/numpy/npy_array.h"
 
 #include <algorithm>
 #include <array>
@@ -9,19 +9,21 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <spire/error.h>
+
+#include "engine/base/npy_magic.h"
 
 namespace spire::inline data {
 namespace {
 
 constexpr size_t max_header_bytes = 1 << 20;
 constexpr int64_t max_row_bytes = int64_t{1} << 30;
-constexpr std::string_view magic = "\x93NUMPY";
 
-[[noreturn]] void refuse_damage(const std::filesystem::path& path, const std::string& what) {
-  fail(Category::data, "{}: {}; it is no intact .npy file, write it again by numpy.save",
-       path.string(), what);
+[[noreturn]] void refuse_damage(const std::string& location, const std::string& what) {
+  fail(Category::data, "{}: {}; it is no intact .npy file, write it again by numpy.save", location,
+       what);
 }
 
 // Returns what follows 'key': in the header, a dict of Python; nullopt if there is no such key.
@@ -105,25 +107,25 @@ bool is_known(char kind, size_t bytes) {
 
 }  // namespace
 
-NpyArray::NpyArray(const std::filesystem::path& path) : reader_(path) {
+NpyArray::NpyArray(ByteSource bytes) : source_(std::move(bytes)) {
   std::array<std::byte, 12> begin{};
-  if (reader_.bytes() < begin.size()) refuse_damage(path, "has no header");
-  reader_.read(0, begin);
-  if (std::memcmp(begin.data(), magic.data(), magic.size()) != 0)
-    refuse_damage(path, "does not begin with \\x93NUMPY");
+  if (source_.bytes() < begin.size()) refuse_damage(location(), "has no header");
+  source_.read(0, begin);
+  if (std::memcmp(begin.data(), npy_magic.data(), npy_magic.size()) != 0)
+    refuse_damage(location(), "does not begin with \\x93NUMPY");
   auto byte = [&](size_t i) { return std::to_integer<size_t>(begin[i]); };
   bool first = byte(6) == 1;  // version 1.0 has 2 bytes of length, the later ones 4
   if (byte(6) < 1 || byte(6) > 3)
     fail(Category::data,
-         "{}: is of version {}.{} of the format .npy; this program reads 1.0 to 3.0", path.string(),
+         "{}: is of version {}.{} of the format .npy; this program reads 1.0 to 3.0", location(),
          byte(6), byte(7));
   size_t length = byte(8) | byte(9) << 8;
   if (!first) length |= byte(10) << 16 | byte(11) << 24;
   size_t start = first ? 10 : 12;
-  if (length > max_header_bytes || start + length > reader_.bytes())
-    refuse_damage(path, "ends within its header");
+  if (length > max_header_bytes || start + length > source_.bytes())
+    refuse_damage(location(), "ends within its header");
   std::string header(length, '\0');
-  reader_.read(start, std::as_writable_bytes(std::span(header)));
+  source_.read(start, std::as_writable_bytes(std::span(header)));
   offset_ = start + length;
   parse(header);
 }
@@ -131,7 +133,7 @@ NpyArray::NpyArray(const std::filesystem::path& path) : reader_(path) {
 void NpyArray::parse(std::string_view header) {
   auto type = value_of(header, "descr"), order = value_of(header, "fortran_order"),
        shape = value_of(header, "shape");
-  if (!type || !order || !shape) refuse_damage(path(), "its header lacks a key");
+  if (!type || !order || !shape) refuse_damage(location(), "its header lacks a key");
   std::string name(type->substr(0, std::min(type->find_first_of(",}", 1), type->size())));
   // '<f4': order of bytes, kind, bytes.
   size_t bytes = 0;
@@ -141,21 +143,20 @@ void NpyArray::parse(std::string_view header) {
     fail(Category::data,
          "{}: its numbers are {}; only bool, integers and floats are read: convert them, for "
          "example x.astype('float32')",
-         path().string(), name);
+         location(), name);
   constexpr char other = std::endian::native == std::endian::little ? '>' : '<';
   if (name[1] == other)
     fail(Category::data,
          "{}: its numbers are {}, in another order of bytes than this machine's; save "
          "x.astype(x.dtype.newbyteorder('='))",
-         path().string(), name);
+         location(), name);
   if (order->starts_with("True"))
     fail(Category::data,
-         "{}: is in Fortran's order, columns first; save numpy.ascontiguousarray(x)",
-         path().string());
+         "{}: is in Fortran's order, columns first; save numpy.ascontiguousarray(x)", location());
   kind_ = name[2];
   bytes_ = bytes;
   auto dims = shape_in(*shape);
-  if (!dims) refuse_damage(path(), "its shape cannot be read");
+  if (!dims) refuse_damage(location(), "its shape cannot be read");
   shape_ = std::move(*dims);
   check_size();
 }
@@ -163,17 +164,16 @@ void NpyArray::parse(std::string_view header) {
 // Refuses shapes that the file's size does not account for, before memory is allocated for them.
 void NpyArray::check_size() const {
   if (shape_.empty() || std::ranges::count(shape_, 0) > 0)
-    fail(Category::data, "{}: has no rows; its shape is ({})", path().string(),
-         fmt::join(shape_, ", "));
+    fail(Category::data, "{}: has no rows; its shape is ({})", location(), fmt::join(shape_, ", "));
   uint64_t total = bytes_;
   for (int64_t dim : shape_)
     if (__builtin_mul_overflow(total, static_cast<uint64_t>(dim), &total))
-      refuse_damage(path(), "its shape is too large");
-  if (total > reader_.bytes() - offset_)
-    refuse_damage(path(), fmt::format("has {} bytes of numbers, but its shape needs {}",
-                                      reader_.bytes() - offset_, total));
+      refuse_damage(location(), "its shape is too large");
+  if (total > source_.bytes() - offset_)
+    refuse_damage(location(), fmt::format("has {} bytes of numbers, but its shape needs {}",
+                                          source_.bytes() - offset_, total));
   if (total / static_cast<uint64_t>(shape_[0]) > static_cast<uint64_t>(max_row_bytes))
-    fail(Category::data, "{}: has rows of over {} MiB; it is not a set of samples", path().string(),
+    fail(Category::data, "{}: has rows of over {} MiB; it is not a set of samples", location(),
          max_row_bytes >> 20);
 }
 
@@ -184,7 +184,7 @@ int64_t NpyArray::row_elements() const {
 }
 
 StoredArray NpyArray::stored() const {
-  StoredArray array{.location = path().string(), .row = {shape_.begin() + 1, shape_.end()}};
+  StoredArray array{.location = location(), .row = {shape_.begin() + 1, shape_.end()}};
   bool whole = kind_ != 'f', natural = kind_ == 'u' || kind_ == 'b';
   if (whole) array.numbers = Numbers::integers;
   if (natural && bytes_ == 1) array.numbers = Numbers::bytes;
@@ -198,7 +198,7 @@ void NpyArray::read(int64_t first, int64_t rows, DType dtype, std::vector<std::b
   size_t row = static_cast<size_t>(row_elements());
   size_t count = static_cast<size_t>(rows) * row;
   memory.resize(count * bytes_);
-  reader_.read(offset_ + static_cast<uint64_t>(first) * row * bytes_, memory);
+  source_.read(offset_ + static_cast<uint64_t>(first) * row * bytes_, memory);
   if (dtype == DType::u8) return void(std::memcpy(out, memory.data(), count));
   if (dtype == DType::i32) return convert<int32_t>(kind_, bytes_, memory.data(), count, out);
   if (dtype == DType::f32) return convert<float>(kind_, bytes_, memory.data(), count, out);
@@ -207,8 +207,7 @@ void NpyArray::read(int64_t first, int64_t rows, DType dtype, std::vector<std::b
 
 std::string NpyArray::layout() const {
   const char* kind = kind_ == 'f' ? "float" : kind_ == 'i' ? "int" : kind_ == 'u' ? "uint" : "bool";
-  return fmt::format("{}: {}{} ({})", path().filename().string(), kind, bytes_ * 8,
-                     fmt::join(shape_, ", "));
+  return fmt::format("{}: {}{} ({})", source_.name(), kind, bytes_ * 8, fmt::join(shape_, ", "));
 }
 
 NpyTable::NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,

@@ -1,17 +1,20 @@
-// Arrays of NumPy as datasets: x_train.npy, y_train.npy, x_test.npy and y_test.npy in the folder
-// data.path. Without x_test.npy, data.npy.test_share of the rows are test rows.
+// Arrays of NumPy as datasets: x_train, y_train, x_test and y_test in the folder or the archive
+// data.path. Without x_test, data.npy.test_share of the rows are test rows.
 #include <array>
 #include <utility>
 
 #include <spire/error.h>
 
+#include "engine/base/message_words.h"
+#include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
-#include "engine/data/formats/npy_array.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/formats/row_schema.h"
+#include "engine/data/numpy/npy_array.h"
+#include "engine/data/numpy/npy_set.h"
 #include "engine/data/sample_reading.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -37,6 +40,7 @@ class NpyDataset : public Dataset {
   int64_t count() const override { return table_.count(); }
   int64_t skipped() const override { return corrupt_.skipped(); }
   std::vector<std::string> problems() const override { return corrupt_.problems(); }
+  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
 
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
@@ -53,11 +57,15 @@ class NpyDataset : public Dataset {
     auto* memory = reinterpret_cast<std::byte*>(out.data());
     table_.read(first, std::ssize(out), std::array<std::byte*, 2>{nullptr, memory});
   }
+  void verify_files() const override {
+    for (size_t c : {0, 1}) table_.array(c).verify();
+  }
   std::vector<std::string> layout() const override {
     return {table_.array(0).layout(), table_.array(1).layout()};
   }
   std::vector<fs::path> files() const override {
-    return {table_.array(0).path(), table_.array(1).path()};
+    fs::path input = table_.array(0).path(), target = table_.array(1).path();
+    return input == target ? std::vector{input} : std::vector{input, target};
   }
 
  private:
@@ -76,35 +84,16 @@ class NpyDataset : public Dataset {
   mutable ScratchPool<Scratch> scratch_;
 };
 
-using Words = std::vector<std::string>;
-
-// Returns the first file "<word>_<split>.npy" that there is; nullopt if there is none.
-std::optional<fs::path> find_array(const fs::path& folder, const Words& words, const char* split) {
-  for (const std::string& word : words) {
-    fs::path path = folder / fmt::format("{}_{}.npy", word, split);
-    if (is_there(path)) return path;
-  }
-  return {};
-}
-
-std::shared_ptr<const NpyArray> open_array(const fs::path& folder, const Words& words,
-                                           const char* split) {
-  if (auto path = find_array(folder, words, split)) return std::make_shared<NpyArray>(*path);
-  std::vector<std::string> names;
-  for (const std::string& word : words) names.push_back(fmt::format("{}_{}.npy", word, split));
-  fail(Category::data, "{}: there is no file {}; save the array by that name", folder.string(),
-       fmt::join(names, ", "));
-}
-
-const Words inputs = {"x", "images", "features", "tokens"};
-const Words targets = {"y", "labels", "values", "targets", "target_images", "masks"};
-
 struct NpySplit {
   std::shared_ptr<const NpyArray> input, target;
+  std::vector<std::string> names = {};  // of the two arrays, in their set
 };
 
-NpySplit open_split(const fs::path& folder, const char* split) {
-  return {open_array(folder, inputs, split), open_array(folder, targets, split)};
+// Opens the arrays of a split, which has an input.
+NpySplit open_split(const NpySet& set, const std::string& split, const ArrayNames& names) {
+  std::string input = require_array(set, NpyRole::input, split, names.input);
+  std::string target = require_array(set, NpyRole::target, split, names.target);
+  return {set.open(input), set.open(target), {input, target}};
 }
 
 // Returns the training or the test rows of the only arrays.
@@ -114,7 +103,7 @@ NpyTable rows_of(const NpySplit& arrays, double test_share, bool test) {
     if (is_test_row(row, test_share) == test) rows.push_back(row);
   if (rows.empty())
     fail(Category::data, "{}: no row is left for the {}; add rows or change data.npy.test_share",
-         arrays.input->path().string(), test ? "test" : "training");
+         arrays.input->location(), test ? "test" : "training");
   return NpyTable(arrays.input, arrays.target, std::move(rows));
 }
 
@@ -128,28 +117,55 @@ DatasetPair pair_of(NpyTable train, NpyTable test, const DataConfig& config,
                                        sizing_of(config, options, true), options)};
 }
 
+// A folder, or an archive: a file that is neither is refused with what it is.
+NpySet open_set(const std::string& path) {
+  std::error_code error;
+  if (path == "auto" || (!fs::is_directory(path, error) && !fs::is_regular_file(path, error)))
+    fail(Category::config,
+         "data.path: {} is no folder and no .npz file; for data.name: npy set it to the folder of "
+         "x_train.npy, y_train.npy, x_test.npy and y_test.npy, or to an archive of such arrays",
+         path);
+  if (begins_with(path, npy_magic))
+    fail(Category::config,
+         "data.path: {} is a single array; set it to the folder of x_train.npy and y_train.npy, or "
+         "save both by numpy.savez",
+         path);
+  return NpySet(path);
+}
+
+// Returns a note that names the arrays of an archive that are not used; empty: there are none.
+std::vector<std::string> note_unused_arrays(const NpySet& set,
+                                            const std::vector<NpySplit>& splits) {
+  std::vector<std::string> unused = set.names();
+  for (const NpySplit& split : splits)
+    for (const std::string& name : split.names) std::erase(unused, name);
+  if (unused.empty()) return {};
+  return {fmt::format("{}: {} not used; data.npy.train and data.npy.test choose arrays",
+                      set.path().string(), quoted_list(unused))};
+}
+
 }  // namespace
 
 DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
-  fs::path folder = config.path;
-  std::error_code error;
-  if (config.path == "auto" || !fs::is_directory(folder, error))
-    fail(Category::config,
-         "data.path: {} is no folder; for data.name: npy set it to the folder of x_train.npy, "
-         "y_train.npy, x_test.npy and y_test.npy",
-         config.path);
-  NpySplit train = open_split(folder, "train");
-  if (!find_array(folder, inputs, "test")) {
-    if (auto alone = find_array(folder, targets, "test"))
-      fail(Category::data,
-           "{}: there is no input for it, such as x_test.npy; save that, or remove this file",
-           alone->string());
-    return pair_of(rows_of(train, config.npy.test_share, false),
-                   rows_of(train, config.npy.test_share, true), config, options);
+  NpySet set = open_set(config.path);
+  const NpyConfig& npy = config.npy;
+  NpySplit train = open_split(set, "train", npy.train);
+  if (find_array(set, NpyRole::input, "test", npy.test.input)) {
+    NpySplit test = open_split(set, "test", npy.test);
+    DatasetPair pair = pair_of(NpyTable(train.input, train.target, {}),
+                               NpyTable(test.input, test.target, {}), config, options);
+    pair.notes = note_unused_arrays(set, {train, test});
+    return pair;
   }
-  NpySplit test = open_split(folder, "test");
-  return pair_of(NpyTable(train.input, train.target, {}), NpyTable(test.input, test.target, {}),
-                 config, options);
+  if (auto alone = find_array(set, NpyRole::target, "test", npy.test.target))
+    fail(Category::data,
+         "{}: there is no input for it, such as x_test{}; save that, or remove this {}",
+         set.open(*alone)->location(), set.is_archive() ? "" : ".npy",
+         set.is_archive() ? "entry" : "file");
+  DatasetPair pair = pair_of(rows_of(train, npy.test_share, false),
+                             rows_of(train, npy.test_share, true), config, options);
+  pair.notes = note_unused_arrays(set, {train});
+  return pair;
 }
 
 }  // namespace spire::inline data

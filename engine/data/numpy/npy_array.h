@@ -7,18 +7,21 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/data/change_detection.h"
 #include "engine/data/formats/row_table.h"
+#include "engine/data/numpy/byte_source.h"
 
 namespace spire::inline data {
 
 class NpyArray {  // all methods are thread-safe
  public:
-  // Opens the file. Throws Error(data), with what to type in NumPy, for arrays of other types than
-  // integers, floats and bool, in Fortran's order, or of another byte order than this machine's.
-  explicit NpyArray(const std::filesystem::path& path);
+  // Reads the header. Throws Error(data), with what to type in NumPy, for arrays of other types
+  // than integers, floats and bool, in Fortran's order, or of another byte order than this
+  // machine's.
+  explicit NpyArray(ByteSource bytes);
+  explicit NpyArray(const std::filesystem::path& path) : NpyArray(ByteSource(path)) {}
 
-  const std::filesystem::path& path() const { return reader_.path(); }
+  const std::filesystem::path& path() const { return source_.path(); }  // of the file or archive
+  const std::string& location() const { return source_.location(); }
   int64_t rows() const { return shape_[0]; }
   const std::vector<int64_t>& shape() const { return shape_; }  // (N, ...), rank >= 1
   StoredArray stored() const;
@@ -27,6 +30,8 @@ class NpyArray {  // all methods are thread-safe
   // f32 or f64. memory: of the stored bytes of these rows, which it resizes.
   void read(int64_t first, int64_t rows, DType dtype, std::vector<std::byte>& memory,
             std::byte* out) const;
+  // Throws Error(data) where the numbers are not those of the checksum that an archive has of them.
+  void verify() const { source_.verify(); }
   std::string layout() const;  // "x_train.npy: float32 (60000, 28, 28)"
 
  private:
@@ -34,7 +39,7 @@ class NpyArray {  // all methods are thread-safe
   void check_size() const;
   int64_t row_elements() const;
 
-  ChangeDetectingReader reader_;
+  ByteSource source_;
   char kind_ = 'f';   // b, i, u or f
   size_t bytes_ = 4;  // of an element
   std::vector<int64_t> shape_;
@@ -48,7 +53,7 @@ class NpyTable : public RowTable {
   NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,
            std::vector<int64_t> rows);
 
-  std::string location(size_t column) const override { return array(column).path().string(); }
+  std::string location(size_t column) const override { return array(column).location(); }
   std::string_view task_key() const override { return "data.npy.task"; }
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/csv_table.h"
-#include "engine/data/formats/npy_array.h"
-#include "tests/data/formats/npy_files.h"
+#include "engine/data/numpy/npy_array.h"
+#include "engine/data/test_share.h"
+#include "tests/data/numpy/npy_files.h"
 
 namespace spire {
 namespace {

@@ -1,0 +1,260 @@
+// Archives of NumPy's arrays as datasets: names, stored and deflated entries, damage.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/numpy/npy_set.h"
+#include "tests/data/numpy/npy_files.h"
+#include "tests/data/numpy/zip_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+using Floats = std::vector<float>;
+using Labels = std::vector<int64_t>;
+
+class Npz : public testing::Test {
+ protected:
+  Npz() {
+    config_.name = "npy";
+    config_.path = (folder_ / "a.npz").string();
+  }
+  void write(const std::vector<ZipMember>& members) { write_zip(config_.path, members); }
+  DatasetPair open_it() { return open_dataset(config_, {}); }
+  std::string refusal(Category category = Category::data) {
+    return message_of(category, [&] { open_it(); });
+  }
+  // The bytes of the archive, to damage them.
+  Bytes content() {
+    std::ifstream file(config_.path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  TemporaryFolder folder_;
+  DataConfig config_;
+};
+
+ZipMember features(const std::string& name, const Floats& values) {
+  return {name + ".npy", npy_bytes("<f4", fmt::format("({}, 1)", values.size()), values)};
+}
+
+ZipMember labels(const std::string& name, const Labels& values) {
+  return {name + ".npy", npy_bytes("<i8", fmt::format("({},)", values.size()), values)};
+}
+
+// Names as those of Keras' mnist.npz, in any order.
+std::vector<ZipMember> both_splits() {
+  return {features("x_test", {9, 7}), features("x_train", {1, 3, 5}), labels("y_train", {0, 2, 1}),
+          labels("y_test", {1, 0})};
+}
+
+TEST_F(Npz, StoredAndDeflatedEntriesAreTheSameData) {
+  for (bool deflated : {false, true})
+    for (bool zip64 : {false, true}) {
+      std::vector<ZipMember> members = both_splits();
+      for (ZipMember& member : members) member.deflated = deflated, member.zip64 = zip64;
+      write(members);
+      DatasetPair pair = open_it();
+      EXPECT_THAT(pair.train->spec().columns, ElementsAre(Column{"features", {1}, DType::f32},
+                                                          Column{"labels", {}, DType::i32}));
+      const Normalization& by = pair.train->spec().normalization;
+      EXPECT_THAT(by.mean, ElementsAre(3));
+      auto scaled = [&](double x) { return static_cast<float>((x - 3) / by.stddev[0]); };
+      EXPECT_THAT(read_column<float>(*pair.train, 0, {2, 0}), ElementsAre(scaled(5), scaled(1)));
+      EXPECT_THAT(read_column<float>(*pair.test, 0, {0, 1}), ElementsAre(scaled(9), scaled(7)));
+      EXPECT_THAT(read_column<int32_t>(*pair.test, 1, {0, 1}), ElementsAre(1, 0));
+      EXPECT_THAT(pair.train->layout(),
+                  ElementsAre("x_train.npy: float32 (3, 1)", "y_train.npy: int64 (3)"));
+      EXPECT_THAT(pair.train->files(), ElementsAre(config_.path));
+      EXPECT_THAT(pair.notes, ElementsAre());
+    }
+}
+
+// What numpy.savez_compressed of NumPy 2.4.6 writes for x: float32 [[1.5], [-2]] and y: [1, 0].
+constexpr std::string_view numpy_archive =
+    "504b03042d000000080000002100e6735bfeffffffffffffffff05001400782e6e707901001000880000"
+    "00000000004d000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a2aea3a09e"
+    "965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a0a869a3a0ab50a64032e0686"
+    "03f60c400200504b03042d00000008000000210071fb39abffffffffffffffff05001400792e6e707901"
+    "001000900000000000000048000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e93"
+    "69a1aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a9a3a0ab50a14"
+    "002e4606540000504b01022d032d000000080000002100e6735bfe4d0000008800000005000000000000"
+    "0000000000800100000000782e6e7079504b01022d032d00000008000000210071fb39ab480000009000"
+    "0000050000000000000000000000800184000000792e6e7079504b050600000000020002006600000003"
+    "0100000000";
+
+TEST_F(Npz, ReadsWhatNumPyWrites) {
+  Bytes bytes;
+  for (size_t at = 0; at < numpy_archive.size(); at += 2)
+    bytes.push_back(
+        static_cast<uint8_t>(std::stoi(std::string(numpy_archive.substr(at, 2)), nullptr, 16)));
+  write_file(config_.path, bytes);
+  NpySet set(config_.path);
+  EXPECT_THAT(set.names(), ElementsAre("x", "y"));
+  Floats x(2);
+  std::vector<std::byte> memory;
+  set.open("x")->read(0, 2, DType::f32, memory, reinterpret_cast<std::byte*>(x.data()));
+  EXPECT_THAT(x, ElementsAre(1.5f, -2.0f));
+  std::vector<int32_t> y(2);
+  set.open("y")->read(0, 2, DType::i32, memory, reinterpret_cast<std::byte*>(y.data()));
+  EXPECT_THAT(y, ElementsAre(1, 0));
+}
+
+TEST_F(Npz, AnInputWithoutASplitIsPartedByTheShare) {
+  Floats x;
+  Labels y;
+  for (int row = 0; row < 100; ++row) x.push_back(static_cast<float>(row)), y.push_back(row % 2);
+  write({features("X", x), labels("y", y), features("weights", {1})});
+  config_.npy.test_share = 0.3;
+  DatasetPair pair = open_it();
+  EXPECT_EQ(pair.train->count() + pair.test->count(), 100);
+  EXPECT_GT(pair.test->count(), 15);
+  EXPECT_THAT(pair.notes, ElementsAre(EndsWith("a.npz: 'weights' not used; data.npy.train and "
+                                               "data.npy.test choose arrays")));
+}
+
+// MedMNIST's archives have train_images, and gray images of one axis less.
+TEST_F(Npz, TheSplitMayStandBeforeTheWord) {
+  ZipMember images = {"train_images.npy", npy_bytes("|u1", "(2, 1, 2)", Bytes{0, 255, 255, 0})};
+  ZipMember tests = images;
+  tests.name = "test_images.npy";
+  write({images,
+         {"train_labels.npy", npy_bytes("|u1", "(2, 1)", Bytes{0, 1})},
+         tests,
+         {"test_labels.npy", npy_bytes("|u1", "(2, 1)", Bytes{1, 1})}});
+  DatasetPair pair = open_it();
+  EXPECT_THAT(pair.train->spec().columns, ElementsAre(Column{"images", {1, 2, 1}, DType::f32},
+                                                      Column{"labels", {}, DType::i32}));
+  EXPECT_THAT(read_column<int32_t>(*pair.test, 1, {0, 1}), ElementsAre(1, 1));
+}
+
+TEST_F(Npz, KeysNameTheArrays) {
+  write({features("a", {1, 2}), labels("b", {0, 1}), features("c", {3}), labels("d", {1})});
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("a.npz: there is no array x_train, images_train"),
+                               HasSubstr("it has 'a', 'b', 'c', 'd'"),
+                               EndsWith("or set data.npy.train.input")));
+  config_.npy.train = {"a", "b.npy"};
+  config_.npy.test = {"c", "d"};
+  EXPECT_EQ(open_it().train->count(), 2);
+  EXPECT_EQ(open_it().test->count(), 1);
+  config_.npy.test.target = "e";
+  EXPECT_THAT(refusal(), HasSubstr("a.npz: data.npy.test.target: there is no array e; it has 'a'"));
+  config_.npy.test = {"auto", "d"};
+  EXPECT_THAT(refusal(), HasSubstr("d.npy: there is no input for it, such as x_test; save that"));
+}
+
+// The same keys name files of a folder.
+TEST_F(Npz, KeysNameFilesOfAFolder) {
+  config_.path = folder_.path().string();
+  write_npy(folder_ / "a.npy", "<f4", "(2, 1)", Floats{1, 2});
+  write_npy(folder_ / "y.npy", "<i8", "(2,)", Labels{0, 1});
+  config_.npy.train = {"a", "auto"};
+  config_.npy.test = {"a", "y"};
+  EXPECT_EQ(open_it().test->count(), 2);
+  config_.npy.train.input = "b";
+  EXPECT_THAT(refusal(), HasSubstr("data.npy.train.input: there is no array b; correct the name"));
+}
+
+TEST_F(Npz, ErrorsNameArchiveAndEntry) {
+  write({features("x", {1, 2}), labels("y", {0, 1, 1})});
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("a.npz: y.npy: has 3 rows, but"),
+                               HasSubstr("a.npz: x.npy has 2; use files of one set")));
+  write({{"x.npy", {1, 2, 3}}, labels("y", {0, 1, 1})});
+  EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: has no header"));
+  write({{"x.npy", npy_bytes("<f4", "(9,)", Floats{1})}, labels("y", {0, 1, 1})});
+  EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: has 4 bytes of numbers, but its shape needs 36"));
+  write({});
+  EXPECT_THAT(refusal(), HasSubstr("a.npz: is no intact zip archive, or has no entries"));
+}
+
+TEST_F(Npz, OtherFilesAreRefusedWithARemedy) {
+  write_text(config_.path, "no archive");
+  EXPECT_THAT(refusal(),
+              HasSubstr("a.npz: is no intact zip archive, or has no entries; write it again by"));
+  write_npy(config_.path, "<f4", "(1,)", Floats{1});
+  EXPECT_THAT(refusal(Category::config),
+              AllOf(HasSubstr("is a single array"), HasSubstr("save both by numpy.savez")));
+  std::filesystem::remove(config_.path);
+  EXPECT_THAT(refusal(Category::config), HasSubstr("is no folder and no .npz file"));
+}
+
+// Offsets of an entry's central header, from its signature: method 10, flags 8, sizes 20 and 24.
+TEST_F(Npz, EntriesThatCannotBeReadAreRefused) {
+  auto says = [&](size_t offset, uint8_t value, bool deflated = false) {
+    ZipMember x = features("x", {1, 2}), y = labels("y", {0, 1});
+    x.deflated = deflated;
+    write({x, y});
+    Bytes bytes = content();
+    const Bytes signature = {'P', 'K', 1, 2};
+    auto header = std::ranges::search(bytes, signature).begin();
+    header[static_cast<std::ptrdiff_t>(offset)] = value;
+    write_file(config_.path, bytes);
+    return refusal();
+  };
+  EXPECT_THAT(says(8, 1), HasSubstr("a.npz: x.npy: is encrypted; write it again"));
+  EXPECT_THAT(says(10, 12), HasSubstr("a.npz: x.npy: is compressed by method 12; only stored"));
+  EXPECT_THAT(says(24, 7), HasSubstr("which cannot be the"));
+  EXPECT_THAT(says(27, 0x7f, true), HasSubstr("which cannot be the"));
+  EXPECT_THAT(says(45, 0x7f), HasSubstr("is damaged (minizip's error"));
+}
+
+// A damaged number of a deflated entry shows at the start, one of a stored entry when it is
+// verified.
+TEST_F(Npz, ChecksumsAreCompared) {
+  for (bool deflated : {false, true}) {
+    ZipMember x = features("x", Floats(64, 1.5f)), y = labels("y", Labels(64, 1));
+    x.deflated = deflated;
+    write({x, y});
+    open_it().train->verify_files();
+    Bytes bytes = content();
+    constexpr size_t begin = 30 + 5;  // behind the local header and the entry's name
+    bytes[begin + (deflated ? 40 : 128 + 64)] ^= 4;
+    write_file(config_.path, bytes);
+    if (deflated) {
+      EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: is damaged"));
+    } else {
+      DatasetPair pair = open_it();
+      EXPECT_THAT(message_of(Category::data, [&] { pair.train->verify_files(); }),
+                  HasSubstr("a.npz: x.npy: its checksum does not match; get an intact copy"));
+    }
+  }
+}
+
+TEST_F(Npz, EveryTruncationIsRefused) {
+  write(both_splits());
+  for (size_t length = std::filesystem::file_size(config_.path); length-- > 0;) {
+    std::filesystem::resize_file(config_.path, length);
+    EXPECT_NE(message_of(Category::data,
+                         [&] {
+                           NpySet set(config_.path);
+                           set.open("x_train");
+                         }),
+              "")
+        << length;
+  }
+}
+
+// Also where its entries were decoded into memory.
+TEST_F(Npz, AFileThatChangesEndsTheRun) {
+  for (bool deflated : {false, true}) {
+    std::vector<ZipMember> members = both_splits();
+    for (ZipMember& member : members) member.deflated = deflated;
+    write(members);
+    DatasetPair pair = open_it();
+    std::ofstream(config_.path, std::ios::app) << "more";
+    EXPECT_THAT(message_of(Category::data, [&] { read_column<float>(*pair.train, 0, {1}); }),
+                HasSubstr("a.npz: changed while the run reads it"));
+  }
+}
+
+}  // namespace
+}  // namespace spire
