@@ -114,7 +114,6 @@ void PredictionInputs::finish(int64_t read) const {
 }
 
 std::string read_prompt(const PredictArguments& arguments) {
-  if (arguments.prompt) return *arguments.prompt;
   if (!arguments.prompt_file) return "\n";
   std::string text;
   try {
