@@ -73,6 +73,7 @@ Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocab
                               graph.compute_dtype(), normal(llama_deviation));
   x = dropout(graph, x, static_cast<float>(config.dropout));
   TransformerOptions options = llama_options(config, size);
+  options.positions = packed_positions(graph);
   for (int64_t i = 0; i < size.blocks; ++i)
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
   x = rms_norm(graph, "norm", x, options.epsilon);

@@ -19,6 +19,7 @@ struct ModelEntry {
   std::string name;
   Value (*build)(Graph&, Value input, const ModelConfig&, int64_t size);  // last axis of the output
   Output output = Output::vector;
+  bool packs = false;  // whether it keeps packed documents apart
 };
 // The table of models: a new one is one row.
 const std::vector<ModelEntry>& models() {
@@ -31,8 +32,8 @@ const std::vector<ModelEntry>& models() {
       {"vgg", &vgg},
       {"unet", &unet, Output::image},
       {"autoencoder", &autoencoder, Output::image},
-      {"gpt", &gpt, Output::tokens},
-      {"llama", &llama, Output::tokens},
+      {"gpt", &gpt, Output::tokens, true},
+      {"llama", &llama, Output::tokens, true},
       {"vit", &vit},
       {"layers", &layers_model, Output::any},
   };
@@ -278,6 +279,17 @@ void check_own_loss(const Model& model, const Graph& graph) {
 
 }  // namespace
 
+std::vector<Column> unpacked_columns(std::vector<Column> columns) {
+  std::erase_if(columns, [](const Column& column) { return column.name == "positions"; });
+  return columns;
+}
+
+Value packed_positions(const Graph& graph) {
+  for (Value input : graph.values_of(Role::input))
+    if (graph.tensor(input).name == "positions") return input;
+  return {};
+}
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const auto& entry : models()) names.push_back(entry.name);
@@ -335,6 +347,12 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
   const ModelEntry& entry = find_model(model_for(model, input.columns));
+  if (packed_positions(graph) && !entry.packs)
+    fail(
+        Category::config,
+        "data.tokens.documents: packed needs a model that keeps documents apart, gpt or llama, got "
+        "{}; change model.name, or use joined",
+        entry.name);
   Value read = embed_categories(graph, inputs.first(), input.table);
   Value output = entry.build(graph, read, model, output_size(input, task));
   if (model.name == "layers") check_output(graph, output, task, input);

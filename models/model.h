@@ -49,6 +49,12 @@ Task own_task(const Model& model, const std::vector<Column>& columns);
 Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInput& input,
                       bool training);
 
+// The columns of a model that reads texts apart, as predictions do: without "positions".
+std::vector<Column> unpacked_columns(std::vector<Column> columns);
+
+// The graph's input "positions" (N, T), which packed documents have; else no value.
+Value packed_positions(const Graph& graph);
+
 std::vector<std::string> model_names();
 
 // Images (N, H, W, C) or features (N, F) -> logits (N, classes).

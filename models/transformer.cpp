@@ -51,12 +51,16 @@ Value self_attention(Graph& graph, const std::string& name, Value x,
   Value qkv = dense(graph, name + ".qkv", x, columns, options.bias, options.weights(width, width));
   if (options.rope_theta > 0)
     qkv = rope(graph, qkv,
-               {.heads = heads + kv_heads, .size = width / heads, .theta = options.rope_theta});
+               {.heads = heads + kv_heads,
+                .size = width / heads,
+                .theta = options.rope_theta,
+                .positions = options.positions});
   Value y = attention(graph, qkv,
                       {.heads = heads,
                        .causal = options.causal,
                        .dropout = options.dropout,
-                       .kv_heads = options.kv_heads});
+                       .kv_heads = options.kv_heads,
+                       .positions = options.positions});
   return dense(graph, name + ".project", y, width, options.bias, options.projections(width, width));
 }
 
@@ -99,9 +103,12 @@ Value gpt(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocabul
   expect_context(config, length);
   auto [x, table] = embedding(graph, "tokens", tokens, vocabulary, size.width,
                               graph.compute_dtype(), normal(gpt_deviation));
-  x = position_embedding(graph, "positions", x, normal(gpt_deviation), context);
+  Value at = packed_positions(graph);
+  x = at ? position_embedding(graph, "positions", x, at, normal(gpt_deviation), context)
+         : position_embedding(graph, "positions", x, normal(gpt_deviation), context);
   x = dropout(graph, x, static_cast<float>(config.dropout));
   TransformerOptions options = gpt_options(config, size);
+  options.positions = at;
   for (int64_t i = 0; i < size.blocks; ++i)
     x = transformer_block(graph, fmt::format("block{}", i + 1), x, options);
   return tied_dense(graph, table, layer_norm(graph, "norm", x, options.epsilon));

@@ -21,6 +21,7 @@ struct TransformerOptions {
   int64_t kv_heads = 0;   // heads of keys and values, divides `heads`; 0: as many
   bool causal = false;    // a position attends only to itself and earlier ones
   double rope_theta = 0;  // base of rotary positions of queries and keys; 0: none
+  Value positions = {};   // of packed documents (AttentionOptions); none: a row is one text
   bool bias = true;       // of dense layers
   Norm norm = Norm::layer_norm;
   Mlp mlp = Mlp::gelu;    // gelu_tanh: gelu by its tanh approximation

@@ -11,15 +11,17 @@ namespace spire::tool {
 struct PredictArguments {
   std::string checkpoint = {};           // a name for CheckpointLocator
   std::string device = "auto";           // one word of the config's `devices`
-  int64_t batch = 64;                    // samples per forward pass
+  std::optional<int64_t> batch = {};     // samples per forward pass, or texts at once; 64, or 8
   std::string format = "csv";            // csv | json
   std::string to = {};                   // file; for images a folder. Empty: stdout; ./predictions
   std::vector<std::string> inputs = {};  // files and folders; empty: the run's test data
-  std::optional<std::string> on_error = {};                  // what a bad input does: stop | skip
-  int64_t count = 0;                                         // number of samples; 0: all
-  std::optional<std::string> prompt = {}, prompt_file = {};  // text to continue
-  std::optional<std::string> prompts = {};                   // file of several such texts
-  int64_t tokens = 256;                                      // number to generate
+  std::optional<std::string> on_error = {};     // what a bad input does: stop | skip
+  int64_t count = 0;                            // number of samples; 0: all
+  std::vector<std::string> prompt = {};         // texts to continue
+  std::optional<std::string> prompt_file = {};  // file with one
+  std::optional<std::string> prompts = {};      // file of several such texts
+  bool stream = false;                          // of several: parts as they are written
+  int64_t tokens = 256;                         // number to generate
   double temperature = 0.8;
   int64_t top_k = 0;                   // 0: sample from all tokens
   double top_p = 1;                    // 1: sample from all tokens

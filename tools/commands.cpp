@@ -62,8 +62,10 @@ void add_eval_options(CLI::App& app, ParsedWords& words) {
 
 // Options for language models.
 void add_text_options(CLI::App& app, PredictArguments& p) {
-  auto* prompt = app.add_option("--prompt", p.prompt, "language models: the text to continue");
-  prompt->type_name("TEXT");
+  auto* prompt = app.add_option("--prompt", p.prompt,
+                                "language models: the text to continue; several: --prompt A "
+                                "--prompt B, which are answered as --prompts are");
+  prompt->allow_extra_args(false)->type_name("TEXT");
   app.add_option(
          "--prompt-file", p.prompt_file,
          "language models: file with the text to continue, without its last newline; -: stdin")
@@ -71,10 +73,15 @@ void add_text_options(CLI::App& app, PredictArguments& p) {
       ->type_name("FILE");
   app.add_option("--prompts", p.prompts,
                  "language models: file of several texts to continue, one a line; *.jsonl: "
-                 "{\"prompt\": \"text\"} a line. A line of JSON answers each, in their order")
+                 "{\"prompt\": \"text\"} a line. --batch of them are continued at once. A line of "
+                 "JSON answers each, in their order")
       ->excludes(prompt)
       ->excludes("--prompt-file")
       ->type_name("FILE");
+  app.add_flag(
+      "--stream", p.stream,
+      "language models: of several prompts, write lines of JSON with parts of the texts as "
+      "they come");
   app.add_option("--tokens", p.tokens, "language models: tokens to generate")
       ->check(positive_integer)
       ->type_name("N");
@@ -121,7 +128,8 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
       ->type_name("INPUT");
   app.add_option("--device", p.device, "where to compute: cpu, or a GPU such as cuda:0")
       ->type_name("DEVICE");
-  app.add_option("--batch", p.batch, "samples computed at a time")
+  app.add_option("--batch", p.batch,
+                 "samples computed at a time (64), or texts written at once (8)")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--count", p.count, "predict only the first N samples; otherwise all")

@@ -28,6 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t rows_at_once = 64, texts_at_once = 8;  // where --batch is not given
+
 // Computes batch by batch and calls take(origin, input row, output row) for each sample. Returns
 // the number of samples.
 template <typename Take>
@@ -35,13 +37,14 @@ int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArgument
                     const StopSignals& signals, const Take& take) {
   auto outputs = static_cast<size_t>(predictor.output_shape().elements());
   size_t row_bytes = predictor.spec().columns[0].row_bytes();
-  std::vector<std::byte> input(static_cast<size_t>(arguments.batch) * row_bytes);
+  int64_t batch = arguments.batch.value_or(rows_at_once);
+  std::vector<std::byte> input(static_cast<size_t>(batch) * row_bytes);
   std::vector<float> out;
   int64_t most = arguments.count == 0 ? std::numeric_limits<int64_t>::max() : arguments.count;
   int64_t done = 0;
   while (done < most) {
     if (signals.flag()->load()) fail(Category::interrupted, "predictions stopped by a signal");
-    auto origins = rows.read(std::min(arguments.batch, most - done), input.data());
+    auto origins = rows.read(std::min(batch, most - done), input.data());
     if (origins.empty()) break;
     out.resize(origins.size() * outputs);
     predictor.run(input.data(), std::ssize(origins), out);
@@ -128,11 +131,12 @@ void predict_images(Predictor& predictor, PredictionInputs& inputs, const Argume
 
 // Throws Error(config) for a prompt without a language model, and for inputs with one.
 void check_words(const PredictArguments& asked, bool text, const std::string& data) {
-  if (!text && (asked.prompt || asked.prompt_file || asked.prompts))
+  bool prompt = !asked.prompt.empty();
+  if (!text && (prompt || asked.prompt_file || asked.prompts))
     fail(
         Category::config,
         "{} works with language models only, and this model was trained on {}; give inputs instead",
-        asked.prompt    ? "--prompt"
+        prompt          ? "--prompt"
         : asked.prompts ? "--prompts"
                         : "--prompt-file",
         data);
@@ -141,6 +145,20 @@ void check_words(const PredictArguments& asked, bool text, const std::string& da
          "{}: a language model takes no input files; give the text to continue by --prompt or "
          "--prompt-file",
          asked.inputs[0]);
+  if (asked.stream && !asked.prompts && asked.prompt.size() < 2)
+    fail(Category::config,
+         "--stream: is for several prompts, --prompts FILE or --prompt A --prompt B; the text of "
+         "one "
+         "comes as it is written without it");
+}
+
+// The prompts of a language model. They may come from a pipe. packed: its texts are documents,
+// which may begin with nothing.
+std::vector<std::string> prompts_of(const PredictArguments& asked, bool packed) {
+  if (asked.prompts) return read_prompts(*asked.prompts);
+  if (!asked.prompt.empty()) return asked.prompt;
+  if (packed && !asked.prompt_file) return {""};
+  return {read_prompt(asked)};
 }
 
 }  // namespace
@@ -158,15 +176,13 @@ int run_predict(const Arguments& arguments) {
   read.add(checkpoint.path);
   if (asked.prompt_file) read.add(*asked.prompt_file);
   // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
+  if (asked.prompts) read.add(*asked.prompts);
   std::vector<std::string> prompts;
-  if (text && asked.prompts) {
-    read.add(*asked.prompts);
-    prompts = read_prompts(*asked.prompts);
-  } else if (text) {
-    prompts = {read_prompt(asked)};
-  }
+  if (text) prompts = prompts_of(asked, spec.find("positions") != nullptr);
+  int64_t batch = text ? std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts))
+                       : asked.batch.value_or(rows_at_once);
   Predictor predictor(checkpoint.state, *checkpoint.tensors,
-                      {.device = asked.device, .batch = text ? 1 : asked.batch, .text = text});
+                      {.device = asked.device, .batch = batch, .text = text});
   StopSignals signals(StopSignals::ending);
   // Opened before anything is computed, so that a bad target fails early.
   auto open_output = [&] {
@@ -178,8 +194,9 @@ int run_predict(const Arguments& arguments) {
     signals.begin_work();
     TextGeneration generation(predictor, arguments, config.seed, signals);
     TextOutput output = open_output();
-    asked.prompts ? generation.write_texts(prompts, output)
-                  : generation.write_text(prompts[0], output);
+    bool several = asked.prompts || prompts.size() > 1;
+    several ? generation.write_texts(prompts, asked.stream, output)
+            : generation.write_text(prompts[0], output);
     return 0;
   }
   bool classes = predictor.task() == Task::classify || predictor.task() == Task::segment;

@@ -121,8 +121,18 @@ std::vector<Field> tokens_fields() {
        .used_by = with_tokens},
       {.path = "data.tokens.text",
        .slot = [](C& c) -> Slot { return &c.data.tokens.text; },
-       .help = "text files, plain or gzip, to read in place of token shards; []: the shards in "
-               "data.path",
+       .help = "files of text, or of documents (*.jsonl, a JSON object a line), plain or gzip, or "
+               "folders of *.jsonl, to read in place of token shards; []: the shards in data.path",
+       .used_by = with_tokens},
+      {.path = "data.tokens.field",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.field; },
+       .help = "*.jsonl: key of the text of a document",
+       .used_by = with_tokens},
+      {.path = "data.tokens.documents",
+       .slot = [](C& c) -> Slot { return &c.data.tokens.documents; },
+       .help =
+           "joined: samples are windows of one long text; packed: documents in a new order each "
+           "epoch, whose tokens attend and count positions within their document alone",
        .used_by = with_tokens},
       {.path = "data.tokens.vocabulary",
        .slot = [](C& c) -> Slot { return &c.data.tokens.vocabulary; },

@@ -92,7 +92,8 @@ Names column_names(const SampleSpec& spec) {
 std::vector<int64_t> fixed_shape(const Column& column) {
   auto dims = column.shape.dims();
   if (column.name == "images" || column.name == "target_images") return {dims.back()};
-  if (column.name == "tokens" || column.name == "targets" || column.name == "masks") return {};
+  if (column.name == "tokens" || column.name == "targets" || column.name == "positions") return {};
+  if (column.name == "masks") return {};
   return {dims.begin(), dims.end()};
 }
 

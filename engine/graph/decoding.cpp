@@ -222,7 +222,7 @@ class DecodingBuilder {
   bool attend(const Node& node) {
     const auto& attributes = static_cast<const AttentionOp&>(*node.op).attributes();
     Value qkv = made(node.inputs[0]);
-    if (!qkv || !attributes.causal) return false;
+    if (!qkv || !attributes.causal || attributes.documents) return false;
     PackedHeads heads = packed_heads(attributes, from_.spec(node.inputs[0]).shape);
     CachedAttentionAttributes cached{.heads = attributes.heads,
                                      .kv_heads = heads.kv_heads,

@@ -205,18 +205,35 @@ Value position_embedding(Graph& graph, const std::string& name, Value x, Initial
   return reshape(graph, graph.emit_op<BiasOp>({rows, flat})[0], shape);
 }
 
+// In fp32, as BiasOp adds.
+Value position_embedding(Graph& graph, const std::string& name, Value x, Value at,
+                         Initializer initialize, int64_t positions) {
+  DType dtype = graph.spec(x).dtype;
+  Value rows = embedding(graph, name, at, positions, graph.spec(x).shape.back(), DType::f32,
+                         std::move(initialize))
+                   .output;
+  if (dtype == DType::f32) return add(graph, x, rows);
+  return cast(graph, add(graph, cast(graph, x, DType::f32), rows), dtype);
+}
+
 Value attention(Graph& graph, Value qkv, const AttentionOptions& options) {
   // qkv stays one tensor: the op reads its three parts in place.
   AttentionAttributes attributes{.heads = options.heads,
                                  .causal = options.causal,
                                  .dropout = graph.training() ? options.dropout : 0.0f,
-                                 .kv_heads = options.kv_heads};
-  return graph.emit_op<AttentionOp>({qkv}, attributes)[0];
+                                 .kv_heads = options.kv_heads,
+                                 .documents = bool(options.positions)};
+  std::vector<Value> inputs = {qkv};
+  if (options.positions) inputs.push_back(options.positions);
+  return graph.emit_op<AttentionOp>(inputs, attributes)[0];
 }
 
 Value rope(Graph& graph, Value x, const RopeOptions& options) {
   RopeAttributes attributes{.heads = options.heads, .size = options.size, .theta = options.theta};
-  return graph.emit_op<RopeOp>({x}, attributes)[0];
+  attributes.positioned = bool(options.positions);
+  std::vector<Value> inputs = {x};
+  if (options.positions) inputs.push_back(options.positions);
+  return graph.emit_op<RopeOp>(inputs, attributes)[0];
 }
 
 }  // namespace spire::inline graph

@@ -41,6 +41,17 @@ TokenPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass) {
   return {context, vocabulary, logits};
 }
 
+TextsPass one_at_a_time(TokenPass pass) {
+  auto shared = std::make_shared<TokenPass>(std::move(pass));
+  auto logits = [shared](std::span<const std::span<const int32_t>> seen) {
+    return shared->logits(seen[0]);
+  };
+  auto begin = [shared](size_t) {
+    if (shared->begin) shared->begin();
+  };
+  return {1, shared->context, shared->vocabulary, logits, begin};
+}
+
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options, const TakeToken& take) {
   TokenSampler sampler(pass.vocabulary, options);
@@ -58,6 +69,59 @@ std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> pr
     if (take && !take(all.back())) break;
   }
   return {all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end()};
+}
+
+namespace {
+
+// A text that is being written in a place of a pass.
+struct OpenText {
+  size_t prompt = 0, prompt_size = 0;
+  std::vector<int32_t> tokens = {};  // the prompt's, then the new ones; empty: no text
+
+  int64_t made() const { return static_cast<int64_t>(tokens.size() - prompt_size); }
+};
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
+                                                 std::span<const std::vector<int32_t>> prompts,
+                                                 const GenerateOptions& options,
+                                                 const TakeTextToken& take) {
+  TokenSampler sampler(pass.vocabulary, options);
+  for (const std::vector<int32_t>& prompt : prompts) check_prompt(prompt, pass.vocabulary);
+  RandomStream random(options.seed, Purpose::generate);
+  std::vector<std::vector<int32_t>> results(prompts.size());
+  std::vector<OpenText> open(static_cast<size_t>(pass.texts));
+  std::vector<std::span<const int32_t>> seen(open.size());
+  auto vocabulary = static_cast<size_t>(pass.vocabulary);
+  for (size_t next = 0;;) {
+    bool any = false;
+    for (size_t place = 0; place < open.size(); ++place) {
+      OpenText& text = open[place];
+      if (text.tokens.empty() && next < prompts.size()) {
+        text = {next, prompts[next].size(), prompts[next]};
+        if (pass.begin) pass.begin(place);
+        ++next;
+      }
+      seen[place] = std::span<const int32_t>(text.tokens)
+                        .last(std::min(text.tokens.size(), static_cast<size_t>(pass.context)));
+      any = any || !text.tokens.empty();
+    }
+    if (!any) return results;
+    auto logits = pass.logits(seen);
+    for (size_t place = 0; place < open.size(); ++place) {
+      OpenText& text = open[place];
+      if (text.tokens.empty()) continue;
+      double uniform = double{random.uniform(static_cast<uint64_t>(text.made()))};
+      text.tokens.push_back(sampler.draw(logits.subspan(place * vocabulary, vocabulary), uniform));
+      bool goes_on =
+          (!take || take(text.prompt, text.tokens.back())) && text.made() < options.tokens;
+      if (goes_on) continue;
+      results[text.prompt].assign(
+          text.tokens.begin() + static_cast<std::ptrdiff_t>(text.prompt_size), text.tokens.end());
+      text.tokens.clear();
+    }
+  }
 }
 
 }  // namespace spire::inline inference

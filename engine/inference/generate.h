@@ -22,6 +22,16 @@ struct TokenPass {
   std::function<void()> begin = {};  // called before each text; may be empty
 };
 
+// A language model that reads several texts at once, each in a place of its own.
+struct TextsPass {
+  int64_t texts = 1, context = 0, vocabulary = 0;
+  // Returns the logits (texts, vocabulary) of the tokens that follow: `seen` has for each place 1
+  // to `context` tokens, or none where there is no text, whose logits mean nothing.
+  std::function<std::span<const float>(std::span<const std::span<const int32_t>> seen)> logits;
+  std::function<void(size_t place)> begin = {};  // called before each text; may be empty
+};
+TextsPass one_at_a_time(TokenPass pass);  // with a single place
+
 // A forward pass over a whole window (context) of tokens, which writes logits (context,
 // vocabulary): row i is for the token that follows position i.
 using WindowPass = std::function<void(std::span<const int32_t> window, std::span<float> logits)>;
@@ -35,5 +45,18 @@ using TakeToken = std::function<bool(int32_t token)>;
 // for a token out of range.
 std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options, const TakeToken& take = {});
+
+// Receives each token of the text that follows a prompt, by its index, as soon as it is drawn;
+// returns false to end that text with it.
+using TakeTextToken = std::function<bool(size_t prompt, int32_t token)>;
+
+// Generates a text for each prompt, pass.texts at a time: a place whose text has ended gets the
+// next prompt. Each text is that of generate() for its prompt alone (but for the rounding of
+// logits), as the random number at position i is that of (seed, i) in each. Throws as generate(),
+// before anything is computed.
+std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
+                                                 std::span<const std::vector<int32_t>> prompts,
+                                                 const GenerateOptions& options,
+                                                 const TakeTextToken& take = {});
 
 }  // namespace spire::inline inference

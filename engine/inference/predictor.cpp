@@ -57,9 +57,9 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
     : config_(config_of(state)),
       spec_(sample_spec_from_text(state.data_spec)),
       task_(task_of(config_.model, spec_.columns)),
-      batch_(options.batch) {
+      batch_(options.text ? 1 : options.batch) {
   GraphBuilder build = [&](int64_t batch, bool training) {
-    ModelInput input{.columns = spec_.columns,
+    ModelInput input{.columns = unpacked_columns(spec_.columns),
                      .classes = spec_.classes,
                      .batch = batch,
                      .dtype = compute_dtype(config_),
@@ -88,7 +88,8 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   // Work on the device runs on the lane: memory lies on its NUMA node, and CUDA has its context.
   team_->lead([&] {
     const LaneSpec& lane = team_->spec(0);
-    if (options.text) decoder_ = TokenDecoder::make(build, lane, layout_, *replica_, cuda_.get());
+    if (options.text)
+      decoder_ = TokenDecoder::make(build, lane, layout_, *replica_, cuda_.get(), options.batch);
     if (!decoder_)
       pass_ = std::make_unique<ForwardPass>(build(batch_, false), lane, layout_, *replica_,
                                             cuda_.get());
@@ -151,12 +152,24 @@ TokenPass Predictor::token_pass() {
                        [this](std::span<const int32_t> window, std::span<float> logits) {
                          run(window.data(), 1, logits);
                        });
+  require(decoder_->texts() == 1, "token_pass() of a predictor of several texts");
   auto logits = [this](std::span<const int32_t> seen) {
     std::span<const float> row;
-    team_->lead([&] { row = decoder_->logits(seen); });
+    team_->lead([&] { row = decoder_->logits({&seen, 1}); });
     return row;
   };
-  return {context, vocabulary, logits, [this] { decoder_->begin(); }};
+  return {context, vocabulary, logits, [this] { decoder_->begin(0); }};
+}
+
+TextsPass Predictor::texts_pass() {
+  if (!decoder_) return one_at_a_time(token_pass());
+  auto logits = [this](std::span<const std::span<const int32_t>> seen) {
+    std::span<const float> rows;
+    team_->lead([&] { rows = decoder_->logits(seen); });
+    return rows;
+  };
+  return {decoder_->texts(), output_shape_[0], output_shape_[1], logits,
+          [this](size_t place) { decoder_->begin(place); }};
 }
 
 }  // namespace spire::inline inference

@@ -20,7 +20,7 @@ namespace spire::inline inference {
 
 struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
-  int64_t batch = 64;           // rows per forward pass
+  int64_t batch = 64;           // rows per forward pass; of text: texts that are written at once
   bool text = false;            // for token_pass() alone: run() may not be called
 };
 
@@ -45,7 +45,10 @@ class Predictor {
   // For a language model; *this outlives the result. With PredictorOptions::text it keeps keys and
   // values of the tokens it has read where the model's layers allow that (token_decoder.h), and the
   // logits are those of the whole window but for rounding.
-  TokenPass token_pass();
+  TokenPass token_pass();  // REQUIRES: without a text, or with a batch of one
+  // The same for PredictorOptions::batch texts at once; one at a time for models whose layers do
+  // not allow the cache.
+  TextsPass texts_pass();
 
  private:
   void run_batch(const std::byte* rows, int64_t count, float* out);

@@ -1,6 +1,6 @@
-// Logits of the next token of a text on one lane (a thread of a device). It keeps the keys and
-// values of the tokens read so far (cached_attention.h), so that one more token costs one row of
-// each layer instead of a whole window.
+// Logits of the next tokens of several texts on one lane (a thread of a device). It keeps the keys
+// and values of the tokens read so far (cached_attention.h), so that one more token of a text costs
+// one row of each layer instead of a whole window, and one run serves all texts.
 #pragma once
 #include <memory>
 #include <span>
@@ -15,24 +15,31 @@
 
 namespace spire::inline inference {
 
-// A plan that reads up to `rows` tokens of one text at a time.
+// Tokens of a text at the positions from `first` on; none: the text is left out.
+struct TextPiece {
+  std::span<const int32_t> tokens = {};
+  int64_t first = 0;
+};
+
+// A plan that reads up to `rows` tokens of each text at a time.
 class TokenRows {
  public:
   TokenRows(Graph graph, const LaneSpec& lane, const ParameterLayout& layout, Replica& replica,
             CudaLibraries* cuda);
-  int64_t rows() const { return std::ssize(tokens_); }
+  int64_t rows() const { return output_.shape[1]; }
   void allocate(MemoryPool& memory);  // on the lane's thread, like run()
 
-  // Reads tokens at the positions from `first` on and waits. Writes the logits after the last one.
-  void run(std::span<const int32_t> tokens, int64_t first, std::span<float> logits);
+  // Reads a piece of each text and waits. Writes the logits after the last token of each piece to
+  // the text's row of logits (texts, vocabulary).
+  void run(std::span<const TextPiece> pieces, std::span<float> logits);
 
  private:
   Replica& replica_;
-  TensorSpec output_;  // (1, rows, vocabulary); its rows may be padded
+  TensorSpec output_;  // (texts, rows, vocabulary); its rows may be padded
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Stream> stream_;
   CudaGraphCache graphs_;
-  std::vector<int32_t> tokens_, positions_;  // (rows)
+  std::vector<int32_t> tokens_, positions_;  // (texts, rows)
   std::unique_ptr<DeviceMemory> arena_, host_logits_;
   std::unique_ptr<BatchUploader> uploader_;
   Bindings bindings_;
@@ -40,32 +47,37 @@ class TokenRows {
 
 class TokenDecoder {
  public:
-  // build: of the training run; batches of one text. Returns null for a model that cannot be
+  // build: of the training run; batches of `texts` texts. Returns null for a model that cannot be
   // decoded by a cache (decoding.h). Replica and cuda (null on a CPU) outlive it; the caller
   // allocates and packs the replica before logits().
   static std::unique_ptr<TokenDecoder> make(const GraphBuilder& build, const LaneSpec& lane,
                                             const ParameterLayout& layout, Replica& replica,
-                                            CudaLibraries* cuda);
+                                            CudaLibraries* cuda, int64_t texts = 1);
   void allocate(MemoryPool& memory);  // on the lane's thread, like logits()
 
-  Shape output_shape() const { return {context_, std::ssize(logits_)}; }  // of a whole window
+  int64_t texts() const { return std::ssize(read_); }
+  Shape output_shape() const { return {context_, vocabulary_}; }  // of a whole window
 
-  void begin() { read_.clear(); }  // a new text: logits do not depend on the texts before
-  // text: 1 to `context` tokens. Returns the logits (vocabulary) of the token that follows them. A
-  // text that continues that of the last call costs its new tokens, any other one all of them.
-  std::span<const float> logits(std::span<const int32_t> text);
+  // A new text takes this place: logits do not depend on the texts that had it before.
+  void begin(size_t place) { read_[place].clear(); }
+  // texts: one a place, of 1 to `context` tokens, or of none where there is no text. Returns logits
+  // (texts, vocabulary) of the tokens that follow; the row of no text means nothing. A text that
+  // continues that of the last call costs its new tokens, any other one all of them.
+  std::span<const float> logits(std::span<const std::span<const int32_t>> texts);
 
  private:
-  explicit TokenDecoder(const Shape& output);
+  TokenDecoder(const Shape& output, int64_t texts);
+  TextPiece next_piece(size_t place, std::span<const int32_t> text, const TokenRows& plan) const;
   std::unique_ptr<TokenRows> make_rows(Graph window, int64_t rows, const LaneSpec& lane,
                                        const ParameterLayout& layout, Replica& replica,
                                        CudaLibraries* cuda);
 
-  int64_t context_;
+  int64_t context_, vocabulary_;
   KeyValueCache cache_;
   std::unique_ptr<TokenRows> one_, several_;
-  std::vector<int32_t> read_;  // the tokens whose keys and values are in the cache
-  std::vector<float> logits_;
+  std::vector<std::vector<int32_t>> read_;  // of each text, the tokens that the cache has
+  std::vector<TextPiece> pieces_;
+  std::vector<float> logits_;  // (texts, vocabulary)
 };
 
 }  // namespace spire::inline inference

@@ -7,7 +7,7 @@
 namespace spire::inline onnx {
 
 Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch) {
-  ModelInput input{.columns = spec.columns,
+  ModelInput input{.columns = unpacked_columns(spec.columns),
                    .classes = spec.classes,
                    .batch = batch,
                    .dtype = DType::f32,

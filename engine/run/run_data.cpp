@@ -53,7 +53,7 @@ void make_validation(const RunConfig& config, const RunOptions& options, const R
                      DatasetPair& data) {
   const ValConfig& val = config.data.val;
   bool by_path = val.path != "none";
-  if (data.val && (val.share > 0 || by_path))
+  if (options.data && data.val && (val.share > 0 || by_path))
     fail(Category::config,
          "data.val: the program's data has validation data already; leave data.val out");
   if (by_path && options.data)
@@ -61,7 +61,7 @@ void make_validation(const RunConfig& config, const RunOptions& options, const R
          "data.val.path: the program opens its data itself; give it validation data there "
          "(DatasetPair::val), or set data.val.share");
   if (by_path) return open_validation(config.data, read, data);
-  if (val.share == 0) return;
+  if (val.share == 0 || data.val) return;  // packed documents are held out when they are opened
   std::function<DatasetPair()> plain;
   if (!options.data)
     plain = [&] {

@@ -63,6 +63,8 @@ struct TowerTrainerOptions {
   // frozen parameters. Throw Error(config).
   Graph build_model_alone(int64_t batch, bool training) const;
   Graph build(int64_t batch, bool training) const;
+  // The one that computes outputs from rows of the first column alone: texts are read apart.
+  Graph build_for_rows(int64_t batch) const;
 };
 
 struct StepOutcome {

@@ -110,6 +110,15 @@ Graph TowerTrainerOptions::build(int64_t batch, bool training) const {
   return graph;
 }
 
+Graph TowerTrainerOptions::build_for_rows(int64_t batch) const {
+  if (own_model) return build(batch, false);
+  ModelInput inputs = input(batch, false);
+  inputs.columns = unpacked_columns(std::move(inputs.columns));
+  Graph graph = build_model(model, loss, inputs, false);
+  adapt_dense_layers(graph, adapt.lora);
+  return graph;
+}
+
 TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& placement,
                            ProcessGroup* group)
     : placement_(placement), group_(group) {
@@ -175,7 +184,7 @@ void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
     int device = placement_.lane_device[0];
     team().lead([&] {
       sampler_ = std::make_unique<ForwardPass>(
-          build(options.sample_rows, false), placement_.lanes[0], layout_,
+          options.build_for_rows(options.sample_rows), placement_.lanes[0], layout_,
           devices_->replica(device), devices_->libraries(device));
     });
   }

@@ -19,7 +19,8 @@ struct AttentionShape {
   DType dtype = DType::f32;                            // of qkv, y and their gradients
   bool causal = false;
   float dropout = 0;
-  int64_t kv_heads = 0;  // K; 0: H
+  int64_t kv_heads = 0;    // K; 0: H
+  bool documents = false;  // packed documents: native kernels alone
 
   bool is_grouped() const { return kv_heads != 0 && kv_heads != heads; }
   int64_t width() const { return heads * size; }  // C

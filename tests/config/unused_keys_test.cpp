@@ -141,6 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
         Owner{"data.synthetic.test_samples", "4", {"synthetic"}},
         Owner{"data.tokens.length", "8", {"tokens"}}, Owner{"data.tokens.text", "x", {"tokens"}},
         Owner{"data.tokens.vocabulary", "bytes", {"tokens"}},
+        Owner{"data.tokens.field", "x", {"tokens"}},
+        Owner{"data.tokens.documents", "packed", {"tokens"}},
         Owner{"data.tokens.bpe_path", "x", {"tokens"}},
         Owner{"data.tokens.val_share", "0.5", {"tokens"}},
         Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},

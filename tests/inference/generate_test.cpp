@@ -174,5 +174,24 @@ TEST(Generate, RefusesPromptsThatTheModelCannotRead) {
       HasSubstr("token 5 of the prompt is not in the vocabulary of the model, which has 0 to 4"));
 }
 
+TEST(GenerateTexts, WithoutACacheWritesThemOneByOne) {
+  std::vector<std::vector<int32_t>> prompts = {{2}, {0, 1}, {4}};
+  TextsPass pass = one_at_a_time(model(8, counts_on));
+  EXPECT_THAT(generate_texts(pass, prompts, options(3, {.temperature = 0})),
+              ElementsAre(ElementsAre(3, 4, 0), ElementsAre(2, 3, 4), ElementsAre(0, 1, 2)));
+  EXPECT_THAT(generate_texts(pass, {}, options(3, {})), ElementsAre());
+}
+
+// All prompts are checked before the first text is begun.
+TEST(GenerateTexts, RefusesAnyBadPrompt) {
+  std::vector<std::vector<int32_t>> seen;
+  TextsPass pass = one_at_a_time(model(8, counts_on, &seen));
+  for (const std::vector<int32_t>& bad : {std::vector<int32_t>{}, {test_vocabulary}}) {
+    std::vector<std::vector<int32_t>> prompts = {{2}, bad};
+    EXPECT_THROW(generate_texts(pass, prompts, options(3, {})), Error);
+  }
+  EXPECT_TRUE(seen.empty());
+}
+
 }  // namespace
 }  // namespace spire

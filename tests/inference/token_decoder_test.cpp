@@ -1,5 +1,6 @@
 // Texts that are generated with a cache of keys and values are those of the whole window.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -159,6 +160,60 @@ TEST_P(TokenDecoding, HasTheSameBitsAfterAnyText) {
   decoder.begin();
   for (size_t end = 1; end <= 8; ++end) decoder.logits(std::span(text).first(end));
   EXPECT_EQ(logits(), alone);
+}
+
+// Prompts of different lengths, more than places, some of which outgrow the context; one ends early
+// and leaves its place to the next.
+TEST_P(TokenDecoding, WritesSeveralTextsAsEachAlone) {
+  std::vector<std::vector<int32_t>> prompts;
+  for (int64_t length : {7, 1, 19, 2, 33, 20, 5}) prompts.push_back(prompt_of(length));
+  for (const std::string& model : {gpt, llama, layers}) {
+    TrainingState state = state_of(model);
+    Predictor alone = predictor(state, true);
+    Predictor together(state, state, {.device = devices(1)[0], .batch = 3, .text = true});
+    TokenPass one = alone.token_pass();
+    TextsPass several = together.texts_pass();
+    EXPECT_EQ(several.texts, 3);
+    EXPECT_EQ(several.context, context);
+    std::set<int32_t> used;
+    for (double temperature : {0.0, 1.0}) {
+      SCOPED_TRACE(fmt::format("{} at {}", model, temperature));
+      GenerateOptions options{{.temperature = temperature}, 24, 11};
+      std::vector<std::vector<int32_t>> taken(prompts.size());
+      auto take = [&](size_t prompt, int32_t token) {
+        taken[prompt].push_back(token);
+        return prompt != 1 || taken[prompt].size() < 5;
+      };
+      auto texts = generate_texts(several, prompts, options, take);
+      EXPECT_EQ(texts, taken);
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        auto want = generate(one, prompts[i], options);
+        if (i == 1) want.resize(5);
+        EXPECT_EQ(texts[i], want) << "prompt " << i;
+        used.insert(want.begin(), want.end());
+      }
+    }
+    EXPECT_GT(used.size(), 10u);
+  }
+}
+
+// Logits of a text hardly depend on what the other places hold.
+TEST_P(TokenDecoding, HasTheLogitsOfEachTextAlone) {
+  TrainingState state = state_of(llama);
+  Predictor alone = predictor(state, true);
+  Predictor together(state, state, {.device = devices(1)[0], .batch = 3, .text = true});
+  TokenPass one = alone.token_pass();
+  TextsPass several = together.texts_pass();
+  std::vector<int32_t> a = prompt_of(17), b = prompt_of(5);
+  for (size_t more : {0, 1, 2}) {
+    std::array<std::span<const int32_t>, 3> seen = {
+        std::span(a).first(11 + more), {}, std::span(b).first(3 + more)};
+    auto rows = several.logits(seen);
+    for (size_t place : {0, 2}) {
+      one.begin();
+      expect_near(rows.subspan(place * vocabulary, vocabulary), one.logits(seen[place]), 1e-3f);
+    }
+  }
 }
 
 // Where attention sees later tokens, and where positions are one vector, each token changes all.

@@ -383,6 +383,7 @@ TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
     EXPECT_THAT(refusal(2, {"--prompt", "a", "--top-p", p}), HasSubstr("top p is")) << p;
   EXPECT_THAT(refusal(2, {"--prompt", "a", "--stop", ""}), HasSubstr("a stop word is empty"));
   EXPECT_THAT(refusal(2, {"--prompt", "a", "--prompts", lines.string()}), HasSubstr("excludes"));
+  EXPECT_THAT(refusal(2, {"--prompt", "a", "--stream"}), HasSubstr("--stream: is for several"));
   EXPECT_THAT(refusal(4, {"--prompts", "/nowhere"}), HasSubstr("--prompts /nowhere: cannot be"));
   std::ofstream(lines) << "\n\n";
   EXPECT_THAT(refusal(4, {"--prompts", lines.string()}), HasSubstr("lines.txt: has no prompts"));
@@ -393,6 +394,53 @@ TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
   }
   std::ofstream(objects) << R"({"prompt": ""})";
   EXPECT_THAT(refusal(4, {"--prompts", objects.string()}), HasSubstr(":1: the prompt is empty"));
+}
+
+// Prompts on the command line, written together one, two or all at a time; a stop word ends each
+// text on its own, and the parts of a stream are the texts.
+TEST_F(Predict, SeveralPromptsAreAnsweredAsEachAlone) {
+  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
+  train({"model.name=llama", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
+         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
+         "data.tokens.length=8", "optimizer.name=adamw"});
+  const Words prompts = {"ba", "ab", "aaaabbbbaaaa", "b"};
+  Words options = {"--tokens", "12", "--seed", "3"};
+  Words asked;
+  for (const std::string& prompt : prompts) asked = asked + Words{"--prompt", prompt};
+  auto alone = [&](const std::string& prompt) {
+    std::string out = predict(Words{"--prompt", prompt} + options).out;
+    return out.substr(0, out.size() - 1);  // without the line end
+  };
+  std::vector<std::string> texts(4), ended(4);
+  for (bool stops : {false, true}) {
+    if (stops) options = options + Words{"--stop", alone("ab").substr(4, 2)};
+    for (const char* batch : {"1", "3", "8"}) {
+      Output output = predict(asked + options + Words{"--batch", batch});
+      ASSERT_EQ(output.code, 0) << output.err;
+      auto lines = lines_of(output.out);
+      ASSERT_EQ(lines.size(), 4u);
+      for (size_t i = 0; i < 4; ++i) {
+        auto answer = nlohmann::json::parse(lines[i]);
+        texts[i] = answer["text"];
+        EXPECT_EQ(answer["prompt"], prompts[i]);
+        EXPECT_EQ(prompts[i] + texts[i], alone(prompts[i])) << batch;
+        ended[i] = answer["ended"];
+      }
+      EXPECT_EQ(ended[1], stops ? "stop" : "length");
+    }
+  }
+  Output streamed = predict(asked + options + Words{"--stream", "--batch", "2"});
+  std::vector<std::string> parts(4), ends(4);
+  for (const std::string& line : lines_of(streamed.out)) {
+    auto part = nlohmann::json::parse(line);
+    auto index = part["index"].get<size_t>();
+    ASSERT_LT(index, 4u);
+    EXPECT_EQ(ends[index], "") << line;  // nothing follows the end
+    if (part.contains("part")) parts[index] += std::string(part["part"]);
+    if (part.contains("ended")) ends[index] = part["ended"];
+  }
+  EXPECT_EQ(parts, texts);
+  EXPECT_EQ(ends, ended);
 }
 
 TEST_F(Predict, TokensBecomeText) {

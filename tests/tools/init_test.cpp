@@ -74,6 +74,16 @@ TEST(Init, WritesAConfigForText) {
     EXPECT_THAT(config, HasSubstr(part));
 }
 
+TEST(Init, WritesAConfigForDocuments) {
+  TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 500; ++i)
+    lines += "{\"text\": \"document " + std::to_string(i * i) + " of numbers\"}\n";
+  std::string config = good_config(folder, {"--data", folder.write("all.jsonl", lines)});
+  for (const char* part : {"# text: ", "name: gpt", "all.jsonl", "documents: packed"})
+    EXPECT_THAT(config, HasSubstr(part));
+}
+
 TEST(Init, SaysWhatItRecognizes) {
   TemporaryFolder folder;
   Output output = trainer({"init", "--data", folder.write("data.xyz", "?")});

@@ -10,6 +10,7 @@
 #include "engine/config/text.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/text/jsonl.h"
 
 namespace spire::tool {
 
@@ -36,10 +37,10 @@ bool has(const fs::path& folder, const char* name) {
 
 std::vector<fs::path> texts_in(const fs::path& path) {
   if (!fs::is_directory(path))
-    return ends_as(path, {".txt", ".md"}) ? std::vector{path} : std::vector<fs::path>{};
+    return ends_as(path, {".txt", ".md", ".jsonl"}) ? std::vector{path} : std::vector<fs::path>{};
   std::vector<fs::path> texts;
   for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && ends_as(entry.path(), {".txt", ".md"}))
+    if (entry.is_regular_file() && ends_as(entry.path(), {".txt", ".md", ".jsonl"}))
       texts.push_back(entry.path());
   std::ranges::sort(texts);
   return texts;
@@ -103,7 +104,7 @@ constexpr FormatEntry formats[] = {
     {"image_pairs", "pairs of images: a folder with input and target, or train/input", is_pairs},
     {"image_folder", "images: a folder with <class>/*.jpg or *.png, or train/<class>",
      is_image_folder},
-    {"tokens", "text: FILE.txt, or a folder of such files",
+    {"tokens", "text: FILE.txt or FILE.jsonl, or a folder of such files",
      [](const fs::path& path) { return !texts_in(path).empty(); }},
 };
 
@@ -140,6 +141,8 @@ RecognizedData recognize_data(const fs::path& path) {
   std::vector<std::string> names;
   for (const fs::path& text : texts) names.push_back(yaml_word(text.string()));
   data.keys.emplace_back("data.tokens.text", fmt::format("[{}]", fmt::join(names, ", ")));
+  if (std::ranges::all_of(texts, is_jsonl))
+    data.keys.emplace_back("data.tokens.documents", "packed");
   data.keys.emplace_back("data.tokens.length", fmt::format("{}", row_length(texts)));
   return data;
 }

@@ -118,7 +118,6 @@ void PredictionInputs::tell(const std::string& truth) const {
 }
 
 std::string read_prompt(const PredictArguments& arguments) {
-  if (arguments.prompt) return *arguments.prompt;
   if (!arguments.prompt_file) return "\n";
   std::string text;
   try {

@@ -30,8 +30,8 @@ class PredictionInputs {
   std::unique_ptr<InputRows> rows_;
 };
 
-// Returns the text of --prompt, or the content of --prompt-file (at most 1 MiB) without its last
-// newline, or, if neither is given, a newline. Throws Error(data).
+// Returns the content of --prompt-file (at most 1 MiB) without its last newline, or, if it is not
+// given, a newline. Throws Error(data).
 std::string read_prompt(const PredictArguments& arguments);
 
 }  // namespace spire::tool

@@ -1,6 +1,7 @@
 // Texts of a language model, for `trainer predict`.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,22 +23,18 @@ class TextGeneration {
   // Both throw Error(data) for a prompt with a character that the vocabulary lacks, unless
   // --unknown is skip. Writes the prompt and what follows it, each token as soon as it is drawn.
   void write_text(const std::string& prompt, TextOutput& output) const;
-  // Writes a line of JSON for each prompt, as soon as its text is complete. A text is that of
-  // write_text(): it does not depend on the other prompts.
-  void write_texts(const std::vector<std::string>& prompts, TextOutput& output) const;
+  // Writes texts together, as many as the predictor has places, and a line of JSON for each prompt,
+  // in their order, as soon as its text and those before it are complete. A text is that of
+  // write_text(): it does not depend on the other prompts. stream: lines with parts of all texts as
+  // they come, and one at the end of each, in place of these.
+  void write_texts(const std::vector<std::string>& prompts, bool stream, TextOutput& output) const;
 
  private:
-  struct Text {
-    std::string text;  // without the prompt
-    int64_t tokens = 0;
-    bool stopped = false;  // by a stop word, which is not in the text
-  };
-  using Show = std::function<void(const std::string& part)>;
-  Text continue_text(const std::string& prompt, const Show& show) const;
   std::vector<int32_t> encode(const std::string& prompt) const;
 
   std::unique_ptr<Vocabulary> vocabulary_;
-  TokenPass pass_;
+  TextsPass pass_;
+  std::optional<int32_t> end_;  // packed documents: the token that begins the next one
   GenerateOptions options_;
   std::vector<std::string> stop_words_;
   bool skip_unknown_;  // characters of prompts that are not in the vocabulary

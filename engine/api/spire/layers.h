@@ -80,12 +80,19 @@ SPIRE_API Value tied_dense(Graph& graph, Value table, Value x);
 // Adds the first T rows of name.weight (positions, C) to x (N, T, C); positions = 0 means T.
 SPIRE_API Value position_embedding(Graph& graph, const std::string& name, Value x,
                                    Initializer initialize, int64_t positions = 0);
+// Adds row at[n, t] of name.weight (positions, C) to x[n, t]; at (N, T) i32, each below
+// `positions`.
+SPIRE_API Value position_embedding(Graph& graph, const std::string& name, Value x, Value at,
+                                   Initializer initialize, int64_t positions);
 
 struct AttentionOptions {
   int64_t heads = 1;
   bool causal = false;
   float dropout = 0;     // rate at which attention weights are dropped in training
   int64_t kv_heads = 0;  // of keys and values, divides `heads`; 0: as many as heads
+  // Of packed documents, (N, T) i32: the place of each token in its document, 0 where one begins
+  // and one more with each token. A token then sees only its own document; needs `causal`.
+  Value positions = {};
 };
 // qkv (N, T, 3C) -> (N, T, C). Columns of qkv: [Q | K | V], each C wide and split into heads; with
 // fewer heads of keys and values K and V are kv_heads * C / heads wide, and each of their heads
@@ -98,6 +105,7 @@ SPIRE_API Value attention(Graph& graph, Value qkv, const AttentionOptions& optio
 struct RopeOptions {
   int64_t heads = 1, size = 2;
   double theta = 10000;
+  Value positions = {};  // (N, T) i32, t of each row; none: 0 to T - 1
 };
 SPIRE_API Value rope(Graph& graph, Value x, const RopeOptions& options);
 

@@ -189,9 +189,12 @@ struct DegradeConfig {
 
 struct TokensConfig {
   enum class Vocabulary { automatic, bytes, characters, gpt2 };
+  enum class Documents { joined, packed };
 
   int64_t length = 256;                // tokens per sample
-  std::vector<std::string> text = {};  // text files; empty: reads token shards
+  std::vector<std::string> text = {};  // text or JSONL files, or folders of JSONL; empty: shards
+  std::string field = "text";          // JSONL: the key of a document's text
+  Documents documents = Documents::joined;  // packed: attention does not cross their borders
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json
   double val_share = 0.1;         // share of the text, at its end, kept for evaluation

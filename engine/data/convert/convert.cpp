@@ -70,6 +70,11 @@ std::string change_between(const ConversionFingerprint& before, const Conversion
 ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options) {
   bool text = config.data.name == "tokens" && !config.data.tokens.text.empty();
   std::string format = options.format == "auto" ? (text ? "tokens" : "hdf5") : options.format;
+  if (format == "hdf5" && config.data.tokens.documents == TokensConfig::Documents::packed &&
+      config.data.name == "tokens")
+    fail(Category::config,
+         "data.tokens.documents: packed rows are made anew in each epoch and have no form in HDF5; "
+         "use --format tokens, whose shards keep the documents, or joined");
   if (format == "hdf5") return convert_to_hdf5(config, options);
   if (format != "tokens")
     fail(Category::config, "--format {}: must be hdf5 or tokens", options.format);

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
+#include "engine/data/text/jsonl.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -50,14 +51,48 @@ bool begins_code(std::string_view text, size_t at) {
 
 }  // namespace
 
+namespace {
+
+// The files that data.tokens.text names: those in a folder in place of it.
+std::vector<fs::path> text_files(const TokensConfig& config) {
+  std::vector<fs::path> files;
+  for (const std::string& path : config.text) {
+    std::error_code error;
+    bool folder = fs::is_directory(path, error);
+    std::vector<fs::path> some = folder ? jsonl_shards(path) : std::vector<fs::path>{path};
+    for (const fs::path& file : some) files.push_back(existing_input(file));
+  }
+  return files;
+}
+
+void add_documents(const fs::path& path, const TokensConfig& config, std::string_view separator,
+                   std::string& text) {
+  for_each_document(path, config.field, [&](const std::string& document) {
+    text += separator;
+    text += document;
+  });
+}
+
+}  // namespace
+
+std::string_view document_separator(TokensConfig::Vocabulary vocabulary) {
+  return vocabulary == TokensConfig::Vocabulary::gpt2 ? end_of_text : end_of_text_character;
+}
+
 TokenText read_token_text(const TokensConfig& config) {
   bool gpt2 = config.vocabulary == TokensConfig::Vocabulary::gpt2;
   bool characters = config.vocabulary == TokensConfig::Vocabulary::characters;
+  bool packed = config.documents == TokensConfig::Documents::packed;
+  std::string_view separator = document_separator(config.vocabulary);
   TokenText result;
-  for (const std::string& path : config.text) {
-    if (gpt2 && !result.text.empty()) result.text += end_of_text;
-    result.text += read_text(path, !gpt2 && !characters);
-    result.files.push_back(existing_input(path));
+  for (const fs::path& path : text_files(config)) {
+    if (is_jsonl(path)) {
+      add_documents(path, config, separator, result.text);
+    } else {
+      if (packed || (gpt2 && !result.text.empty())) result.text += separator;
+      result.text += read_text(path, !gpt2 && !characters);
+    }
+    result.files.push_back(path);
   }
   // Only now: the vocabulary `characters` is that of the whole text.
   if (result.text.empty())

@@ -8,6 +8,7 @@
 
 #include "engine/base/message_words.h"
 #include "engine/data/input_file.h"
+#include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"
 
 namespace spire::inline data {
@@ -72,6 +73,70 @@ TokenDataset::Offset training_offset(const ReadOptions& options) {
                                          : TokenDataset::Offset::by_epoch;
 }
 
+bool packs(const DataConfig& config) {
+  return config.tokens.documents == TokensConfig::Documents::packed;
+}
+
+// The token that begins a document.
+int32_t separator_of(const std::string& vocabulary) {
+  if (vocabulary.empty())
+    fail(Category::config,
+         "data.tokens.documents: packed needs a vocabulary, which tells the token between "
+         "documents; "
+         "set data.tokens.vocabulary, or use joined");
+  bool gpt2 = vocabulary.starts_with("gpt2:");
+  using Vocabulary = TokensConfig::Vocabulary;
+  std::string_view separator = document_separator(gpt2 ? Vocabulary::gpt2 : Vocabulary::bytes);
+  std::vector<int32_t> ids;
+  try {
+    ids = make_vocabulary(vocabulary)->encode(separator);
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;
+  }
+  if (ids.size() != 1)
+    fail(Category::data,
+         "data.tokens.documents: packed needs a vocabulary with the token {} between documents; "
+         "convert JSONL files, or use joined",
+         gpt2 ? separator : "U+0003");
+  return ids[0];
+}
+
+// Packs documents, those of training in a new order each epoch. Validation data are documents, as
+// rows have other ones in each epoch.
+class DocumentPacker {
+ public:
+  DocumentPacker(const DataConfig& config, const ReadOptions& options,
+                 const std::string& vocabulary, int64_t size)
+      : config_(config), options_(options), vocabulary_(vocabulary), size_(size) {}
+
+  DatasetPair pack(std::shared_ptr<const TokenSequence> train, TokenDocuments train_documents,
+                   std::shared_ptr<const TokenSequence> test, TokenDocuments test_documents) const {
+    using Order = PackedDocuments::Order;
+    DatasetPair data;
+    if (config_.val.share > 0)
+      data.val =
+          dataset(train, hold_out_documents(train_documents, config_.val.share), Order::stored);
+    bool in_place = options_.stored || options_.plain;
+    data.train = dataset(std::move(train), std::move(train_documents),
+                         in_place ? Order::stored : Order::by_epoch);
+    data.test = dataset(std::move(test), std::move(test_documents), Order::stored);
+    return data;
+  }
+
+ private:
+  std::unique_ptr<Dataset> dataset(std::shared_ptr<const TokenSequence> sequence,
+                                   TokenDocuments documents, PackedDocuments::Order order) const {
+    return std::make_unique<PackedDocuments>(std::move(sequence), std::move(documents),
+                                             config_.tokens.length, order, options_.seed,
+                                             vocabulary_, size_);
+  }
+
+  const DataConfig& config_;
+  const ReadOptions& options_;
+  const std::string& vocabulary_;
+  int64_t size_;
+};
+
 DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
@@ -85,6 +150,13 @@ DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
          test[0].path().string(), test[0].vocabulary(), train[0].path().string(), size);
   std::string vocabulary = vocabulary_of_shards(config.path, config);
   check_vocabulary(vocabulary, train[0]);
+  if (packs(config)) {
+    int32_t separator = separator_of(vocabulary);
+    std::shared_ptr<const TokenSequence> first = sequence_of(std::move(train));
+    std::shared_ptr<const TokenSequence> second = sequence_of(std::move(test));
+    return DocumentPacker(config, options, vocabulary, size)
+        .pack(first, find_documents(*first, separator), second, find_documents(*second, separator));
+  }
   auto dataset = [&](std::vector<TokenShard>& shards, TokenDataset::Offset offset) {
     return std::make_unique<TokenDataset>(sequence_of(std::move(shards)), config.tokens.length,
                                           offset, options.seed, vocabulary, size);
@@ -104,6 +176,15 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
   int64_t size = text.vocabulary->size();
   auto test_count = static_cast<size_t>(test_tokens(std::ssize(text.ids), config.tokens));
   std::span<const int32_t> ids = text.ids;
+  if (packs(config)) {
+    std::string vocabulary = text.vocabulary->to_text();
+    std::shared_ptr<const TokenSequence> all = sequence_of(ids, size, text.files);
+    TokenDocuments documents = find_documents(*all, separator_of(vocabulary));
+    TokenDocuments last =
+        take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
+    return DocumentPacker(config, options, vocabulary, size)
+        .pack(all, std::move(documents), all, std::move(last));
+  }
   auto dataset = [&](std::span<const int32_t> part, TokenDataset::Offset offset) {
     return std::make_unique<TokenDataset>(sequence_of(part, size, text.files), config.tokens.length,
                                           offset, options.seed, text.vocabulary->to_text(), size);

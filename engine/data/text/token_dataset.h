@@ -97,9 +97,11 @@ class TokenDataset : public Dataset {
   SampleSpec spec_;
 };
 
-// Opens the dataset `tokens`. Its source is either the text files of data.tokens.text, the end of
-// which is the test data, or the folder data.path with the shards train_NNNN.tokens and
-// val_NNNN.tokens, and with vocabulary.txt, which contains the text for make_vocabulary().
+// Opens the dataset `tokens`: windows, or with data.tokens.documents: packed rows of documents
+// (packed_documents.h), of which data.val.share holds out whole ones. Its source is either the text
+// and JSONL files of data.tokens.text, the end of which is the test data, or the folder data.path
+// with the shards train_NNNN.tokens and val_NNNN.tokens, and with vocabulary.txt, which contains
+// the text for make_vocabulary().
 DatasetPair open_tokens(const DataConfig& config, const ReadOptions& options);
 
 }  // namespace spire::inline data

@@ -13,7 +13,7 @@ PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv
 namespace {
 
 void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttributes& attributes) {
-  const auto& [heads, causal, dropout, kv_heads] = attributes;
+  const auto& [heads, causal, dropout, kv_heads, documents] = attributes;
   expect(op, qkv.shape.rank() == 3 && qkv.shape.elements() > 0 && is_float_type(qkv.dtype),
          "takes packed q, k, v (N, T, C + 2 K D) of fp32, bf16 or fp16, got {}", to_string(qkv));
   expect(op, kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0),
@@ -21,6 +21,13 @@ void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttribute
   expect(op, heads > 0 && qkv.shape[2] == packed_heads(attributes, qkv.shape).columns(),
          "{} heads do not divide the columns of q, k and v in {}", heads, to_string(qkv));
   expect(op, dropout >= 0 && dropout < 1, "dropout {} is outside [0, 1)", dropout);
+  expect(op, causal || !documents, "documents need a causal mask");
+}
+
+void expect_positions(const Op& op, const TensorSpec& qkv, const TensorSpec& given) {
+  TensorSpec positions{{qkv.shape[0], qkv.shape[1]}, DType::i32};
+  expect(op, given == positions, "takes positions {}, got {}", to_string(positions),
+         to_string(given));
 }
 
 TensorSpec output_of(const TensorSpec& qkv, const AttentionAttributes& attributes) {
@@ -39,8 +46,10 @@ TensorSpec key_spec() {
 }  // namespace
 
 std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) const {
-  expect_inputs(*this, inputs, 1, 1);
+  size_t count = attributes_.documents ? 2 : 1;
+  expect_inputs(*this, inputs, count, count);
   expect_packed(*this, inputs[0], attributes_);
+  if (attributes_.documents) expect_positions(*this, inputs[0], inputs[1]);
   std::vector<TensorSpec> outputs = {output_of(inputs[0], attributes_),
                                      logsumexp_of(inputs[0], attributes_.heads)};
   if (attributes_.dropout > 0) outputs.push_back(key_spec());
@@ -59,6 +68,7 @@ void AttentionOp::gradient(GradientBuilder& builder) const {
   if (!dy || !builder.wants_gradient(0)) return;
   std::vector<Value> inputs = {dy, builder.input(0), builder.output(0), builder.output(1)};
   if (attributes_.dropout > 0) inputs.push_back(builder.output(2));
+  if (attributes_.documents) inputs.push_back(builder.input(1));
   auto backward = std::make_unique<AttentionBackwardOp>(attributes_);
   builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
 }
@@ -71,7 +81,8 @@ int64_t AttentionBackwardOp::multiply_adds(std::span<const TensorSpec> inputs,
 }
 
 std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.dropout > 0 ? 5 : 4;
+  bool drops = attributes_.dropout > 0;
+  size_t count = 4 + (drops ? 1 : 0) + (attributes_.documents ? 1 : 0);
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& qkv = inputs[1];
   expect_packed(*this, qkv, attributes_);
@@ -82,9 +93,8 @@ std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> i
   TensorSpec logsumexp = logsumexp_of(qkv, attributes_.heads);
   expect(*this, inputs[3] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),
          to_string(inputs[3]));
-  if (count == 5) {
-    expect(*this, inputs[4] == key_spec(), "the key is {}", to_string(inputs[4]));
-  }
+  if (drops) expect(*this, inputs[4] == key_spec(), "the key is {}", to_string(inputs[4]));
+  if (attributes_.documents) expect_positions(*this, qkv, inputs.back());
   return {qkv};
 }
 

@@ -4,7 +4,9 @@
 //   l_i = log sum_j e^(s_ij)
 //   p_ij = e^(s_ij - l_i)
 //   y_i = sum_j keep_ij p_ij v_j
-// If causal, j runs only up to i. The gradient, with delta_i = dy_i . y_i:
+// If causal, j runs only up to i; with documents only from i - positions_i on, the first token of
+// i's document: all other scores count as minus infinity, so that p_ij is 0. The gradient, with
+// delta_i = dy_i . y_i:
 //   ds_ij = p_ij (keep_ij dy_i . v_j - delta_i)
 //   dq_i = sum_j ds_ij k_j / sqrt(D)
 //   dk_j = sum_i ds_ij q_i / sqrt(D)
@@ -24,8 +26,9 @@ namespace spire::inline kernels {
 struct AttentionAttributes {
   int64_t heads = 1;  // divides C
   bool causal = false;
-  float dropout = 0;     // in [0, 1)
-  int64_t kv_heads = 0;  // of keys and values, divides heads; 0: as many as heads
+  float dropout = 0;       // in [0, 1)
+  int64_t kv_heads = 0;    // of keys and values, divides heads; 0: as many as heads
+  bool documents = false;  // packed documents, whose positions are a further input; needs causal
 };
 
 // Columns of the packed input: `heads` heads of q, then kv_heads of k, then kv_heads of v.
@@ -37,10 +40,20 @@ struct PackedHeads {
   int64_t columns() const { return width() + 2 * kv_width(); }
   int64_t group() const { return heads / kv_heads; }  // heads that share a head of k and v
 };
+// Returns the first key that query `query` sees; positions: of its row, null without documents. A
+// number that is no position counts as the nearest one.
+SPIRE_HOST_DEVICE inline int64_t first_key(const int32_t* positions, int64_t query) {
+  if (!positions) return 0;
+  int64_t first = query - positions[query];
+  return first < 0 ? 0 : first > query ? query : first;
+}
+
 // REQUIRES: a shape that AttentionOp takes.
 PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv);
 
-// inputs: qkv. outputs: y, logsumexp [, with dropout key (1) i32, as that of DropoutOp].
+// inputs: qkv [, documents: positions (N, T) i32: 0 for the first token of a document and of a row,
+// and then one more with each token]. outputs: y, logsumexp [, with dropout key (1) i32, as that of
+// DropoutOp].
 class AttentionOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;
@@ -53,7 +66,7 @@ class AttentionOp : public OpWith<AttentionAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-// inputs: dy, qkv, y, logsumexp [, key]. outputs: dqkv.
+// inputs: dy, qkv, y, logsumexp [, key] [, positions]. outputs: dqkv.
 class AttentionBackwardOp : public OpWith<AttentionAttributes> {
  public:
   using OpWith::OpWith;

@@ -43,7 +43,8 @@ template <typename T>
 class AttentionBackwardCpuKernel : public Kernel {
  public:
   AttentionBackwardCpuKernel(const AttentionAttributes& attributes, const KernelRequest& request)
-      : e_(attributes, request.inputs[1].shape, request.threads) {}
+      : e_(attributes, request.inputs[1].shape, request.threads),
+        documents_(attributes.documents) {}
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>(e_.threads * AttentionBackwardScratch::floats(e_)) * sizeof(float);
@@ -64,6 +65,7 @@ class AttentionBackwardCpuKernel : public Kernel {
     T *dq, *dk;
     const T *dy, *y;
     const float* logsumexp;
+    const int32_t* positions;  // null without documents
     DropoutMask mask;
   };
 
@@ -82,7 +84,13 @@ class AttentionBackwardCpuKernel : public Kernel {
             static_cast<const T*>(args.inputs[0]) + plain,
             static_cast<const T*>(args.inputs[2]) + plain,
             static_cast<const float*>(args.inputs[3]) + index * e_.length,
+            positions_of(args, sample),
             DropoutMask(e_, *args.step, key, sample, head)};
+  }
+
+  const int32_t* positions_of(const KernelArgs& args, int64_t sample) const {
+    if (!documents_) return nullptr;
+    return static_cast<const int32_t*>(args.inputs[e_.dropout > 0 ? 5 : 4]) + sample * e_.length;
   }
 
   // Head `index` of all samples' heads of keys and values.
@@ -103,9 +111,14 @@ class AttentionBackwardCpuKernel : public Kernel {
   void add_head(const HeadRows& head, const AttentionBackwardScratch& s) const {
     for (int64_t a = 0; a < e_.blocks; ++a) {
       load_queries(head, a, s);
-      for (int64_t b = 0; b < e_.key_blocks(a); ++b) add_block(head, a, b, s);
+      for (int64_t b = first_block(head, a); b < e_.key_blocks(a); ++b) add_block(head, a, b, s);
       store_rows(e_, s.dq, e_.rows_of(a), e_.scale, head.dq + a * block * e_.packed, e_.packed);
     }
+  }
+
+  // The first block of keys of which queries of block `a` see some.
+  static int64_t first_block(const HeadRows& head, int64_t a) {
+    return first_key(head.positions, a * block) / block;
   }
 
   void load_keys(const HeadRows& head, const AttentionBackwardScratch& s) const {
@@ -147,7 +160,7 @@ class AttentionBackwardCpuKernel : public Kernel {
       int64_t count = std::min(step, rows - r), keys = cut ? r + strip : all;
       make_scores(head, a, b, {r, count, keys}, s);
       multiply(count, keys, e_.padded, {s.ds + r * block, block, 1}, {s.key_rows + at, e_.padded},
-               {s.dq + r * e_.padded, e_.padded, b > 0});
+               {s.dq + r * e_.padded, e_.padded, b > first_block(head, a)});
     }
     for (int64_t k = 0; k < all; k += step) {
       int64_t count = std::min(step, all - k), from = cut ? k : 0, to = at + k * e_.padded;
@@ -179,6 +192,7 @@ class AttentionBackwardCpuKernel : public Kernel {
                          const AttentionBackwardScratch& s) const {
     int64_t r = query % block, seen = e_.seen(query) - key_block * block;
     float *p = s.p + r * block, *ds = s.ds + r * block;
+    int64_t hidden = first_key(head.positions, query) - key_block * block;  // ahead of those seen
     const float delta = s.delta[r], logsumexp = head.logsumexp[query];
     alignas(64) float keep[block];
     if (e_.dropout > 0) head.mask.row(query, key_block, keep);
@@ -186,6 +200,7 @@ class AttentionBackwardCpuKernel : public Kernel {
       FloatLanes share = exponential(load_floats(p + j, lane_count) - logsumexp);
       FloatLanes dp = load_floats(ds + j, lane_count), kept = share;
       if (seen < j + lane_count) kept = share = first_lanes(share, seen - j, 0);
+      if (hidden > j) kept = share = without_first(share, hidden - j, 0);
       if (e_.dropout > 0) {
         FloatLanes factors = load_floats(keep + j, lane_count);
         dp *= factors;
@@ -197,6 +212,7 @@ class AttentionBackwardCpuKernel : public Kernel {
   }
 
   HeadBlocks e_;
+  bool documents_;
 };
 
 }  // namespace

@@ -39,7 +39,9 @@ template <typename T>
 class AttentionCpuKernel : public Kernel {
  public:
   AttentionCpuKernel(const AttentionAttributes& attributes, const KernelRequest& request)
-      : e_(attributes, request.inputs[0].shape, request.threads), op_id_(request.op_id) {}
+      : e_(attributes, request.inputs[0].shape, request.threads),
+        documents_(attributes.documents),
+        op_id_(request.op_id) {}
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>(e_.threads * AttentionScratch::floats(e_)) * sizeof(float);
@@ -66,6 +68,12 @@ class AttentionCpuKernel : public Kernel {
     return static_cast<const T*>(args.inputs[0]) + head / e_.heads * e_.length * e_.packed;
   }
 
+  // The sample's positions in documents; null without.
+  const int32_t* positions_of(const KernelArgs& args, int64_t head) const {
+    if (!documents_) return nullptr;
+    return static_cast<const int32_t*>(args.inputs[1]) + head / e_.heads * e_.length;
+  }
+
   void load_head(const KernelArgs& args, int64_t head, const AttentionScratch& s) const {
     const T* first = sample_of(args, head) + e_.keys_at(head % e_.heads);
     for (int64_t b = 0; b < e_.blocks; ++b) {
@@ -81,27 +89,33 @@ class AttentionCpuKernel : public Kernel {
               const AttentionScratch& s) const {
     int64_t rows = std::min(strip, e_.length - first);
     int64_t keys = whole_registers(e_.seen(first + rows - 1)), pitch = e_.blocks * block;
+    const int32_t* positions = positions_of(args, head);
+    int64_t from = first_key(positions, first) / block * block;
     const T* q = sample_of(args, head) + e_.queries_at(head % e_.heads);
     load_rows(e_, q + first * e_.packed, e_.packed, rows, e_.scale, s.queries, rows);
-    for (int64_t key = 0; key < keys; key += block) {
+    for (int64_t key = from; key < keys; key += block) {
       multiply(rows, e_.padded, std::min(block, keys - key), {s.queries, e_.padded, 1},
                {s.keys + key * e_.padded, block}, {s.scores + key, pitch, false});
     }
     SoftmaxRow softmax[strip];
-    for (int64_t r = 0; r < rows; ++r)
-      softmax[r] = exponentiate(s.scores + r * pitch, e_.seen(first + r));
-    if (e_.dropout > 0) drop(args, head, first, rows, keys, s.scores);
-    multiply(rows, keys, e_.padded, {s.scores, pitch, 1}, {s.values, e_.padded},
-             {s.sums, e_.padded, false});
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = s.scores + r * pitch;
+      softmax[r] = positions ? exponentiate_from(row, from, first_key(positions, first + r),
+                                                 e_.seen(first + r))
+                             : exponentiate(row, e_.seen(first + r));
+    }
+    if (e_.dropout > 0) drop(args, head, first, rows, from, keys, s.scores);
+    multiply(rows, keys - from, e_.padded, {s.scores + from, pitch, 1},
+             {s.values + from * e_.padded, e_.padded}, {s.sums, e_.padded, false});
     finish(args, head, first, {softmax, static_cast<size_t>(rows)}, s.sums);
   }
 
-  void drop(const KernelArgs& args, int64_t head, int64_t first, int64_t rows, int64_t keys,
-            float* scores) const {
+  void drop(const KernelArgs& args, int64_t head, int64_t first, int64_t rows, int64_t from,
+            int64_t keys, float* scores) const {
     DropoutMask mask(e_, *args.step, op_id_, head / e_.heads, head % e_.heads);
     alignas(64) float keep[block];
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t key = 0; key < keys; key += block) {
+      for (int64_t key = from; key < keys; key += block) {
         mask.row(first + r, key / block, keep);
         float* row = scores + r * e_.blocks * block + key;
         for (int64_t j = 0; j < std::min(block, keys - key); ++j) row[j] *= keep[j];
@@ -124,6 +138,7 @@ class AttentionCpuKernel : public Kernel {
   }
 
   HeadBlocks e_;
+  bool documents_;
   int32_t op_id_;
 };
 

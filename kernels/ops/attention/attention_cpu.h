@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/simd.h"
 #include "kernels/elementary.h"
@@ -102,6 +103,12 @@ void store_rows(const HeadBlocks& e, const float* from, int64_t rows, float fact
   }
 }
 
+// The first `count` lanes become `number`.
+inline FloatLanes without_first(const FloatLanes& lanes, int64_t count, float number) {
+  constexpr IntLanes numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return numbers < static_cast<int>(count) ? FloatLanes{} + number : lanes;
+}
+
 struct SoftmaxRow {
   float most, total;  // the largest score, and the sum of exponentials about it
 };
@@ -123,6 +130,20 @@ inline SoftmaxRow exponentiate(float* row, int64_t seen) {
   tail = first_lanes(exponential(tail - most), left, 0);
   store_floats(tail, row + last, lane_count);
   return {most, sum_of(total + tail)};
+}
+
+// As exponentiate(), of a row of which the query sees only scores [first, seen): those before
+// become 0, from `from` on, a multiple of lane_count.
+inline SoftmaxRow exponentiate_from(float* row, int64_t from, int64_t first, int64_t seen) {
+  const int64_t begin = first / lane_count * lane_count, hidden = first - begin;
+  std::fill(row + from, row + begin, 0.0f);
+  FloatLanes lanes = load_floats(row + begin, lane_count);
+  constexpr float unseen = -std::numeric_limits<float>::infinity();
+  store_floats(without_first(lanes, hidden, unseen), row + begin, lane_count);
+  // They count e^-87 in the total, which is at least 1: nothing, in fp32.
+  SoftmaxRow result = exponentiate(row + begin, seen - begin);
+  std::fill(row + begin, row + first, 0.0f);
+  return result;
 }
 
 // Draws keep_ij for one head of one sample.

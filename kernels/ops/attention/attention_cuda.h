@@ -27,7 +27,8 @@ inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& at
           .dtype = qkv.dtype,
           .causal = attributes.causal,
           .dropout = attributes.dropout,
-          .kv_heads = attributes.kv_heads};
+          .kv_heads = attributes.kv_heads,
+          .documents = attributes.documents};
 }
 
 // Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
@@ -85,6 +86,20 @@ struct AttentionHead {
         packed(int64_t{sample} * e.length * e.packed_width + head * e.size),
         plain(int64_t{sample} * e.length * e.width + head * e.size),
         row(int64_t{index} * e.length) {}
+};
+
+// First keys that queries of a sample see: those of their documents.
+struct DocumentStarts {
+  const int32_t* positions;  // (T) of the sample; null without documents
+  int last;                  // T - 1
+
+  __device__ DocumentStarts(const AttentionExtents& e, const int32_t* all, int sample)
+      : positions(all ? all + int64_t{sample} * e.length : nullptr), last(e.length - 1) {}
+
+  // Queries behind the last count as that.
+  __device__ int of(int query) const {
+    return static_cast<int>(first_key(positions, query < last ? query : last));
+  }
 };
 
 // Rows of a head in memory, `stride` elements apart.
@@ -162,6 +177,7 @@ void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const 
 template <typename T>
 struct ForwardOperands {
   const T* qkv;
+  const int32_t* positions;  // (N, T); null without documents
   const StepContext* step;
   T* y;
   float* logsumexp;  // (N, H, T)
@@ -175,6 +191,7 @@ struct BackwardOperands {
   const T *dy, *qkv;
   const float *logsumexp, *delta;  // (N, H, T)
   const int32_t* key;              // null without dropout
+  const int32_t* positions;        // (N, T); null without documents
   const StepContext* step;
   T* dqkv;
 
@@ -189,11 +206,16 @@ class AttentionCudaKernel : public Kernel {
  public:
   using Function = void (*)(AttentionExtents, ForwardOperands<T>);
   AttentionCudaKernel(Function function, int block_threads, const AttentionExtents& extents,
-                      int32_t op_id)
-      : function_(function), threads_(block_threads), e_(extents), op_id_(op_id) {}
+                      bool documents, int32_t op_id)
+      : function_(function),
+        threads_(block_threads),
+        e_(extents),
+        documents_(documents),
+        op_id_(op_id) {}
 
   void run(const KernelArgs& args) override {
     ForwardOperands<T> operands{static_cast<const T*>(args.inputs[0]),
+                                documents_ ? static_cast<const int32_t*>(args.inputs[1]) : nullptr,
                                 args.step,
                                 static_cast<T*>(args.outputs[0]),
                                 static_cast<float*>(args.outputs[1]),
@@ -206,6 +228,7 @@ class AttentionCudaKernel : public Kernel {
   Function function_;
   int threads_;
   AttentionExtents e_;
+  bool documents_;
   int32_t op_id_;
 };
 
@@ -216,8 +239,12 @@ class AttentionBackwardCudaKernel : public Kernel {
  public:
   using Function = void (*)(AttentionExtents, BackwardOperands<T>);
   AttentionBackwardCudaKernel(Function keys, Function queries, int block_threads,
-                              const AttentionExtents& extents)
-      : keys_(keys), queries_(queries), threads_(block_threads), e_(extents) {}
+                              const AttentionExtents& extents, bool documents)
+      : keys_(keys),
+        queries_(queries),
+        threads_(block_threads),
+        e_(extents),
+        documents_(documents) {}
 
   size_t workspace_bytes() const override {  // for delta
     return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
@@ -232,6 +259,7 @@ class AttentionBackwardCudaKernel : public Kernel {
         static_cast<const float*>(args.inputs[3]),
         delta,
         e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
+        documents_ ? static_cast<const int32_t*>(args.inputs[e_.dropout > 0 ? 5 : 4]) : nullptr,
         args.step,
         static_cast<T*>(args.outputs[0])};
     launch(keys_, e_.key_blocks(), threads_, args.stream, e_, operands);
@@ -242,6 +270,7 @@ class AttentionBackwardCudaKernel : public Kernel {
   Function keys_, queries_;
   int threads_;
   AttentionExtents e_;
+  bool documents_;
 };
 
 // Make the kernel of a pass. Throw Error(config) for heads that are too wide. The mma kernels

@@ -14,14 +14,16 @@ using namespace attention_mma;
 // Numbers of a query from which p and ds follow.
 struct QueryNumbers {
   float logsumexp, delta;
+  int start;  // the first key that it sees
 };
 
 // Returns zeros for queries behind the last.
 template <typename T>
 __device__ QueryNumbers numbers_of(const AttentionExtents& e, const BackwardOperands<T>& o,
-                                   const AttentionHead& head, int query) {
-  if (query >= e.length) return {0, 0};
-  return {o.logsumexp[head.row + query], o.delta[head.row + query]};
+                                   const AttentionHead& head, const DocumentStarts& starts,
+                                   int query) {
+  if (query >= e.length) return {0, 0, 0};
+  return {o.logsumexp[head.row + query], o.delta[head.row + query], starts.of(query)};
 }
 
 // Rows of a tile: as many as the results dk and dv leave registers for.
@@ -59,19 +61,22 @@ __global__ void __launch_bounds__(threads, 2)
   for (int sharer = 0; sharer < e.group; ++sharer) {
     AttentionHead head(e, first_head + sharer);
     ScoreDropout mask = o.mask(head);
+    DocumentStarts starts(e, o.positions, head.sample);
     for (int first = e.causal ? first_key : 0; first < e.length; first += rows) {
-      __syncthreads();  // the tiles before have been read
+      if (starts.of(first) >= first_key + block) break;  // nor do later queries see a key
+      __syncthreads();                                   // the tiles before have been read
       queries.load(rows_from(e, o.qkv + head.packed, e.packed_width, first, rows));
       dys.load(rows_from(e, o.dy + head.plain, e.width, first, rows));
-      if (threadIdx.x < rows) numbers[threadIdx.x] = numbers_of(e, o, head, first + threadIdx.x);
+      if (threadIdx.x < rows)
+        numbers[threadIdx.x] = numbers_of(e, o, head, starts, first + threadIdx.x);
       mask.draw<threads>(e, first, first_key, keep);
       __syncthreads();
       MmaSums<rows> p, ds;
       p.template add_products<T>(keys, queries);
       ds.template add_products<T>(values, dys);
-      if (needs_mask(e, first, first_key, block))
+      if (needs_mask(e, starts, first, rows, first_key, block))
         each_sum<rows>([&](int n, int i, int row, int column) {
-          if (!sees(e, first + column, first_key + row)) p.at[n][i] = masked;
+          if (!sees(e, first + column, first_key + row, numbers[column].start)) p.at[n][i] = masked;
         });
       auto keep_sums = [&](MmaSums<rows>& sums) {
         if (e.dropout > 0)
@@ -106,10 +111,13 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
   const T *q = o.qkv + head.packed, *k = q + head.to_keys, *v = k + e.kv_width;
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
   LeftRows<D> dys(rows_from(e, o.dy + head.plain, e.width, first_query, block));
+  DocumentStarts starts(e, o.positions, head.sample);
   int query = first_query + first_row() + group();
-  QueryNumbers numbers[2] = {numbers_of(e, o, head, query), numbers_of(e, o, head, query + 8)};
+  QueryNumbers numbers[2] = {numbers_of(e, o, head, starts, query),
+                             numbers_of(e, o, head, starts, query + 8)};
   MmaSums<D> dq;
-  for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
+  int first_tile = starts.of(first_query) / tile_keys * tile_keys;
+  for (int first = first_tile; first < keys_of(e, first_query); first += tile_keys) {
     __syncthreads();  // the tiles before have been read
     keys.load(rows_from(e, k, e.packed_width, first, tile_keys));
     values.load(rows_from(e, v, e.packed_width, first, tile_keys));
@@ -118,9 +126,9 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
     MmaSums<tile_keys> p, ds;
     p.template add_products<T>(queries, keys);
     ds.template add_products<T>(dys, values);
-    if (needs_mask(e, first_query, first, tile_keys))
+    if (needs_mask(e, starts, first_query, block, first, tile_keys))
       each_sum<tile_keys>([&](int n, int i, int row, int column) {
-        if (!sees(e, first_query + row, first + column)) p.at[n][i] = masked;
+        if (!sees(e, first_query + row, first + column, numbers[i / 2].start)) p.at[n][i] = masked;
       });
     if (e.dropout > 0)
       each_sum<tile_keys>([&](int n, int i, int row, int column) {
@@ -139,13 +147,14 @@ std::unique_ptr<Kernel> attention_cuda::make_mma_backward(const AttentionBackwar
                                                           const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(
-      qkv.dtype, e.size, [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
-        using T = decltype(type);
-        constexpr int D = columns.value;
-        return std::make_unique<AttentionBackwardCudaKernel<T>>(
-            attention_mma_keys_kernel<D, T>, attention_mma_queries_kernel<D, T>, threads, e);
-      });
+  return with_mma_kernel(qkv.dtype, e.size,
+                         [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
+                           using T = decltype(type);
+                           constexpr int D = columns.value;
+                           return std::make_unique<AttentionBackwardCudaKernel<T>>(
+                               attention_mma_keys_kernel<D, T>, attention_mma_queries_kernel<D, T>,
+                               threads, e, op.attributes().documents);
+                         });
 }
 
 }  // namespace spire::inline kernels

@@ -38,8 +38,12 @@ struct MmaSoftmax {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       largest[half] = row_reduce(largest[half], Maximum{});
-      factor[half] = exp2f((most[half] - largest[half]) * unit);
+      // A query may see none of the keys so far, but those of others' documents: no difference of
+      // infinities then.
+      float most_before = most[half];
       most[half] = largest[half];
+      if (largest[half] == masked) largest[half] = 0;
+      factor[half] = exp2f((most_before - largest[half]) * unit);
       total[half] *= factor[half];
     }
     each_sum<D>([&](int n, int i, int, int) { sums.at[n][i] *= factor[i / 2]; });
@@ -66,7 +70,10 @@ __global__ void __launch_bounds__(threads, 2)
   LeftRows<D> queries(rows_from(e, q, e.packed_width, first_query, block));
   MmaSoftmax softmax;
   MmaSums<D> sums;
-  for (int first = 0; first < keys_of(e, first_query); first += tile_keys) {
+  DocumentStarts starts(e, o.positions, head.sample);
+  RowStarts row_starts(starts, first_query);
+  int first_tile = starts.of(first_query) / tile_keys * tile_keys;
+  for (int first = first_tile; first < keys_of(e, first_query); first += tile_keys) {
     __syncthreads();  // the tiles before have been read
     keys.load(rows_from(e, k, e.packed_width, first, tile_keys));
     values.load(rows_from(e, v, e.packed_width, first, tile_keys));
@@ -74,9 +81,10 @@ __global__ void __launch_bounds__(threads, 2)
     __syncthreads();
     MmaSums<tile_keys> scores;
     scores.template add_products<T>(queries, keys);
-    if (needs_mask(e, first_query, first, tile_keys))
+    if (needs_mask(e, starts, first_query, block, first, tile_keys))
       each_sum<tile_keys>([&](int n, int i, int row, int column) {
-        if (!sees(e, first_query + row, first + column)) scores.at[n][i] = masked;
+        if (!sees(e, first_query + row, first + column, row_starts.at[i / 2]))
+          scores.at[n][i] = masked;
       });
     softmax.soften(e, scores, sums);
     if (e.dropout > 0)
@@ -108,12 +116,13 @@ std::unique_ptr<Kernel> attention_cuda::make_mma(const AttentionOp& op,
                                                  const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size,
-                         [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
-                           using T = decltype(type);
-                           return std::make_unique<AttentionCudaKernel<T>>(
-                               attention_mma_kernel<columns.value, T>, threads, e, request.op_id);
-                         });
+  return with_mma_kernel(
+      qkv.dtype, e.size, [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
+        using T = decltype(type);
+        return std::make_unique<AttentionCudaKernel<T>>(attention_mma_kernel<columns.value, T>,
+                                                        threads, e, op.attributes().documents,
+                                                        request.op_id);
+      });
 }
 
 }  // namespace spire::inline kernels

@@ -24,6 +24,7 @@ using attention_cuda::AttentionExtents;
 using attention_cuda::AttentionHead;
 using attention_cuda::BackwardOperands;
 using attention_cuda::block;
+using attention_cuda::DocumentStarts;
 using attention_cuda::ForwardOperands;
 using attention_cuda::KeepBits;
 using attention_cuda::rows_from;
@@ -187,19 +188,32 @@ __device__ void each_sum(const Visit& visit) {
 
 // Returns true if some query of a tile does not see some key of it. Rows past the last query are
 // not masked, as nobody reads their results.
-__device__ inline bool needs_mask(const AttentionExtents& e, int first_query, int first_key,
-                                  int keys) {
+__device__ inline bool needs_mask(const AttentionExtents& e, const DocumentStarts& starts,
+                                  int first_query, int queries, int first_key, int keys) {
   int last_key = first_key + keys - 1;
-  return last_key >= e.length || (e.causal && last_key > first_query);
+  return last_key >= e.length || (e.causal && last_key > first_query) ||
+         starts.of(first_query + queries - 1) > first_key;
 }
 // Returns the number of keys that some query of a block sees.
 __device__ inline int keys_of(const AttentionExtents& e, int first_query) {
   int last = first_query + block;
   return e.causal && last < e.length ? last : e.length;
 }
-__device__ inline bool sees(const AttentionExtents& e, int query, int key) {
-  return key < e.length && (!e.causal || key <= query);
+// start: the first key that the query sees.
+__device__ inline bool sees(const AttentionExtents& e, int query, int key, int start) {
+  return key < e.length && (!e.causal || key <= query) && key >= start;
 }
+
+// The starts of a lane's two rows of queries.
+struct RowStarts {
+  int at[2];
+
+  __device__ RowStarts(const DocumentStarts& starts, int first_query) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      at[half] = starts.of(first_query + first_row() + group() + 8 * half);
+  }
+};
 constexpr float masked = -std::numeric_limits<float>::infinity();
 
 // Calls visit(T{}, D): D (integral_constant) is the head's size rounded up to 32, 64 or 128.

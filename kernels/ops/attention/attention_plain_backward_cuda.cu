@@ -35,10 +35,12 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   for (int sharer = 0; sharer < e.group; ++sharer) {
     AttentionHead head(e, first + sharer);
     ScoreDropout mask = o.mask(head);
+    DocumentStarts starts(e, o.positions, head.sample);
     const T* q = o.qkv + head.packed;
     auto keys = rows_of(e, q + head.to_keys, e.packed_width, key_block);
     auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, key_block);
     for (int a = e.causal ? key_block : 0; a < e.blocks; ++a) {
+      if (starts.of(a * block) >= (key_block + 1) * block) break;  // nor do later ones see a key
       auto queries = rows_of(e, q, e.packed_width, a, e.scale);
       auto dy = rows_of(e, o.dy + head.plain, e.width, a);
       mask.draw<threads>(e, a * block, key_block * block, shared.keep);
@@ -52,10 +54,11 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
         bool inside = query < e.length;
         float l = inside ? o.logsumexp[head.row + query] : 0.0f;
         float delta = inside ? o.delta[head.row + query] : 0.0f;
+        int start = starts.of(query);
         for (int r = 0; r < team_rows; ++r) {
-          int row = team_rows * team() + r;
+          int row = team_rows * team() + r, key = key_block * block + row;
           Differentials d{0, 0};
-          if (e.sees(query, key_block * block + row))
+          if (e.sees(query, key) && key >= start)
             d = differentiate(p[r][j], ds[r][j], l, delta, keep_of(e, shared.keep, column, row));
           p[r][j] = d.p;
           ds[r][j] = d.ds;
@@ -74,11 +77,18 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   dv.template store<packs>(rows_of(e, to_k + e.kv_width, e.packed_width, key_block), ones);
 }
 
+// Numbers of a query from which p and ds follow, in shared memory: registers are few.
+struct RowNumbers {
+  float logsumexp, delta;
+  int start;  // the first key that it sees
+};
+
 // dq of 64 queries. Rows of the tiles are queries, columns keys.
 template <int D, bool packs, typename T>
 __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
     attention_plain_queries_kernel(AttentionExtents e, BackwardOperands<T> o) {
   __shared__ AttentionShared shared;
+  __shared__ RowNumbers numbers[block];
   auto index = static_cast<int>(blockIdx.x % e.blocks);
   int query_block = e.blocks - 1 - index;  // when causal, the longest first
   AttentionHead head(e, blockIdx.x / e.blocks);
@@ -86,16 +96,16 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   const T* q = o.qkv + head.packed;
   auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
   auto dy = rows_of(e, o.dy + head.plain, e.width, query_block);
-  float l[team_rows], delta[team_rows];
-  for (int r = 0; r < team_rows; ++r) {
-    int row = team_rows * team() + r;
-    int64_t at = head.row + query_block * block + row;
-    l[r] = row < queries.rows ? o.logsumexp[at] : 0.0f;
-    delta[r] = row < queries.rows ? o.delta[at] : 0.0f;
+  DocumentStarts starts(e, o.positions, head.sample);
+  if (threadIdx.x < block) {
+    int row = static_cast<int>(threadIdx.x), query = query_block * block + row;
+    bool inside = row < queries.rows;
+    numbers[row] = {inside ? o.logsumexp[head.row + query] : 0.0f,
+                    inside ? o.delta[head.row + query] : 0.0f, starts.of(query)};
   }
   ResultRows<D> dq;
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
-  for (int b = 0; b < key_blocks; ++b) {
+  for (int b = starts.of(query_block * block) / block; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + head.to_keys, e.packed_width, b);
     auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, b);
     mask.draw<threads>(e, query_block * block, b * block, shared.keep);
@@ -105,12 +115,13 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
 #pragma unroll
     for (int r = 0; r < team_rows; ++r) {
       int row = team_rows * team() + r;
+      RowNumbers of_row = numbers[row];
 #pragma unroll
       for (int j = 0; j < team_rows; ++j) {
-        int column = member() + members * j;
+        int column = member() + members * j, key = b * block + column;
         Differentials d{0, 0};
-        if (e.sees(query_block * block + row, b * block + column))
-          d = differentiate(s[r][j], ds[r][j], l[r], delta[r],
+        if (e.sees(query_block * block + row, key) && key >= of_row.start)
+          d = differentiate(s[r][j], ds[r][j], of_row.logsumexp, of_row.delta,
                             keep_of(e, shared.keep, row, column));
         ds[r][j] = d.ds;
       }
@@ -135,7 +146,8 @@ std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackw
                              constexpr int D = columns.value;
                              return std::make_unique<AttentionBackwardCudaKernel<T>>(
                                  attention_plain_keys_kernel<D, packs.value, T>,
-                                 attention_plain_queries_kernel<D, packs.value, T>, threads, e);
+                                 attention_plain_queries_kernel<D, packs.value, T>, threads, e,
+                                 op.attributes().documents);
                            });
 }
 

@@ -25,20 +25,25 @@ struct PlainSoftmax {
   // Turns a row of scores into keep e^(score - most), and rescales what was summed with an earlier
   // largest.
   template <int D>
-  __device__ void soften(const AttentionExtents& e, const AttentionShared& shared, int query_block,
-                         int key_block, int r, float (&scores)[team_rows], ResultRows<D>& sum) {
+  __device__ void soften(const AttentionExtents& e, const DocumentStarts& starts,
+                         const AttentionShared& shared, int query_block, int key_block, int r,
+                         float (&scores)[team_rows], ResultRows<D>& sum) {
     int query = team_rows * team() + r;
     bool seen[team_rows];
     float largest = most[r];
+    int start = starts.of(query_block * block + query);
     for (int j = 0; j < team_rows; ++j) {
       // Rows behind the last query copy it, so that they have a score; nobody stores their result.
       int last = e.length - 1, at = query_block * block + query;
       int key = key_block * block + member() + members * j;
-      seen[j] = e.sees(at < last ? at : last, key);
+      seen[j] = e.sees(at < last ? at : last, key) && key >= start;
       if (seen[j] && scores[j] > largest) largest = scores[j];
     }
     largest = team_reduce(largest, Maximum{});
-    float factor = exponential(most[r] - largest);
+    // No difference of infinities: a query may see none of the keys so far, but those of others'
+    // documents. Its sums are 0 then.
+    bool none = largest == -std::numeric_limits<float>::infinity();
+    float factor = none ? 1.0f : exponential(most[r] - largest);
     most[r] = largest;
     total[r] *= factor;
     sum.scale_row(r, factor);
@@ -65,8 +70,9 @@ __global__ void __launch_bounds__(threads, 2)
   auto queries = rows_of(e, q, e.packed_width, query_block, e.scale);
   PlainSoftmax softmax;
   ResultRows<D> sum;
+  DocumentStarts starts(e, o.positions, head.sample);
   int key_blocks = e.causal ? query_block + 1 : e.blocks;
-  for (int b = 0; b < key_blocks; ++b) {
+  for (int b = starts.of(query_block * block) / block; b < key_blocks; ++b) {
     auto keys = rows_of(e, q + head.to_keys, e.packed_width, b);
     auto values = rows_of(e, q + head.to_keys + e.kv_width, e.packed_width, b);
     mask.draw<threads>(e, query_block * block, b * block, shared.keep);
@@ -74,7 +80,7 @@ __global__ void __launch_bounds__(threads, 2)
     add_products<packs>(queries, keys, shared, scores);
 #pragma unroll
     for (int r = 0; r < team_rows; ++r)
-      softmax.soften(e, shared, query_block, b, r, scores[r], sum);
+      softmax.soften(e, starts, shared, query_block, b, r, scores[r], sum);
     share_scores(scores, shared);
     sum.template add<packs>(values, shared);
   }
@@ -97,12 +103,13 @@ std::unique_ptr<Kernel> attention_cuda::make_plain(const AttentionOp& op,
                                                    const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_plain_kernel(
-      qkv.dtype, e.size, [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-        using T = decltype(type);
-        return std::make_unique<AttentionCudaKernel<T>>(
-            attention_plain_kernel<columns.value, packs.value, T>, threads, e, request.op_id);
-      });
+  return with_plain_kernel(qkv.dtype, e.size,
+                           [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
+                             using T = decltype(type);
+                             return std::make_unique<AttentionCudaKernel<T>>(
+                                 attention_plain_kernel<columns.value, packs.value, T>, threads, e,
+                                 op.attributes().documents, request.op_id);
+                           });
 }
 
 }  // namespace spire::inline kernels

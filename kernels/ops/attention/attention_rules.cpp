@@ -32,7 +32,7 @@ int64_t largest_divisor(int64_t of, int64_t most) {
 }  // namespace
 
 bool may_be_cudnns(const AttentionShape& s, const CudnnOnDevice& on) {
-  if (!in_16_bits(s)) return false;
+  if (!in_16_bits(s) || s.documents) return false;
   if (s.is_grouped() && s.pass == AttentionPass::backward) return false;
   if (s.dropout > 0 || s.size % pack != 0 || s.size > widest || s.length < 2) return false;
   if (on.version < since) return false;
@@ -60,9 +60,10 @@ std::optional<AttentionShare> share_within(const AttentionShape& s, size_t max_w
 std::string to_string(const AttentionShape& s) {
   Shape packed{s.batch, s.length, s.packed_width()};
   std::string groups = s.is_grouped() ? fmt::format(" ({} of keys)", s.kv_heads) : "";
-  return fmt::format("{} {} {}, {} heads{}{}",
+  return fmt::format("{} {} {}, {} heads{}{}{}",
                      s.pass == AttentionPass::forward ? "forward" : "backward", name(s.dtype),
-                     to_string(packed), s.heads, groups, s.causal ? ", causal" : "");
+                     to_string(packed), s.heads, groups, s.causal ? ", causal" : "",
+                     s.documents ? ", documents" : "");
 }
 
 std::string to_string(const AttentionKey& k) {

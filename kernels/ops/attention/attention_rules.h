@@ -15,9 +15,9 @@ struct CudnnOnDevice {
 };
 
 // Returns true if cuDNN is to be asked for an engine; it may still have none. True for 16-bit
-// dtypes, no dropout, heads of at most 256 columns in whole packs of 8, more than one position, in
-// a backward as many heads of keys as of queries, and GPUs and versions of cuDNN whose backward has
-// the same bits each time (attention_rules.cpp).
+// dtypes, no dropout, no packed documents, heads of at most 256 columns in whole packs of 8, more
+// than one position, in a backward as many heads of keys as of queries, and GPUs and versions of
+// cuDNN whose backward has the same bits each time (attention_rules.cpp).
 bool may_be_cudnns(const AttentionShape& shape, const CudnnOnDevice& on);
 
 // Returns true if the native kernel is the one on tensor cores: 16 bits, heads of whole packs of 8

@@ -35,6 +35,7 @@ TEST(AttentionRules, CudnnIsAskedForShapesThatItMayCompute) {
     EXPECT_TRUE(other([](auto& s) { s.size = 256; }));
     EXPECT_FALSE(other([](auto& s) { s.dtype = DType::f32; }));
     EXPECT_FALSE(other([](auto& s) { s.dropout = 0.1f; }));
+    EXPECT_FALSE(other([](auto& s) { s.documents = true; }));
     EXPECT_FALSE(other([](auto& s) { s.size = 20; }));
     EXPECT_FALSE(other([](auto& s) { s.size = 264; }));
     EXPECT_FALSE(other([](auto& s) { s.length = 1; }));
@@ -127,6 +128,7 @@ TEST(AttentionKey, HasAllThatAChoiceDependsOn) {
   differs([](auto& k) { k.shape.dtype = DType::f16; });
   differs([](auto& k) { k.shape.causal = false; });
   differs([](auto& k) { k.shape.kv_heads = 4; });
+  differs([](auto& k) { k.shape.documents = true; });
   differs([](auto& k) { k.max_workspace = 0; });
 }
 

@@ -31,10 +31,22 @@ Eigen::ArrayXd logsumexp(const Eigen::ArrayXXd& scores) {
   return most + (scores.colwise() - most).exp().rowwise().sum().log();
 }
 
-// y, logsumexp [, key]. magnitudes: y as the sum of |p v|, with the rounding of p's exponent.
+// Sets scores to minus infinity where documents hide a key: (N, T) positions of their tokens.
+void hide_other_documents(const HostTensor& positions, int64_t sample, RowMajorMatrix& scores) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < scores.rows(); ++i) {
+    auto before = i - static_cast<int64_t>(positions[sample * scores.rows() + i]);
+    scores.row(i).head(before).setConstant(-infinity);
+  }
+}
+
+// y, logsumexp [, key]. in: qkv [, positions]. magnitudes: y as the sum of |p v|, with the rounding
+// of p's exponent.
 //   scores = q k^T / sqrt(D), p = e^(scores - logsumexp) keep, y = p v
-std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes& attributes,
-                               const Keep& keep, bool magnitudes = false) {
+std::vector<HostTensor> attend(std::span<const HostTensor> in,
+                               const AttentionAttributes& attributes, const Keep& keep,
+                               bool magnitudes = false) {
+  const HostTensor& qkv = in[0];
   constexpr double infinity = std::numeric_limits<double>::infinity();
   int64_t batch = qkv.shape[0], length = qkv.shape[1], heads = attributes.heads;
   int64_t size = head_of(qkv, attributes, 0, 0, 0).cols(), width = heads * size;
@@ -46,6 +58,7 @@ std::vector<HostTensor> attend(const HostTensor& qkv, const AttentionAttributes&
       double scale = 1 / std::sqrt(static_cast<double>(size));
       RowMajorMatrix scores = q * k.transpose() * scale;
       if (attributes.causal) scores.triangularView<Eigen::StrictlyUpper>().setConstant(-infinity);
+      if (attributes.documents) hide_other_documents(in[1], n, scores);
       Eigen::ArrayXd l = logsumexp(scores.array());
       RowMajorMatrix p = (scores.array().colwise() - l).exp();
       if (keep) {
@@ -69,15 +82,34 @@ OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const 
   OpCase test;
   test.op = std::make_shared<AttentionOp>(attributes);
   test.inputs = {activation(uniform(shape, 331, -2, 2))};
-  test.reference = [=](std::span<const HostTensor> in) { return attend(in[0], attributes, keep); };
+  test.reference = [=](std::span<const HostTensor> in) { return attend(in, attributes, keep); };
   test.magnitude = [=](std::span<const HostTensor> in) {
-    return attend(in[0], attributes, keep, true);
+    return attend(in, attributes, keep, true);
   };
   // A gradient is a difference dy . v - delta of sums of D products, even where it comes to
   // nothing.
   test.gradient_factor = 16;
   test.floor = 0.5;
   test.gradient_samples = static_cast<int>(std::max<int64_t>(8, 1500 / (shape[0] * shape[1])));
+  return test;
+}
+
+// Positions (N, T) of samples whose documents have these lengths, which begin anew in each sample.
+HostTensor document_positions(const std::vector<std::vector<int64_t>>& lengths) {
+  HostTensor positions{{std::ssize(lengths), 0}, {}};
+  for (const std::vector<int64_t>& sample : lengths)
+    for (int64_t length : sample)
+      for (int64_t i = 0; i < length; ++i) positions.data.push_back(static_cast<double>(i));
+  positions.shape = {std::ssize(lengths), std::ssize(positions.data) / std::ssize(lengths)};
+  return positions;
+}
+
+OpCase documents_case(const std::vector<std::vector<int64_t>>& lengths, int64_t columns,
+                      AttentionAttributes attributes, const Keep& keep = {}) {
+  HostTensor positions = document_positions(lengths);
+  attributes.causal = attributes.documents = true;
+  OpCase test = attention_case({positions.shape[0], positions.shape[1], columns}, attributes, keep);
+  test.inputs.push_back(labels(positions));
   return test;
 }
 
@@ -185,6 +217,73 @@ TEST_P(AttentionTest, LongerThanABlock) {
       test.gradient_samples = 6;
       check(test);
     }
+}
+
+// Borders within a block of 64 and at its edges, documents of one token and over several blocks.
+TEST_P(AttentionTest, DocumentsSeeThemselvesAlone) {
+  check(documents_case({{3, 4}, {1, 6}, {7}}, 3 * 32, {.heads = 2}));
+  check(documents_case({{1, 1, 1}}, 3 * 10, {.heads = 1}));
+  OpCase longer =
+      documents_case({{60, 4, 1, 20}, {64, 21}, {85}}, 8 * 16, {.heads = 4, .kv_heads = 2});
+  longer.gradient_samples = 20;
+  check(longer);
+  OpCase far = documents_case({{20, 130, 60}, {150, 3, 57}}, 3 * 64, {.heads = 1});
+  far.gradient_samples = 6;
+  check(far);
+}
+
+TEST_P(AttentionTest, DropoutOfDocuments) {
+  Environment environment = GetParam();
+  environment.op_id = 17;
+  StepContext step{.seed = 3, .step = 9, .first_row = 100};
+  auto keep = [=](int64_t n, int64_t h, int64_t i, int64_t j) {
+    auto bits = dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * 70 + i) * 128 + j));
+    return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
+  };
+  OpCase test = documents_case({{9, 61}, {66, 4}}, 6 * 16, {.heads = 2, .dropout = 0.25f}, keep);
+  test.step = step;
+  test.gradient_samples = 20;
+  check(test, environment);
+}
+
+// What another document holds changes not one bit, be it ahead or behind, forward or backward.
+TEST_P(AttentionTest, DocumentsDoNotDependOnOthers) {
+  for (int64_t begin : {5, 64, 70}) {
+    int64_t length = 100, end = 90;
+    HostTensor positions = document_positions({{begin, end - begin, length - end}});
+    HostTensor qkv = uniform({1, length, 3 * 16}, 335), dy = uniform({1, length, 16}, 336);
+    HostTensor other = qkv, other_dy = dy;
+    for (int64_t t = 0; t < length; ++t) {
+      if (t >= begin && t < end) continue;
+      for (int64_t c = 0; c < 48; ++c) other[t * 48 + c] *= 100;
+      for (int64_t c = 0; c < 16; ++c) other_dy[t * 16 + c] *= 100;
+    }
+    AttentionAttributes attributes{.heads = 1, .causal = true, .documents = true};
+    auto run = [&](const HostTensor& x, const HostTensor& d) {
+      std::vector forward = {activation(x), labels(positions)};
+      auto out = run_op(AttentionOp(attributes), forward, GetParam());
+      std::vector backward = {activation(d), activation(x), activation(out[0]), statistic(out[1]),
+                              labels(positions)};
+      return std::pair(out[0], run_op(AttentionBackwardOp(attributes), backward, GetParam())[0]);
+    };
+    auto [y, dqkv] = run(qkv, dy);
+    auto [other_y, other_dqkv] = run(other, other_dy);
+    for (int64_t i = begin * 16; i < end * 16; ++i) ASSERT_EQ(y[i], other_y[i]) << i;
+    for (int64_t i = begin * 48; i < end * 48; ++i) ASSERT_EQ(dqkv[i], other_dqkv[i]) << i;
+    EXPECT_NE(dqkv[32], other_dqkv[32]);  // of the first value
+  }
+}
+
+// A document that fills the row: the bits of attention without documents.
+TEST_P(AttentionTest, OneDocumentIsTheUsualAttention) {
+  std::vector qkv = {activation(uniform({2, 70, 3 * 32}, 337))};
+  auto a = run_op(AttentionOp({.heads = 2, .causal = true}), qkv, GetParam());
+  qkv.push_back(labels(document_positions({{70}, {70}})));
+  auto b = run_op(AttentionOp({.heads = 2, .causal = true, .documents = true}), qkv, GetParam());
+  if (GetParam().device.kind == DeviceKind::cpu || GetParam().dtype == DType::f32) {
+    EXPECT_EQ(a[0].data, b[0].data);
+    EXPECT_EQ(a[1].data, b[1].data);
+  }
 }
 
 TEST_P(AttentionTest, Dropout) {
@@ -306,6 +405,13 @@ TEST(AttentionOp, RefusesInputsThatDoNotFit) {
   EXPECT_EQ(AttentionOp({.heads = 4, .kv_heads = 1}).infer(qkv)[0].shape, (Shape{2, 5, 16}));
   EXPECT_EQ(refusal(AttentionOp({.heads = 4, .kv_heads = 3}), qkv),
             "[attention] 3 heads of keys and values do not divide 4 heads");
+  TensorSpec positions{{2, 5}, DType::i32};
+  AttentionOp documents({.heads = 4, .causal = true, .documents = true});
+  EXPECT_EQ(documents.infer(std::vector{qkv[0], positions})[0].shape, (Shape{2, 5, 8}));
+  EXPECT_EQ(refusal(documents, {qkv[0], f32({2, 5})}),
+            "[attention] takes positions int32 (2, 5), got fp32 (2, 5)");
+  EXPECT_EQ(refusal(AttentionOp({.heads = 4, .documents = true}), {qkv[0], positions}),
+            "[attention] documents need a causal mask");
   EXPECT_EQ(refusal(AttentionOp({.heads = 4, .kv_heads = 2}), {f32({2, 5, 20})}),
             "[attention] 4 heads do not divide the columns of q, k and v in fp32 (2, 5, 20)");
 }

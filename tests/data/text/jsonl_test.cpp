@@ -1,0 +1,96 @@
+#include "engine/data/text/jsonl.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/text/text_tokens.h"
+#include "tests/data/text/bpe_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class JsonlTest : public testing::Test {
+ protected:
+  std::filesystem::path add(const std::string& name, const std::string& text) {
+    write_text(folder_ / name, text);
+    return folder_ / name;
+  }
+  std::vector<std::string> documents(const std::filesystem::path& path,
+                                     const std::string& field = "text") {
+    std::vector<std::string> all;
+    for_each_document(path, field, [&](const std::string& text) { all.push_back(text); });
+    return all;
+  }
+  std::string refusal(const std::string& lines) {
+    auto path = add("bad.jsonl", lines);
+    return message_of(Category::data, [&] { documents(path); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(JsonlTest, AnObjectALineIsADocument) {
+  auto path = add("a.jsonl",
+                  "{\"text\": \"one\\ntwo\", \"id\": 1}\r\n\n  \n{\"id\": 2, \"text\": \"\"}\n"
+                  "{\"text\": \"\\u00e4 \\ud83d\\ude00\"}");
+  EXPECT_THAT(documents(path), ElementsAre("one\ntwo", "\xc3\xa4 \xf0\x9f\x98\x80"));
+  auto other = add("b.jsonl", "{\"body\": \"x\", \"text\": 3}\n");
+  EXPECT_THAT(documents(other, "body"), ElementsAre("x"));
+}
+
+TEST_F(JsonlTest, FilesMayBeGzip) {
+  std::string line = "{\"text\": \"packed\"}\n";
+  write_file(folder_ / "a.jsonl.gz", gzip({line.begin(), line.end()}));
+  EXPECT_TRUE(is_jsonl("x/a.jsonl.gz"));
+  EXPECT_TRUE(is_jsonl("a.jsonl"));
+  EXPECT_FALSE(is_jsonl("a.json"));
+  EXPECT_FALSE(is_jsonl("jsonl"));
+  EXPECT_THAT(documents(folder_ / "a.jsonl.gz"), ElementsAre("packed"));
+}
+
+TEST_F(JsonlTest, ErrorsNameFileAndLine) {
+  std::string good = "{\"text\": \"a\"}\n";
+  EXPECT_THAT(refusal(good + "{\"text\": \"a\n"),
+              AllOf(HasSubstr("bad.jsonl:2: is no JSON: parse error"),
+                    HasSubstr("write an object a line")));
+  EXPECT_THAT(refusal(good + good + "[1]"), HasSubstr("bad.jsonl:3: is array, not an object"));
+  EXPECT_THAT(refusal("{\"title\": \"a\", \"body\": \"b\"}"),
+              HasSubstr("bad.jsonl:1: has no \"text\", but body, title; set data.tokens.field"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("but no keys at all"));
+  EXPECT_THAT(refusal("\n{\"text\": 3}"), HasSubstr("bad.jsonl:2: its \"text\" is number, not"));
+  EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
+  EXPECT_THAT(refusal("{\"text\": \"\\ud800\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
+}
+
+TEST_F(JsonlTest, ShardsOfAFolderAreSorted) {
+  add("b.jsonl", "");
+  add("a.jsonl.gz", "");
+  add("c.txt", "");
+  EXPECT_THAT(jsonl_shards(folder_.path()),
+              ElementsAre(folder_ / "a.jsonl.gz", folder_ / "b.jsonl"));
+  TemporaryFolder empty;
+  EXPECT_THAT(message_of(Category::data, [&] { jsonl_shards(empty.path()); }),
+              AllOf(StartsWith(empty.path().string()), HasSubstr("has no *.jsonl")));
+}
+
+// Each document begins with the separator: U+0003, or <|endoftext|> of GPT-2, which is a token.
+TEST_F(JsonlTest, DocumentsOfAllVocabulariesAreJoinedBySeparators) {
+  add("1.jsonl", "{\"text\": \"ab\"}\n{\"text\": \"c\"}\n");
+  add("2.jsonl", "{\"text\": \"d\"}\n");
+  TokensConfig config;
+  config.text = {folder_.path().string()};
+  EXPECT_THAT(read_text_tokens(config).ids, ElementsAre(3, 'a', 'b', 3, 'c', 3, 'd'));
+  config.vocabulary = TokensConfig::Vocabulary::characters;
+  TextTokens characters = read_text_tokens(config);
+  EXPECT_EQ(characters.vocabulary->size(), 5);
+  EXPECT_THAT(characters.ids, ElementsAre(0, 1, 2, 0, 3, 0, 4));
+  EXPECT_THAT(characters.files, ElementsAre(folder_ / "1.jsonl", folder_ / "2.jsonl"));
+}
+
+}  // namespace
+}  // namespace spire
