@@ -100,6 +100,27 @@ TEST_P(PackedTraining, EndsWithOneHash) {
   EXPECT_FALSE(same_weights(train(run_, 0, step_count), straight));
 }
 
+// Samples of evaluations compute outputs from tokens alone: a row is one text.
+TEST_P(PackedTraining, OutputsOfRowsNeedNoPositions) {
+  DatasetPair pair = data();
+  TowerTrainerOptions options = run_.options();
+  options.train_columns = options.test_columns = pair.train->spec().columns;
+  options.classes = pair.train->spec().classes;
+  options.sample_rows = 1;
+  TowerTrainer trainer(options, run_.place());
+  std::vector<int32_t> tokens(test_length, 1);
+  std::vector<float> logits(static_cast<size_t>(test_length * options.classes));
+  trainer.team().lead([&] {
+    trainer.begin_evaluation();
+    ForwardPass& pass = *trainer.sampler();
+    pass.run(tokens.data());
+    pass.copy_output(logits);
+    trainer.end_evaluation();
+  });
+  EXPECT_NE(std::vector(logits.begin(), logits.begin() + options.classes),
+            std::vector(logits.end() - options.classes, logits.end()));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, PackedTraining,
     testing::Values(
