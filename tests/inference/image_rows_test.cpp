@@ -308,6 +308,27 @@ TEST(ListInputs, NamesMissingFiles) {
             missing + ": there is no such file or folder; correct the name");
 }
 
+// Images outside of classes' folders say nothing, also where they come first.
+TEST(ImageRows, AnyFolderOfAClassTellsTheTruth) {
+  TemporaryFolder folder;
+  Bytes image = png_bytes(smooth_image(6, 9));
+  put(folder / "in/a.png", image);
+  put(folder / "in/cat/b.png", image);
+  SampleSpec spec = spec_of(6, 9, 3);
+  spec.class_names = {"ant", "cat"};
+  DataConfig config = config_of("cifar10");
+  std::vector<std::string> words = {(folder / "in").string()};
+  ReadInputs read = read_inputs(words, spec, config);
+  EXPECT_FALSE(read.origins[0].has_truth());
+  EXPECT_EQ(read.origins[1].label, 1);
+  auto tell_truth = [&] {
+    return open_inputs(list_inputs(words, spec, {}), spec, config, {})->names_tell_truth();
+  };
+  EXPECT_TRUE(tell_truth());
+  spec.class_names = {"ant", "dog"};
+  EXPECT_FALSE(tell_truth());
+}
+
 TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
   SampleSpec deep = spec_of(4, 4, 4), tokens;
   tokens.columns = {{"tokens", {8}, DType::i32}};

@@ -139,7 +139,7 @@ struct SyntheticConfig {
 // Names of the arrays with inputs and targets, one row a sample, for training or testing. hdf5:
 // paths within the file; auto: in the group train or test, the dataset images, features or tokens
 // as input, and labels, values, targets, target_images or masks as target. npy: names of files, or
-// of an archive's entries, without .npy; auto: engine/data/formats/npy_set.h.
+// of an archive's entries, without .npy; auto: docs/formats.md#numpy.
 struct ArrayNames {
   std::string input = "auto", target = "auto";
 };

@@ -378,6 +378,18 @@ TEST_F(Hdf5CheckTest, TheRealProgramAcceptsAndRefuses) {
   EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
 
+// Files to predict for are read in the program, too, without a target or with one.
+TEST_F(Hdf5CheckTest, TheRealProgramReadsSamplesToPredictFor) {
+  setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
+  EXPECT_NO_THROW(check_hdf5_samples(folder / "a.h5", {}));
+  { Hdf5File(folder / "b.h5").put<float>("features", {2, 2}, {1, 2, 3, 4}); }
+  EXPECT_NO_THROW(check_hdf5_samples(folder / "b.h5", {}));
+  { Hdf5File(folder / "c.h5").put<float>("x", {2, 2}, {1, 2, 3, 4}); }
+  EXPECT_THAT(message_of(Category::data, [&] { check_hdf5_samples(folder / "c.h5", {}); }),
+              HasSubstr("c.h5: has no dataset images, features or tokens"));
+  EXPECT_NO_THROW(check_hdf5_samples(folder / "c.h5", {"x", "auto"}));
+}
+
 // Opening a link to a FIFO would block, and opening damaged datasets may crash.
 TEST_F(Hdf5CheckTest, UnusedDatasetsAreNamedButNotOpened) {
   ASSERT_EQ(mkfifo((folder / "other.h5").c_str(), 0600), 0);
