@@ -11,6 +11,7 @@
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
+#include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/exact_match/exact_match.h"
@@ -155,6 +156,8 @@ std::span<const KernelEntry> cpu_kernels() {
       {"mean_loss_backward", cpu_kernel<MeanLossBackwardOp>},
       {"softmax_cross_entropy", cpu_kernel<SoftmaxCrossEntropyOp>},
       {"softmax_cross_entropy_backward", cpu_kernel<SoftmaxCrossEntropyBackwardOp>},
+      {"distillation", cpu_kernel<DistillationOp>},
+      {"distillation_backward", cpu_kernel<DistillationBackwardOp>},
       {"mse", cpu_kernel<RegressionLossOp>},
       {"mse_backward", cpu_kernel<RegressionLossBackwardOp>},
       {"l1_l2", cpu_kernel<RegressionLossOp>},

@@ -12,6 +12,7 @@
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
+#include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/exact_match/exact_match.h"
@@ -158,6 +159,8 @@ std::span<const KernelEntry> cuda_kernels() {
       {"softmax_cross_entropy_backward",
        cuda_kernel<SoftmaxCrossEntropyBackwardOp>,
        {.input = 0, .output = true}},
+      {"distillation", cuda_kernel<DistillationOp>},
+      {"distillation_backward", cuda_kernel<DistillationBackwardOp>},
       {"mse", cuda_kernel<RegressionLossOp>},
       {"mse_backward", cuda_kernel<RegressionLossBackwardOp>},
       {"l1_l2", cuda_kernel<RegressionLossOp>},

@@ -24,8 +24,8 @@ int64_t count_uses(const Graph& graph, Value value) {
 std::string dense_layer(const Graph& graph, const Node& node) {
   if (node.op->name() != "dense") return "";
   const Tensor& weight = graph.tensor(node.inputs[1]);
-  bool own = weight.role == Role::parameter && weight.name.ends_with(weight_suffix) &&
-             count_uses(graph, node.inputs[1]) == 1;
+  bool own = weight.role == Role::parameter && !weight.teacher &&
+             weight.name.ends_with(weight_suffix) && count_uses(graph, node.inputs[1]) == 1;
   return own ? weight.name.substr(0, weight.name.size() - weight_suffix.size()) : "";
 }
 

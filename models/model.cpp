@@ -8,6 +8,7 @@
 
 #include "engine/config/words.h"
 #include "models/table_layers.h"
+#include "models/teacher.h"
 
 namespace spire::inline models {
 namespace {
@@ -87,9 +88,11 @@ std::string column_names(const std::vector<Column>& columns) {
 
 using Name = LossConfig::Name;
 
-FocalOptions focal_options(const LossConfig& loss, int64_t classes) {
+// share: of the labels in the loss.
+FocalOptions focal_options(const LossConfig& loss, int64_t classes, float share) {
   FocalOptions options{.gamma = loss.name == Name::focal ? static_cast<float>(loss.focal_gamma) : 0,
-                       .label_smoothing = static_cast<float>(loss.label_smoothing)};
+                       .label_smoothing = static_cast<float>(loss.label_smoothing),
+                       .weight = share};
   options.class_weights.assign(loss.class_weights.begin(), loss.class_weights.end());
   if (!options.class_weights.empty() && std::ssize(options.class_weights) != classes)
     fail(Category::config, "loss.class_weights: got {} numbers for {} classes; give one a class",
@@ -98,7 +101,8 @@ FocalOptions focal_options(const LossConfig& loss, int64_t classes) {
 }
 
 // Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
-void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss) {
+void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss,
+                    float share) {
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
   bool entropy = loss.name == Name::automatic || loss.name == Name::cross_entropy;
   bool weighted = loss.name == Name::focal || (entropy && !loss.class_weights.empty());
@@ -109,13 +113,15 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
     fail(Category::config,
          "loss.z_loss: needs loss.name: cross_entropy without class_weights; use 0");
   if (weighted)
-    return focal_loss(graph, logits, labels, focal_options(loss, graph.spec(logits).shape.back()));
+    return focal_loss(graph, logits, labels,
+                      focal_options(loss, graph.spec(logits).shape.back(), share));
   if (entropy) {
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
                         .other_labels = other_labels,
                         .mix = inputs.find("mix"),
-                        .z_loss = static_cast<float>(loss.z_loss)});
+                        .z_loss = static_cast<float>(loss.z_loss),
+                        .weight = share});
     return;
   }
   if (other_labels)
@@ -177,14 +183,16 @@ void add_pixel_loss(Graph& graph, Value logits, Value masks, const LossConfig& l
                       .z_loss = static_cast<float>(loss.z_loss)});
 }
 
-void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss) {
+void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss,
+                    float share) {
   if (loss.name != Name::automatic && loss.name != Name::cross_entropy)
     fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
          word_of(loss.name));
   refuse_class_weights(loss, "tokens");
   cross_entropy_loss(graph, logits, targets,
                      {.label_smoothing = static_cast<float>(loss.label_smoothing),
-                      .z_loss = static_cast<float>(loss.z_loss)});
+                      .z_loss = static_cast<float>(loss.z_loss),
+                      .weight = share});
 }
 
 // The output of a list of layers follows from the data and from the shape of the last layer.
@@ -234,14 +242,15 @@ void add_value_loss(Graph& graph, Value found, Value values, const LossConfig& l
   graph.mark_output("score", mean_loss(graph, square(graph, error)));
 }
 
-// The loss compares what the model finds with a column of the data.
+// The loss compares what the model finds with a column of the data. share: of this loss beside a
+// teacher's.
 void add_loss(Graph& graph, Value output, const ModelInputs& inputs, const LossConfig& loss,
-              Task task, const Normalization& target_scale) {
+              Task task, const Normalization& target_scale, float share) {
   switch (task) {
     case Task::classify:
-      return add_class_loss(graph, output, inputs, loss);
+      return add_class_loss(graph, output, inputs, loss, share);
     case Task::predict_tokens:
-      return add_token_loss(graph, output, inputs["targets"], loss);
+      return add_token_loss(graph, output, inputs["targets"], loss, share);
     case Task::regress:
       return add_value_loss(graph, output, inputs["values"], loss, target_scale);
     case Task::reconstruct: {
@@ -255,6 +264,27 @@ void add_loss(Graph& graph, Value output, const ModelInputs& inputs, const LossC
       break;
   }
   fail(Category::unexpected, "a loss of its own");
+}
+
+// Adds the loss against the data and, with a teacher's logits, that against these.
+void add_losses(Graph& graph, Value output, const ModelInputs& inputs, const LossConfig& loss,
+                Task task, const ModelInput& input, Value teacher) {
+  float weight = teacher ? static_cast<float>(input.teacher->config.weight) : 0;
+  add_loss(graph, output, inputs, loss, task, input.target_scale, 1 - weight);
+  if (!teacher) return;
+  if (graph.spec(teacher) != graph.spec(output))
+    fail(Category::config,
+         "distill.from: the teacher's logits are {}, but the model's {}; both must tell the same "
+         "classes apart",
+         to_string(graph.spec(teacher).shape), to_string(graph.spec(output).shape));
+  distillation_loss(
+      graph, output, teacher,
+      {.temperature = static_cast<float>(input.teacher->config.temperature), .weight = weight});
+}
+
+// Before the model, so that the teacher's activations are gone by the time of the model's.
+Value teacher_logits(Graph& graph, const LossConfig& loss, Task task, const ModelInput& input) {
+  return input.teacher ? teach(graph, *input.teacher, loss, task, input) : Value{};
 }
 
 void check_own_output(const Model& model, const Graph& graph, Value output, Task task,
@@ -346,6 +376,7 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Task task = task_of(model, input.columns);
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
+  Value teacher = teacher_logits(graph, loss, task, input);
   const ModelEntry& entry = find_model(model_for(model, input.columns));
   if (packed_positions(graph) && !entry.packs)
     fail(
@@ -357,7 +388,7 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
   Value output = entry.build(graph, read, model, output_size(input, task));
   if (model.name == "layers") check_output(graph, output, task, input);
   graph.mark_output("output", in_own_unit(graph, output, input.target_scale));
-  add_loss(graph, output, inputs, loss, task, input.target_scale);
+  add_losses(graph, output, inputs, loss, task, input, teacher);
   return graph;
 }
 
@@ -380,6 +411,7 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   Task task = own_task(model, input.columns);
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
+  Value teacher = teacher_logits(graph, loss, task, input);
   Value output = model.layers(graph, inputs);
   if (!output) fail(Category::config, "model {}: its layers return no value", model.name);
   if (task == Task::custom) {
@@ -390,7 +422,7 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   }
   graph.mark_output("output", in_own_unit(graph, output, input.target_scale));
   check_own_output(model, graph, output, task, input);
-  add_loss(graph, output, inputs, loss, task, input.target_scale);
+  add_losses(graph, output, inputs, loss, task, input, teacher);
   return graph;
 }
 

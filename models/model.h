@@ -29,6 +29,8 @@ std::string model_for(const ModelConfig& model, const std::vector<Column>& colum
 
 bool makes_images(const ModelConfig& model);  // whether a model of this name always does
 
+struct Teacher;  // teacher.h
+
 struct ModelInput {
   std::vector<Column> columns;  // the graph's inputs, in this order; the model reads the first
   int64_t classes = 0;          // number of classes; for tokens: size of the vocabulary
@@ -36,11 +38,13 @@ struct ModelInput {
   DType dtype = DType::f32;     // dtype of activations
   std::vector<TableColumn> table = {};  // as in SampleSpec
   Normalization target_scale = {};      // as in SampleSpec
+  const Teacher* teacher = nullptr;     // the model learns from it; null: from the data alone
 };
 
 // Builds the graph of one tower (an equal share of the global batch). It has an input (N, row) per
 // column, and the outputs "output" (logits, values or images), "loss" and "score". Both are fp64
-// sums over samples; measure() computes the metric from the score. Throws Error(config).
+// sums over samples; measure() computes the metric from the score. Throws Error(config), also what
+// teach() throws.
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 

@@ -36,6 +36,7 @@ std::vector<Field> augment_fields();
 std::vector<Field> file_fields();
 std::vector<Field> pair_fields();
 std::vector<Field> loss_fields();
+std::vector<Field> distill_fields();
 std::vector<Field> run_fields();
 std::vector<Field> device_fields();
 std::vector<Field> optimizer_fields();

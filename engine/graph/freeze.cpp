@@ -19,7 +19,7 @@ void refuse_statistics(const Graph& graph, const std::vector<std::string>& patte
     auto matched = [&](const std::string& name) { return matches(pattern, name); };
     if (std::ranges::any_of(parameters, matched)) continue;
     for (Value state : graph.values_of(Role::state)) {
-      if (!matched(graph.tensor(state).name)) continue;
+      if (graph.tensor(state).teacher || !matched(graph.tensor(state).name)) continue;
       fail(Category::config,
            "freeze: '{}' matches running statistics only, which follow their batch norm; freeze "
            "its gamma and beta, and freeze_batch_norm: true keeps its statistics as well",
@@ -31,6 +31,7 @@ void refuse_statistics(const Graph& graph, const std::vector<std::string>& patte
 void freeze_matches(Graph& graph, const FreezeOptions& options) {
   const std::vector<std::string>& patterns = options.patterns;
   std::vector<Value> parameters = graph.values_of(Role::parameter);
+  std::erase_if(parameters, [&](Value value) { return graph.tensor(value).teacher; });
   std::vector<std::string> names;
   for (Value parameter : parameters) names.push_back(graph.tensor(parameter).name);
   refuse_statistics(graph, patterns, names);

@@ -59,7 +59,15 @@ Value Graph::add_output(const TensorSpec& spec, int producer, size_t index) {
                      .output_index = static_cast<int>(index)});
 }
 
-std::vector<Value> Graph::emit(std::unique_ptr<Op> op, std::vector<Value> inputs) {
+Value Graph::teacher(Tensor tensor) {
+  if (!names_.insert(tensor.name).second)
+    fail(Category::config, "two tensors of the model are named '{}'", tensor.name);
+  tensor.frozen = tensor.teacher = true;
+  tensor.producer = -1;
+  return add_tensor(std::move(tensor));
+}
+
+std::vector<Value> Graph::emit(std::shared_ptr<const Op> op, std::vector<Value> inputs) {
   std::vector<TensorSpec> specs;
   for (Value input : inputs) specs.push_back(spec(input));
   // A new node's id is its position: random numbers depend on the recorded graph alone.
@@ -77,6 +85,10 @@ void Graph::keep_output(const std::string& name) {
   outputs_ = {*kept};
   losses_.clear();
   state_updates_.clear();
+}
+
+void Graph::set_initializer(Value value, Initializer initialize) {
+  tensors_[static_cast<size_t>(value.id)].initialize = std::move(initialize);
 }
 
 void Graph::drop_updates_from(const Node& node) {

@@ -1,6 +1,7 @@
 // Appends losses and scores to a training graph.
 #include <spire/layers.h>
 
+#include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/one_hot/one_hot.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
@@ -37,7 +38,8 @@ void cross_entropy_loss(Graph& graph, Value logits, Value labels,
                                            .rows_per_sample = rows / shape[0],
                                            .mixed = bool(options.mix),
                                            .unlabelled = options.unlabelled,
-                                           .z_loss = graph.training() ? options.z_loss : 0.0f};
+                                           .z_loss = graph.training() ? options.z_loss : 0.0f,
+                                           .weight = options.weight};
   auto outputs = graph.emit_op<SoftmaxCrossEntropyOp>(inputs, attributes);
   graph.add_loss(outputs[0]);
   graph.mark_output("loss", outputs[0]);
@@ -46,6 +48,25 @@ void cross_entropy_loss(Graph& graph, Value logits, Value labels,
 
 void cross_entropy_loss(Graph& graph, Value logits, Value labels, float label_smoothing) {
   cross_entropy_loss(graph, logits, labels, {.label_smoothing = label_smoothing});
+}
+
+void distillation_loss(Graph& graph, Value logits, Value teacher,
+                       const DistillationOptions& options) {
+  const Shape shape = graph.spec(logits).shape;
+  int64_t rows = shape.elements() / shape.back();
+  auto as_rows = [&](Value value) {
+    bool is_matrix = shape.rank() == 2 || graph.spec(value).shape != shape;
+    return is_matrix ? value : reshape(graph, value, {rows, shape.back()});
+  };
+  std::vector<Value> inputs = {as_rows(logits), as_rows(teacher)};
+  auto before = graph.outputs().find("loss");
+  if (before != graph.outputs().end()) inputs.push_back(before->second);
+  DistillationAttributes attributes{.temperature = options.temperature,
+                                    .weight = options.weight,
+                                    .rows_per_sample = rows / shape[0]};
+  Value loss = graph.emit_op<DistillationOp>(inputs, attributes)[0];
+  graph.add_loss(loss);
+  graph.mark_output("loss", loss);
 }
 
 void mse_loss(Graph& graph, Value logits, Value labels) {

@@ -23,22 +23,25 @@ ParameterLayout::ParameterLayout(const Graph& graph,
             .initialize = tensor.initialize});
   }
   gradient_floats_ = total_floats_;
-  append_frozen(graph);
+  append_frozen(graph, false);
+  model_floats_ = total_floats_;
+  append_frozen(graph, true);
 }
 
-// What no gradient and no state update changes.
-void ParameterLayout::append_frozen(const Graph& graph) {
+// What no gradient and no state update changes, of the model or of its teacher.
+void ParameterLayout::append_frozen(const Graph& graph, bool teacher) {
   std::unordered_set<std::string> known;
   for (const auto& entry : entries_) known.insert(entry.name);
   for (Role role : {Role::parameter, Role::state}) {
     for (Value value : graph.values_of(role)) {
       const Tensor& tensor = graph.tensor(value);
-      if (known.contains(tensor.name)) continue;
+      if (tensor.teacher != teacher || known.contains(tensor.name)) continue;
       append({.name = tensor.name,
               .shape = tensor.spec.shape,
               .statistic = role == Role::state,
               .frozen = true,
-              .initialize = tensor.initialize});
+              .initialize = tensor.initialize,
+              .teacher = teacher});
     }
   }
 }
@@ -70,14 +73,14 @@ size_t ParameterLayout::entry_at(size_t floats) const {
 
 int64_t ParameterLayout::parameter_count() const {
   int64_t count = 0;
-  for (const auto& entry : entries_) count += entry.statistic ? 0 : entry.elements();
+  for (const auto& entry : entries_) count += entry.is_parameter() ? entry.elements() : 0;
   return count;
 }
 
 int64_t ParameterLayout::frozen_count() const {
   int64_t count = 0;
   for (const auto& entry : entries_)
-    count += entry.frozen && !entry.statistic ? entry.elements() : 0;
+    count += entry.frozen && entry.is_parameter() ? entry.elements() : 0;
   return count;
 }
 
@@ -98,7 +101,8 @@ void ParameterLayout::initialize(uint64_t seed, float* weights, int part, int pa
 
 std::vector<const ParameterEntry*> ParameterLayout::by_name() const {
   std::vector<const ParameterEntry*> entries;
-  for (const auto& entry : entries_) entries.push_back(&entry);
+  for (const auto& entry : entries_)
+    if (!entry.teacher) entries.push_back(&entry);
   std::sort(entries.begin(), entries.end(), [](auto* a, auto* b) { return a->name < b->name; });
   return entries;
 }

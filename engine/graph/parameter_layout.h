@@ -1,10 +1,11 @@
 // Layout of the flat fp32 buffers (weights, gradients, each optimizer slot), and packed weights.
-//   weights    trained parameters | running statistics | frozen parameters and statistics
+//   weights    trained parameters | running statistics | frozen parameters and statistics | teacher
 //   gradients  trained parameters | running statistics
 //   slots      trained parameters
 // Trained parameters are in the order in which backward completes their gradients, so that a prefix
 // of the gradient buffer is final early; the part of the running statistics contains the step's
-// contributions (StateUpdate). No step changes what is frozen.
+// contributions (StateUpdate). No step changes what is frozen, or the weights and statistics of a
+// teacher, which are no part of the model: checkpoints and hashes leave them out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,11 @@ struct ParameterEntry {
   bool frozen = false;     // no step changes it
   float momentum = 0.0f;   // for a running statistic: StateUpdate::momentum
   Initializer initialize;
+  bool teacher = false;  // Tensor::teacher
   bool trained() const { return !statistic && !frozen; }
+  // Whether it is one of the model's own.
+  bool is_parameter() const { return !statistic && !teacher; }
+  bool is_statistic() const { return statistic && !teacher; }
   int64_t elements() const { return shape.elements(); }
 };
 
@@ -44,12 +49,13 @@ class ParameterLayout {
   std::span<const ParameterEntry> entries_with_gradients() const;
   const ParameterEntry& find(const std::string& name) const;  // throws Error(unexpected)
   size_t entry_at(size_t floats) const;  // index of the entry with that element of the flat buffer
-  // Sizes in floats, padding included, of the buffers above: of a slot, of the gradients, and of
-  // the weights.
+  // Sizes in floats, padding included, of the buffers above: of a slot, of the gradients, of the
+  // weights without a teacher's, which checkpoints have, and of all weights.
   int64_t trained_floats() const { return trained_floats_; }
   int64_t gradient_floats() const { return gradient_floats_; }
+  int64_t model_floats() const { return model_floats_; }
   int64_t total_floats() const { return total_floats_; }
-  // Return elements, without padding: of all parameters, and of those that are frozen.
+  // Return elements, without padding: of all the model's parameters, and of those that are frozen.
   int64_t parameter_count() const;
   int64_t frozen_count() const;
 
@@ -57,18 +63,19 @@ class ParameterLayout {
   // the seed and each name. Threads may write their shares at once.
   void initialize(uint64_t seed, float* weights, int part = 0, int parts = 1) const;
 
-  // Returns a run's parameter hash: of all entries in order of their names, whatever the layout.
+  // Returns a run's parameter hash: of the model's entries in order of their names, whatever the
+  // layout.
   uint64_t hash(const float* weights) const;
-  // Return the entries in that order, and the hash64 of the values of each.
+  // Return these entries in that order, and the hash64 of the values of each.
   std::vector<const ParameterEntry*> by_name() const;
   std::vector<uint64_t> hashes(const float* weights) const;
 
  private:
   void append(ParameterEntry entry);
-  void append_frozen(const Graph& graph);
+  void append_frozen(const Graph& graph, bool teacher);
 
   std::vector<ParameterEntry> entries_;
-  int64_t trained_floats_ = 0, gradient_floats_ = 0, total_floats_ = 0;
+  int64_t trained_floats_ = 0, gradient_floats_ = 0, model_floats_ = 0, total_floats_ = 0;
 };
 
 // Packed weights of one device: its parameters in the forms that its kernels read

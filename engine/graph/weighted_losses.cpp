@@ -46,6 +46,7 @@ void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& op
   }
   if (!options.class_weights.empty())
     loss = mul(graph, loss, sum(graph, one_hot(options.class_weights), 1));
+  if (options.weight != 1) loss = scale(graph, loss, options.weight);
   add_mean_loss(graph, loss);
   graph.mark_output("score", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
 }

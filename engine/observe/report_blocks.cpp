@@ -158,6 +158,7 @@ std::string start_block(const StartInfo& start) {
     block.add("frozen", fmt::format("{}; {} are trained", plural(start.frozen, "parameter"),
                                     count_text(start.parameters - start.frozen)));
   block.add("weights", start.initial_weights);
+  block.add("teacher", lines_of(start.teacher));
   block.add("task", start.task);
   std::string validation = start.val_samples == 0
                                ? ""

@@ -97,8 +97,8 @@ RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes)
   }
   use.output = config.output;
   if (!writes) return use;
-  int64_t frozen = layout.total_floats() - layout.gradient_floats();
-  use.checkpoints = checkpoint_need(config, layout.total_floats(), frozen, setup.total_steps());
+  int64_t frozen = layout.model_floats() - layout.gradient_floats();
+  use.checkpoints = checkpoint_need(config, layout.model_floats(), frozen, setup.total_steps());
   return use;
 }
 

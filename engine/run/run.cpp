@@ -354,7 +354,7 @@ class TrainingLoop {
   // A checkpoint has the parameters and at most three slots of as many floats.
   std::optional<TimeLimit> time_limit(TimeLimit::Clock::time_point started) const {
     if (run_.world.rank() != 0 || !run_.writes()) return {};
-    return TimeLimit(setup_.config.max_time, started, 16 * trainer_.layout().total_floats());
+    return TimeLimit(setup_.config.max_time, started, 16 * trainer_.layout().model_floats());
   }
 
   RunSetup& setup_;

@@ -166,6 +166,7 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   info.model = config.model.name;
   if (setup.model_chosen)
     info.model_note = "auto: the data has " + data.train->spec().columns[0].name;
+  info.teacher = setup.teacher.text;
   info.task = task_text(setup.task(), data.train->spec());
   info.dataset = setup.own_data ? "data of the program" : config.data.name;
   auto memory = memory_of_all(trainer, group);

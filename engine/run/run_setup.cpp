@@ -112,6 +112,9 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, options, placement, resumed ? &*resumed : nullptr, observer);
   choose_metrics();
+  if (!options.evaluates)
+    teacher =
+        open_teacher(config, data.train->spec(), ranks, resumed ? &*resumed : nullptr, observer);
 
   // A resumed run takes the kernels that its checkpoint records, so that it computes the same bits.
   DeviceKind kind = placement.devices[0].id.kind;
@@ -188,6 +191,7 @@ TowerTrainerOptions RunSetup::trainer_options() const {
   return {.model = config.model,
           .own_model = own_model,
           .loss = config.loss,
+          .teacher = teacher.teacher,
           .freeze = {config.freeze, config.freeze_batch_norm},
           .adapt = config.adapt,
           .optimizer = config.optimizer,

@@ -12,6 +12,7 @@
 #include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
 #include "engine/run/batch_choice.h"
+#include "engine/run/initial/open_teacher.h"
 #include "engine/run/metrics/evaluation_metrics.h"
 #include "engine/run/run_placement.h"
 #include "engine/train/run_tuning.h"
@@ -37,6 +38,7 @@ class RunSetup {
   bool auto_batch;                         // whether the given config leaves batch_size to the run
   std::string batch_note;  // what was chosen then, and why; empty where a checkpoint decided
   DatasetPair data;
+  OpenTeacher teacher;             // of config.distill; none for an evaluation
   bool model_chosen = false;       // model.name was auto, so the data decided
   bool saves;                      // whether the run writes checkpoints: false in a dry run
   std::unique_ptr<Tuning> tuning;  // null: no tuning (cuda.autotune: false)

@@ -123,11 +123,11 @@ std::vector<GroupReader> slot_readers(const ParameterLayout& layout, const Saved
 void read_weights(const ParameterLayout& layout, const SavedTensors& saved, bool averaged,
                   float* flat) {
   auto average = averaged ? find_slot(saved, average_slot) : std::nullopt;
-  auto is_parameter = [](const ParameterEntry& entry) { return !entry.statistic; };
   FloatRange all = {0, layout.total_floats()};
-  for (const GroupReader& reader : averaged_readers(layout, saved, average, is_parameter, "weight"))
+  for (const GroupReader& reader :
+       averaged_readers(layout, saved, average, &ParameterEntry::is_parameter, "weight"))
     reader.read(all, flat);
-  GroupReader(layout, saved, need_group(saved, states_group), &ParameterEntry::statistic,
+  GroupReader(layout, saved, need_group(saved, states_group), &ParameterEntry::is_statistic,
               "statistic")
       .read(all, flat);
 }
@@ -144,8 +144,8 @@ TowerTrainerTensors::TowerTrainerTensors(const ParameterLayout& layout,
       offsets.push_back(entry.offset);
     }
   };
-  add(weights_group, [](const ParameterEntry& entry) { return !entry.statistic; });
-  add(states_group, &ParameterEntry::statistic);
+  add(weights_group, &ParameterEntry::is_parameter);
+  add(states_group, &ParameterEntry::is_statistic);
   for (const std::string& slot : slots) add(optimizer_groups + slot, &ParameterEntry::trained);
 }
 

@@ -34,12 +34,12 @@ StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const Para
       tensors_(layout, update.slots()) {}
 
 size_t StateTransfer::piece_floats() const {
-  return std::min(checkpoint_piece, static_cast<size_t>(layout_.total_floats()));
+  return std::min(checkpoint_piece, static_cast<size_t>(layout_.model_floats()));
 }
 
 // The weights, then one slot after another.
 size_t StateTransfer::snapshot_bytes() const {
-  auto floats = layout_.total_floats() + std::ssize(update_.slots()) * layout_.trained_floats();
+  auto floats = layout_.model_floats() + std::ssize(update_.slots()) * layout_.trained_floats();
   return static_cast<size_t>(floats) * sizeof(float);
 }
 
@@ -105,10 +105,11 @@ void StateTransfer::capture() {
 void StateTransfer::take_snapshot() {
   bool writes = devices_.placement().rank == 0;
   require(!writes || snapshot_, "the state of several ranks needs a snapshot");
-  int64_t total = layout_.total_floats(), trained = layout_.trained_floats();
+  int64_t total = layout_.model_floats(), trained = layout_.trained_floats();
   float* copy = writes ? snapshot_->as<float>() : nullptr;
   const DeviceMemory& weights = *devices_.replica(devices_.host_device()).weights;
-  if (writes) weights.read(copy, weights.bytes());  // all replicas are equal
+  if (writes)  // all replicas are equal
+    weights.read(copy, static_cast<size_t>(total) * sizeof(float));
   for (size_t i = 0; i < update_.slots().size(); ++i) {
     float* slot = writes ? copy + total + static_cast<int64_t>(i) * trained : nullptr;
     for_each_window([&](FloatRange window) {
@@ -147,7 +148,8 @@ void StateTransfer::set_weights(
   float* values = devices_.read_weights();
   if (devices_.placement().rank == 0)
     for (const ParameterEntry& entry : layout_.entries())
-      fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
+      if (!entry.teacher)
+        fill(entry, {values + entry.offset, static_cast<size_t>(entry.elements())});
   devices_.status().wait(0, [&] { shards_.broadcast(values, devices_.host_stream()); });
   update_.write_weights(values);
 }

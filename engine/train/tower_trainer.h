@@ -27,6 +27,7 @@
 #include "engine/train/update_stage.h"
 #include "engine/update/strategy.h"
 #include "models/model.h"
+#include "models/teacher.h"
 
 namespace spire::inline training {
 
@@ -34,6 +35,7 @@ struct TowerTrainerOptions {
   ModelConfig model;
   std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of `model`
   LossConfig loss;
+  std::shared_ptr<const Teacher> teacher = nullptr;  // that the model learns from
   FreezeOptions freeze = {};
   AdaptConfig adapt = {};
   OptimizerConfig optimizer;
@@ -176,8 +178,9 @@ class TowerTrainer {
   // with the name of the first tensor that does not fit the model.
   void restore(const StateMetadata& metadata, const SavedTensors* tensors);
 
-  // Lets `fill` set the fp32 values of each parameter and running statistic, which are the present
-  // ones before, on rank 0, and copies them to all replicas; averages begin there. Collective.
+  // Lets `fill` set the fp32 values of each of the model's parameters and statistics, which are the
+  // present ones before, on rank 0, and copies them to all replicas; averages begin there.
+  // Collective.
   void set_weights(const std::function<void(const ParameterEntry&, std::span<float>)>& fill);
 
   // Read and write one parameter or running statistic, also while others keep their averages: a

@@ -94,7 +94,8 @@ ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
           .batch = batch,
           .dtype = precision,
           .table = table,
-          .target_scale = target_scale};
+          .target_scale = target_scale,
+          .teacher = training ? teacher.get() : nullptr};
 }
 
 Graph TowerTrainerOptions::build_model_alone(int64_t batch, bool training) const {

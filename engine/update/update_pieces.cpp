@@ -45,7 +45,7 @@ class LrFactors {
     for (const LrFactor& factor : factors) patterns_.push_back(factor.pattern);
     std::vector<std::string> trained, frozen;
     for (const ParameterEntry& entry : layout.entries())
-      if (!entry.statistic) (entry.frozen ? frozen : trained).push_back(entry.name);
+      if (entry.is_parameter()) (entry.frozen ? frozen : trained).push_back(entry.name);
     for (const std::string& pattern : patterns_) {
       auto matched = [&](const std::string& name) { return matches(pattern, name); };
       if (std::ranges::none_of(trained, matched) && std::ranges::any_of(frozen, matched))

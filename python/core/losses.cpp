@@ -46,8 +46,9 @@ void bind_whole_losses(nb::module_& layers) {
       "cross_entropy_loss",
       [](LentGraph& g, const LentValue& logits, const LentValue& labels, float smoothing,
          const std::optional<LentValue>& other_labels, const std::optional<LentValue>& mix,
-         float z_loss) {
+         float z_loss, float weight) {
         CrossEntropyOptions options{.label_smoothing = smoothing};
+        options.weight = weight;
         options.z_loss = z_loss;
         if (other_labels) options.other_labels = other_labels->value_in(g);
         if (mix) options.mix = mix->value_in(g);
@@ -55,9 +56,20 @@ void bind_whole_losses(nb::module_& layers) {
       },
       arg("graph"), arg("logits"), arg("labels"), arg("label_smoothing") = 0.0f,
       arg("other_labels") = nb::none(), arg("mix") = nb::none(), arg("z_loss") = 0.0f,
+      arg("weight") = 1.0f,
       "logits (N, classes), labels (N); or (N, .., classes), (N, ..). For mixed samples:\n"
       "other_labels, and mix (N), the weight of the first ones. z_loss: weight of the squared\n"
-      "log of the sum of exponentials, in training.");
+      "log of the sum of exponentials, in training. weight: of this loss beside others.");
+  layers.def(
+      "distillation_loss",
+      [](LentGraph& g, const LentValue& logits, const LentValue& teacher, float temperature,
+         float weight) {
+        distillation_loss(g.get(), logits.value_in(g), teacher.value_in(g),
+                          {.temperature = temperature, .weight = weight});
+      },
+      arg("graph"), arg("logits"), arg("teacher"), arg("temperature") = 1.0f, arg("weight") = 1.0f,
+      "Adds weight T^2 KL(softmax(teacher / T) || softmax(logits / T)) to the loss, T the\n"
+      "temperature. logits and teacher (N, .., classes).");
   bind_label_loss(layers, "mse_loss", mse_loss,
                   "Mean over classes of squared differences of logits and one-hot label.");
   bind_label_loss(layers, "l1_loss", l1_loss,

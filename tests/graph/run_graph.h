@@ -1,8 +1,9 @@
 // Compiles a graph and runs it once, as a lane would.
 #pragma once
-#include <cstring>
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 
 #include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
@@ -24,9 +25,16 @@ struct RunChoices {
   bool recompute = false;
   bool over_gradients = false;  // one buffer for the arena and the gradients
   int64_t step = 0;
+  DeviceId device = {};  // a GPU's graphs have no op that a library computes
   // Writes the values of parameters and states in place of their initial ones.
   std::function<void(const ParameterEntry& entry, std::span<float> values)> fill = {};
 };
+
+inline std::unique_ptr<DeviceMemory> moved_to(DeviceId device, const void* host, size_t bytes) {
+  auto memory = allocate_memory(device, bytes);
+  memory->write(host, bytes);
+  return memory;
+}
 
 // inputs: those of the graph, in their order. Parameters hold their initial values. Gradients are
 // of the loss divided by `samples`.
@@ -44,44 +52,64 @@ inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t s
       output == graph.outputs().end() ? 0 : graph.spec(output->second).shape.elements();
   bool has_score = graph.outputs().contains("score");
   PackedWeights forms;
+  std::vector<TensorSpec> columns;
+  for (Value input : graph.values_of(Role::input)) columns.push_back(graph.spec(input));
+  DeviceId device = choices.device;
+  make_current(device);
   Plan plan(std::move(graph),
-            {.device = {},
+            {.device = device,
              .threads = choices.threads,
              .gradients = gradients,
              .over_gradients = choices.over_gradients},
             layout, forms);
-  MemoryPool memory{DeviceId{}};
+  MemoryPool memory{device};
   forms.allocate(memory);
   auto floats = static_cast<size_t>(layout.total_floats());
-  Buffer weights(floats * 4), gradient(floats * 4), arena(plan.arena_bytes());
-  if (!choices.fill) layout.initialize(1, weights.as<float>());
+  std::vector<float> values(floats);
+  if (!choices.fill) layout.initialize(1, values.data());
   for (const auto& entry : layout.entries()) {
-    float* values = weights.as<float>() + entry.offset;
-    if (choices.fill) choices.fill(entry, {values, static_cast<size_t>(entry.elements())});
+    if (choices.fill)
+      choices.fill(entry, {values.data() + entry.offset, static_cast<size_t>(entry.elements())});
   }
-  forms.pack_for_step(weights.as<float>(), 0, 1, *make_stream({}));
-  forms.pack_frozen(weights.as<float>(), 0, 1, *make_stream({}));
-  std::memset(arena.data(), choices.poison, arena.bytes());
-  std::memset(gradient.data(), choices.poison, gradient.bytes());
-  const Buffer& written = choices.over_gradients ? arena : gradient;
-  auto* gradients_begin = const_cast<float*>(written.as<float>());
-  Bindings bindings{weights.as<float>(), forms.data(), gradients_begin, arena.data(),
-                    std::move(inputs)};
-  StepContext step{
+  auto weights = moved_to(device, values.data(), floats * 4);
+  std::vector<std::byte> poison(std::max(floats * 4, plan.arena_bytes()),
+                                std::byte{choices.poison});
+  auto gradient = moved_to(device, poison.data(), floats * 4);
+  auto arena = moved_to(device, poison.data(), plan.arena_bytes());
+  auto stream = make_stream(device);
+  forms.pack_for_step(weights->as<float>(), 0, 1, *stream);
+  forms.pack_frozen(weights->as<float>(), 0, 1, *stream);
+  DeviceMemory& written = choices.over_gradients ? *arena : *gradient;
+  StepContext context{
       .seed = 1, .step = choices.step, .gradient_scale = 1.0f / static_cast<float>(samples)};
-  bindings.step = &step;
+  auto step = moved_to(device, &context, sizeof context);
+  Bindings bindings{
+      weights->as<float>(), forms.data(), written.as<float>(), arena->as<std::byte>(), {}};
+  std::vector<std::unique_ptr<DeviceMemory>> batch;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    batch.push_back(moved_to(device, inputs[i], columns[i].bytes()));
+    bindings.inputs.push_back(batch.back()->data());
+  }
+  bindings.step = step->as<StepContext>();
+  bindings.stream = stream->native();
   plan.run(bindings);
+  auto read = [&](const char* name, void* to, size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(plan.output(name, bindings.arena));
+    arena->read(to, bytes, static_cast<size_t>(at - bindings.arena));
+  };
   GraphRun run;
   run.arena_bytes = plan.activation_bytes();
-  run.loss = *static_cast<const double*>(plan.output("loss", arena.data()));
-  if (has_score) run.score = *static_cast<const double*>(plan.output("score", arena.data()));
+  read("loss", &run.loss, sizeof run.loss);
+  if (has_score) read("score", &run.score, sizeof run.score);
   if (output_elements > 0) {
-    const auto* first = static_cast<const float*>(plan.output("output", arena.data()));
-    run.output.assign(first, first + output_elements);
+    run.output.resize(static_cast<size_t>(output_elements));
+    read("output", run.output.data(), run.output.size() * sizeof(float));
   }
   for (const auto& entry : layout.entries_with_gradients()) {
-    const float* begin = gradients_begin + entry.offset;
-    run.gradients[entry.name].assign(begin, begin + entry.elements());
+    std::vector<float>& own = run.gradients[entry.name];
+    own.resize(static_cast<size_t>(entry.elements()));
+    written.read(own.data(), own.size() * sizeof(float),
+                 static_cast<size_t>(entry.offset) * sizeof(float));
   }
   return run;
 }

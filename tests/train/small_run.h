@@ -32,6 +32,7 @@ inline LabelledImages made_up_dataset(int64_t count, uint64_t seed = 1) {
 struct SmallRun {
   ModelConfig model{.name = "cnn", .hidden = {16}, .channels = {4, 8}, .dropout = 0.2};
   LossConfig loss = {};
+  std::shared_ptr<const Teacher> teacher = nullptr;
   FreezeOptions freeze = {};
   AdaptConfig adapt = {};
   OptimizerConfig optimizer{
@@ -83,6 +84,7 @@ struct SmallRun {
   TowerTrainerOptions options() const {
     return {.model = model,
             .loss = loss,
+            .teacher = teacher,
             .freeze = freeze,
             .adapt = adapt,
             .optimizer = optimizer,

@@ -38,6 +38,7 @@ struct Tensor {
   std::string name;        // for inputs, parameters and states: "conv1.weight"
   Initializer initialize;  // for parameters and states
   bool frozen = false;     // a parameter that training leaves as it is (freeze.h)
+  bool teacher = false;    // of a model that this one learns from: frozen, and in no checkpoint
   int producer = -1;       // position of the node that computes it; -1 unless an activation
   int output_index = 0;    // index into the producer's outputs
 };
@@ -87,9 +88,11 @@ class SPIRE_API Graph {
   Value input(const std::string& name, TensorSpec spec);
   Value parameter(const std::string& name, Shape shape, Initializer initialize);
   Value state(const std::string& name, Shape shape, float initial);
+  // Adds a parameter or state of a teacher, which is frozen.
+  Value teacher(Tensor tensor);
 
   // Append an op and return its outputs. Throw what Op::infer throws for wrong shapes.
-  std::vector<Value> emit(std::unique_ptr<Op> op, std::vector<Value> inputs);
+  std::vector<Value> emit(std::shared_ptr<const Op> op, std::vector<Value> inputs);
   template <typename SomeOp, typename... Args>
   std::vector<Value> emit_op(std::vector<Value> inputs, Args&&... args) {
     return emit(std::make_unique<SomeOp>(std::forward<Args>(args)...), std::move(inputs));
@@ -106,6 +109,7 @@ class SPIRE_API Graph {
   void keep_output(const std::string& name);
   void update_state(StateUpdate update) { state_updates_.push_back(update); }
   void freeze(Value parameter) { tensors_[static_cast<size_t>(parameter.id)].frozen = true; }
+  void set_initializer(Value value, Initializer initialize);  // of a parameter or state
   void drop_updates_from(const Node& node);  // of states, by contributions that it computes
 
   const TensorSpec& spec(Value value) const { return tensor(value).spec; }

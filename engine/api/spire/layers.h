@@ -191,6 +191,7 @@ struct CrossEntropyOptions {
   // Adds z_loss * log(Z)^2 of each label's logits, Z the sum of their exponentials, in training
   // (Chowdhery et al., "PaLM", 2022).
   float z_loss = 0;
+  float weight = 1;  // of this loss, >= 0, beside others of the graph
 };
 // logits (N, classes), labels i32 (N); or (N, .., classes), (N, ..): means over a sample's labels.
 SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels,
@@ -208,6 +209,7 @@ struct FocalOptions {
   float gamma = 0;  // >= 0
   float label_smoothing = 0;
   std::vector<float> class_weights = {};
+  float weight = 1;  // of this loss, >= 0, beside others of the graph
 };
 // logits (N, classes), labels i32 (N).
 SPIRE_API void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& options);
@@ -220,6 +222,19 @@ SPIRE_API void binary_loss(Graph& graph, Value logits, Value labels);
 SPIRE_API void huber_loss(Graph& graph, Value prediction, Value target, float delta);
 // prediction, target: (N, ..). For any kind "score" sums mean squared errors, which give PSNR.
 SPIRE_API void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind);
+
+// Distillation: adds to the graph's loss, as a mean over a sample's rows of logits,
+//   weight T^2 KL(softmax(teacher / T) || softmax(logits / T)), T the temperature
+// Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network", 2015. Beside a cross
+// entropy of weight 1 - w this has the weight w. No gradient reaches `teacher`. "score" stays.
+struct DistillationOptions {
+  float temperature = 1;  // > 0
+  float weight = 1;       // >= 0
+};
+// logits, teacher: (N, classes) or (N, .., classes), of one dtype. Throws Error(config) if they
+// differ, or for an option out of its range.
+SPIRE_API void distillation_loss(Graph& graph, Value logits, Value teacher,
+                                 const DistillationOptions& options);
 
 // Functions from which a program composes losses and scores of its own (composed_losses.cpp).
 // Operands of sub and div have one shape and dtype; cast() brings a target to that of a prediction,

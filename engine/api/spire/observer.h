@@ -79,8 +79,9 @@ struct StartInfo {
   std::string checkpoints;  // what they are written from: "from a snapshot of 1.2 GiB, ..."
   std::optional<RecomputeInfo> recompute;  // nullopt if memory.recompute is "none"
   std::string precision;                   // "fp32", "bf16", "fp16"
-  std::string guarantee;  // on which devices the run gives the same bits; one or two lines
-  std::string output;     // run directory
+  std::string guarantee;     // on which devices the run gives the same bits; one or two lines
+  std::string output;        // run directory
+  std::string teacher = {};  // what config.distill names; empty: there is no teacher
   std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
   std::string resumed_from;          // checkpoint path; empty for a new run
   int64_t resumed_step = 0;          // optimizer steps already done

@@ -258,6 +258,14 @@ struct LossConfig {
   double z_loss = 0.0;  // cross_entropy: weight of the squared log of softmax's denominator
 };
 
+// A teacher, from whose outputs the model learns besides the labels (Hinton et al., 2015).
+struct DistillConfig {
+  std::string from = "none";  // a run or a checkpoint
+  double temperature = 4.0;   // by which the logits of both are divided
+  double weight = 0.5;        // of the teacher in the loss; the labels have the rest
+  std::string hash = "auto";  // of the teacher's weights, 16 hex digits; auto: not checked
+};
+
 // Low-rank adaptation: dense layers keep their weights and learn a product of rank `rank`.
 struct LoraConfig {
   int64_t rank = 0;                        // 0: off
@@ -444,6 +452,7 @@ struct RunConfig {
   InitConfig init;
   DataConfig data;
   LossConfig loss;
+  DistillConfig distill;
   AdaptConfig adapt;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
   std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place

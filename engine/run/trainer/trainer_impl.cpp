@@ -257,7 +257,7 @@ void Trainer::Impl::predict_batches(const std::byte* rows, int64_t count,
 std::vector<WeightInfo> Trainer::Impl::weights() const {
   std::vector<WeightInfo> infos;
   for (const ParameterEntry& entry : trainer_->layout().entries())
-    infos.push_back({entry.name, entry.shape, entry.trained()});
+    if (!entry.teacher) infos.push_back({entry.name, entry.shape, entry.trained()});
   std::sort(infos.begin(), infos.end(),
             [](const WeightInfo& a, const WeightInfo& b) { return a.name < b.name; });
   return infos;
@@ -347,8 +347,9 @@ void Trainer::Impl::need_data(const char* method) const {
 
 const ParameterEntry& Trainer::Impl::find(const std::string& name, size_t values) const {
   const std::vector<ParameterEntry>& entries = trainer_->layout().entries();
-  auto entry = std::find_if(entries.begin(), entries.end(),
-                            [&](const ParameterEntry& known) { return known.name == name; });
+  auto entry = std::find_if(entries.begin(), entries.end(), [&](const ParameterEntry& known) {
+    return known.name == name && !known.teacher;
+  });
   if (entry == entries.end())
     fail(Category::config, "the model has no weight '{}'; weights() lists them", name);
   if (static_cast<int64_t>(values) != entry->elements())

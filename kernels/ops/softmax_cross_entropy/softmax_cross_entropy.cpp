@@ -8,7 +8,7 @@ namespace {
 
 void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
                  const SoftmaxCrossEntropyAttributes& attributes) {
-  const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss] = attributes;
+  const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss, weight] = attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
   expect(op, logits.shape.rank() == 2 && logits.shape[1] > 0, "takes logits (N, C), got {}",
@@ -19,6 +19,7 @@ void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
   expect(op, label_smoothing >= 0 && label_smoothing < 1, "label_smoothing {} is outside [0, 1)",
          label_smoothing);
   expect(op, z_loss >= 0, "z_loss is {}; it must not be negative", z_loss);
+  expect(op, weight >= 0, "weight is {}; it must not be negative", weight);
   expect(op, rows_per_sample > 0 && logits.shape[0] % rows_per_sample == 0,
          "{} rows cannot be divided into samples of {} rows each", logits.shape[0],
          rows_per_sample);

@@ -2,6 +2,7 @@
 //   logsumexp = log sum_c e^(x_c)    loss = logsumexp - sum_c t_c x_c
 //   t_c = (1 - s) [c == l] + s / C, with s the label smoothing (Szegedy et al., 2016)
 //   dx_c = (e^(x_c - logsumexp) - t_c) * gradient_scale / R
+// Both count `weight` times.
 // With a weight z of the z-loss (Chowdhery et al., "PaLM", 2022) loss has z logsumexp^2 besides,
 // and e^(x_c - logsumexp) in dx_c the factor 1 + 2 z logsumexp. A sample has R rows, whose mean is
 // its loss. In the mixed form (Zhang et al., "mixup", 2018) a row has two labels, l and o: t_c has
@@ -24,6 +25,7 @@ struct SoftmaxCrossEntropyAttributes {
   bool mixed = false;           // two labels per row
   bool unlabelled = false;      // rows of label -1 have no label
   float z_loss = 0;             // z, at least 0
+  float weight = 1;             // factor of the loss, at least 0
 
   // The factor of probabilities in a row's gradient.
   SPIRE_HOST_DEVICE float probability_factor(float logsumexp) const {

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(logit_threads)
   }
   float lse = logsumexp[row], factor = attributes.probability_factor(lse);
   float scale = context->loss_gradient_scale() / static_cast<float>(attributes.rows_per_sample);
-  scale *= static_cast<float>(of_samples.of(row));
+  scale *= attributes.weight * static_cast<float>(of_samples.of(row));
   // t_c = weights[t] at the labels, on top of `others` everywhere.
   float others = attributes.label_smoothing / static_cast<float>(e.classes);
   auto differentiate = [&](int64_t c, auto n, auto width, int64_t step) {

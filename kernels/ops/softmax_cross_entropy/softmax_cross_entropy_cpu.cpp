@@ -147,7 +147,8 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
       sum.correct += partial[chunk].correct;
     }
     auto rows = static_cast<double>(attributes_.rows_per_sample);
-    *static_cast<double*>(args.outputs[0]) = sum.loss / rows;
+    *static_cast<double*>(args.outputs[0]) =
+        static_cast<double>(attributes_.weight) * (sum.loss / rows);
     *static_cast<double*>(args.outputs[1]) = sum.correct / rows;
   }
 
@@ -206,8 +207,8 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
     SampleWeights weights(attributes_, of_samples);
     auto logsumexp = static_cast<const float*>(args.inputs[2]);
     auto gradient = static_cast<T*>(args.outputs[0]);
-    float scale =
-        args.step->loss_gradient_scale() / static_cast<float>(attributes_.rows_per_sample);
+    float scale = attributes_.weight * (args.step->loss_gradient_scale() /
+                                        static_cast<float>(attributes_.rows_per_sample));
     parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         auto weight = static_cast<float>(weights.of(n));

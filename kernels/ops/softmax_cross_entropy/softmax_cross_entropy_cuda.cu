@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(logit_threads)
 
 // Adds the rows' losses in a fixed order, by one block.
 __global__ void __launch_bounds__(totals_threads)
-    softmax_cross_entropy_totals_kernel(int64_t rows, double rows_per_sample,
+    softmax_cross_entropy_totals_kernel(int64_t rows, double rows_per_sample, double weight,
                                         const double* __restrict__ losses, double* loss,
                                         double* correct) {
   double sums[2] = {};
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(totals_threads)
     sums[k] = block_reduce<totals_threads>(sums[k], Sum{});
   }
   if (threadIdx.x != 0) return;
-  *loss = sums[0] / rows_per_sample;
+  *loss = weight * (sums[0] / rows_per_sample);
   *correct = sums[1] / rows_per_sample;
 }
 
@@ -161,8 +161,9 @@ class SoftmaxCrossEntropyCudaKernel : public Kernel {
     };
     with_layout<T>(e_.classes, run, e_.pitch);
     launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,
-           static_cast<double>(attributes_.rows_per_sample), losses,
-           static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
+           static_cast<double>(attributes_.rows_per_sample),
+           static_cast<double>(attributes_.weight), losses, static_cast<double*>(args.outputs[0]),
+           static_cast<double*>(args.outputs[1]));
   }
 
  private:

@@ -42,6 +42,7 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in,
     bool right = first_largest(in[0], n) == (mix >= 0.5 ? label : other);
     out[1][0] += right ? share : 0;
   }
+  out[0][0] *= static_cast<double>(attributes.weight);
   return out;
 }
 
@@ -199,6 +200,16 @@ TEST_P(SoftmaxCrossEntropyTest, ZLoss) {
   check_op(loss_case(36, 20, attributes, 4), GetParam());
   EXPECT_EQ(refusal(SoftmaxCrossEntropyOp({.z_loss = -1}), {f32({2, 3}), {{2}, DType::i32}}),
             "[softmax_cross_entropy] z_loss is -1; it must not be negative");
+}
+
+TEST_P(SoftmaxCrossEntropyTest, Weight) {
+  SoftmaxCrossEntropyAttributes attributes{.label_smoothing = 0.1f, .weight = 0.3f};
+  check_op(loss_case(7, 10, attributes, 4), GetParam());
+  attributes.unlabelled = true;
+  attributes.rows_per_sample = 4;
+  check_op(with_unlabelled_rows(loss_case(16, 10, attributes, 4), 4), GetParam());
+  EXPECT_EQ(refusal(SoftmaxCrossEntropyOp({.weight = -1}), {f32({2, 3}), {{2}, DType::i32}}),
+            "[softmax_cross_entropy] weight is -1; it must not be negative");
 }
 
 // The loss of a sample is the mean of its rows: R equal rows have the loss of one.

@@ -1,0 +1,156 @@
+// Distillation on a GPU. A warp takes a row: its first pass reads it from memory, the second finds
+// it in the cache. A second kernel adds the rows' divergences in fp64, by one block in a fixed
+// order.
+#include <limits>
+
+#include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/distillation/distillation.h"
+#include "kernels/typed_kernel.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int rows_per_block = threads / warp_threads;
+
+struct DistillationExtents {
+  int64_t rows, classes;
+};
+
+DistillationExtents extents_of(const TensorSpec& logits) {
+  return {logits.shape[0], logits.shape[1]};
+}
+
+__device__ inline int64_t row_of_warp() {
+  return int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
+}
+
+// visit(column) for every column that is this lane's.
+template <typename Visit>
+__device__ void over_columns(int64_t classes, Visit visit) {
+  for (int64_t c = threadIdx.x % warp_threads; c < classes; c += warp_threads) visit(c);
+}
+
+// divergences (rows): of each row.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    distillation_kernel(DistillationExtents e, SoftenedPair pair, const T* __restrict__ x,
+                        const T* __restrict__ z, double* __restrict__ divergences,
+                        float* __restrict__ of_x, float* __restrict__ of_z) {
+  int64_t row = row_of_warp();
+  if (row >= e.rows) return;  // the same for all threads of a warp
+  x += row * e.classes;
+  z += row * e.classes;
+  float most_x = -std::numeric_limits<float>::infinity(), most_z = most_x;
+  over_columns(e.classes, [&](int64_t c) {
+    most_x = Maximum{}(static_cast<float>(x[c]), most_x);
+    most_z = Maximum{}(static_cast<float>(z[c]), most_z);
+  });
+  most_x = warp_reduce(most_x, Maximum{});
+  most_z = warp_reduce(most_z, Maximum{});
+  SoftenedPair::Sums sums;
+  over_columns(e.classes, [&](int64_t c) {
+    pair.add(static_cast<float>(x[c]), static_cast<float>(z[c]), most_x, most_z, sums);
+  });
+  sums.x = warp_reduce(sums.x, Sum{});
+  sums.z = warp_reduce(sums.z, Sum{});
+  sums.difference = warp_reduce(sums.difference, Sum{});
+  if (threadIdx.x % warp_threads != 0) return;
+  double log_x = log(sums.x), log_z = log(sums.z);
+  of_x[row] = static_cast<float>(static_cast<double>(most_x * pair.inverse) + log_x);
+  of_z[row] = static_cast<float>(static_cast<double>(most_z * pair.inverse) + log_z);
+  divergences[row] = sums.difference / sums.z + log_x - log_z;
+}
+
+// before: the loss so far; null: none.
+__global__ void __launch_bounds__(threads)
+    distillation_total_kernel(int64_t rows, const double* __restrict__ divergences, double factor,
+                              const double* before, double* loss) {
+  double sum = 0;
+  for (int64_t row = threadIdx.x; row < rows; row += threads) sum += divergences[row];
+  sum = block_reduce<threads>(sum, Sum{});
+  if (threadIdx.x == 0) *loss = (before ? *before : 0.0) + sum * factor;
+}
+
+// dx may be x or z.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    distillation_backward_kernel(DistillationExtents e, SoftenedPair pair, float factor, const T* x,
+                                 const T* z, const float* __restrict__ of_x,
+                                 const float* __restrict__ of_z,
+                                 const StepContext* __restrict__ step, T* dx) {
+  int64_t row = row_of_warp();
+  if (row >= e.rows) return;
+  int64_t first = row * e.classes;
+  float scale = factor * step->loss_gradient_scale(), row_x = of_x[row], row_z = of_z[row];
+  over_columns(e.classes, [&](int64_t c) {
+    dx[first + c] = T(scale * pair.difference(static_cast<float>(x[first + c]),
+                                              static_cast<float>(z[first + c]), row_x, row_z));
+  });
+}
+
+template <typename T>
+class DistillationCudaKernel : public Kernel {
+ public:
+  DistillationCudaKernel(const DistillationOp& op, const KernelRequest& request)
+      : factor_(op.attributes().loss_factor()),
+        pair_{1 / op.attributes().temperature},
+        e_(extents_of(request.inputs[0])),
+        adds_(request.inputs.size() == 3) {}
+
+  size_t workspace_bytes() const override { return static_cast<size_t>(e_.rows) * sizeof(double); }
+
+  void run(const KernelArgs& args) override {
+    auto divergences = static_cast<double*>(args.workspace);
+    launch(distillation_kernel<T>, blocks_for(e_.rows, rows_per_block), threads, args.stream, e_,
+           pair_, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
+           divergences, static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]));
+    launch(distillation_total_kernel, 1, threads, args.stream, e_.rows, divergences, factor_,
+           adds_ ? static_cast<const double*>(args.inputs[2]) : nullptr,
+           static_cast<double*>(args.outputs[0]));
+  }
+
+ private:
+  double factor_;
+  SoftenedPair pair_;
+  DistillationExtents e_;
+  bool adds_;
+};
+
+template <typename T>
+class DistillationBackwardCudaKernel : public Kernel {
+ public:
+  DistillationBackwardCudaKernel(const DistillationBackwardOp& op, const KernelRequest& request)
+      : factor_(op.attributes().gradient_factor()),
+        pair_{1 / op.attributes().temperature},
+        e_(extents_of(request.inputs[0])) {}
+
+  void run(const KernelArgs& args) override {
+    launch(distillation_backward_kernel<T>, blocks_for(e_.rows, rows_per_block), threads,
+           args.stream, e_, pair_, factor_, static_cast<const T*>(args.inputs[0]),
+           static_cast<const T*>(args.inputs[1]), static_cast<const float*>(args.inputs[2]),
+           static_cast<const float*>(args.inputs[3]), args.step, static_cast<T*>(args.outputs[0]));
+  }
+
+ private:
+  float factor_;
+  SoftenedPair pair_;
+  DistillationExtents e_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const DistillationOp& op, const KernelRequest& request) {
+  return make_typed_cuda<DistillationCudaKernel>(request.inputs[0].dtype, op, request);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const DistillationBackwardOp& op, const KernelRequest& request) {
+  return make_typed_cuda<DistillationBackwardCudaKernel>(request.inputs[0].dtype, op, request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,28 @@
+// A trained model from whose outputs another one learns: distillation (Hinton, Vinyals, Dean,
+// "Distilling the Knowledge in a Neural Network", 2015).
+#pragma once
+#include <functional>
+#include <string>
+
+#include <spire/run_config.h>
+
+#include "engine/graph/graph.h"
+#include "models/model.h"
+
+namespace spire::inline models {
+
+struct Teacher {
+  ModelConfig model;
+  DistillConfig config;  // temperature and weight
+  // Returns what writes the values of one of its parameters or statistics. Throws Error(config) if
+  // it has none of that name and shape. Writers may be called by several threads.
+  std::function<Initializer(const std::string& name, const Shape& shape)> values;
+};
+
+// Records the teacher's evaluation on the graph's own inputs, with frozen weights, and returns its
+// logits. input: of the student. Throws Error(config) for a task or loss without logits of classes
+// (LossConfig::Name mse, l1, ..), and what build_model() throws for the teacher's config.
+Value teach(Graph& graph, const Teacher& teacher, const LossConfig& loss, Task task,
+            const ModelInput& input);
+
+}  // namespace spire::inline models

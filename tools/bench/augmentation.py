@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Speed of one reader thread by what it does to the images: none, crops and flips, RandAugment, random erasing.
+
+Makes its own images (IDX, grey noise of --side x --side) in a temporary folder, and trains a linear model on them, whose
+steps take less time than the reader needs: the figure is what the reader delivers, in samples/s. The order of the kinds
+rotates from round to round; printed are medians over rounds.
+
+  tools/bench/augmentation.py --trainer build/release/tools/trainer
+"""
+
+import argparse
+import json
+import random
+import statistics
+import struct
+import tempfile
+from pathlib import Path
+
+from processes import run_measured
+
+COURSE = ["eval.every_epochs=0", "checkpoint.every_epochs=0", "epochs=1000000", "log.every_steps=1000"]
+MODEL = ["model.name=linear", "optimizer.lr=0.001", "batch_size=128", "precision=fp32", "data.workers=1"]
+CROPS = ["data.augment.crop=2", "data.augment.flip=true"]
+POLICY = ["data.augment.rand_augment.count=1", "data.augment.rand_augment.magnitude=5"]
+ERASING = ["data.augment.erase.probability=0.25"]
+KINDS = {
+    "none": [],
+    "crop, flip": CROPS,
+    "crop, flip, erase": [*CROPS, *ERASING],
+    "crop, flip, RandAugment": [*CROPS, *POLICY],
+    "crop, flip, RandAugment, erase": [*CROPS, *POLICY, *ERASING],
+}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trainer", type=Path, required=True, help="a release build")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=4000, help="of 128 images")
+    parser.add_argument("--side", type=int, default=28, help="pixels")
+    parser.add_argument("--settings", nargs="*", default=["devices=cpu", "towers=1", "tower_threads=1"])
+    return parser.parse_args()
+
+
+def make_images(folder, side):
+    numbers = random.Random(7)
+    for half, count in (("train", 4096), ("t10k", 128)):
+        images = struct.pack(">IIII", 0x803, count, side, side) + numbers.randbytes(count * side * side)
+        labels = struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count))
+        (folder / f"{half}-images-idx3-ubyte").write_bytes(images)
+        (folder / f"{half}-labels-idx1-ubyte").write_bytes(labels)
+
+
+def speed(arguments, images, augmentation):
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "run"
+        command = [arguments.trainer, "train", "--quiet", *MODEL, *COURSE, *arguments.settings]
+        command += ["data.name=idx", f"data.path={images}", *augmentation]
+        run_measured([*command, f"steps={arguments.steps}", f"output={output}"])
+        return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
+
+
+def main():
+    arguments = parse_arguments()
+    speeds = {kind: [] for kind in KINDS}
+    with tempfile.TemporaryDirectory() as folder:
+        make_images(Path(folder), arguments.side)
+        for turn in range(arguments.rounds):
+            order = list(KINDS)
+            for kind in order[turn % len(order) :] + order[: turn % len(order)]:
+                speeds[kind].append(speed(arguments, folder, KINDS[kind]))
+    print("| augmentation | samples/s, median (spread) | share of the first |\n|---|---|---|")
+    first = statistics.median(speeds["none"])
+    for kind, values in speeds.items():
+        median = statistics.median(values)
+        print(f"| {kind} | {median:.0f} ({min(values):.0f}..{max(values):.0f}) | {median / first:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
