@@ -33,6 +33,8 @@ for config in "$configs"/*.yaml; do
     finetune_gpt2) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[256]" data.synthetic.classes=50257 init.from=none ;;
     gpt_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
     llama_char) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[128]" data.synthetic.classes=65 ;;
+    llama_verses) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[192]" data.synthetic.classes=65 ;;
+    fashion_mnist_distill) plan "$configs/$name.yaml" distill.from=none ;;
     houses_*) stored "$name" data.synthetic.kind=features "data.synthetic.shape=[12]" ;;
     fashion_masks_*) stored "$name" "data.synthetic.shape=[48, 48, 3]" "eval.metrics=[]" ;;
     *) plan "$config" ;;
