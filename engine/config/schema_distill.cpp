@@ -9,10 +9,6 @@ namespace spire::inline config::schema_parts {
 
 namespace {
 
-std::string without_teacher(const RunConfig& config) {
-  return config.distill.from == "none" ? "is not used with distill.from: none" : "";
-}
-
 void check_hash(const std::string& hash) {
   bool digits = hash.size() == 16 && std::ranges::all_of(hash, [](char c) {
                   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -27,6 +23,9 @@ void check_hash(const std::string& hash) {
 }  // namespace
 
 std::vector<Field> distill_fields() {
+  const Use with_teacher = {"distill.from", {"a run or checkpoint"}, [](const RunConfig& config) {
+                              return config.distill.from != "none";
+                            }};
   return {
       // A teacher may be moved: distill.hash tells whether it is another one.
       {.path = "distill.from",
@@ -39,18 +38,18 @@ std::vector<Field> distill_fields() {
        .help = "number by which the logits of teacher and model are divided before they are "
                "compared",
        .range = {.low = 0, .high = 1000, .low_open = true},
-       .idle = without_teacher},
+       .used_by = with_teacher},
       {.path = "distill.weight",
        .slot = [](C& c) -> Slot { return &c.distill.weight; },
        .help = "share of the teacher in the loss; the labels have the rest",
        .range = at_least(0, 1),
-       .idle = without_teacher},
+       .used_by = with_teacher},
       {.path = "distill.hash",
        .slot = [](C& c) -> Slot { return &c.distill.hash; },
        .help = "hash that the teacher's weights must have, as the start of a run prints it; auto: "
                "any, and a resumed run needs that of its checkpoint",
        .settle = [](C& c) { check_hash(c.distill.hash); },
-       .idle = without_teacher},
+       .used_by = with_teacher},
   };
 }
 
