@@ -14,8 +14,7 @@
 #include "engine/checkpoint/merged_tensors.h"
 #include "engine/train/state_tensors.h"
 #include "tests/base/message_of.h"
-#include "tests/train/device_kinds.h"
-#include "tests/train/small_run.h"
+#include "tests/train/same_hash.h"
 
 namespace spire {
 namespace {
@@ -39,7 +38,7 @@ std::vector<std::string> changed(const Tensors& before, const Tensors& after) {
   return names;
 }
 
-class Adapters : public OnEachKind {
+class Adapters : public SameHash {
  protected:
   // Convolutions conv1 and conv2, dense layers dense1 and dense2.
   SmallRun run_with(int64_t rank) const {
@@ -106,28 +105,13 @@ TEST_P(Adapters, HaveOneHashOnAnyDevicesAndRanks) {
     SmallRun run = run_with(3);
     run.precision = precision;
     run.model.dropout = 0.2;
-    uint64_t expected = hash_after(run, 3);
-    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
-      run.strategy = strategy;
-      run.devices = devices(2);
-      EXPECT_EQ(hash_after(run, 3), expected) << strategy;
-    }
-    for (int ranks : rank_counts({2})) {
-      run.ranks = ranks;
-      run.devices = devices_of_ranks(ranks);
-      EXPECT_EQ(hash_after(run, 3), expected) << ranks;
-    }
+    expect_one_hash(run);
   }
 }
 
 TEST_P(Adapters, ContinueFromACheckpoint) {
   SmallRun run = run_with(3);
-  uint64_t straight = hash_after(run, 4);
-  TrainingState state = state_after(run, 2);
-  TowerTrainer trainer(run.options(), run.place());
-  trainer.team().lead([&] { trainer.restore(state, &state); });
-  run_steps(trainer, run, 2, 4);
-  EXPECT_EQ(trainer.parameter_hash(), straight);
+  expect_to_go_on_from_a_checkpoint(run);
 }
 
 TEST_P(Adapters, MergeIntoTheModelAlone) {

@@ -12,8 +12,7 @@
 #include "engine/train/state_tensors.h"
 #include "models/teacher.h"
 #include "tests/base/message_of.h"
-#include "tests/train/device_kinds.h"
-#include "tests/train/small_run.h"
+#include "tests/train/same_hash.h"
 
 namespace spire {
 namespace {
@@ -38,7 +37,7 @@ std::shared_ptr<Teacher> teacher_of(const ModelConfig& model, const TrainingStat
   return teacher;
 }
 
-class Distillation : public OnEachKind {
+class Distillation : public SameHash {
  protected:
   SmallRun student() const {
     SmallRun run;
@@ -162,29 +161,14 @@ TEST_P(Distillation, HasOneHashOnAnyDevicesStrategiesAndRanks) {
     run.teacher = trained(teacher_run(), {.temperature = 2, .weight = 0.7});
     run.precision = precision;
     run.ema = {.decay = 0.9};
-    uint64_t expected = hash_after(run, 3);
-    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
-      run.strategy = strategy;
-      run.devices = devices(2);
-      EXPECT_EQ(hash_after(run, 3), expected) << strategy;
-    }
-    for (int ranks : rank_counts({2})) {
-      run.ranks = ranks;
-      run.devices = devices_of_ranks(ranks);
-      EXPECT_EQ(hash_after(run, 3), expected) << ranks;
-    }
+    expect_one_hash(run);
   }
 }
 
 TEST_P(Distillation, GoesOnFromACheckpoint) {
   SmallRun run = student();
   run.teacher = trained(teacher_run(), {.temperature = 2, .weight = 0.7});
-  uint64_t straight = hash_after(run, 4);
-  TrainingState state = state_after(run, 2);
-  TowerTrainer trainer(run.options(), run.place());
-  trainer.team().lead([&] { trainer.restore(state, &state); });
-  run_steps(trainer, run, 2, 4);
-  EXPECT_EQ(trainer.parameter_hash(), straight);
+  expect_to_go_on_from_a_checkpoint(run);
 }
 
 // Neither freeze, nor rates of layers, nor adapters see the teacher's weights.
