@@ -87,7 +87,7 @@ class TokenDecoding : public OnEachKind {
     for (int64_t length : {1, 2, 7, 19, 20, 21, 50}) {
       for (double temperature : {0.0, 1.0}) {
         SCOPED_TRACE(fmt::format("{} tokens at {}", length, temperature));
-        GenerateOptions options{{.temperature = temperature}, 30, 11};
+        GenerateOptions options{{.temperature = temperature}, 14, 11};
         auto prompt = prompt_of(length);
         auto want = generate(window, prompt, options);
         EXPECT_EQ(generate(decoder, prompt, options), want);
@@ -166,7 +166,7 @@ TEST_P(TokenDecoding, HasTheSameBitsAfterAnyText) {
 // and leaves its place to the next.
 TEST_P(TokenDecoding, WritesSeveralTextsAsEachAlone) {
   std::vector<std::vector<int32_t>> prompts;
-  for (int64_t length : {7, 1, 19, 2, 33, 20, 5}) prompts.push_back(prompt_of(length));
+  for (int64_t length : {7, 1, 19, 2, 33}) prompts.push_back(prompt_of(length));
   for (const std::string& model : {gpt, llama, layers}) {
     TrainingState state = state_of(model);
     Predictor alone = predictor(state, true);
@@ -178,7 +178,7 @@ TEST_P(TokenDecoding, WritesSeveralTextsAsEachAlone) {
     std::set<int32_t> used;
     for (double temperature : {0.0, 1.0}) {
       SCOPED_TRACE(fmt::format("{} at {}", model, temperature));
-      GenerateOptions options{{.temperature = temperature}, 24, 11};
+      GenerateOptions options{{.temperature = temperature}, 12, 11};
       std::vector<std::vector<int32_t>> taken(prompts.size());
       auto take = [&](size_t prompt, int32_t token) {
         taken[prompt].push_back(token);
