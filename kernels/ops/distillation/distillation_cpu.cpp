@@ -2,8 +2,8 @@
 // thread, in the threads' order.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "kernels/cpu/largest_of_row.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
@@ -14,14 +14,6 @@ namespace spire::inline kernels {
 namespace {
 
 constexpr int64_t grain = 16;  // rows
-
-template <typename T>
-float largest_logit(const T* x, int64_t classes) {
-  float most = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : most)
-  for (int64_t c = 0; c < classes; ++c) most = std::max(most, static_cast<float>(x[c]));
-  return most;
-}
 
 template <typename T>
 class DistillationCpuKernel : public Kernel {
@@ -56,7 +48,7 @@ class DistillationCpuKernel : public Kernel {
  private:
   // Returns the divergence of a row, and sets the logarithms of its sums.
   double row(const T* x, const T* z, float& of_x, float& of_z) const {
-    float most_x = largest_logit(x, classes_), most_z = largest_logit(z, classes_);
+    float most_x = largest_of_row(x, classes_), most_z = largest_of_row(z, classes_);
     double sum_x = 0, sum_z = 0, difference = 0;
 #pragma omp simd reduction(+ : sum_x, sum_z, difference)
     for (int64_t c = 0; c < classes_; ++c) {

@@ -5,6 +5,7 @@
 
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
+#include "kernels/cuda/warp_rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
 #include "kernels/typed_kernel.h"
@@ -12,9 +13,6 @@
 namespace spire::inline kernels {
 
 namespace {
-
-constexpr int threads = 256;
-constexpr int rows_per_block = threads / warp_threads;
 
 struct DistillationExtents {
   int64_t rows, classes;
@@ -24,19 +22,9 @@ DistillationExtents extents_of(const TensorSpec& logits) {
   return {logits.shape[0], logits.shape[1]};
 }
 
-__device__ inline int64_t row_of_warp() {
-  return int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
-}
-
-// visit(column) for every column that is this lane's.
-template <typename Visit>
-__device__ void over_columns(int64_t classes, Visit visit) {
-  for (int64_t c = threadIdx.x % warp_threads; c < classes; c += warp_threads) visit(c);
-}
-
 // divergences (rows): of each row.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     distillation_kernel(DistillationExtents e, SoftenedPair pair, const T* __restrict__ x,
                         const T* __restrict__ z, double* __restrict__ divergences,
                         float* __restrict__ of_x, float* __restrict__ of_z) {
@@ -66,18 +54,18 @@ __global__ void __launch_bounds__(threads)
 }
 
 // before: the loss so far; null: none.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     distillation_total_kernel(int64_t rows, const double* __restrict__ divergences, double factor,
                               const double* before, double* loss) {
   double sum = 0;
-  for (int64_t row = threadIdx.x; row < rows; row += threads) sum += divergences[row];
-  sum = block_reduce<threads>(sum, Sum{});
+  for (int64_t row = threadIdx.x; row < rows; row += row_threads) sum += divergences[row];
+  sum = block_reduce<row_threads>(sum, Sum{});
   if (threadIdx.x == 0) *loss = (before ? *before : 0.0) + sum * factor;
 }
 
 // dx may be x or z.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     distillation_backward_kernel(DistillationExtents e, SoftenedPair pair, float factor, const T* x,
                                  const T* z, const float* __restrict__ of_x,
                                  const float* __restrict__ of_z,
@@ -105,10 +93,10 @@ class DistillationCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto divergences = static_cast<double*>(args.workspace);
-    launch(distillation_kernel<T>, blocks_for(e_.rows, rows_per_block), threads, args.stream, e_,
-           pair_, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
+    launch(distillation_kernel<T>, blocks_for(e_.rows, rows_per_block), row_threads, args.stream,
+           e_, pair_, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
            divergences, static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]));
-    launch(distillation_total_kernel, 1, threads, args.stream, e_.rows, divergences, factor_,
+    launch(distillation_total_kernel, 1, row_threads, args.stream, e_.rows, divergences, factor_,
            adds_ ? static_cast<const double*>(args.inputs[2]) : nullptr,
            static_cast<double*>(args.outputs[0]));
   }
@@ -129,7 +117,7 @@ class DistillationBackwardCudaKernel : public Kernel {
         e_(extents_of(request.inputs[0])) {}
 
   void run(const KernelArgs& args) override {
-    launch(distillation_backward_kernel<T>, blocks_for(e_.rows, rows_per_block), threads,
+    launch(distillation_backward_kernel<T>, blocks_for(e_.rows, rows_per_block), row_threads,
            args.stream, e_, pair_, factor_, static_cast<const T*>(args.inputs[0]),
            static_cast<const T*>(args.inputs[1]), static_cast<const float*>(args.inputs[2]),
            static_cast<const float*>(args.inputs[3]), args.step, static_cast<T*>(args.outputs[0]));

@@ -3,15 +3,13 @@
 // over the chunks, on a ChannelGrid. No atomics, so each sum has one order. All in fp32.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/channel_grid.h"
+#include "kernels/cuda/warp_rows.h"
 #include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
-
-constexpr int threads = 256;
-constexpr int rows_per_block = threads / warp_threads;
 
 struct LayerNormExtents {
   int64_t rows, width;
@@ -21,17 +19,11 @@ LayerNormExtents extents_of(const Shape& shape) {
   return {shape.elements() / shape.back(), shape.back()};
 }
 
-// visit(column) for every N-th column that is this lane's.
-template <int N, typename Visit>
-__device__ void over_row(int64_t width, Visit visit) {
-  for (int64_t c = threadIdx.x % warp_threads * N; c < width; c += warp_threads * N) visit(c);
-}
-
 // Sum of term(value) over a row, by a warp.
 template <int N, typename T, typename Term>
 __device__ float sum_row(const T* x, int64_t width, Term term) {
   float sum = 0;
-  over_row<N>(width, [&](int64_t c) {
+  over_columns<N>(width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
     for (int i = 0; i < N; ++i) sum += term(static_cast<float>(pack.at[i]));
   });
@@ -39,10 +31,10 @@ __device__ float sum_row(const T* x, int64_t width, Term term) {
 }
 
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     layer_norm_kernel(LayerNormExtents e, const T* x, const float* gamma, const float* beta,
                       float epsilon, T* y, float* mean_out, float* rstd_out) {
-  int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
+  int64_t row = row_of_warp();
   if (row >= e.rows) return;
   x += row * e.width;
   y += row * e.width;
@@ -51,7 +43,7 @@ __global__ void __launch_bounds__(threads)
   float squares =
       sum_row<N>(x, e.width, [=](float value) { return (value - mean) * (value - mean); });
   float rstd = 1.0f / sqrtf(squares / n + epsilon);
-  over_row<N>(e.width, [&](int64_t c) {
+  over_columns<N>(e.width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
     auto scale = load_pack<N>(gamma + c), shift = load_pack<N>(beta + c);
     for (int i = 0; i < N; ++i) {
@@ -103,10 +95,10 @@ struct StoreGradients {
 
 // dx may be dy or x: a lane writes only elements that it alone reads, after the last read.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     layer_norm_backward_kernel(LayerNormExtents e, const T* dy, const T* x, const float* gamma,
                                const float* mean, const float* rstd, T* dx) {
-  int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
+  int64_t row = row_of_warp();
   if (row >= e.rows) return;
   dy += row * e.width;
   x += row * e.width;
@@ -114,7 +106,7 @@ __global__ void __launch_bounds__(threads)
   auto n = static_cast<float>(e.width);
   float m = mean[row], r = rstd[row];
   float sum_g = 0, sum_gx = 0;  // of g gamma, and of g gamma xhat
-  over_row<N>(e.width, [&](int64_t c) {
+  over_columns<N>(e.width, [&](int64_t c) {
     auto g = load_pack<N>(dy + c);
     auto v = load_pack<N>(x + c);
     auto scale = load_pack<N>(gamma + c);
@@ -125,7 +117,7 @@ __global__ void __launch_bounds__(threads)
     }
   });
   float mean_g = warp_reduce(sum_g, Sum{}) / n, mean_gx = warp_reduce(sum_gx, Sum{}) / n;
-  over_row<N>(e.width, [&](int64_t c) {
+  over_columns<N>(e.width, [&](int64_t c) {
     auto g = load_pack<N>(dy + c);
     auto v = load_pack<N>(x + c);
     auto scale = load_pack<N>(gamma + c);
@@ -146,7 +138,7 @@ class LayerNormCudaKernel : public Kernel {
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     launch(rows_take_packs<N>(e_.width) ? layer_norm_kernel<N, T> : layer_norm_kernel<1, T>,
-           blocks_for(e_.rows, rows_per_block), threads, args.stream, e_,
+           blocks_for(e_.rows, rows_per_block), row_threads, args.stream, e_,
            static_cast<const T*>(args.inputs[0]), static_cast<const float*>(args.inputs[1]),
            static_cast<const float*>(args.inputs[2]), epsilon_, static_cast<T*>(args.outputs[0]),
            static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]));
@@ -181,8 +173,8 @@ class LayerNormBackwardCudaKernel : public Kernel {
            grid_.blocks(), channel_threads, args.stream, grid_, dy, x, mean, rstd, partial);
     launch(rows_take_packs<N>(e_.width) ? layer_norm_backward_kernel<N, T>
                                         : layer_norm_backward_kernel<1, T>,
-           blocks_for(e_.rows, rows_per_block), threads, args.stream, e_, dy, x, gamma, mean, rstd,
-           static_cast<T*>(args.outputs[0]));
+           blocks_for(e_.rows, rows_per_block), row_threads, args.stream, e_, dy, x, gamma, mean,
+           rstd, static_cast<T*>(args.outputs[0]));
     add_chunks<2>(
         grid_, args.stream, static_cast<const float*>(partial),
         StoreGradients{static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2])});

@@ -3,6 +3,7 @@
 // a ChannelGrid. No atomics, so each sum has one order. All in fp32.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/channel_grid.h"
+#include "kernels/cuda/warp_rows.h"
 #include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/typed_kernel.h"
 
@@ -10,21 +11,8 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int rows_per_block = threads / warp_threads;
-
-// visit(column) for every N-th column that is this lane's.
-template <int N, typename Visit>
-__device__ void each_column(int64_t width, Visit visit) {
-  for (int64_t c = threadIdx.x % warp_threads * N; c < width; c += warp_threads * N) visit(c);
-}
-
-__device__ int64_t row_of_warp() {
-  return int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
-}
-
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     rms_norm_kernel(int64_t rows, int64_t width, const T* x, const float* gamma, float epsilon,
                     T* y, float* rstd_out) {
   int64_t row = row_of_warp();
@@ -32,7 +20,7 @@ __global__ void __launch_bounds__(threads)
   x += row * width;
   y += row * width;
   float squares = 0;
-  each_column<N>(width, [&](int64_t c) {
+  over_columns<N>(width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
     for (int i = 0; i < N; ++i) {
       auto value = static_cast<float>(pack.at[i]);
@@ -41,7 +29,7 @@ __global__ void __launch_bounds__(threads)
   });
   squares = warp_reduce(squares, Sum{});
   float rstd = 1.0f / sqrtf(squares / static_cast<float>(width) + epsilon);
-  each_column<N>(width, [&](int64_t c) {
+  over_columns<N>(width, [&](int64_t c) {
     auto pack = load_pack<N>(x + c);
     auto gain = load_pack<N>(gamma + c);
     for (int i = 0; i < N; ++i)
@@ -78,7 +66,7 @@ __global__ void __launch_bounds__(channel_threads)
 
 // dx may be dy or x: a lane writes only elements that it alone reads, after the last read.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     rms_norm_backward_kernel(int64_t rows, int64_t width, const T* dy, const T* x,
                              const float* gamma, const float* rstd, T* dx) {
   int64_t row = row_of_warp();
@@ -90,14 +78,14 @@ __global__ void __launch_bounds__(threads)
   auto gained = [](const auto& own, const auto& gain, int i) {
     return static_cast<float>(own.at[i]) * gain.at[i];
   };
-  each_column<N>(width, [&](int64_t c) {
+  over_columns<N>(width, [&](int64_t c) {
     auto own = load_pack<N>(dy + c), value = load_pack<N>(x + c);
     auto gain = load_pack<N>(gamma + c);
     for (int i = 0; i < N; ++i)
       products += gained(own, gain, i) * (static_cast<float>(value.at[i]) * r);
   });
   float mean = warp_reduce(products, Sum{}) / static_cast<float>(width);
-  each_column<N>(width, [&](int64_t c) {
+  over_columns<N>(width, [&](int64_t c) {
     auto own = load_pack<N>(dy + c), value = load_pack<N>(x + c);
     auto gain = load_pack<N>(gamma + c);
     for (int i = 0; i < N; ++i) {
@@ -119,7 +107,7 @@ class RmsNormCudaKernel : public Kernel {
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
     launch(rows_take_packs<N>(width_) ? rms_norm_kernel<N, T> : rms_norm_kernel<1, T>,
-           blocks_for(rows_, rows_per_block), threads, args.stream, rows_, width_,
+           blocks_for(rows_, rows_per_block), row_threads, args.stream, rows_, width_,
            static_cast<const T*>(args.inputs[0]), static_cast<const float*>(args.inputs[1]),
            epsilon_, static_cast<T*>(args.outputs[0]), static_cast<float*>(args.outputs[1]));
   }
@@ -150,8 +138,8 @@ class RmsNormBackwardCudaKernel : public Kernel {
            grid_.blocks(), channel_threads, args.stream, grid_, dy, x, rstd, partial);
     launch(rows_take_packs<N>(grid_.channels) ? rms_norm_backward_kernel<N, T>
                                               : rms_norm_backward_kernel<1, T>,
-           blocks_for(grid_.rows, rows_per_block), threads, args.stream, grid_.rows, grid_.channels,
-           dy, x, static_cast<const float*>(args.inputs[2]), rstd,
+           blocks_for(grid_.rows, rows_per_block), row_threads, args.stream, grid_.rows,
+           grid_.channels, dy, x, static_cast<const float*>(args.inputs[2]), rstd,
            static_cast<T*>(args.outputs[0]));
     add_chunks<1>(grid_, args.stream, static_cast<const float*>(partial),
                   StoreSum<float>{static_cast<float*>(args.outputs[1])});

@@ -1,8 +1,8 @@
 // Softmax on the CPU: threads share the rows. A row is read from memory once; later passes over it
 // find it in the cache.
 #include <algorithm>
-#include <limits>
 
+#include "kernels/cpu/largest_of_row.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
@@ -30,14 +30,6 @@ struct SoftmaxRows {
   int64_t width, rows;
   int threads;
 };
-
-template <typename T>
-float largest_of_row(const T* x, int64_t width) {
-  float most = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : most)
-  for (int64_t c = 0; c < width; ++c) most = std::max(most, static_cast<float>(x[c]));
-  return most;
-}
 
 template <typename T, typename F>
 class SoftmaxCpuKernel : public Kernel {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/warp_rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/typed_kernel.h"
@@ -11,9 +12,6 @@
 namespace spire::inline kernels {
 
 namespace {
-
-constexpr int threads = 256;
-constexpr int rows_per_block = threads / warp_threads;
 
 struct SoftmaxExtents {
   int64_t rows, width;
@@ -24,19 +22,9 @@ SoftmaxExtents rows_of(const Shape& shape) {
   return {shape.elements() / width, width};
 }
 
-__device__ inline int64_t row_of_warp() {
-  return int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
-}
-
-// visit(column) for every column that is this lane's.
-template <typename Visit>
-__device__ void over_columns(int64_t width, Visit visit) {
-  for (int64_t c = threadIdx.x % warp_threads; c < width; c += warp_threads) visit(c);
-}
-
 // y may be x.
 template <typename F, typename T>
-__global__ void __launch_bounds__(threads) softmax_kernel(SoftmaxExtents e, const T* x, T* y) {
+__global__ void __launch_bounds__(row_threads) softmax_kernel(SoftmaxExtents e, const T* x, T* y) {
   int64_t row = row_of_warp();
   if (row >= e.rows) return;  // the same for all threads of a warp
   x += row * e.width;
@@ -55,7 +43,7 @@ __global__ void __launch_bounds__(threads) softmax_kernel(SoftmaxExtents e, cons
 
 // dx may be dy or y.
 template <typename F, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_threads)
     softmax_backward_kernel(SoftmaxExtents e, const T* dy, const T* y, T* dx) {
   int64_t row = row_of_warp();
   if (row >= e.rows) return;
@@ -78,7 +66,7 @@ class SoftmaxCudaKernel : public Kernel {
   explicit SoftmaxCudaKernel(const KernelRequest& request) : e_(rows_of(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
-    launch(softmax_kernel<F, T>, blocks_for(e_.rows, rows_per_block), threads, args.stream, e_,
+    launch(softmax_kernel<F, T>, blocks_for(e_.rows, rows_per_block), row_threads, args.stream, e_,
            static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
   }
 
@@ -93,9 +81,9 @@ class SoftmaxBackwardCudaKernel : public Kernel {
       : e_(rows_of(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
-    launch(softmax_backward_kernel<F, T>, blocks_for(e_.rows, rows_per_block), threads, args.stream,
-           e_, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
-           static_cast<T*>(args.outputs[0]));
+    launch(softmax_backward_kernel<F, T>, blocks_for(e_.rows, rows_per_block), row_threads,
+           args.stream, e_, static_cast<const T*>(args.inputs[0]),
+           static_cast<const T*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
   }
 
  private:
