@@ -45,20 +45,9 @@ std::map<int32_t, std::vector<int64_t>> strata_of(const Dataset& data) {
   return strata;
 }
 
-// Marks round(share * n) of `count` things, chosen by the permutation of this stratum.
-std::vector<bool> chosen(int64_t count, double share, int32_t stratum) {
-  RandomStream stream(0, Purpose::test_split, split_streams::validation,
-                      static_cast<uint32_t>(stratum));
-  std::vector<bool> marks(static_cast<size_t>(count));
-  auto held_out = static_cast<int64_t>(std::llround(share * static_cast<double>(count)));
-  for (int64_t i = 0; i < held_out; ++i)
-    marks[static_cast<size_t>(permuted(stream, count, i))] = true;
-  return marks;
-}
-
 ValidationSplit split_windows(int64_t count, double share) {
   int64_t runs = (count + windows_together - 1) / windows_together;
-  std::vector<bool> held_out = chosen(runs, share, 0);
+  std::vector<bool> held_out = held_out_of(runs, share, 0);
   ValidationSplit split;
   for (int64_t i = 0; i < count; ++i) {
     auto run = static_cast<size_t>(i / windows_together);
@@ -76,7 +65,7 @@ ValidationSplit split_windows(int64_t count, double share) {
 ValidationSplit split_samples(const Dataset& data, double share) {
   ValidationSplit split;
   for (const auto& [stratum, samples] : strata_of(data)) {
-    std::vector<bool> held_out = chosen(std::ssize(samples), share, stratum);
+    std::vector<bool> held_out = held_out_of(std::ssize(samples), share, stratum);
     for (size_t i = 0; i < samples.size(); ++i)
       (held_out[i] ? split.val : split.train).push_back(samples[i]);
   }
@@ -128,6 +117,16 @@ class JoinedDataset : public Dataset {
 };
 
 }  // namespace
+
+std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum) {
+  RandomStream stream(0, Purpose::test_split, split_streams::validation,
+                      static_cast<uint32_t>(stratum));
+  std::vector<bool> marks(static_cast<size_t>(count));
+  auto held_out = static_cast<int64_t>(std::llround(share * static_cast<double>(count)));
+  for (int64_t i = 0; i < held_out; ++i)
+    marks[static_cast<size_t>(permuted(stream, count, i))] = true;
+  return marks;
+}
 
 ValidationSplit split_validation(const Dataset& train, double share) {
   ValidationSplit split =

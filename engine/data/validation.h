@@ -15,6 +15,10 @@ struct ValidationSplit {
   std::vector<int64_t> train, val;
 };
 
+// Marks round(share * count) of `count` things to hold out, by a permutation that the stratum (a
+// class, 0 without classes) alone keys. share: in [0, 1].
+std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum);
+
 // Chooses round(share * n) of the n samples of each class, or of all where there are no labels. The
 // choice is a function of the labels, or of the count, alone: equal for every seed and on any
 // devices. Windows of tokens move by less than their length each epoch, so they are chosen in runs

@@ -1,7 +1,6 @@
 #include "engine/data/text/packed_documents.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -9,7 +8,7 @@
 #include <spire/random_stream.h>
 
 #include "engine/data/sampler.h"
-#include "engine/data/split_streams.h"
+#include "engine/data/validation.h"
 
 namespace spire::inline data {
 namespace {
@@ -58,17 +57,14 @@ TokenDocuments take_last_documents(TokenDocuments& documents, int64_t begin) {
 }
 
 TokenDocuments hold_out_documents(TokenDocuments& documents, double share) {
-  auto count = std::ssize(documents);
-  auto asked = static_cast<int64_t>(std::llround(share * static_cast<double>(count)));
-  if (asked < 1 || asked >= count)
+  std::vector<bool> marks = held_out_of(std::ssize(documents), share, 0);
+  auto asked = std::ranges::count(marks, true);
+  if (asked == 0 || asked == std::ssize(documents))
     fail(
         Category::config,
         "data.val.share: {} of {} documents for training leaves none for {}; use another share, or "
         "more documents",
-        share, count, asked < 1 ? "validation" : "training");
-  RandomStream stream(0, Purpose::test_split, split_streams::validation, 0);
-  std::vector<bool> marks(documents.size());
-  for (int64_t i = 0; i < asked; ++i) marks[static_cast<size_t>(permuted(stream, count, i))] = true;
+        share, documents.size(), asked == 0 ? "validation" : "training");
   TokenDocuments held_out, kept;
   for (size_t i = 0; i < documents.size(); ++i)
     (marks[i] ? held_out : kept).push_back(documents[i]);
