@@ -235,8 +235,16 @@ void RunDirectory::refuse_record_of_another_run() {
   }
 }
 
+std::string RunDirectory::lost_folder() const {
+  for (const auto& [name, descriptor] : folders_)
+    if (!is_named(descriptor, path_ / name)) return (path_ / name).string();
+  return "";
+}
+
+// Looks for the folders before the record beside them: all that is removed between the two looks is
+// one loss then, not one of a folder and a second one of the whole.
 std::string RunDirectory::restore_if_lost() {
-  std::string lost;
+  std::string lost = lost_folder();
   try {
     if (!is_named(record_, path_ / record_name)) {
       lost = path_.string();
@@ -244,16 +252,13 @@ std::string RunDirectory::restore_if_lost() {
       refuse_record_of_another_run();
       write_record();
     }
-    for (const auto& [name, descriptor] : folders_) {
-      if (is_named(descriptor, path_ / name)) continue;
-      if (lost.empty()) lost = (path_ / name).string();
-      folder(name);
-    }
+    if (lost.empty()) return lost;
+    for (const auto& [name, descriptor] : folders_)
+      if (!is_named(descriptor, path_ / name)) folder(name);
   } catch (const Error& error) {
     fail(Category::checkpoint, "{} was removed or replaced during the run: {}",
          lost.empty() ? path_.string() : lost, error.what());
   }
-  if (lost.empty()) return lost;
   return fmt::format("{} was removed or replaced during the run, with what the run had written",
                      lost);
 }

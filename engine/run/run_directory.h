@@ -42,6 +42,7 @@ class RunDirectory {
  private:
   void restore_as_found() noexcept;
   void take_record();
+  std::string lost_folder() const;
   void refuse_record_of_another_run();
   void check_names() const;
   void open_record();

@@ -59,7 +59,8 @@ std::string printed_hash(const Output& output);
 // and each evaluation's loss and accuracy. Equal curves are equal to the last bit.
 std::vector<Json> curve(const std::vector<Json>& metrics);
 
-// Steps ascend strictly within each kind of line, and within the lines of each device.
+// Steps ascend strictly within each kind of line, but those of checkpoints, and within the lines of
+// each device.
 void expect_ascending(const std::vector<Json>& metrics);
 
 }  // namespace spire
