@@ -1,11 +1,11 @@
 // Texts of a language model, for `trainer predict`.
 #pragma once
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "engine/data/text/vocabulary.h"
-#include "engine/inference/predictor.h"
+#include <spire/commands/text_generator.h>
+
 #include "tools/arguments.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
@@ -14,10 +14,12 @@ namespace spire::tool {
 
 class TextGeneration {
  public:
-  // predictor, signals: outlive this. Throws Error(data) for a model without a vocabulary, and
-  // Error(config) for options out of range.
-  TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
-                 const StopSignals& signals);
+  // generator, signals: outlive this.
+  TextGeneration(TextGenerator& generator, const Arguments& arguments, const StopSignals& signals)
+      : generator_(generator),
+        signals_(signals),
+        skip_unknown_(arguments.predict.unknown == "skip"),
+        silent_(arguments.log_level == "error") {}
 
   // Both throw Error(data) for a prompt with a character that the vocabulary lacks, unless
   // --unknown is skip. Writes the prompt and what follows it, each token as soon as it is drawn.
@@ -27,19 +29,12 @@ class TextGeneration {
   void write_texts(const std::vector<std::string>& prompts, TextOutput& output) const;
 
  private:
-  struct Text {
-    std::string text;  // without the prompt
-    int64_t tokens = 0;
-    bool stopped = false;  // by a stop word, which is not in the text
-  };
   using Show = std::function<void(const std::string& part)>;
-  Text continue_text(const std::string& prompt, const Show& show) const;
+  GeneratedText continue_text(const std::string& prompt, const Show& show) const;
   std::vector<int32_t> encode(const std::string& prompt) const;
 
-  std::unique_ptr<Vocabulary> vocabulary_;
-  TokenPass pass_;
-  GenerateOptions options_;
-  std::vector<std::string> stop_words_;
+  TextGenerator& generator_;
+  const StopSignals& signals_;
   bool skip_unknown_;  // characters of prompts that are not in the vocabulary
   bool silent_;
 };
