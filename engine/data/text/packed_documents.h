@@ -49,9 +49,9 @@ class PackedDocuments : public Dataset {
   int64_t count() const override { return count_; }
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override;
-  void verify_files() const override { sequence_->verify(); }
-  std::vector<std::string> layout() const override { return sequence_->layout(); }
   std::vector<std::filesystem::path> files() const override { return sequence_->files(); }
+  std::vector<std::string> layout() const override { return sequence_->layout(); }
+  void verify_files() const override { sequence_->verify(); }
 
  private:
   // The documents of an epoch, by their index, and where each begins among its tokens.
