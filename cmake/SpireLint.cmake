@@ -1,4 +1,5 @@
-# spire_lint_headers()   the target `lint_headers`: compiles every header of the floors alone, each behind one include line.
+# spire_lint_headers()   the target `lint_headers`: compiles every header of the floors alone, each behind one include line,
+#                        and every public header, as a program sees it.
 #
 # It is built on request and by .ci/run, behind the build: it takes minutes the first time, seconds with a warm ccache, and
 # recompiles only what a change reaches. Headers of CUDA kernels compile against tests/emulation.
@@ -32,6 +33,7 @@ function(spire_lint_headers)
       _spire_header_units(${floor} "${units}" ${floor} "$<TARGET_PROPERTY:${floor},LINK_LIBRARIES>")
     endif()
   endforeach()
+  _spire_public_header_units()
   if(TARGET emulation)
     _spire_header_units(cuda "${device_units}" emulation "Spire::run;spire_flags")
     if(SPIRE_USE_CUDA)
@@ -39,6 +41,23 @@ function(spire_lint_headers)
         $<TARGET_PROPERTY:CuDNN::cudnn,INTERFACE_INCLUDE_DIRECTORIES>)
     endif()
   endif()
+endfunction()
+
+function(_spire_public_header_units)
+  set(api ${PROJECT_SOURCE_DIR}/engine/api)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${api} ${api}/spire/*.h)
+  set(units "")
+  foreach(header ${headers})
+    set(unit ${PROJECT_BINARY_DIR}/lint_headers/api/${header}.cpp)
+    file(GENERATE OUTPUT ${unit} CONTENT "#include <${header}>\n")
+    list(APPEND units ${unit})
+  endforeach()
+  add_library(lint_headers_api OBJECT EXCLUDE_FROM_ALL ${units})
+  target_include_directories(lint_headers_api PRIVATE ${api})
+  target_compile_features(lint_headers_api PRIVATE cxx_std_20)
+  target_compile_options(lint_headers_api PRIVATE -O0)
+  target_link_libraries(lint_headers_api PRIVATE spire_flags fmt::fmt)
+  add_dependencies(lint_headers lint_headers_api)
 endfunction()
 
 function(_spire_header_units name units floor libraries)

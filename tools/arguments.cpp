@@ -5,11 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
+#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
-#include "engine/config/schema.h"
-#include "engine/config/text.h"
 #include "tools/commands.h"
 
 namespace spire::tool {
@@ -40,9 +39,7 @@ void unify_dashes(std::vector<std::string>& words) {
 // or in another program's words; else "".
 std::string key_of_option(std::string name) {
   std::ranges::replace(name, '-', '_');
-  if (find_field(name) != nullptr) return name;
-  std::string leaf = key_of_leaf(name);
-  return leaf.empty() ? key_of_synonym(name) : leaf;
+  return find_key(name);
 }
 
 // Returns the value that was typed for an option: behind its =, or the next word.

@@ -9,7 +9,7 @@ namespace spire::tool {
 
 // Options of `trainer predict`.
 struct PredictArguments {
-  std::string checkpoint = {};           // a name for CheckpointLocator
+  std::string checkpoint = {};           // a name for find_checkpoint()
   std::string device = "auto";           // one word of the config's `devices`
   std::optional<int64_t> batch = {};     // samples per forward pass, or texts at once; 64, or 8
   std::string format = "csv";            // csv | json
@@ -31,7 +31,7 @@ struct PredictArguments {
 
 // Options of `trainer export`.
 struct ExportArguments {
-  std::string checkpoint = {};   // a name for CheckpointLocator
+  std::string checkpoint = {};   // a name for find_checkpoint()
   std::string to = {};           // the file, whose ending is the format
   std::optional<bool> ema = {};  // averaged weights, or as trained; none: as evaluations do
   std::optional<int64_t> batch = {}, opset = {};  // ONNX; batch 0: any number of samples
@@ -85,7 +85,7 @@ struct LrFindArguments {
 // Options of `trainer init`.
 struct InitArguments {
   std::string data = {};       // file or folder
-  std::string model = "auto";  // a name of model_names()
+  std::string model = "auto";  // a name of known_models()
 };
 
 // Options of `trainer compare`.
@@ -135,7 +135,7 @@ struct Arguments {
   bool check = false;
   bool deep = false;  // --check also reads every sample
 
-  std::optional<std::string> resume = {};  // a name for CheckpointLocator
+  std::optional<std::string> resume = {};  // a name for find_checkpoint()
   bool overwrite = false;
   bool on_validation = false;                // eval: on data.val, not on the test data
   int64_t dry_run = 0;                       // number of steps; 0: a real run

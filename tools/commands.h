@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/phase.h>
 #include <spire/run_config.h>
 #include <spire/train.h>
 
-#include "engine/process/watchdog/thread_status.h"
 #include "tools/arguments.h"
 
 namespace CLI {
@@ -65,6 +65,6 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
 
 // Returns the hook that a run calls whenever a thread enters a phase; none in `trainer`. Test
 // programs link another definition, which makes a phase fail.
-ThreadStatus::Hook phase_hook();
+PhaseHook phase_hook();
 
 }  // namespace spire::tool

@@ -1,8 +1,7 @@
 #include "tools/common_options.h"
 
+#include <spire/config_text.h>
 #include <spire/error.h>
-
-#include "engine/config/scalar.h"
 
 namespace spire::tool {
 

@@ -1,7 +1,7 @@
 // trainer compare: says whether two runs are equal, and with --bisect where they begin to differ.
+#include <spire/commands/compare.h>
 #include <spire/error.h>
 
-#include "engine/run/compare/bisect_runs.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 
@@ -9,17 +9,16 @@ namespace spire::tool {
 
 int run_compare(const Arguments& arguments) {
   const CompareArguments& given = arguments.compare;
-  RunRecords a = read_run_records(given.runs.at(0), arguments.overrides);
-  RunRecords b = read_run_records(given.runs.at(1), arguments.overrides);
-  RecordComparison records = compare_records(a, b);
-  print_result("{}", to_text(a, b, config_differences(a.config, b.config), records));
+  ComparedRuns runs(given.runs.at(0), given.runs.at(1), arguments.overrides);
+  RunComparison records = runs.compare_records();
+  print_result("{}", records.text);
   if (records.steps == 0)
     fail(Category::config, "the runs record no step in common; set log.every_steps: 1 in both");
-  bool equal = !records.first;
+  bool equal = records.equal;
   if (given.bisect) {
-    Bisection bisection = bisect(a, b);
-    print_result("{}", to_text(bisection));
-    equal = equal && !bisection.difference && bisection.deviation.empty();
+    RunComparison replay = runs.bisect();
+    print_result("{}", replay.text);
+    equal = equal && replay.equal;
   }
   return equal ? 0 : 1;
 }

@@ -6,11 +6,11 @@
 
 #include <unistd.h>
 
+#include <spire/config_text.h>
 #include <spire/error.h>
 #include <spire/launch.h>
+#include <spire/system.h>
 
-#include "engine/base/system_limits.h"
-#include "engine/config/text.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {
@@ -37,14 +37,13 @@ std::vector<ConfigText> environment_texts() {
 }
 
 // Returns the checkpoint's config, changed by the environment and the keys of the command line.
-ResolvedConfig config_of(const LoadedCheckpoint& checkpoint, const CheckpointLocator& named,
-                         const Arguments& arguments) {
+ResolvedConfig config_of(const Checkpoint& checkpoint, const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
-  if (output_words(arguments).empty() && !named.run().empty())
-    overrides.push_back(std::string(output_prefix) + yaml_word(named.run().string()));
-  std::string place = "the config in " + checkpoint.path.string();
+  if (output_words(arguments).empty() && !checkpoint.run().empty())
+    overrides.push_back(std::string(output_prefix) + yaml_word(checkpoint.run().string()));
+  std::string place = "the config in " + checkpoint.path().string();
   std::vector<ConfigText> texts = environment_texts();
-  texts.insert(texts.begin(), {.name = place, .text = checkpoint.state.config_yaml});
+  texts.insert(texts.begin(), {.name = place, .text = checkpoint.config_yaml()});
   ResolvedConfig config = parse_config(texts, overrides);
   // The run itself printed the warnings of its config when it began.
   std::erase_if(config.warnings,
@@ -89,16 +88,17 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
     run.resolved = parse_config({}, output_words(arguments));
   }
   const std::string& output = run.resolved.config.output;
-  CheckpointLocator named(name.value_or(output), output, prefer);
+  std::string named = name.value_or(output);
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
     if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };
   // --resume auto also begins a run that has no checkpoint yet.
   bool may_begin = prefer == Prefer::newest && name == "auto";
-  run.checkpoint = may_begin ? named.load_if_any(warn) : named.load(warn);
+  run.checkpoint = may_begin ? find_checkpoint_if_any(named, output, prefer, warn)
+                             : find_checkpoint(named, output, prefer, warn);
   if (of_files) return run;
   auto resolved = answer_print_config(
-      run.checkpoint ? config_of(*run.checkpoint, named, arguments)
+      run.checkpoint ? config_of(*run.checkpoint, arguments)
                      : load_config({}, arguments.overrides, environment_texts()),
       arguments);
   if (!resolved) return {};

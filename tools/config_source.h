@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <spire/checkpoint.h>
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/checkpoint/checkpoint_locator.h"
 #include "tools/arguments.h"
 
 namespace spire::tool {
@@ -30,10 +30,10 @@ std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
 
 struct NamedRun {
   ResolvedConfig resolved;
-  std::optional<LoadedCheckpoint> checkpoint;  // none: name is auto, and there is no checkpoint yet
+  std::optional<Checkpoint> checkpoint;  // none: name is auto, and there is no checkpoint yet
 };
 
-// Reads the run that `name` names (see CheckpointLocator), without a name the run in the output
+// Reads the run that `name` names (see find_checkpoint()), without a name the run in the output
 // directory. Without --config the config is the checkpoint's, changed by the command line; its
 // output is then the run's present directory, even if that was moved. Returns none as read_config()
 // does. Prints warnings if --log-level allows. Throws Error(config), Error(checkpoint).

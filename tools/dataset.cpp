@@ -1,16 +1,14 @@
 // trainer dataset: convert writes any dataset as one HDF5 file, or a text as token shards; inspect
 // prints its columns, classes and files; verify reads every row once and compares checksums.
-#include "engine/data/dataset.h"
-
 #include <algorithm>
-#include <numeric>
 
+#include <fmt/ranges.h>
+
+#include <spire/commands/dataset_tools.h>
+#include <spire/dataset.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
-#include "engine/data/convert/convert.h"
-#include "engine/data/convert/verify.h"
-#include "engine/observe/formatting.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
@@ -21,23 +19,31 @@ namespace spire::tool {
 
 namespace {
 
+using Parts = std::vector<TitledTable>;
+
+// An empty line is left out.
+void add_line(Parts& parts, const char* title, const std::string& line) {
+  if (!line.empty()) parts.push_back({title, {{line}}});
+}
+
 constexpr std::string_view stopping =
     "\nstopping: repeat the same command to continue; press Ctrl+C again to end at once\n";
 
 // Prints size, samples and the keys with which a run reads the result.
 void print_result_of(const ConvertResult& result) {
   const char* unit = result.format == "tokens" ? "tokens" : "samples";
-  Sections sections;
-  sections.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
-  sections.add("samples", fmt::format("{} {} for training, {} for testing",
-                                      count_text(result.train), unit, count_text(result.test)));
+  Parts parts;
+  add_line(parts, "written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
+  add_line(parts, "samples",
+           fmt::format("{} {} for training, {} for testing", count_text(result.train), unit,
+                       count_text(result.test)));
   if (result.skipped > 0)
-    sections.add("replaced",
-                 fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
-                             result.first_problem));
-  sections.add("to read it",
-               fmt::format("data.name={} data.path={}", result.format, result.path.string()));
-  print_result("{}", sections.text());
+    add_line(parts, "replaced",
+             fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
+                         result.first_problem));
+  add_line(parts, "to read it",
+           fmt::format("data.name={} data.path={}", result.format, result.path.string()));
+  print_result("{}", report_text(parts));
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ TextTable columns_of(const SampleSpec& spec) {
 }
 
 // Text of a half's samples per class.
-std::string class_text(const SplitDescription& half) {
+std::string class_text(const SplitFacts& half) {
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
   double mean = static_cast<double>(half.samples - half.labels_out_of_range) /
                 static_cast<double>(half.class_counts.size());
@@ -101,7 +107,7 @@ std::string class_text(const SplitDescription& half) {
 }
 
 // Adds the rows that differ between training and test data.
-void add_halves(Sections& sections, const DatasetDescription& data) {
+void add_halves(Parts& parts, const DatasetFacts& data) {
   TextTable samples, classes, storage, layout, skipped;
   for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test)}) {
     samples.push_back({name, count_text(half->samples)});
@@ -116,28 +122,28 @@ void add_halves(Sections& sections, const DatasetDescription& data) {
     if (half->skipped > 0)
       skipped.push_back({name, count_text(half->skipped), "the first: " + half->first_problem});
   }
-  sections.add("samples", samples);
+  parts.push_back({"samples", samples});
   if (data.spec.classes > 0)
-    sections.add(
-        "classes",
+    add_line(
+        parts, "classes",
         count_text(data.spec.classes) +
             (data.spec.class_names.empty() ? "" : ": " + some(data.spec.class_names, max_names)));
-  sections.add("of a class", classes);
-  sections.add("on disk", storage);
-  sections.add("layout", layout);
-  sections.add("broken", skipped);
+  parts.push_back({"of a class", classes});
+  parts.push_back({"on disk", storage});
+  parts.push_back({"layout", layout});
+  parts.push_back({"broken", skipped});
 }
 
-std::string text_of(const DatasetDescription& data) {
-  Sections sections;
-  sections.add("data", data.name);
-  sections.add("columns", columns_of(data.spec));
-  add_halves(sections, data);
-  sections.add("mean", some(data.spec.normalization.mean, max_numbers));
-  sections.add("deviation", some(data.spec.normalization.stddev, max_numbers));
-  sections.add("features", some(data.spec.feature_names, max_names));
-  sections.add("vocabulary", data.spec.vocabulary.substr(0, 60));
-  return sections.text();
+std::string text_of(const DatasetFacts& data) {
+  Parts parts;
+  add_line(parts, "data", data.name);
+  parts.push_back({"columns", columns_of(data.spec)});
+  add_halves(parts, data);
+  add_line(parts, "mean", some(data.spec.normalization.mean, max_numbers));
+  add_line(parts, "deviation", some(data.spec.normalization.stddev, max_numbers));
+  add_line(parts, "features", some(data.spec.feature_names, max_names));
+  add_line(parts, "vocabulary", data.spec.vocabulary.substr(0, 60));
+  return report_text(parts);
 }
 
 }  // namespace
@@ -146,8 +152,8 @@ int run_dataset_inspect(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   print_warnings(*resolved);
-  DatasetDescription data = describe_dataset(resolved->config.data);
-  print_result("{}", arguments.dataset.format == "json" ? to_json(data) : text_of(data));
+  DatasetFacts data = dataset_facts(resolved->config.data);
+  print_result("{}", arguments.dataset.format == "json" ? data.json : text_of(data));
   return 0;
 }
 

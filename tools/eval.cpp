@@ -1,10 +1,10 @@
 // trainer eval: computes the metrics of a checkpoint on the test data.
+#include <spire/config_text.h>
 #include <spire/error.h>
 #include <spire/launch.h>
+#include <spire/text.h>
 #include <spire/train.h>
 
-#include "engine/base/message_words.h"
-#include "engine/config/text.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
@@ -28,7 +28,7 @@ int run_eval(const Arguments& arguments) {
   auto console = make_console(arguments, config);
   for (const std::string& warning : run->resolved.warnings) console->on_warning(warning);
   RunOptions options;
-  options.checkpoint = &*run->checkpoint;  // already read, for its config
+  options.checkpoint = run->checkpoint->loaded();  // already read, for its config
   options.left_out = left_out(run->resolved);
   options.on_validation = arguments.on_validation;
   options.stop = signals.flag();

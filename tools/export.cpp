@@ -1,61 +1,19 @@
 // trainer export: writes a trained model in the form that other programs read.
-#include <filesystem>
-
 #include <CLI/CLI.hpp>
-#include <fmt/ranges.h>
 
+#include <spire/commands/export_model.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/checkpoint/merged_tensors.h"
-#include "engine/config/words.h"
-#include "engine/onnx/inference_graph.h"
-#include "engine/onnx/onnx_graph.h"
-#include "models/adapters.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
-#include "tools/export/export_job.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
 namespace spire::tool {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-struct ExportFormat {
-  std::string_view ending;
-  void (*write)(const ExportJob&);
-  bool is_model;  // a graph, not weights alone
-};
-constexpr ExportFormat export_formats[] = {{".onnx", export_as_onnx, true},
-                                           {".safetensors", export_as_safetensors, false},
-                                           {".npz", export_as_npz, false}};
-
-const ExportFormat& format_of(const fs::path& to) {
-  std::vector<std::string_view> endings;
-  for (const ExportFormat& format : export_formats) {
-    if (to.extension() == format.ending) return format;
-    endings.push_back(format.ending);
-  }
-  fail(Category::config, "--to {}: the file's ending says the format, and must be one of: {}",
-       to.string(), fmt::join(endings, ", "));
-}
-
-// Throws Error(config) for an option that means nothing in the format.
-void check_options(const ExportFormat& format, const ExportArguments& asked) {
-  auto refuse = [&](const char* option, bool given, const char* where) {
-    if (given)
-      fail(Category::config, "{}: means nothing for {}, only for {}; leave it out", option,
-           format.ending, where);
-  };
-  if (format.ending != ".safetensors") refuse("--lora apart", asked.adapters_apart, ".safetensors");
-  if (format.is_model) return refuse("--names", !asked.names.empty(), ".safetensors and .npz");
-  refuse("--batch", asked.batch.has_value(), ".onnx");
-  refuse("--opset", asked.opset.has_value(), ".onnx");
-  refuse("--external-data", asked.external_data, ".onnx");
-}
 
 std::string batch_word(const std::string& word) {
   return word == "dynamic" ? "" : positive_integer(word);
@@ -69,9 +27,9 @@ void add_onnx_options(CLI::App& app, ExportArguments& e) {
       ->check(batch_word)
       ->type_name("N|dynamic");
   app.add_option("--opset", e.opset,
-                 fmt::format("ONNX: version of the operators, {} to {}; default {}", min_opset,
-                             max_opset, default_opset))
-      ->check(integer_between(min_opset, max_opset))
+                 fmt::format("ONNX: version of the operators, {} to {}; default {}",
+                             least_onnx_opset, most_onnx_opset, usual_onnx_opset))
+      ->check(integer_between(least_onnx_opset, most_onnx_opset))
       ->type_name("N");
   app.add_flag("--external-data", e.external_data,
                "ONNX: write the weights beside the model, as FILE.onnx.data, which must stay with "
@@ -126,37 +84,55 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
       "  trainer export --checkpoint runs/resnet50 --to resnet50.safetensors\n");
 }
 
+namespace {
+
+// Prints the files with their sizes, and what is in them.
+void print_export(const ExportedModel& model) {
+  TextTable files;
+  for (const WrittenFile& file : model.files)
+    files.push_back({file.path.string(), bytes_text(file.bytes)});
+  std::vector<TitledTable> parts = {{"written", files}};
+  auto add = [&](const char* title, const std::string& line) {
+    if (!line.empty()) parts.push_back({title, {{line}}});
+  };
+  add("removed", model.removed.string());
+  add("input", model.input);
+  add("output", model.output);
+  add("names", model.names);
+  if (model.rank > 0) {  // adapters alone
+    add("adapters", fmt::format("of {} modules, rank {}, step {}", model.adapted_modules,
+                                model.rank, count_text(model.step)));
+  } else {
+    add("weights", fmt::format("{} numbers in {} tensors of step {}{}", count_text(model.numbers),
+                               model.tensors, count_text(model.step),
+                               model.averaged ? ", averaged (ema.decay)" : ""));
+  }
+  print_result("{}", report_text(parts));
+}
+
+}  // namespace
+
 int run_export(const Arguments& arguments) {
   const ExportArguments& asked = arguments.exported;
-  const ExportFormat& format = format_of(asked.to);
-  check_options(format, asked);
+  ExportOptions options = {.averaged = asked.ema,
+                           .batch = asked.batch,
+                           .opset = asked.opset,
+                           .external_data = asked.external_data,
+                           .names = asked.names,
+                           .adapters_apart = asked.adapters_apart,
+                           .overwrite = arguments.overwrite};
+  check_export(asked.to, options);
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", asked.checkpoint);
   InputFiles read;
-  read.add(run->checkpoint->path);
+  read.add(run->checkpoint->path());
   read.refuse_as_target(asked.to);
-  // As an error of the arguments; the writers look again.
-  std::error_code error;
-  if (!arguments.overwrite && fs::is_regular_file(asked.to, error) &&
-      fs::file_size(asked.to, error) > 0)
-    fail(Category::config, "{}: is there already; name another file, or give --overwrite",
-         asked.to);
-  const RunConfig& config = run->resolved.config;
-  LoadedCheckpoint checkpoint = *run->checkpoint;
-  if (!asked.adapters_apart) {  // other programs get the model alone
-    bool averaged = takes_average(*checkpoint.tensors, asked.ema);
-    checkpoint.tensors = std::make_shared<MergedTensors>(
-        checkpoint.tensors, adapter_factor(config.adapt.lora), averaged);
-  }
   StopSignals signals(StopSignals::ending);
   signals.begin_work();
-  auto* write = asked.adapters_apart ? export_adapters : format.write;
-  write({.asked = asked,
-         .to = asked.to,
-         .config = config,
-         .checkpoint = checkpoint,
-         .existing = arguments.overwrite ? Existing::replace : Existing::keep,
-         .stop = signals.flag()});
+  options.stop = signals.flag();
+  ExportedModel model = export_model(*run->checkpoint, run->resolved.config, asked.to, options);
+  print_warnings(model.warnings);
+  print_export(model);
   return 0;
 }
 

@@ -1,20 +1,20 @@
 // trainer init: prints a config for the data in a file or folder.
 #include <CLI/CLI.hpp>
 
+#include <spire/commands/draft_config.h>
+#include <spire/commands/model_table.h>
 #include <spire/load_config.h>
-#include <spire/train.h>
+#include <spire/plan_report.h>
 
-#include "models/model.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/init/draft_run.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {
 
 void add_init_options(CLI::App& app, ParsedWords& words) {
   InitArguments& i = words.arguments.init;
-  std::vector<std::string> models = model_names();
+  std::vector<std::string> models = known_models();
   models.insert(models.begin(), "auto");
   std::erase(models, "layers");  // its layers are the user's to list
   app.add_option("--data", i.data, "the data: a file or a folder")->required()->type_name("PATH");
@@ -30,7 +30,7 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
 }
 
 int run_init(const Arguments& arguments) {
-  std::string text = draft_run(arguments.init.data, arguments.init.model).text();
+  std::string text = draft_config(arguments.init.data, arguments.init.model);
   check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
   print_result("{}", text);
   return 0;

@@ -12,6 +12,7 @@ Checks the tree without building it, in about a minute on two cores and without 
   markdown    lines of at most 120 columns; tables, code blocks and single long words are free
   numbers     files of at most 500 lines, folders of at most 45 files, functions of at most 80 lines
   duplicates  six or more equal lines in two files: no more than today
+  api         trainer includes public headers alone, and these include no other
   words       no word of tools/lint/retired_words.txt
   --tidy      also clang-tidy on the files changed since BASE (default: main); needs build/release
 Every header compiles alone: cmake --build build/release --target lint_headers
@@ -73,6 +74,7 @@ check files tools/lint/files.py
 check markdown tools/lint/markdown.py
 check numbers tools/lint/measure.py
 check duplicates tools/lint/duplicates.py "$max_duplicates"
+check api tools/lint/public_api.py
 check words words
 ! $tidy || check clang-tidy clang_tidy
 [ $status -ne 0 ] || echo "lint: clean"

@@ -3,11 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <spire/commands/range_test.h>
 #include <spire/error.h>
+#include <spire/files.h>
 
-#include "engine/base/write_file.h"
-#include "engine/run/trainer/range_test.h"
-#include "engine/run_page/range_test_html.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
@@ -81,9 +80,8 @@ int run_lr_find(const Arguments& arguments) {
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error
-  write_file_atomically(folder / "lr_find.csv", to_csv(test), Category::config);
-  write_file_atomically(folder / "lr_find.html", range_test_html(config.output, test),
-                        Category::config);
+  write_whole_file(folder / "lr_find.csv", to_csv(test), Category::config);
+  write_whole_file(folder / "lr_find.html", range_test_html(config.output, test), Category::config);
   print_judgement(test);
   print_result("{}\n{}\n", (folder / "lr_find.csv").string(), (folder / "lr_find.html").string());
   return 0;

@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
-#include "engine/base/hdf5.h"
-#include "engine/base/system_limits.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 
@@ -124,7 +123,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails with EPIPE
   spire::tool::LossyStream lossy(std::cerr);
   ExitGuard exit_guard;
-  spire::h5::leave_open_at_exit();
+  spire::leave_hdf5_open_at_exit();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

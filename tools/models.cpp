@@ -4,13 +4,10 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
+#include <spire/commands/model_table.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
-#include "engine/config/schema.h"
-#include "engine/config/transformer_sizes.h"
-#include "engine/observe/formatting.h"
-#include "models/model.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 
@@ -21,7 +18,7 @@ namespace {
 // A size of a model: keys, and the input for which its parameters are counted. Models without a
 // row have those of their defaults.
 struct ModelExample {
-  std::string_view name;
+  std::string name;
   std::vector<std::string> keys = {};
   std::vector<int64_t> image = {32, 32, 3};  // H, W, C
   int64_t classes = 10;
@@ -42,13 +39,10 @@ std::vector<ModelExample> all_examples() {
       {"vgg", {"depth=16"}},
       {"autoencoder", {}, small},
   };
-  for (const TransformerFamily& family : transformer_families)
-    for (const NamedSize& each : family.sizes) {
-      std::vector<std::string> keys = {fmt::format("size={}", each.name)};
-      bool text = family.model != "vit";
-      table.push_back(text ? ModelExample{family.model, keys}
-                           : ModelExample{family.model, keys, large, 1000});
-    }
+  // Those of texts do not read images, and are counted for texts.
+  for (const std::string& name : known_models())
+    for (const std::string& size : model_sizes(name))
+      table.push_back({name, {"size=" + size}, large, 1000});
   return table;
 }
 
@@ -57,52 +51,31 @@ const std::vector<ModelExample>& examples() {
   return table;
 }
 
-ModelInput image_input(const ModelExample& example) {
+SampleSpec image_input(const ModelExample& example) {
   std::vector<Column> columns = {{"images", Shape(example.image)}, {"labels", {}, DType::i32}};
   return {.columns = columns, .classes = example.classes};
 }
 
-ModelInput token_input() {
+SampleSpec token_input() {
   constexpr int64_t length = 1024, vocabulary = 50257;  // of GPT-2
   std::vector<Column> columns = {{"tokens", {length}, DType::i32},
                                  {"targets", {length}, DType::i32}};
   return {.columns = columns, .classes = vocabulary};
 }
 
-bool takes(const ModelConfig& model, const ModelInput& input) {
-  try {
-    task_of(model, input.columns);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+SampleSpec input_of(const ModelConfig& model, const ModelExample& example) {
+  SampleSpec images = image_input(example);
+  return learns_from(model, images) ? images : token_input();
 }
 
-ModelInput input_of(const ModelConfig& model, const ModelExample& example) {
-  ModelInput images = image_input(example);
-  return takes(model, images) ? images : token_input();
-}
-
-std::string input_text(const ModelInput& input) {
+std::string input_text(const SampleSpec& input) {
   const Column& first = input.columns.front();
   return fmt::format("{} {}, {} {}", first.name, to_string(first.shape), count_text(input.classes),
                      first.name == "tokens" ? "words" : "classes");
 }
 
-// Parameters alone, without running statistics.
-int64_t parameters_of(const ModelConfig& model, const ModelInput& input) {
-  Graph graph = build_model(model, {}, input, true);
-  int64_t count = 0;
-  for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
-  return count;
-}
-
-// The keys of a model: those of the schema that it uses.
-std::string keys_of(const std::string& name) {
-  std::vector<std::string> keys;
-  for (const Field& field : schema())
-    if (field.used_by.key == "model.name" && std::ranges::count(field.used_by.words, name) > 0)
-      keys.emplace_back(leaf_of(field.path));
+std::string keys_text(const std::string& name) {
+  std::vector<std::string> keys = model_keys(name);
   return keys.empty() ? "none" : fmt::format("{}", fmt::join(keys, ", "));
 }
 
@@ -110,14 +83,14 @@ void add_rows(const std::string& name, TextTable& table) {
   std::vector<ModelExample> own;
   std::ranges::copy_if(examples(), std::back_inserter(own),
                        [&](const ModelExample& example) { return name == example.name; });
-  if (own.empty()) own.push_back({name.c_str()});
+  if (own.empty()) own.push_back({name});
   for (const ModelExample& example : own) {
     std::vector<std::string> words = {"model.name=" + name};
     for (const std::string& key : example.keys) words.push_back("model." + key);
     ModelConfig model = parse_config({}, words).config.model;
-    ModelInput input = input_of(model, example);
+    SampleSpec input = input_of(model, example);
     table.push_back({name, fmt::format("{}", fmt::join(example.keys, " ")), input_text(input),
-                     count_text(parameters_of(model, input))});
+                     count_text(count_parameters(model, input))});
   }
 }
 
@@ -125,16 +98,13 @@ void add_rows(const std::string& name, TextTable& table) {
 
 int run_models(const Arguments&) {
   TextTable sizes = {{"model", "sizes", "input", "parameters"}}, keys;
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : known_models()) {
     bool listed = name == "layers";
-    keys.push_back({name, (listed ? "layers: a list of layers; " : "") + keys_of(name)});
+    keys.push_back({name, (listed ? "layers: a list of layers; " : "") + keys_text(name)});
     if (!listed) add_rows(name, sizes);
   }
-  Sections sections;
-  sections.add("sizes", sizes);
-  sections.add("keys", keys);
   print_result("{}\nAll keys begin with model., and have defaults: trainer --help-config\n",
-               sections.text());
+               report_text({{"sizes", sizes}, {"keys", keys}}));
   return 0;
 }
 

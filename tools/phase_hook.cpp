@@ -3,7 +3,7 @@
 
 namespace spire::tool {
 
-ThreadStatus::Hook phase_hook() {
+PhaseHook phase_hook() {
   return {};
 }
 

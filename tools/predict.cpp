@@ -6,12 +6,10 @@
 #include <optional>
 #include <set>
 
+#include <spire/commands/text_generator.h>
+#include <spire/commands/trained_model.h>
 #include <spire/error.h>
 
-#include "engine/base/write_file.h"
-#include "engine/data/images/png.h"
-#include "engine/inference/predictor.h"
-#include "engine/inference/sample_images.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -33,10 +31,10 @@ constexpr int64_t rows_at_once = 64, texts_at_once = 8;  // where --batch is not
 // Computes batch by batch and calls take(origin, input row, output row) for each sample. Returns
 // the number of samples.
 template <typename Take>
-int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArguments& arguments,
+int64_t predict_all(TrainedModel& model, InputRows& rows, const PredictArguments& arguments,
                     const StopSignals& signals, const Take& take) {
-  auto outputs = static_cast<size_t>(predictor.output_shape().elements());
-  size_t row_bytes = predictor.spec().columns[0].row_bytes();
+  auto outputs = static_cast<size_t>(model.output_shape().elements());
+  size_t row_bytes = model.data().columns[0].row_bytes();
   int64_t batch = arguments.batch.value_or(rows_at_once);
   std::vector<std::byte> input(static_cast<size_t>(batch) * row_bytes);
   std::vector<float> out;
@@ -47,7 +45,7 @@ int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArgument
     auto origins = rows.read(std::min(batch, most - done), input.data());
     if (origins.empty()) break;
     out.resize(origins.size() * outputs);
-    predictor.run(input.data(), std::ssize(origins), out);
+    model.predict(input.data(), std::ssize(origins), out);
     for (size_t row = 0; row < origins.size(); ++row)
       take(origins[row], input.data() + row * row_bytes,
            std::span<const float>(out).subspan(row * outputs, outputs));
@@ -56,16 +54,15 @@ int64_t predict_all(Predictor& predictor, InputRows& rows, const PredictArgument
   return done;
 }
 
-void predict_rows(Predictor& predictor, PredictionInputs& inputs, const PredictArguments& arguments,
+void predict_rows(TrainedModel& model, PredictionInputs& inputs, const PredictArguments& arguments,
                   TextOutput& output, const StopSignals& signals) {
   RowFormat format = {.json = arguments.format == "json",
                       .files = !arguments.inputs.empty(),
                       .truth = inputs.rows().names_tell_truth()};
-  PredictionRows rows(predictor.spec(), predictor.task(), predictor.output_shape().elements(),
-                      format);
-  TruthSummary truth(predictor.task(), predictor.config().loss);
+  PredictionRows rows(model.data(), model.task(), model.output_shape().elements(), format);
+  TruthSummary truth(model.task(), model.config().loss);
   int64_t count =
-      predict_all(predictor, inputs.rows(), arguments, signals,
+      predict_all(model, inputs.rows(), arguments, signals,
                   [&](const RowOrigin& origin, const std::byte*, std::span<const float> outputs) {
                     rows.add(origin, outputs);
                     truth.add(origin, outputs);
@@ -105,26 +102,24 @@ void make_folder(const fs::path& folder) {
 
 // Writes two PNG files per sample: the input image and what the model made of it side by side, and
 // the latter alone.
-void predict_images(Predictor& predictor, PredictionInputs& inputs, const Arguments& given,
+void predict_images(TrainedModel& model, PredictionInputs& inputs, const Arguments& given,
                     const InputFiles& read, const StopSignals& signals) {
   const PredictArguments& arguments = given.predict;
   fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
-  Existing existing = given.overwrite ? Existing::replace : Existing::keep;
   make_folder(folder);
-  const SampleSpec& spec = predictor.spec();
   ImageNames names;
-  auto write_one = [&](const std::string& name, const PngImage& image) {
+  auto target = [&](const std::string& name) {
     fs::path file = folder / (name + ".png");
     read.refuse_as_target(file);
     make_folder(file.parent_path());
-    write_png(file, image, existing);
+    return file;
   };
   auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
     std::string name = names.of(origin);
-    write_one(name, grid_of(sample_images(spec, predictor.task(), input, output), 2));
-    write_one(ImageNames::result_of(name), result_image(spec, predictor.task(), output));
+    model.write_comparison(target(name), input, output, given.overwrite);
+    model.write_result(target(ImageNames::result_of(name)), output, given.overwrite);
   };
-  int64_t count = predict_all(predictor, inputs.rows(), arguments, signals, write);
+  int64_t count = predict_all(model, inputs.rows(), arguments, signals, write);
   inputs.finish(count);
   print_result("{} images in {}\n", count, folder.string());
 }
@@ -161,52 +156,66 @@ std::vector<std::string> prompts_of(const PredictArguments& asked, bool packed) 
   return {read_prompt(asked)};
 }
 
+// A target of --to is opened before anything is computed, so that a bad one fails early.
+TextOutput open_output(const Arguments& arguments, const InputFiles& read,
+                       const StopSignals& signals) {
+  const std::string& to = arguments.predict.to;
+  if (!to.empty()) read.refuse_as_target(to);
+  return TextOutput(to, arguments.overwrite, signals.flag());
+}
+
+void predict_text(const Arguments& arguments, const NamedRun& run, const InputFiles& read) {
+  const PredictArguments& asked = arguments.predict;
+  // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
+  std::vector<std::string> prompts =
+      prompts_of(asked, run.checkpoint->data().find("positions") != nullptr);
+  int64_t texts = std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts));
+  TextGenerator generator(*run.checkpoint, {.device = asked.device,
+                                            .tokens = asked.tokens,
+                                            .temperature = asked.temperature,
+                                            .top_k = asked.top_k,
+                                            .top_p = asked.top_p,
+                                            .seed = run.resolved.config.seed,
+                                            .stop = asked.stop,
+                                            .texts = texts});
+  StopSignals signals(StopSignals::ending);
+  // From begin_work() on a signal sets the flag, which each batch and each token checks.
+  signals.begin_work();
+  TextGeneration generation(generator, arguments, signals);
+  TextOutput output = open_output(arguments, read, signals);
+  bool several = asked.prompts || prompts.size() > 1;
+  several ? generation.write_texts(prompts, asked.stream, output)
+          : generation.write_text(prompts[0], output);
+}
+
 }  // namespace
 
 int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   if (!run) return 0;
-  const LoadedCheckpoint& checkpoint = *run->checkpoint;
   const RunConfig& config = run->resolved.config;
-  SampleSpec spec = sample_spec_from_text(checkpoint.state.data_spec);
-  bool text = spec.find("targets") != nullptr;  // a language model
+  bool text = run->checkpoint->data().find("targets") != nullptr;  // a language model
   check_words(asked, text, config.data.name);
   InputFiles read;
-  read.add(checkpoint.path);
+  read.add(run->checkpoint->path());
   if (asked.prompt_file) read.add(*asked.prompt_file);
-  // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
-  if (asked.prompts) read.add(*asked.prompts);
-  std::vector<std::string> prompts;
-  if (text) prompts = prompts_of(asked, spec.find("positions") != nullptr);
-  int64_t batch = text ? std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts))
-                       : asked.batch.value_or(rows_at_once);
-  Predictor predictor(checkpoint.state, *checkpoint.tensors,
-                      {.device = asked.device, .batch = batch, .text = text});
-  StopSignals signals(StopSignals::ending);
-  // Opened before anything is computed, so that a bad target fails early.
-  auto open_output = [&] {
-    if (!asked.to.empty()) read.refuse_as_target(asked.to);
-    return TextOutput(asked.to, arguments.overwrite, signals.flag());
-  };
-  // From begin_work() on a signal sets the flag, which each batch and each token checks.
+  if (text && asked.prompts) read.add(*asked.prompts);
   if (text) {
-    signals.begin_work();
-    TextGeneration generation(predictor, arguments, config.seed, signals);
-    TextOutput output = open_output();
-    bool several = asked.prompts || prompts.size() > 1;
-    several ? generation.write_texts(prompts, asked.stream, output)
-            : generation.write_text(prompts[0], output);
+    predict_text(arguments, *run, read);
     return 0;
   }
-  bool classes = predictor.task() == Task::classify || predictor.task() == Task::segment;
-  PredictionInputs inputs(config, predictor.spec(), classes, arguments, read);
+  TrainedModel model(*run->checkpoint,
+                     {.device = asked.device, .batch = asked.batch.value_or(rows_at_once)});
+  StopSignals signals(StopSignals::ending);
+  bool classes = model.task() == ModelTask::classify || model.task() == ModelTask::segment;
+  PredictionInputs inputs(config, model.data(), classes, arguments, read);
   signals.begin_work();
-  if (has_sample_images(predictor.task())) {
-    predict_images(predictor, inputs, arguments, read, signals);
+  if (model.makes_images()) {
+    predict_images(model, inputs, arguments, read, signals);
   } else {
-    TextOutput output = open_output();
-    predict_rows(predictor, inputs, asked, output, signals);
+    TextOutput output = open_output(arguments, read, signals);
+    predict_rows(model, inputs, asked, output, signals);
   }
   return 0;
 }

@@ -1,9 +1,9 @@
 // The options --timeline and --timeline-steps of trainer train.
 #include <CLI/CLI.hpp>
 
+#include <spire/config_text.h>
 #include <spire/error.h>
 
-#include "engine/config/scalar.h"
 #include "tools/commands.h"
 
 namespace spire::tool {

@@ -2,13 +2,12 @@
 // and whether it fits, or, with --gpu, an estimate of the time of a step.
 #include <chrono>
 
+#include <spire/commands/gpu_estimate.h>
+#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/start_ranks.h>
 #include <spire/train.h>
 
-#include "engine/config/scalar.h"
-#include "engine/config/text.h"
-#include "engine/process/watchdog/watchdog.h"
-#include "engine/run/step_estimate.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
@@ -59,7 +58,7 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
 
 // Returns whether this rank prints the failure: the rank where it began does, and rank 0.
 bool reports_failure(const World& world) {
-  auto failure = world.watchdog->failure();
+  auto failure = failure_of(world);
   return world.rank() == 0 || !failure || failure->rank == 0 || failure->rank == world.rank();
 }
 
@@ -128,8 +127,8 @@ int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   if (arguments.gpu) {
-    auto estimate = [&] { return estimate_step(resolved->config, *arguments.gpu); };
-    print_result("{}", to_text(naming_places(*resolved, estimate)));
+    auto estimate = [&] { return estimate_on_gpu(resolved->config, *arguments.gpu); };
+    print_result("{}", naming_places(*resolved, estimate).text);
     return 0;
   }
   print_warnings(*resolved);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
@@ -201,3 +202,11 @@ void read_text(hid_t group, const std::string& name, std::string& value) {
 }
 
 }  // namespace spire::h5
+
+namespace spire {
+
+void leave_hdf5_open_at_exit() {
+  h5::leave_open_at_exit();
+}
+
+}  // namespace spire

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <spire/text.h>
+
 namespace spire {
 namespace {
 

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <sys/resource.h>
 
+#include <spire/system.h>
+
 namespace spire {
 namespace {
 

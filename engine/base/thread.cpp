@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "engine/base/system_limits.h"
 

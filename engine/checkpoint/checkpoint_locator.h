@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <string>
 
+#include <spire/checkpoint.h>
+
 #include "engine/checkpoint/checkpoint_store.h"
 
 namespace spire::inline checkpoint {
-
-enum class Prefer { newest, best };  // best: the newest if there is no best one
 
 class CheckpointLocator {
  public:

@@ -154,6 +154,12 @@ std::string key_of_synonym(std::string_view word) {
   return our_word(Vocabulary::keys, word, all_paths());
 }
 
+std::string find_key(const std::string& word) {
+  if (find_field(word) != nullptr) return word;
+  std::string leaf = key_of_leaf(word);
+  return leaf.empty() ? key_of_synonym(word) : leaf;
+}
+
 std::string nearest_key(std::string_view path) {
   if (path.size() > 64) return "";  // not a typing mistake, and the search is quadratic
   if (std::string ours = key_of_synonym(leaf_of(path)); !ours.empty()) return ours;

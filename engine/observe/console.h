@@ -1,38 +1,18 @@
 // Prints the events of a run for people: start block, progress, evaluations, warnings, end block.
 #pragma once
 #include <chrono>
-#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string_view>
 
-#include <spire/observer.h>
+#include <spire/observers.h>
 
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
 
 namespace spire::inline observe {
 
-// Capabilities of a stream that may be a terminal.
-struct Terminal {
-  bool interactive = false;                        // a line can be rewritten in place
-  bool colour = false;                             // implies interactive
-  std::function<int()> width = [] { return 80; };  // columns at this moment
-};
-
-Terminal terminal_of(int descriptor);  // respects the variables NO_COLOR and TERM
-
-struct ConsoleOptions {
-  Terminal terminal;            // of the log stream
-  double every_seconds = 10.0;  // between progress lines if the log is no terminal
-  bool quiet = false;           // print only warnings and the end block
-  WallClock now = wall_time;
-};
-
-// Writes the end block to `results` and all else to `log`. On a terminal one progress line is
-// rewritten in place, at most ten times a second, and other text is printed above it. Elsewhere
-// progress is a timestamped line without escapes: for the first and the last step, every
-// `every_seconds`, and before an evaluation.
+// What console_observer() makes.
 class Console : public Observer {
  public:
   // Both streams must outlive the console.

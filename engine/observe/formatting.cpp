@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <spire/text.h>
+
 #include "engine/base/message_words.h"
 
 namespace spire::inline observe {

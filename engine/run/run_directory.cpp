@@ -65,6 +65,10 @@ bool holds_something(const fs::path& directory) {
   return false;
 }
 
+bool has_checkpoint(const fs::path& directory) {
+  return !CheckpointStore(directory / "checkpoints", {}).list().empty();
+}
+
 RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   if (fs::exists(path_, error) && !fs::is_directory(path_, error))

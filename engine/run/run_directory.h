@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include <spire/run_folder.h>
+
 #include "engine/run/run_setup.h"
 
 namespace spire::inline run {
@@ -65,9 +67,6 @@ class RunDirectory {
   bool found_text_read_ = false;  // found_text_ could be read: an empty one is a record made here
   std::string holder_;            // this process: "host, process 123, since 2026-11-22T18:00:00Z"
 };
-
-// Returns whether a directory contains anything but the record file; false if it does not exist.
-bool holds_something(const std::filesystem::path& directory);
 
 // The output directory of a run and its config.yaml, both made again if they are lost meanwhile.
 class RunOutput {

@@ -1,9 +1,9 @@
-#include "engine/run_page/range_test_html.h"
-
 #include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include <spire/commands/range_test.h>
 
 #include "engine/page/html_text.h"
 #include "engine/page/page_parts.h"

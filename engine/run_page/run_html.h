@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
+#include <spire/commands/run_report.h>
+
 #include "engine/run_page/run_files.h"
 
 namespace spire::inline run_page {
-
-// Rows of a confusion matrix: the samples of a class, by the class that the model finds.
-struct ConfusionMatrix {
-  std::vector<std::string> classes;  // names
-  std::vector<int64_t> counts;       // (classes, classes), row: the true class
-  std::string checkpoint;            // of which model
-};
 
 // Returns a page in UTF-8, all tags closed. REQUIRES: at least one run. confusion: of the only run;
 // null: the page says how to get one, if its task has classes.

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/commands/bench.h>
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/bench/runs/built_in_models.h"
 #include "engine/bench/runs/model_facts.h"
 #include "engine/bench/runs/synthetic_data.h"
 #include "tests/tools/small_data.h"

@@ -92,7 +92,7 @@ def exported(library):
 def main():
     library, headers = sys.argv[1], pathlib.Path(sys.argv[2])
     marked, missing = set(), []
-    for header in sorted(headers.glob("*.h")):
+    for header in sorted(headers.rglob("*.h")):
         read(without_comments(header.read_text()), [], marked, missing)
     problems = [f"{name} is declared in a public header without SPIRE_API" for name in missing]
     seen, standard = set(), 0

@@ -83,7 +83,7 @@ class Fault {
 
 }  // namespace
 
-ThreadStatus::Hook phase_hook() {
+PhaseHook phase_hook() {
   Environment environment = process_environment();
   auto text = environment("SPIRE_TEST_FAULT");
   if (!text) return {};

@@ -2,9 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <spire/config_text.h>
 #include <spire/error.h>
-
-#include "engine/config/scalar.h"
 
 namespace spire::tool {
 

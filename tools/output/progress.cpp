@@ -1,7 +1,6 @@
 #include "tools/output/progress.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <string_view>
 #include <utility>
@@ -9,15 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/config/listen_address.h"
-#include "engine/config/text.h"
-#include "engine/observe/audit_file.h"
-#include "engine/observe/console.h"
-#include "engine/observe/formatting.h"
-#include "engine/observe/json_files.h"
-#include "engine/publish/page/live_page.h"
-#include "engine/publish/prometheus/prometheus_endpoint.h"
-#include "engine/publish/tensorboard/tensorboard_files.h"
+#include <spire/text.h>
 
 namespace spire::tool {
 
@@ -40,23 +31,6 @@ bool hides_progress(const Arguments& arguments) {
   return arguments.quiet || arguments.log_level != "info";
 }
 
-void add_files(const RunConfig& config, const std::function<void(std::string_view)>& warn,
-               ObserverList& all) {
-  std::filesystem::path folder = config.output;
-  all.add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", warn));
-  all.add(std::make_unique<AuditFile>(folder / "audit.jsonl", warn));
-  all.add(std::make_unique<SummaryFile>(folder / "summary.json", warn));
-  if (config.log.tensorboard)
-    all.add(std::make_unique<TensorBoardFiles>(folder / "tensorboard", to_yaml(config), warn));
-}
-
-// The console of --log-level error.
-class WithoutWarnings : public Console {
- public:
-  using Console::Console;
-  void on_warning(std::string_view) override {}
-};
-
 }  // namespace
 
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config) {
@@ -64,10 +38,8 @@ std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConf
   options.terminal = terminal_of(STDERR_FILENO);
   options.every_seconds = config.log.every_seconds;
   options.quiet = hides_progress(arguments);
-  if (arguments.log_level == "error") {
-    return std::make_unique<WithoutWarnings>(std::cerr, std::cout, std::move(options));
-  }
-  return std::make_unique<Console>(std::cerr, std::cout, std::move(options));
+  options.warnings = arguments.log_level != "error";
+  return console_observer(std::cerr, std::cout, options);
 }
 
 std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunConfig& config) {
@@ -75,13 +47,10 @@ std::unique_ptr<Observer> make_observers(const Arguments& arguments, const RunCo
   auto warn = [shown = all.get()](std::string_view text) { shown->on_warning(text); };
   auto note = [shown = all.get()](std::string_view text) { shown->on_note(text); };
   // Files before the console: when it prints the result, that is on disk.
-  if (arguments.dry_run == 0) add_files(config, warn, *all);
+  if (arguments.dry_run == 0) all->add(file_observer(config, warn));
   all->add(make_console(arguments, config));
   // Addresses last: they are printed behind the start block.
-  if (auto address = parse_listen_address(config.monitor.prometheus))
-    all->add(std::make_unique<PrometheusEndpoint>(*address, note, warn));
-  if (auto address = parse_listen_address(config.monitor.serve))
-    all->add(std::make_unique<LivePage>(*address, note, warn));
+  all->add(http_observer(config, note, warn));
   return all;
 }
 
@@ -133,7 +102,7 @@ void ProgressLine::show(const WorkProgress& progress) {
     log_ << "\r\x1b[K" << line.substr(0, width) << std::flush;
     drawn_ = true;
   } else {
-    log_ << utc_text(wall_time()) << ' ' << line << '\n' << std::flush;
+    log_ << utc_text(std::chrono::system_clock::now()) << ' ' << line << '\n' << std::flush;
   }
   shown_at_ = now;
 }

@@ -7,11 +7,10 @@
 #include <optional>
 #include <string>
 
-#include <spire/observer.h>
+#include <spire/commands/dataset_tools.h>
+#include <spire/observers.h>
 #include <spire/run_config.h>
 
-#include "engine/data/convert/convert.h"
-#include "engine/observe/console.h"
 #include "tools/arguments.h"
 
 namespace spire::tool {

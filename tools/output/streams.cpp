@@ -14,8 +14,6 @@
 
 #include <spire/error.h>
 
-#include "engine/base/read_file.h"
-
 namespace spire::tool {
 
 namespace {
@@ -126,10 +124,17 @@ Target follow(const std::string& to) {
     if (links == max_links) refuse(to, "too many links, one behind the other");
     target.path = target.path.parent_path() / fs::read_symlink(target.path);
     target.descriptor = descriptor_of(target.path.lexically_normal());
-    if (!target.descriptor && !is_there(target.path))
+    bool there = fs::status(target.path, error).type() != fs::file_type::not_found;
+    if (!target.descriptor && !there)
       refuse(to, fmt::format("is a link to {}, which is not there", target.path.string()));
   }
   return target;
+}
+
+// Of what is no file, FIFO or character device.
+std::string_view kind_of_target(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
 int duplicate(const std::string& to, int descriptor) {
@@ -176,10 +181,10 @@ TextOutput::TextOutput(const std::string& to, bool overwrite, const std::atomic<
     stream_ = duplicate(to, *target.descriptor);
   } else if (::stat(target.path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))
-      refuse(to, fmt::format("is {}; name a file", kind_of_file(status.st_mode)));
+      refuse(to, fmt::format("is {}; name a file", kind_of_target(status.st_mode)));
     stream_ = open_stream(to, target.path);
   } else {
-    file_.emplace(target.path, Category::config, overwrite ? Existing::replace : Existing::keep);
+    file_.emplace(target.path, Category::config, overwrite);
   }
 }
 

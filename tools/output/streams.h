@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/write_file.h"
+#include <spire/files.h>
 
 namespace spire::tool {
 
@@ -87,7 +87,7 @@ class TextOutput {
 
   std::string to_;
   const std::atomic<bool>* stop_;
-  std::optional<AtomicWriter> file_;
+  std::optional<WholeFile> file_;
   int stream_ = -1;
 };
 

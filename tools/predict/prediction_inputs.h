@@ -1,7 +1,10 @@
 // The inputs of `trainer predict`: the run's test data, the user's own files, or a prompt.
 #pragma once
-#include "engine/inference/input_rows.h"
-#include "engine/inference/predictor.h"
+#include <memory>
+#include <string>
+
+#include <spire/commands/input_rows.h>
+
 #include "tools/arguments.h"
 #include "tools/output/streams.h"
 

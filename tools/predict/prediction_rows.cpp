@@ -6,9 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/error.h>
-
-#include "engine/observe/formatting.h"
+#include <spire/text.h>
 
 namespace spire::tool {
 
@@ -22,7 +20,7 @@ std::vector<double> softmax(std::span<const float> logits) {
   return shares;
 }
 
-PredictionRows::PredictionRows(const SampleSpec& spec, Task task, int64_t outputs,
+PredictionRows::PredictionRows(const SampleSpec& spec, ModelTask task, int64_t outputs,
                                const RowFormat& format)
     : spec_(spec), task_(task), format_(format), outputs_(outputs) {}
 

@@ -3,10 +3,11 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "engine/data/sample.h"
-#include "engine/inference/input_rows.h"
-#include "engine/inference/predictor.h"
+#include <spire/commands/input_rows.h>
+#include <spire/commands/trained_model.h>
+#include <spire/sample_spec.h>
 
 namespace spire::tool {
 
@@ -23,7 +24,7 @@ struct RowFormat {
 // finish() the end.
 class PredictionRows {
  public:
-  PredictionRows(const SampleSpec& spec, Task task, int64_t outputs, const RowFormat& format);
+  PredictionRows(const SampleSpec& spec, ModelTask task, int64_t outputs, const RowFormat& format);
 
   // outputs: logits (classes) or values (K) of one sample.
   void add(const RowOrigin& origin, std::span<const float> outputs);
@@ -36,10 +37,10 @@ class PredictionRows {
   void add_csv(const RowOrigin& origin, std::span<const double> numbers, size_t best);
   void add_json(const RowOrigin& origin, std::span<const double> numbers, size_t best);
   void add_truth_csv(const RowOrigin& origin);
-  bool classes() const { return task_ == Task::classify; }
+  bool classes() const { return task_ == ModelTask::classify; }
 
   const SampleSpec& spec_;
-  Task task_;
+  ModelTask task_;
   RowFormat format_;
   int64_t outputs_;
   bool first_ = true, truth_ = false;

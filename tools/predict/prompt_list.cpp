@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-
-#include "engine/base/read_file.h"
+#include <spire/files.h>
 
 namespace spire::tool {
 namespace {
@@ -25,7 +24,7 @@ std::string prompt_of(const std::string& line, const std::string& place) {
 
 std::string content_of(const std::filesystem::path& path) {
   try {
-    return read_stream(path, Category::data, max_bytes);
+    return read_text(path, Category::data, max_bytes);
   } catch (const Error& error) {
     fail(Category::data, "--prompts {}", error.what());
   }

@@ -1,12 +1,11 @@
 // Texts of a language model, for `trainer predict`.
 #pragma once
-#include <memory>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "engine/data/text/vocabulary.h"
-#include "engine/inference/predictor.h"
+#include <spire/commands/text_generator.h>
+
 #include "tools/arguments.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
@@ -15,15 +14,17 @@ namespace spire::tool {
 
 class TextGeneration {
  public:
-  // predictor, signals: outlive this. Throws Error(data) for a model without a vocabulary, and
-  // Error(config) for options out of range.
-  TextGeneration(Predictor& predictor, const Arguments& arguments, uint64_t seed,
-                 const StopSignals& signals);
+  // generator, signals: outlive this.
+  TextGeneration(TextGenerator& generator, const Arguments& arguments, const StopSignals& signals)
+      : generator_(generator),
+        signals_(signals),
+        skip_unknown_(arguments.predict.unknown == "skip"),
+        silent_(arguments.log_level == "error") {}
 
   // Both throw Error(data) for a prompt with a character that the vocabulary lacks, unless
   // --unknown is skip. Writes the prompt and what follows it, each token as soon as it is drawn.
   void write_text(const std::string& prompt, TextOutput& output) const;
-  // Writes texts together, as many as the predictor has places, and a line of JSON for each prompt,
+  // Writes texts together, as many as the generator has places, and a line of JSON for each prompt,
   // in their order, as soon as its text and those before it are complete. A text is that of
   // write_text(): it does not depend on the other prompts. stream: lines with parts of all texts as
   // they come, and one at the end of each, in place of these.
@@ -32,11 +33,8 @@ class TextGeneration {
  private:
   std::vector<int32_t> encode(const std::string& prompt) const;
 
-  std::unique_ptr<Vocabulary> vocabulary_;
-  TextsPass pass_;
-  std::optional<int32_t> end_;  // packed documents: the token that begins the next one
-  GenerateOptions options_;
-  std::vector<std::string> stop_words_;
+  TextGenerator& generator_;
+  const StopSignals& signals_;
   bool skip_unknown_;  // characters of prompts that are not in the vocabulary
   bool silent_;
 };

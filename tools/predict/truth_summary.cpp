@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::tool {
 namespace {
@@ -26,13 +26,13 @@ bool is_plain_entropy(const LossConfig& loss) {
 
 }  // namespace
 
-TruthSummary::TruthSummary(Task task, const LossConfig& loss)
+TruthSummary::TruthSummary(ModelTask task, const LossConfig& loss)
     : task_(task),
       binary_(loss.name == LossConfig::Name::binary),
       plain_entropy_(is_plain_entropy(loss)) {}
 
 void TruthSummary::add(const RowOrigin& origin, std::span<const float> outputs) {
-  bool classes = task_ == Task::classify;
+  bool classes = task_ == ModelTask::classify;
   if (binary_ || (classes ? !origin.label : origin.values.empty())) return;
   ++rows_;
   if (classes) {
@@ -53,7 +53,7 @@ std::string TruthSummary::text() const {
   if (rows_ == 0) return "";
   std::string of = fmt::format("of {}", counted(rows_, "sample"));
   auto rows = static_cast<double>(rows_);
-  if (task_ != Task::classify)
+  if (task_ != ModelTask::classify)
     return fmt::format("rmse {:.6g} {}", std::sqrt(squares_ / static_cast<double>(values_)), of);
   std::string loss = plain_entropy_ ? fmt::format("loss {:.6g} ", loss_ / rows) : "";
   return fmt::format("{}accuracy {:.4f} {}", loss, static_cast<double>(right_) / rows, of);

@@ -4,17 +4,16 @@
 #include <span>
 #include <string>
 
+#include <spire/commands/input_rows.h>
+#include <spire/commands/trained_model.h>
 #include <spire/run_config.h>
-
-#include "engine/inference/input_rows.h"
-#include "models/model.h"
 
 namespace spire::tool {
 
 class TruthSummary {
  public:
   // loss: of the training run.
-  TruthSummary(Task task, const LossConfig& loss);
+  TruthSummary(ModelTask task, const LossConfig& loss);
 
   // outputs: logits (classes) or values (K) of one row. Does nothing for a row without a truth, and
   // for models of several labels a sample (loss.name: binary).
@@ -27,7 +26,7 @@ class TruthSummary {
   std::string text() const;
 
  private:
-  Task task_;
+  ModelTask task_;
   bool binary_, plain_entropy_;
   int64_t rows_ = 0, right_ = 0, values_ = 0;
   double loss_ = 0, squares_ = 0;  // sums

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "engine/device/topology.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {
@@ -14,9 +13,8 @@ void end_process(const Failure& failure) {
 
 std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config) {
   if (launch.size == 1) return nullptr;
-  return join_world(launch, {.start_seconds = config.timeouts.start,
-                             .cores = discover_topology().cores,
-                             .on_exit_timeout = end_process});
+  return join_world(launch,
+                    {.start_seconds = config.timeouts.start, .on_exit_timeout = end_process});
 }
 
 }  // namespace spire::tool

@@ -1,13 +1,10 @@
 #include "tools/supervisor/attempt.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include <unistd.h>
 
 #include <spire/error.h>
-
-#include "engine/process/rendezvous/handshake.h"
 
 namespace spire::tool {
 
@@ -45,9 +42,8 @@ Outcome judge(std::span<const ExitStatus> statuses) {
 }
 
 Attempt::Attempt(const AttemptSetup& attempt, BlockedSignals& signals) : signals_(signals) {
-  if (attempt.ranks > 0) port_.emplace();
   // Of this attempt: ranks of an earlier attempt or another run cannot join.
-  std::string secret = port_ ? random_secret() : "", size = std::to_string(attempt.ranks);
+  if (attempt.ranks > 0) ranks_.emplace(attempt.ranks);
   for (int rank = 0; rank < std::max(1, attempt.ranks); ++rank) {
     ChildSetup setup{.words = attempt.words,
                      .variables = attempt.variables,
@@ -57,17 +53,8 @@ Attempt::Attempt(const AttemptSetup& attempt, BlockedSignals& signals) : signals
     // Their own process group: a signal of the terminal reaches this process alone, which passes it
     // on.
     if (rank > 0) setup.group = children_.front().pid();
-    if (port_) {
-      std::string own = std::to_string(rank);
-      const Variable of_rank[] = {{"RANK", own},
-                                  {"LOCAL_RANK", own},
-                                  {"WORLD_SIZE", size},
-                                  {"LOCAL_WORLD_SIZE", size},
-                                  {"MASTER_ADDR", loopback_address},
-                                  {"MASTER_PORT", std::to_string(port_->number())},
-                                  {"SPIRE_SECRET", secret}};
-      setup.variables.insert(setup.variables.end(), std::begin(of_rank), std::end(of_rank));
-    }
+    if (ranks_)
+      for (auto& [name, value] : ranks_->variables(rank)) setup.variables.push_back({name, value});
     children_.emplace_back(std::move(setup));
   }
 }
@@ -89,7 +76,7 @@ void Attempt::collect_ended() {
   for (size_t i = 0; i < children_.size(); ++i) {
     auto status = children_[i].try_wait();
     if (!status) continue;
-    if (port_) status->rank = static_cast<int>(i);
+    if (ranks_) status->rank = static_cast<int>(i);
     bool asked = asked_ && end_.stopped_by == 0;
     status->forced = (forced_ && status->signal == SIGKILL) || (asked && status->code == stopped);
     if (end_.statuses.empty()) end_.lived = Clock::now() - begin_;

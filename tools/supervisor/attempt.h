@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/process/socket.h"
+#include <spire/start_ranks.h>
+
 #include "tools/process/signals.h"
 #include "tools/supervisor/child_process.h"
 
@@ -59,7 +60,7 @@ class Attempt {
   void kill_all(bool forced);
 
   BlockedSignals& signals_;
-  std::optional<ReservedPort> port_;
+  std::optional<LocalRanks> ranks_;
   std::vector<ChildProcess> children_;  // one per rank
   AttemptEnd end_;
   int interrupts_ = 0;

@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
-#include "engine/base/system_limits.h"
-#include "engine/base/thread.h"
 #include "tools/config_source.h"
 
 namespace spire::tool {

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include <unistd.h>
 
+#include <spire/device_words.h>
 #include <spire/error.h>
+#include <spire/hardware.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
-#include "engine/config/devices.h"
-#include "engine/device/device.h"
-#include "engine/device/topology.h"
-#include "engine/train/placement/placement.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/supervisor/attempt.h"
@@ -46,8 +45,7 @@ class Supervisor {
         config_(resolved.config),
         snapshot_(resolved),
         state_(config_.output),
-        place_(may_use_gpus(config_) ? local_hardware() : RankHardware()),
-        gpus_(config_, place_.gpus),
+        gpus_(config_, gpus_at_start()),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
   int run() {
@@ -62,7 +60,7 @@ class Supervisor {
       if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
       if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
       ++restarts_;
-      std::vector<CudaDeviceInfo> lost;
+      std::vector<GpuInfo> lost;
       if (may_use_gpus(config_)) lost = gpus_.find_lost(signals_);
       shrink(outcome);
       log_restart(outcome, lost);
@@ -71,6 +69,12 @@ class Supervisor {
   }
 
  private:
+  std::vector<GpuInfo> gpus_at_start() {
+    if (!may_use_gpus(config_)) return {};
+    hardware_.emplace();
+    return hardware_->gpus();
+  }
+
   // Returns what to do about a run that failed.
   const char* advice() const {
     return state_.begun() ? "continue with --resume auto" : "the run had not begun, start it again";
@@ -114,8 +118,8 @@ class Supervisor {
     ranks_ = most;
   }
 
-  void log_restart(const Outcome& outcome, const std::vector<CudaDeviceInfo>& lost) const {
-    for (const CudaDeviceInfo& gpu : lost)
+  void log_restart(const Outcome& outcome, const std::vector<GpuInfo>& lost) const {
+    for (const GpuInfo& gpu : lost)
       print_log("{} fails and is left out from here on\n", describe(gpu));
     if (arguments_.log_level == "error") return;
     std::string how =
@@ -169,11 +173,10 @@ class Supervisor {
   void fix_towers(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
     if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
-    RankHardware place = may_use_gpus(config_) ? place_ : local_hardware();
-    std::vector<RankHardware> places(static_cast<size_t>(first), place);
-    Placement placement = place_towers(config_, share_out(places), 0);
-    words.push_back(fmt::format("towers={}", placement.towers));
-    words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
+    ProcessHardware now = hardware_ ? *hardware_ : ProcessHardware();
+    ChosenTowers chosen = now.choose_towers(config_, first);
+    words.push_back(fmt::format("towers={}", chosen.towers));
+    words.push_back(fmt::format("tower_threads={}", chosen.tower_threads));
   }
 
   // Waits before a restart, twice as long after each short attempt.
@@ -192,7 +195,7 @@ class Supervisor {
   BlockedSignals signals_;
   ConfigSnapshot snapshot_;
   RunDirState state_;
-  RankHardware place_;  // before the first attempt, where a GPU may be lost
+  std::optional<ProcessHardware> hardware_;  // before the first attempt, where a GPU may be lost
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next attempt; 0: one process without a rank
   int64_t restarts_ = 0;

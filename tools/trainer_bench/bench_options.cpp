@@ -2,7 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/bench/runs/built_in_models.h"
+#include <spire/commands/bench.h>
+
 #include "tools/common_options.h"
 
 namespace spire::tool {

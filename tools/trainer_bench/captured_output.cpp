@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-
-#include "engine/base/read_file.h"
-#include "engine/base/system_limits.h"
+#include <spire/files.h>
+#include <spire/system.h>
 
 namespace spire::tool {
 
@@ -24,7 +23,7 @@ CapturedOutput::~CapturedOutput() {
 // The position is shared with the process that wrote.
 std::string CapturedOutput::text() const {
   lseek(descriptor_, 0, SEEK_SET);
-  return read_stream(descriptor_, "output of a process", Category::device);
+  return read_text(descriptor_, "output of a process", Category::device);
 }
 
 }  // namespace spire::tool

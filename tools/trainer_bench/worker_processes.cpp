@@ -1,14 +1,11 @@
 #include "tools/trainer_bench/worker_processes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
-#include <string_view>
 
 #include <spire/error.h>
 
-#include "engine/base/steady_time.h"
-#include "engine/bench/report/bench_json.h"
-#include "engine/bench/runs/measure.h"
 #include "tools/config_source.h"
 #include "tools/output/reported_error.h"
 #include "tools/supervisor/attempt.h"
@@ -22,19 +19,6 @@ struct Captured {
   CapturedOutput out, err;
 };
 
-// The measurement is the last line on stdout, since libraries may print others before it.
-Measurement measurement_of(const Captured& process) {
-  std::string out = process.out.text();
-  while (out.ends_with('\n')) out.pop_back();
-  std::string line = out.substr(out.rfind('\n') + 1);  // npos + 1 is 0
-  try {
-    return parse_measurement_json(line, "its last line");
-  } catch (const Error& error) {
-    fail(Category::unexpected, "a process ended without a measurement: {}; it printed: {}",
-         error.what(), line.empty() ? process.err.text() : line);
-  }
-}
-
 [[noreturn]] void fail_with(const Outcome& outcome, const std::vector<Captured>& captured) {
   auto rank = static_cast<size_t>(std::max(0, outcome.cause.rank));
   std::string text = reported_error(captured[rank].err.text());
@@ -45,36 +29,36 @@ Measurement measurement_of(const Captured& process) {
   throw Error(known ? static_cast<Category>(outcome.code) : Category::unexpected, text);
 }
 
-std::vector<std::string> worker_words(const ConfigSnapshot& config, int64_t steps, int64_t warmup) {
+std::vector<std::string> worker_words(const ConfigSnapshot& config, const BenchRun& run) {
+  std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
   return {"bench-worker",
           "--config",
           config.path(),
           "--steps",
-          std::to_string(steps),
+          std::to_string(run.steps),
           "--warmup",
-          std::to_string(warmup),
+          std::to_string(run.warmup),
           "--started",
-          std::to_string(steady_ns())};
+          std::to_string(now.count())};
 }
 
 }  // namespace
 
-Measurement WorkerProcesses::run(const Variant& variant, int64_t steps, int64_t warmup) {
-  ConfigSnapshot config({config_of(variant, config_), {}, {}});
-  std::vector<Captured> captured(static_cast<size_t>(variant.processes));
-  AttemptSetup setup{.words = worker_words(config, steps, warmup),
-                     .ranks = variant.processes > 1 ? static_cast<int>(variant.processes) : 0,
-                     .cores = variant_cores(variant, devices_)};
-  if (std::string gpus = variant_gpus(variant, devices_); !gpus.empty())
-    setup.variables = {{"CUDA_VISIBLE_DEVICES", gpus}};
+std::vector<ProcessOutput> WorkerProcesses::run(const BenchRun& run) {
+  ConfigSnapshot config({run.config, {}, {}});
+  std::vector<Captured> captured(static_cast<size_t>(run.processes));
+  AttemptSetup setup{.words = worker_words(config, run),
+                     .ranks = run.processes > 1 ? static_cast<int>(run.processes) : 0,
+                     .cores = run.cores};
+  if (!run.gpus.empty()) setup.variables = {{"CUDA_VISIBLE_DEVICES", run.gpus}};
   for (const Captured& each : captured)
     setup.streams.push_back({each.out.descriptor(), each.err.descriptor()});
   AttemptEnd end = Attempt(setup, signals_).wait();
   if (end.stopped_by != 0) fail(Category::interrupted, "stopped by a signal");
   if (Outcome outcome = judge(end.statuses); outcome.code != 0) fail_with(outcome, captured);
-  std::vector<Measurement> ranks;
-  for (const Captured& each : captured) ranks.push_back(measurement_of(each));
-  return combined(ranks);
+  std::vector<ProcessOutput> outputs;
+  for (const Captured& each : captured) outputs.push_back({each.out.text(), each.err.text()});
+  return outputs;
 }
 
 }  // namespace spire::tool

@@ -1,11 +1,10 @@
-#include "engine/bench/runs/built_in_models.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include <fmt/ranges.h>
 
+#include <spire/commands/bench.h>
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"

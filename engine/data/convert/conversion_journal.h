@@ -5,8 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include <spire/commands/dataset_tools.h>
+
 #include "engine/base/write_file.h"
-#include "engine/data/convert/convert.h"
 
 namespace spire::inline data {
 

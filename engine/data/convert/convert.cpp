@@ -1,5 +1,3 @@
-#include "engine/data/convert/convert.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <spire/commands/dataset_tools.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
 

@@ -1,5 +1,3 @@
-#include "engine/data/convert/verify.h"
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -8,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include <spire/commands/dataset_tools.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
 
@@ -15,6 +14,7 @@
 #include "engine/base/thread.h"
 #include "engine/data/change_detection.h"
 #include "engine/data/convert/row_blocks.h"
+#include "engine/data/dataset.h"
 
 namespace spire::inline data {
 namespace {

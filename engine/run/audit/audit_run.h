@@ -8,16 +8,14 @@
 #include <string>
 #include <vector>
 
+#include <spire/commands/audit.h>
+
 #include "engine/run/audit/audit_log.h"
 #include "engine/run/audit/check_run.h"
 #include "engine/run/compare/compare_runs.h"
 #include "engine/run/compare/replay_pair.h"
 
 namespace spire::inline run {
-
-struct AuditSegment {
-  int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed
-};
 
 struct SegmentAudit {
   AuditSegment segment = {};           // as far as it was replayed

@@ -1,12 +1,12 @@
 // Converted datasets have the rows of their source, however often the conversion was stopped.
-#include "engine/data/convert/convert.h"
-
 #include <csignal>
 #include <numeric>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <spire/commands/dataset_tools.h>
 
 #include "engine/config/words.h"
 #include "engine/data/sampler.h"

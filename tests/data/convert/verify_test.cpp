@@ -1,11 +1,11 @@
 // Verification of every row and checksum, and descriptions of datasets.
-#include "engine/data/convert/verify.h"
-
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <spire/commands/dataset_tools.h>
 
 #include "engine/data/dataset.h"
 #include "tests/data/formats/hdf5_files.h"

@@ -1,0 +1,108 @@
+// Converts, describes and verifies datasets that a config names (docs/formats.md).
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <spire/export.h>
+#include <spire/run_config.h>
+#include <spire/sample_spec.h>
+
+namespace spire::inline data {
+
+struct WorkProgress {
+  int64_t done = 0, total = 0;
+  const char* unit = "rows";  // "rows", or "bytes" of text
+};
+
+struct ConvertOptions {
+  // hdf5: a file *.h5 or *.hdf5, or a folder, which gets data.h5. tokens: a folder.
+  std::filesystem::path to = {};
+  std::string format = "auto";  // hdf5 | tokens | auto, which is tokens for text, else hdf5
+  // Order of HDF5's training rows: source | shuffled (by seed) | auto: shuffled if sorted by class.
+  std::string order = "auto";
+  bool overwrite = false;              // replace an existing result, once the new one is complete
+  int64_t shard_tokens = 100'000'000;  // most tokens in one shard
+  double journal_seconds = 1;  // time between saves of progress; a kill loses that much work
+  const std::atomic<bool>* stop = nullptr;  // set it to interrupt the call; null: never
+  // Called at the start and as work is done, by one thread at a time.
+  std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
+};
+
+struct ConvertResult {
+  std::filesystem::path path;   // value of data.path that reads the result
+  std::string format;           // value of data.name that reads the result
+  int64_t train = 0, test = 0;  // numbers of rows, or of tokens
+  int64_t bytes = 0;            // size on disk
+  bool resumed = false;         // an earlier, interrupted call did a part of the work
+  int64_t skipped = 0;          // corrupt samples that this call left out
+  std::string first_problem = {};
+};
+
+// Converts a dataset of any kind to one HDF5 file, or text to token shards, with data.workers
+// threads; samples are stored as ReadOptions::stored reads them. If it is interrupted,
+// "<path>.partial" and a journal stay, and the same call resumes to the same bytes. Throws
+// Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples, a
+// full disk or a partial result of another source, Error(interrupted) if stopped.
+SPIRE_API ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
+
+}  // namespace spire::inline data
+
+namespace spire {
+
+struct SplitFacts {
+  int64_t samples = 0;
+  std::vector<int64_t> class_counts = {};  // samples of each class; empty: there are no labels
+  int64_t files = 0, bytes = 0;            // on disk, as stored
+  std::vector<std::string> layout = {};    // how it is stored, one line per part
+  int64_t labels_out_of_range = 0;
+  int64_t skipped = 0;  // samples left out as corrupt
+  std::string first_problem = {};
+};
+
+struct DatasetFacts {
+  std::string name;
+  SampleSpec spec;  // with columns as stored
+  SplitFacts train, test;
+  bool same_files = false;  // both splits are in the same files
+  std::string json;         // all of this as one JSON object
+};
+
+// Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(config) and
+// Error(data).
+SPIRE_API DatasetFacts dataset_facts(const DataConfig& config);
+
+}  // namespace spire
+
+namespace spire::inline data {
+
+struct VerifyOptions {
+  const std::atomic<bool>* stop = nullptr;  // set it to interrupt the call; null: never
+  // Called by one thread at a time.
+  std::function<void(const WorkProgress&)> on_progress = [](const WorkProgress&) {};
+  int threads = 0;  // number of reader threads; 0: one per core
+};
+
+struct SplitReport {
+  int64_t rows = 0;                        // all rows of the split
+  int64_t bad = 0;                         // rows that cannot be read
+  bool none_good = false;                  // all rows are bad
+  int64_t checksums = 0;                   // row checksums that were compared
+  int64_t wrong = 0;                       // checksums that do not match
+  std::vector<std::string> problems = {};  // the first max_problems, with file and position
+};
+
+struct VerifyResult {
+  SplitReport train, test;
+
+  bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
+};
+
+// Reads every row of both splits once and compares all checksums. Throws Error(data) if a file
+// cannot be opened or changes meanwhile, Error(interrupted) if stopped.
+SPIRE_API VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
+
+}  // namespace spire::inline data

@@ -1,0 +1,16 @@
+// Writes a config for data: model, sizes, batch and learning rate that follow from it.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include <spire/export.h>
+
+namespace spire {
+
+// Recognizes the format of the data by the names of its files, opens it, and returns a config as
+// YAML with the reasons as comments. data: a file or a folder. model: a name of model_names(), or
+// auto. Throws Error(config) for data whose format is not recognized, and what the dataset throws.
+SPIRE_API std::string draft_config(const std::filesystem::path& data,
+                                   const std::string& model = "auto");
+
+}  // namespace spire

@@ -1,0 +1,71 @@
+// Writes a trained model in the form that other programs read: ONNX, safetensors or NumPy's .npz
+// (docs/exporting.md).
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/checkpoint.h>
+#include <spire/export.h>
+#include <spire/run_config.h>
+
+namespace spire {
+
+// Versions of ONNX's operator set that an exported model can ask for.
+inline constexpr int64_t least_onnx_opset = 18, most_onnx_opset = 23, usual_onnx_opset = 20;
+
+struct ExportOptions {
+  // Weights: the averaged ones (ema.decay), or as trained; none: averaged if the run kept them.
+  std::optional<bool> averaged = {};
+  std::optional<int64_t> batch = {};  // ONNX: samples that one run takes; 0 or none: any number
+  std::optional<int64_t> opset = {};  // ONNX; none: usual_onnx_opset
+  // ONNX: weights in a second file, "<file>.data", which must stay beside the model. Models of more
+  // than 2 GiB always have one.
+  bool external_data = false;
+  // safetensors, npz: whose names and layouts: auto, spire, pytorch, torchvision or huggingface
+  // (docs/weights.md). Empty: auto for safetensors, spire for npz.
+  std::string names = {};
+  // safetensors, of a run with adapt.lora: the adapters alone, as adapter_model.safetensors and
+  // adapter_config.json for Hugging Face's PEFT. Else they are merged into the weights.
+  bool adapters_apart = false;
+  bool overwrite = false;  // files that are there and hold something
+  const std::atomic<bool>* stop =
+      nullptr;  // once true, it ends with Error(interrupted); null: never
+};
+
+struct WrittenFile {
+  std::filesystem::path path;
+  int64_t bytes = 0;
+};
+
+struct ExportedModel {
+  std::vector<WrittenFile> files;
+  int64_t step = 0;                       // of the weights
+  int64_t tensors = 0, numbers = 0;       // weights and running statistics, and their elements
+  bool averaged = false;                  // whether the weights are averaged ones
+  std::string input = {}, output = {};    // ONNX: "images float32 (batch, 3, 32, 32)"
+  std::string names = {};                 // safetensors, npz: never auto
+  int64_t adapted_modules = 0, rank = 0;  // adapters_apart
+  // ONNX: "<file>.data" of the model that was there before, which this model does not need.
+  std::filesystem::path removed = {};
+  std::vector<std::string> warnings = {};
+};
+
+// Checks what needs no checkpoint: the ending and what the options mean there. Throws
+// Error(config).
+SPIRE_API void check_export(const std::filesystem::path& file, const ExportOptions& options);
+
+// Writes the checkpoint's model; the ending of `file` is the format: .onnx, .safetensors or .npz.
+// config: of its run. Writes whole files or none. Blocks; any thread. Messages name options as
+// `trainer export` does. Throws Error(config) for another ending, options out of range or that mean
+// nothing in the format, names that the model has no counterpart under, a file that is there or
+// cannot be written; Error(checkpoint) for tensors that do not fit the model, and for averaged
+// weights where there are none; Error(device) for a full disk.
+SPIRE_API ExportedModel export_model(const Checkpoint& checkpoint, const RunConfig& config,
+                                     const std::filesystem::path& file,
+                                     const ExportOptions& options = {});
+
+}  // namespace spire

@@ -1,0 +1,63 @@
+// The page of a run, or of several over each other, from the files of their folders
+// (docs/reports.md).
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <spire/checkpoint.h>
+#include <spire/export.h>
+#include <spire/run_config.h>
+
+namespace spire {
+
+inline namespace run_page {
+
+// Rows of a confusion matrix: the samples of a class, by the class that the model finds.
+struct ConfusionMatrix {
+  std::vector<std::string> classes;  // names
+  std::vector<int64_t> counts;       // (classes, classes), row: the true class
+  std::string checkpoint;            // of which model
+};
+
+}  // namespace run_page
+
+// Counts what a model finds in its run's test data. config: of the run. name: its name in messages.
+// device: one word of the config's `devices`. stop: ends it with Error(interrupted); null: nothing
+// does. Throws as TrainedModel; Error(config) for a model that finds no classes, Error(data) for
+// data that does not fit it.
+SPIRE_API ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
+                                           const std::string& name,
+                                           const std::string& device = "auto",
+                                           const std::atomic<bool>* stop = nullptr);
+
+struct ReportedRun {
+  std::filesystem::path directory;
+  std::string label;  // its last name; the whole path where runs of a page share that
+  std::string state;  // one line: "done after 400 steps (0.52 epochs), best perplexity 11.17 ..."
+};
+
+// One thread at a time calls the methods of an object.
+class SPIRE_API RunReport {
+ public:
+  // Reads the folders of runs, finished or running; at least one. Throws Error(config) for a folder
+  // that is no run's.
+  explicit RunReport(const std::vector<std::string>& directories);
+  ~RunReport();
+  RunReport(RunReport&&) noexcept;
+  RunReport& operator=(RunReport&&) noexcept;
+
+  std::vector<ReportedRun> runs() const;
+  // Returns a page in UTF-8 that needs no network and no script. confusion: of the only run; null:
+  // the page says how to get one, if its task has classes.
+  std::string html(const ConfusionMatrix* confusion = nullptr) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace spire

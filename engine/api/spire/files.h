@@ -1,0 +1,53 @@
+// Files as a program's user names them: texts that are read whole, and results that appear whole.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/error.h>
+#include <spire/export.h>
+
+namespace spire {
+
+class AtomicWriter;
+
+// Returns the content of a file or pipe that a user names; waits until a writer opens the pipe.
+// Throws Error(category), also if the file is missing or larger than `max_bytes`. Any thread.
+SPIRE_API std::string read_text(const std::filesystem::path& path, Category category,
+                                size_t max_bytes = size_t{64} << 20);
+// Reads an open descriptor to its end and leaves it open. name: what messages call it.
+SPIRE_API std::string read_text(int descriptor, const std::filesystem::path& name,
+                                Category category, size_t max_bytes = size_t{64} << 20);
+// Returns nullopt for a missing file.
+SPIRE_API std::optional<std::string> read_text_if_there(const std::filesystem::path& path,
+                                                        Category category);
+
+// A file that gets its name when it is whole: "<path>.tmp" until commit(), and removed if that is
+// not called, so that readers see the old file or the new one, also after a power cut. A path may
+// have one writer at a time, and one thread uses an object.
+class SPIRE_API WholeFile {
+ public:
+  // overwrite: whether it may replace a file that holds something. All throw Error(category) with
+  // the file and the system's reason, also for a path that is a folder, FIFO, device or link; a
+  // full disk is Error(device) where the category is config.
+  WholeFile(const std::filesystem::path& path, Category category, bool overwrite = true);
+  ~WholeFile();
+  WholeFile(WholeFile&&) noexcept;
+  WholeFile& operator=(WholeFile&&) noexcept;
+
+  void write(std::string_view bytes);
+  void commit();  // once, at the end
+
+ private:
+  std::unique_ptr<AtomicWriter> writer_;
+};
+
+// Writes a WholeFile.
+SPIRE_API void write_whole_file(const std::filesystem::path& path, std::string_view content,
+                                Category category, bool overwrite = true);
+
+}  // namespace spire

@@ -1,0 +1,25 @@
+// What a program tells its user about the system, and what it does at its start. Any thread.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <spire/export.h>
+
+namespace spire {
+
+// Returns strerror(error); for too many open files it adds the limit to raise.
+SPIRE_API std::string system_reason(int error);
+
+// Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
+// processes (ulimit -u), ..."
+SPIRE_API std::string thread_limits();
+
+// Keeps the calling thread, and those that it starts, on these logical CPUs, if the system allows
+// that; an empty list changes nothing. May be called between fork() and exec.
+SPIRE_API void keep_to_cores(const std::vector<int>& cores);
+
+// Keeps libhdf5 from cleaning up at exit, which may wait for a disk that hangs. For programs that
+// close all files that they write; call it before any other use of the library.
+SPIRE_API void leave_hdf5_open_at_exit();
+
+}  // namespace spire

@@ -1,0 +1,53 @@
+// Numbers, sizes, times, tables and words as Spire's own output has them, for observers and for the
+// output of programs. All functions are pure, so that any thread may call them, and none throws
+// but for want of memory.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/export.h>
+
+namespace spire {
+
+// A count with its noun: "1 sample", "2 processes". noun: a singular with a regular plural; of
+// several words the last one is inflected. noun_form() returns the noun alone.
+SPIRE_API std::string counted(int64_t count, std::string_view noun);
+SPIRE_API std::string noun_form(int64_t count, std::string_view noun);
+
+SPIRE_API double unsigned_nan(double value);  // -NaN becomes NaN: "nan" is printed everywhere
+
+// For a word that may be mistyped: the candidate within an edit distance of 1 or a third of the
+// longer word, a swap being one edit, without regard to case; "" if there is none.
+SPIRE_API std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+SPIRE_API std::string did_you_mean(std::string_view candidate);  // "; did you mean 'adam'?", or ""
+
+inline namespace observe {
+
+SPIRE_API std::string count_text(int64_t value);      // 60000 is "60 000"
+SPIRE_API std::string bytes_text(int64_t bytes);      // 1536 is "1.5 KiB"
+SPIRE_API std::string duration_text(double seconds);  // 75.2 is "1:15"; not finite: "-"
+SPIRE_API std::string utc_text(std::chrono::system_clock::time_point time);  // ISO 8601, with Z
+
+// A field of a CSV file, in quotes where RFC 4180 wants them.
+SPIRE_API std::string csv_field(std::string_view text);
+
+using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
+
+// One line per row, with the columns below each other and two blanks between them. Widths count
+// UTF-8 characters.
+SPIRE_API std::vector<std::string> aligned(const TextTable& table);
+
+}  // namespace observe
+
+// A part of a report: its title in the first column, and a table or a single line beside it.
+struct TitledTable {
+  std::string title;
+  TextTable table;  // empty: the part is left out
+};
+// Returns lines of text; titles and tables are each aligned.
+SPIRE_API std::string report_text(const std::vector<TitledTable>& parts);
+
+}  // namespace spire

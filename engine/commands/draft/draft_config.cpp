@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <spire/commands/draft_config.h>
+#include <spire/config_text.h>
+#include <spire/error.h>
+#include <spire/load_config.h>
+#include <spire/text.h>
+
+#include "engine/commands/draft/config_draft.h"
+#include "engine/commands/draft/recognized_data.h"
+#include "engine/data/dataset.h"
+
+namespace spire::inline commands {
+
+namespace {
+
+// The numbers that decide, and in words what they are of.
+struct DataFacts {
+  std::string input;  // name of the first column
+  Shape shape;        // of one sample
+  int64_t samples = 0, classes = 0;
+  bool labels = false, values = false;
+};
+
+DataFacts facts_of(const DatasetDescription& data) {
+  const Column& first = data.spec.columns.front();
+  return {.input = first.name,
+          .shape = first.shape,
+          .samples = data.train.samples,
+          .classes = data.spec.classes,
+          .labels = data.spec.find("labels") != nullptr,
+          .values = data.spec.find("values") != nullptr};
+}
+
+int64_t side_of(const DataFacts& facts) {
+  return std::max(facts.shape[0], facts.shape[1]);
+}
+
+// Names of models, and why one suits.
+std::pair<std::string, std::string> model_of(const DataFacts& facts) {
+  if (facts.input == "tokens") return {"gpt", "a transformer that predicts the next token"};
+  if (facts.input != "images") return {"mlp", "features in no order: dense layers"};
+  if (!facts.labels && !facts.values)
+    return {"autoencoder", "images without labels: it learns to make them again"};
+  if (side_of(facts) < 12) return {"mlp", "the images are too small for convolutions"};
+  if (side_of(facts) <= 32 && facts.shape[2] == 1)
+    return {"cnn", "small grey images: two convolutions are enough"};
+  return {"resnet", "residual network (He et al. 2015)"};
+}
+
+// The keys of the model, and the rate that suits it at a global batch of 128 (tokens: of any).
+double set_model(const DataFacts& facts, const std::string& name, ConfigDraft& draft) {
+  if (name == "resnet") {
+    bool large = side_of(facts) > 64;
+    draft.set("model.depth", large ? "18" : "20", large ? "or 34, 50" : "or 32, 44, 56");
+    if (large) draft.set("model.variant", "imagenet", "for images of more than 64 pixels");
+    return large ? 0.05 : 0.1;
+  }
+  if (name == "mlp") {
+    bool few = facts.samples < 10000;
+    draft.set("model.hidden", few ? "[64, 64]" : "[256, 128]",
+              few ? "few samples: few weights" : "widths of the dense layers");
+    return 0.001;
+  }
+  if (name == "gpt") {
+    int64_t tokens = facts.samples * facts.shape[0];
+    int64_t width = tokens < 10'000'000 ? 128 : 384;
+    draft.set("model.blocks", width == 128 ? "4" : "6");
+    draft.set("model.width", fmt::format("{}", width),
+              fmt::format("for {} tokens; more text feeds a wider model", count_text(tokens)));
+    draft.set("model.heads", width == 128 ? "4" : "6");
+    return width == 128 ? 2e-3 : 1e-3;
+  }
+  return name == "cnn" || name == "vgg" || name == "lenet" ? 0.05 : 0.001;
+}
+
+bool uses_sgd(const std::string& name) {
+  return name == "cnn" || name == "vgg" || name == "lenet" || name == "resnet";
+}
+
+// Samples of a step: a power of two with 50 steps or more in an epoch, at most 128.
+int64_t batch_of(const DataFacts& facts) {
+  int64_t most = facts.input == "tokens" ? 32 : 128, batch = 8;
+  while (2 * batch <= most && facts.samples / (2 * batch) >= 50) batch *= 2;
+  return batch;
+}
+
+void set_batch(int64_t batch, ConfigDraft& draft) {
+  int64_t towers = std::clamp<int64_t>(batch / 8, 1, 4);
+  draft.set("batch_size", fmt::format("{}", batch / towers), "samples of a tower a step");
+  draft.set("towers", fmt::format("{}", towers),
+            towers == 1 ? fmt::format("global batch {}, on one device", batch)
+                        : fmt::format("global batch {}, with the same result on 1 to {} devices",
+                                      batch, towers));
+  draft.set("devices", "auto", "or cpu, 2xcpu, cuda, [cuda:0, cuda:1]");
+}
+
+void set_optimizer(const std::string& name, double rate, int64_t batch, ConfigDraft& draft) {
+  bool sgd = uses_sgd(name), text = name == "gpt";
+  draft.set("optimizer.name", sgd ? "sgd" : text ? "adamw" : "adam");
+  double lr = sgd ? rate * static_cast<double>(batch) / 128 : rate;
+  draft.set("optimizer.lr", fmt::format("{:.4g}", lr),
+            sgd ? fmt::format("{} x {} / 128: it follows the batch; trainer lr-find measures it",
+                              rate, batch)
+                : "trainer lr-find measures it");
+  if (sgd) draft.set("optimizer.momentum", "0.9");
+  if (sgd) draft.set("optimizer.weight_decay", "5.0e-4");
+  if (text) draft.set("optimizer.weight_decay", "0.1");
+  if (text) draft.set("optimizer.decay", "matrices", "no biases, no gains");
+  if (text) draft.set("optimizer.clip_norm", "1.0");
+}
+
+// As many epochs as make about 3000 steps.
+void set_length(const DataFacts& facts, int64_t batch, ConfigDraft& draft) {
+  constexpr int64_t wanted = 3000;
+  int64_t per_epoch = (facts.samples + batch - 1) / batch;
+  int64_t epochs = std::clamp<int64_t>((wanted + per_epoch - 1) / per_epoch, 3, 100);
+  draft.set("schedule.name", "cosine", "the rate falls to 0 at the end");
+  draft.set("schedule.warmup_steps", fmt::format("{}", std::min<int64_t>(100, per_epoch)));
+  draft.set("epochs", fmt::format("{}", epochs),
+            fmt::format("{} steps each", count_text(per_epoch)));
+}
+
+std::string facts_text(const RecognizedData& data, const DatasetDescription& description) {
+  const DataFacts facts = facts_of(description);
+  std::string text = fmt::format("{}: {} for training, {} for testing, {} {}", data.what,
+                                 counted(facts.samples, "sample"), description.test.samples,
+                                 facts.input, to_string(facts.shape));
+  if (facts.labels) text += fmt::format(", {}", counted(facts.classes, "class"));
+  if (facts.input == "tokens") text += fmt::format(", a vocabulary of {}", facts.classes);
+  return text;
+}
+
+// The dataset as the recognized keys open it.
+DatasetDescription described(const RecognizedData& data) {
+  std::vector<std::string> words;
+  for (const auto& [path, value] : data.keys) words.push_back(path + "=" + value);
+  return describe_dataset(parse_config({}, words).config.data);
+}
+
+}  // namespace
+
+}  // namespace spire::inline commands
+
+namespace spire {
+
+std::string draft_config(const std::filesystem::path& path, const std::string& model) {
+  RecognizedData data = recognize_data(path);
+  DatasetDescription description = described(data);
+  DataFacts facts = facts_of(description);
+  ConfigDraft draft;
+  draft.note(facts_text(data, description));
+  draft.note("  trainer --config FILE --check     is it good?");
+  draft.note("  trainer --config FILE             train");
+  draft.note("Every key and its default: trainer --help-config");
+  auto [name, why] = model == "auto" ? model_of(facts) : std::pair(model, std::string("--model"));
+  draft.set("model.name", name, why);
+  double rate = set_model(facts, name, draft);
+  for (const auto& [key, value] : data.keys) draft.set(key, value);
+  int64_t batch = batch_of(facts);
+  set_batch(batch, draft);
+  set_optimizer(name, rate, batch, draft);
+  set_length(facts, batch, draft);
+  draft.set("seed", "7");
+  draft.set(
+      "output",
+      yaml_word("runs/" + std::filesystem::absolute(path).lexically_normal().stem().string()));
+  return draft.text();
+}
+
+}  // namespace spire

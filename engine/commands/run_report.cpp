@@ -1,0 +1,67 @@
+#include <spire/commands/run_report.h>
+#include <spire/error.h>
+
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/inference/confusion.h"
+#include "engine/run/run_setup.h"
+#include "engine/run_page/run_html.h"
+
+namespace spire {
+namespace {
+
+constexpr int64_t rows_at_a_time = 64;
+
+}  // namespace
+
+ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
+                                 const std::string& name, const std::string& device,
+                                 const std::atomic<bool>* stop) {
+  const LoadedCheckpoint& loaded = *checkpoint.loaded();
+  Predictor predictor(loaded.state, *loaded.tensors, {.device = device, .batch = rows_at_a_time});
+  if (predictor.task() != Task::classify)
+    fail(Category::config,
+         "--evaluate counts classes, and this model finds none; trainer eval --checkpoint {} "
+         "measures it",
+         name);
+  ReadOptions options = {.dtype = compute_dtype(config),
+                         .seed = config.seed,
+                         .trained = std::make_shared<SampleSpec>(predictor.spec())};
+  DatasetPair data =
+      match_trained_schema(open_dataset(config.data, options), predictor.spec(), name, true);
+  ConfusionMatrix matrix;
+  matrix.checkpoint = checkpoint.path().filename().string();
+  matrix.counts = confusion_counts(predictor, *data.test, rows_at_a_time, stop);
+  const auto& names = predictor.spec().class_names;
+  auto classes = static_cast<size_t>(predictor.output_shape().elements());
+  for (size_t i = 0; i < classes; ++i)
+    matrix.classes.push_back(i < names.size() ? names[i] : std::to_string(i));
+  return matrix;
+}
+
+struct RunReport::Impl {
+  std::vector<RunFiles> runs;
+};
+
+RunReport::RunReport(const std::vector<std::string>& directories)
+    : impl_(std::make_unique<Impl>()) {
+  require(!directories.empty(), "a report of no run");
+  for (const std::string& directory : directories) impl_->runs.push_back(read_run_files(directory));
+  tell_apart(impl_->runs);
+}
+
+RunReport::~RunReport() = default;
+RunReport::RunReport(RunReport&&) noexcept = default;
+RunReport& RunReport::operator=(RunReport&&) noexcept = default;
+
+std::vector<ReportedRun> RunReport::runs() const {
+  std::vector<ReportedRun> runs;
+  for (const RunFiles& run : impl_->runs)
+    runs.push_back({run.directory, run.label, state_text(run)});
+  return runs;
+}
+
+std::string RunReport::html(const ConfusionMatrix* confusion) const {
+  return run_html(impl_->runs, confusion);
+}
+
+}  // namespace spire

@@ -1,0 +1,180 @@
+// What trainer's subcommands do with a run, done by a program that includes public headers alone.
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/spire.h>
+
+#include "tests/base/message_of.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A small run, trained once for all tests.
+class TrainedRun : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    RunConfig config = config_of({});
+    auto files = file_observer(config, [](std::string_view text) { ADD_FAILURE() << text; });
+    train(config, {}, *files);
+  }
+  static void TearDownTestSuite() { delete std::exchange(folder_, nullptr); }
+
+  static RunConfig config_of(std::vector<std::string> words) {
+    words.insert(
+        words.begin(),
+        {"model.name=mlp", "data.name=synthetic", "data.synthetic.samples=64",
+         "data.synthetic.test_samples=16", "batch_size=16", "towers=1", "tower_threads=1",
+         "devices=cpu", "epochs=2", "checkpoint.every_epochs=1", "output=" + run().string()});
+    return parse_config({}, words).config;
+  }
+  static fs::path run() { return *folder_ / "run"; }
+  static Checkpoint best() { return find_checkpoint(run().string(), "", Prefer::best, {}); }
+  static fs::path scratch(const std::string& name) { return *folder_ / name; }
+
+ private:
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* TrainedRun::folder_ = nullptr;
+
+TEST_F(TrainedRun, IsFoundByItsNames) {
+  Checkpoint newest = find_checkpoint("latest", run(), Prefer::newest, {});
+  EXPECT_EQ(newest.step(), 8);
+  EXPECT_EQ(newest.run(), run());
+  EXPECT_EQ(find_checkpoint(newest.path().string(), "", Prefer::best, {}).step(), 8);
+  EXPECT_EQ(parse_config({{"its config", newest.config_yaml()}}, {}).config.batch_size, 16);
+  EXPECT_NE(newest.data().find("labels"), nullptr);
+  EXPECT_FALSE(find_checkpoint_if_any("auto", scratch("nothing"), Prefer::newest, {}));
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { find_checkpoint(scratch("no").string(), "", Prefer::best, {}); }),
+              HasSubstr("no"));
+  EXPECT_TRUE(has_checkpoint(run()));
+  EXPECT_TRUE(holds_something(run()));
+  EXPECT_FALSE(holds_something(scratch("nothing")));
+}
+
+// The share of right classes is the accuracy that evaluate() finds.
+TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
+  Checkpoint checkpoint = best();
+  TrainedModel model(checkpoint, {.device = "cpu", .batch = 4});
+  EXPECT_EQ(model.task(), ModelTask::classify);
+  TestRows test = open_test_rows(config_of({}), model.data(), "the run", true);
+  std::vector<std::byte> rows(16 * model.data().columns[0].row_bytes());
+  std::vector<RowOrigin> origins = test.rows->read(16, rows.data());
+  ASSERT_EQ(origins.size(), 16u);
+  auto classes = static_cast<size_t>(model.output_shape().elements());
+  std::vector<float> logits(16 * classes);
+  model.predict(rows.data(), 16, logits);
+  double right = 0;
+  for (size_t i = 0; i < 16; ++i) {
+    auto begin = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
+    right += std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin ==
+             origins[i].label;
+  }
+  Observer silent;
+  RunOptions options{.checkpoint = checkpoint.loaded()};
+  EXPECT_DOUBLE_EQ(evaluate(config_of({}), options, silent).metric.value, right / 16);
+  ConfusionMatrix matrix = count_confusions(checkpoint, config_of({}), "the run", "cpu");
+  double diagonal = 0;
+  for (size_t i = 0; i < classes; ++i)
+    diagonal += static_cast<double>(matrix.counts[i * classes + i]);
+  EXPECT_EQ(diagonal, right);
+}
+
+TEST_F(TrainedRun, WritesNoTextWithoutAVocabulary) {
+  EXPECT_THAT(message_of(Category::data, [] { TextGenerator(best(), {.device = "cpu"}); }),
+              HasSubstr("without a vocabulary"));
+}
+
+TEST_F(TrainedRun, IsExportedOnceUnlessOverwritten) {
+  fs::path file = scratch("model.npz");
+  ExportedModel exported = export_model(best(), config_of({}), file);
+  ASSERT_EQ(exported.files.size(), 1u);
+  EXPECT_EQ(exported.files[0].bytes, static_cast<int64_t>(fs::file_size(file)));
+  EXPECT_GT(exported.numbers, 0);
+  EXPECT_EQ(exported.names, "spire");
+  EXPECT_THAT(message_of(Category::config, [&] { export_model(best(), config_of({}), file); }),
+              HasSubstr("is there already"));
+  export_model(best(), config_of({}), file, {.overwrite = true});
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(scratch("model.txt"), {}); }),
+              HasSubstr("must be one of: .onnx, .safetensors, .npz"));
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.opset = 18}); }),
+              HasSubstr("means nothing for .npz"));
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.names = "keras"}); }),
+              HasSubstr("keras"));
+  EXPECT_THAT(
+      message_of(
+          Category::checkpoint,
+          [&] { export_model(best(), config_of({}), scratch("ema.npz"), {.averaged = true}); }),
+      HasSubstr("average"));
+  std::atomic<bool> stop = true;
+  EXPECT_THAT(
+      message_of(
+          Category::interrupted,
+          [&] { export_model(best(), config_of({}), scratch("stopped.npz"), {.stop = &stop}); }),
+      HasSubstr("stopped"));
+  EXPECT_FALSE(fs::exists(scratch("stopped.npz")));
+}
+
+TEST_F(TrainedRun, PassesItsAuditAndIsEqualToItself) {
+  AuditedRun audited(run(), {"devices=cpu"});
+  RecordAudit check = audited.check();
+  EXPECT_THAT(check.problems, testing::IsEmpty());
+  EXPECT_EQ(check.last, 8);
+  EXPECT_EQ(check.chain.size(), 64u);
+  EXPECT_TRUE(audited.replay(audited.segment("0", 2)).passed);
+  ComparedRuns runs(run(), run());
+  EXPECT_TRUE(runs.compare_records().equal);
+  EXPECT_THAT(message_of(Category::config, [&] { AuditedRun(scratch("nothing"), {}); }),
+              HasSubstr("nothing"));
+}
+
+TEST_F(TrainedRun, HasAPage) {
+  RunReport report({run().string()});
+  ASSERT_EQ(report.runs().size(), 1u);
+  EXPECT_THAT(report.runs()[0].state, HasSubstr("done, step 8"));
+  EXPECT_THAT(report.html(), HasSubstr("</html>"));
+  EXPECT_THAT(message_of(Category::config, [&] { RunReport({scratch("nothing").string()}); }),
+              HasSubstr("nothing"));
+}
+
+TEST_F(TrainedRun, HasAModelAndAnEstimate) {
+  SampleSpec data = best().data();
+  EXPECT_TRUE(learns_from(config_of({}).model, data));
+  EXPECT_GT(count_parameters(config_of({}).model, data), 0);
+  EXPECT_THAT(known_models(), testing::Contains("resnet"));
+  EXPECT_THAT(model_keys("resnet"), testing::Contains("depth"));
+  EXPECT_EQ(model_sizes("gpt").front(), "gpt2");
+  EXPECT_THAT(model_sizes("resnet"), testing::IsEmpty());
+  GpuEstimate estimate = estimate_on_gpu(config_of({}), "h100");
+  EXPECT_GT(estimate.seconds, 0);
+  EXPECT_THAT(message_of(Category::config, [&] { estimate_on_gpu(config_of({}), "h000"); }),
+              HasSubstr("h100"));
+}
+
+TEST(DatasetFacts, TellWhatFilesHold) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "train.csv") << "a,b,label\n1,2,x\n3,4,y\n5,6,x\n";
+  std::ofstream(folder / "test.csv") << "a,b,label\n1,2,y\n";
+  RunConfig config =
+      parse_config({}, {"data.name=csv", "data.path=" + folder.path().string()}).config;
+  DatasetFacts facts = dataset_facts(config.data);
+  EXPECT_EQ(facts.train.samples, 3);
+  EXPECT_EQ(facts.test.samples, 1);
+  EXPECT_EQ(facts.spec.classes, 2);
+  EXPECT_THAT(facts.json, HasSubstr("\"samples\""));
+  EXPECT_THAT(draft_config(folder.path()), HasSubstr("name: csv"));
+  EXPECT_THAT(message_of(Category::config, [&] { draft_config(folder / "no"); }),
+              HasSubstr("there is no such file or folder"));
+}
+
+}  // namespace
+}  // namespace spire
