@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/config_text.h>
 #include <spire/error.h>
 
 #include "engine/base/message_words.h"

@@ -75,6 +75,28 @@ void bind_whole_losses(nb::module_& layers) {
   bind_label_loss(layers, "l1_loss", l1_loss,
                   "Mean over classes of absolute differences of logits and one-hot label.");
   layers.def(
+      "focal_loss",
+      [](LentGraph& g, const LentValue& logits, const LentValue& labels, float gamma,
+         float smoothing, const std::vector<float>& class_weights) {
+        FocalOptions options{gamma, smoothing, class_weights};
+        focal_loss(g.get(), logits.value_in(g), labels.value_in(g), options);
+      },
+      arg("graph"), arg("logits"), arg("labels"), arg("gamma") = 2.0f,
+      arg("label_smoothing") = 0.0f, arg("class_weights") = std::vector<float>(),
+      "logits (N, classes), labels (N): cross entropy times w (1 - p)^gamma, for the label with\n"
+      "probability p and the weight w of class_weights; none: all 1.");
+  bind_label_loss(
+      layers, "binary_loss", binary_loss,
+      "logits and labels (N, K), 0 or 1: mean binary cross entropy of sigmoid(logits).");
+  layers.def(
+      "huber_loss",
+      [](LentGraph& g, const LentValue& prediction, const LentValue& target, float delta) {
+        huber_loss(g.get(), prediction.value_in(g), target.value_in(g), delta);
+      },
+      arg("graph"), arg("prediction"), arg("target"), arg("delta") = 1.0f,
+      "prediction and target (N, ..), d their difference: the mean of d^2 / 2 up to delta, and of\n"
+      "delta (|d| - delta / 2) beyond it.");
+  layers.def(
       "reconstruction_loss",
       [](LentGraph& g, const LentValue& prediction, const LentValue& target,
          const std::string& kind) {

@@ -112,6 +112,36 @@ def test_losses_of_labels():
         assert abs(loss - of(logits - one_hot).mean()) < 1e-5
     loss, logits = loss_of(mean_as_loss)
     assert abs(loss - logits.mean()) < 1e-5
+    weights = [0.5, 1, 2]
+
+    def focal(graph, output, inputs):
+        s.focal_loss(graph, output, inputs["labels"], gamma=2, class_weights=weights)
+
+    loss, logits = loss_of(focal)
+    p = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))[np.arange(4), LABELS]
+    assert abs(loss - (np.array(weights)[LABELS] * (1 - p) ** 2 * -np.log(p)).mean()) < 1e-5
+
+
+def test_losses_of_values():
+    """Against what the inputs give: ones for the binary loss, the pixels themselves for Huber's."""
+    def pixels(graph, x):
+        return s.flatten(graph, x)
+
+    def head(graph, x):
+        return s.dense(graph, "head", pixels(graph, x), IMAGES[0].size)
+
+    def binary(graph, output, inputs):
+        s.binary_loss(graph, output, s.scale(graph, pixels(graph, inputs.first), 0.0, 1.0))
+
+    def huber(graph, output, inputs):
+        s.huber_loss(graph, output, pixels(graph, inputs.first), 0.25)
+
+    loss, logits = loss_of(binary, head)
+    assert abs(loss - np.log1p(np.exp(-logits)).mean()) < 1e-5
+    loss, predicted = loss_of(huber, head)
+    d = np.abs(predicted - IMAGES.reshape(4, -1))
+    assert (d < 0.25).any() and (d > 0.25).any()
+    assert abs(loss - np.where(d <= 0.25, d ** 2 / 2, 0.25 * (d - 0.125)).mean()) < 1e-5
 
 
 if __name__ == "__main__":
