@@ -4,7 +4,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "models/layer_builders.h"
 #include "models/model.h"
 

@@ -4,14 +4,11 @@
 #include <filesystem>
 #include <set>
 
+#include <spire/commands/sweep.h>
 #include <spire/error.h>
 #include <spire/launch.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
-#include "engine/config/devices.h"
-#include "engine/device/gpu_monitor.h"
-#include "engine/observe/formatting.h"
-#include "engine/train/placement/idle_gpus.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -58,48 +55,24 @@ SweepRequest recorded_request(const std::filesystem::path& folder) {
   return recorded->request;
 }
 
-// Returns this machine's cores and GPUs; of the GPUs, where auto:N asks for them, N idle ones.
-RankHardware hardware_for(const std::vector<std::string>& asked, RunConfig config,
-                          GpuClaims& claims, BlockedSignals& signals) {
-  RankHardware hardware = local_hardware();
-  if (!asked.empty()) config.devices = asked;
-  config.devices = expand_devices(config.devices);
-  auto group = gpu_group(config.devices[0]);
-  if (!group || !group->idle) return hardware;
-  using OnMissing = RunConfig::OnMissing;
-  if (config.on_missing == OnMissing::cpu) config.on_missing = OnMissing::fail;
-  auto wait = [&](double seconds) {
+// Waits for idle GPUs until a signal asks to end.
+SlotQueue queue_with(BlockedSignals& signals) {
+  auto wait = [&signals](double seconds) {
     auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
     auto number = signals.wait(std::chrono::steady_clock::now() + time);
     return !number || *number == SIGCHLD || *number == SIGTSTP;
   };
-  auto say = [](std::string_view line) { print_log("{}\n", line); };
-  keep_idle_gpus(config, {claims, wait, say}, GpuMonitor(), hardware);
-  if (std::ssize(hardware.gpus) < *group->count)
-    print_log("warning: {} of {} idle (on_missing: fewer)\n", hardware.gpus.size(),
-              counted(*group->count, "GPU"));
-  return hardware;
-}
-
-// Keeps other runs with auto:N off the sweep's GPUs as long as it lives; its own are told by
-// claim_holder.
-void claim_slots(const std::vector<Slot>& slots, GpuClaims& claims) {
-  for (const Slot& slot : slots) {
-    if (slot.uuid.empty()) continue;
-    if (auto holder = claims.claim(slot.uuid))
-      print_log("warning: {} is also used by {}; --devices auto:N takes idle GPUs\n",
-                to_string(slot.device), to_string(*holder));
-  }
+  return {wait, [](std::string_view line) { print_log("{}\n", line); }};
 }
 
 // Throws if the folder holds other points; else takes towers and threads as they began.
-void match_recorded(const SweepFolder& folder, const std::vector<Slot>& slots,
+void match_recorded(const SweepFolder& folder, const std::vector<SweepSlot>& slots,
                     std::vector<SweepPoint>& points) {
   auto recorded = folder.recorded();
   if (!recorded) return;
-  std::vector<SweepPoint> there = make_points(recorded->request, slots);
-  std::vector<std::string> different = differences(there, points);
+  std::vector<SweepPoint> there = sweep_points(recorded->request, slots);
+  std::vector<std::string> different = sweep_differences(there, points);
   if (!different.empty()) {
     size_t shown = std::min<size_t>(different.size(), 8);
     std::string lines;
@@ -145,11 +118,12 @@ void report_failures(const SweepReport& report, SweepRuns::End end) {
 
 class Sweep {
  public:
-  Sweep(const Arguments& arguments, SweepReport report, std::vector<Slot> slots,
+  // slots, signals: outlive this.
+  Sweep(const Arguments& arguments, SweepReport report, const std::vector<SweepSlot>& slots,
         BlockedSignals& signals)
       : arguments_(arguments),
         report_(std::move(report)),
-        slots_(std::move(slots)),
+        slots_(slots),
         signals_(signals),
         folder_(folder_of(arguments, report_.points.front()), signals_) {}
 
@@ -175,7 +149,7 @@ class Sweep {
  private:
   void log(const std::string& line) const {
     if (arguments_.quiet || arguments_.log_level != "info") return;
-    print_log("{} {}\n", utc_text(wall_time()), line);
+    print_log("{} {}\n", utc_text(std::chrono::system_clock::now()), line);
   }
 
   // A full disk must not end the runs; the last call counts.
@@ -190,7 +164,7 @@ class Sweep {
 
   const Arguments& arguments_;
   SweepReport report_;
-  std::vector<Slot> slots_;
+  const std::vector<SweepSlot>& slots_;
   BlockedSignals& signals_;
   SweepFolder folder_;
   std::string lost_;  // why the files lack results
@@ -203,22 +177,19 @@ int run_sweep(const Arguments& arguments) {
   if (arguments.resume) refuse_words_beside_resume(arguments);
   BlockedSignals signals;  // before any thread starts
   SweepReport report;
-  report.request = arguments.resume
-                       ? recorded_request(*arguments.resume)
-                       : read_request(arguments.configs, arguments.overrides, arguments.sweep.grid);
-  // The first point's devices stand for those of all, as they are no axis.
-  RunConfig first = point_config(report.request, 0).resolved.config;
-  GpuClaims claims;
+  report.request = arguments.resume ? recorded_request(*arguments.resume)
+                                    : read_sweep_request(arguments.configs, arguments.overrides,
+                                                         arguments.sweep.grid);
   std::vector<std::string> asked = arguments.sweep.devices;
   if (asked.empty()) asked = environment_devices();
-  std::vector<Slot> slots =
-      make_slots({asked, arguments.sweep.jobs}, first, hardware_for(asked, first, claims, signals));
-  claim_slots(slots, claims);
-  report.points = make_points(report.request, slots);
+  SweepSlots chosen({asked, arguments.sweep.jobs}, first_config(report.request),
+                    queue_with(signals));
+  const std::vector<SweepSlot>& slots = chosen.slots();
+  report.points = sweep_points(report.request, slots);
   refuse_shared_ports(report.points, slots);
   report.results.resize(report.points.size());
   if (arguments.log_level != "error") print_point_warnings(report.points);
-  return Sweep(arguments, std::move(report), std::move(slots), signals).run();
+  return Sweep(arguments, std::move(report), slots, signals).run();
 }
 
 }  // namespace spire::tool

@@ -1,5 +1,3 @@
-#include "engine/base/message_words.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>

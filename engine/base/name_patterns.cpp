@@ -5,8 +5,7 @@
 #include <fnmatch.h>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire {
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <sys/resource.h>
 
-#include <spire/system.h>
+#include <unistd.h>
 
 namespace spire {
 namespace {
@@ -91,6 +91,12 @@ std::string thread_limits() {
   if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur != RLIM_INFINITY)
     text += fmt::format(", this process {} KiB of addresses (ulimit -v)", memory.rlim_cur >> 10);
   return text + "; raise the limit, or lower data.workers and tower_threads";
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
 }
 
 }  // namespace spire

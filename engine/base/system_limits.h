@@ -1,4 +1,4 @@
-// Limits of the operating system (ulimit, cgroup), as text for messages: values and remedies.
+// Limits of the operating system (ulimit, cgroup), beside those of <spire/system.h>.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -7,18 +7,12 @@
 #include <string_view>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 namespace spire {
 
-// Returns strerror(error); for EMFILE and ENFILE (too many open files) it adds the limit to raise.
-std::string system_reason(int error);
-
 // Returns Category::device for EMFILE and ENFILE, else `other`.
 Category category_of(int error, Category other);
-
-// Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
-// processes (ulimit -u), ..."
-std::string thread_limits();
 
 enum class CgroupVersion : uint8_t { v1, v2 };
 

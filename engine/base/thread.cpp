@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
 #include "engine/base/system_limits.h"
 

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include <spire/system.h>
+
 namespace spire {
 
 struct ThreadPlace {
@@ -22,9 +24,6 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 // start_thread() throws. Call it before OpenMP starts as many: OpenMP ends the program if it fails.
 void prove_threads(int count, const std::string& name);
 
-// Keeps the calling thread, and threads that it starts, on these cores, if the system allows it;
-// an empty list changes nothing. May be called between fork() and exec.
-void keep_to_cores(const std::vector<int>& cores);
 std::vector<int> allowed_cores();  // of the calling thread, ascending; never empty
 
 // Paces a polling loop that shares its core with computing threads. pause() returns at once for

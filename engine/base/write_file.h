@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <spire/error.h>
+#include <spire/files.h>
 
 namespace spire {
 
@@ -100,10 +101,6 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 
 // Makes creations, renames and removals in the directory survive a power cut.
 void sync_directory(const std::filesystem::path& directory, Category category);
-
-// Opens a regular file for reading and writing, or creates it; does not follow links. The caller
-// closes the descriptor. Throws Error(category).
-int open_in_place(const std::filesystem::path& path, Category category);
 
 // Throws PermanentError(category) if a folder, link, FIFO or device is at `path`.
 void require_replaceable(const std::filesystem::path& path, Category category);

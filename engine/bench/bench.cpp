@@ -33,27 +33,40 @@
 namespace spire::inline bench {
 namespace {
 
-// Throws Error(config) for a word that is none of the enum's.
+// Throws Error(config) for a word that is none of the enum's. option: what was set to it.
 template <typename Enum>
-Enum value_of(const std::string& word) {
+Enum value_of(const char* option, const std::string& word) {
   if (auto value = find_word<Enum>(word)) return *value;
-  fail(Category::config, "'{}' is none of: {}", word, fmt::join(all_words<Enum>, ", "));
+  fail(Category::config, "{}: '{}' is none of: {}", option, word, fmt::join(all_words<Enum>, ", "));
 }
 
 template <typename Enum>
-std::vector<Enum> enums(const std::vector<std::string>& words) {
+std::vector<Enum> enums(const char* option, const std::vector<std::string>& words) {
   std::vector<Enum> values;
-  for (const std::string& word : words) values.push_back(value_of<Enum>(word));
+  for (const std::string& word : words) values.push_back(value_of<Enum>(option, word));
   return values;
 }
 
+void check_ranges(const BenchOptions& options) {
+  auto at_least_one = [](const char* option, int64_t value) {
+    if (value < 1) fail(Category::config, "{}: {} is less than 1", option, value);
+  };
+  at_least_one("--warmup", options.warmup);
+  at_least_one("--rounds", options.rounds);
+  at_least_one("--towers-per-device", options.towers_per_device);
+  if (options.steps < 0) fail(Category::config, "--steps: {} is less than 0", options.steps);
+  if (!options.predicted.empty() && options.link.empty())
+    fail(Category::config, "--predict needs --link: what joins the devices");
+}
+
 VariantRequest request_of(const BenchOptions& options) {
+  check_ranges(options);
   VariantRequest request;
   request.counts = options.counts;
-  if (!options.kind.empty()) request.kind = value_of<Kind>(options.kind);
-  if (!options.scaling.empty()) request.scaling = enums<Scaling>(options.scaling);
-  request.precisions = enums<RunConfig::Precision>(options.precisions);
-  request.strategies = enums<RunConfig::Strategy>(options.strategies);
+  if (!options.kind.empty()) request.kind = value_of<Kind>("--kind", options.kind);
+  if (!options.scaling.empty()) request.scaling = enums<Scaling>("--scaling", options.scaling);
+  request.precisions = enums<RunConfig::Precision>("--precisions", options.precisions);
+  request.strategies = enums<RunConfig::Strategy>("--strategies", options.strategies);
   if (!options.processes.empty()) request.processes = options.processes;
   request.towers_per_device = options.towers_per_device;
   return request;

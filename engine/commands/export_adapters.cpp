@@ -131,11 +131,12 @@ ExportedModel export_adapters(const ExportJob& job) {
   auto names =
       job.asked.names.empty() ? WeightNames::automatic : *find_word<WeightNames>(job.asked.names);
   NameTable table = name_table(names, job.config.model, inference_graph(job.config, spec, 1));
-  RunTensors run(*job.checkpoint.tensors,
-                 takes_average(*job.checkpoint.tensors, job.asked.averaged));
+  bool averaged = takes_average(*job.checkpoint.tensors, job.asked.averaged);
+  RunTensors run(*job.checkpoint.tensors, averaged);
   Adapters adapters;
   for (const NamedParameter& parameter : table.parameters)
     if (parameter.name.ends_with(weight_suffix)) add_layer(parameter, run, lora.rank, adapters);
+  make_stoppable(adapters.tensors, job);
   bool language_model = spec.columns[0].name == "tokens";
   SafetensorsOptions options = {.existing = job.existing()};
   options.companion = {job.to.parent_path() / "adapter_config.json",
@@ -143,6 +144,9 @@ ExportedModel export_adapters(const ExportJob& job) {
   ExportedModel result;
   for (const auto& file : write_safetensors(job.to, adapters.tensors, options))
     result.files.push_back(written_file(file));
+  result.tensors = std::ssize(adapters.tensors);
+  result.numbers = elements_of(adapters.tensors);
+  result.averaged = averaged;
   result.names = word_of(table.names);
   result.adapted_modules = std::ssize(adapters.modules);
   result.rank = lora.rank;

@@ -8,6 +8,7 @@
 
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/weights/files/tensor_to_write.h"
 
 namespace spire::inline commands {
 
@@ -25,6 +26,10 @@ ExportedModel export_as_onnx(const ExportJob& job);
 ExportedModel export_as_safetensors(const ExportJob& job);
 ExportedModel export_as_npz(const ExportJob& job);
 ExportedModel export_adapters(const ExportJob& job);
+
+// Makes the reading of the tensors end with Error(interrupted) once ExportOptions::stop is true.
+void make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job);
+int64_t elements_of(const std::vector<TensorToWrite>& tensors);
 
 WrittenFile written_file(const std::filesystem::path& path);  // with its size
 

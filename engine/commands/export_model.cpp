@@ -58,6 +58,23 @@ void check_options(const ExportFormat& format, const ExportOptions& asked) {
 
 }  // namespace
 
+void commands::make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job) {
+  const std::atomic<bool>* stop = job.asked.stop;
+  if (!stop) return;
+  for (TensorToWrite& tensor : tensors)
+    tensor.read = [read = tensor.read, to = job.to, stop](int64_t begin, std::span<float> out) {
+      if (stop->load())
+        fail(Category::interrupted, "{}: stopped by a signal before it was written", to.string());
+      read(begin, out);
+    };
+}
+
+int64_t commands::elements_of(const std::vector<TensorToWrite>& tensors) {
+  int64_t elements = 0;
+  for (const TensorToWrite& tensor : tensors) elements += tensor.shape.elements();
+  return elements;
+}
+
 WrittenFile commands::written_file(const fs::path& path) {
   return {path, static_cast<int64_t>(fs::file_size(path))};
 }

@@ -79,13 +79,7 @@ NamedWeights weights_of(const ExportJob& job, WeightNames by_default) {
   weights.metadata = own_metadata(table, graph);
   weights.config =
       foreign_config(table, job.config.model, graph, end_token(spec, weights.warnings));
-  for (TensorToWrite& tensor : weights.tensors)
-    tensor.read = [read = tensor.read, to = job.to, stop = job.asked.stop](int64_t begin,
-                                                                           std::span<float> out) {
-      if (stop != nullptr && stop->load())
-        fail(Category::interrupted, "{}: stopped by a signal before it was written", to.string());
-      read(begin, out);
-    };
+  make_stoppable(weights.tensors, job);
   return weights;
 }
 
@@ -93,7 +87,7 @@ ExportedModel result_of(const NamedWeights& weights, const std::vector<fs::path>
   ExportedModel result;
   for (const fs::path& file : files) result.files.push_back(written_file(file));
   result.tensors = std::ssize(weights.tensors);
-  for (const TensorToWrite& tensor : weights.tensors) result.numbers += tensor.shape.elements();
+  result.numbers = elements_of(weights.tensors);
   result.averaged = weights.averaged;
   result.names = word_of(weights.names);
   result.warnings = weights.warnings;

@@ -1,5 +1,4 @@
-#include <spire/hardware.h>
-
+#include "engine/commands/gpu_info.h"
 #include "engine/train/placement/placement.h"
 #include "engine/train/placement/rank_hardware.h"
 
@@ -37,14 +36,7 @@ std::vector<int> ProcessHardware::cores() const {
 
 std::vector<GpuInfo> ProcessHardware::gpus() const {
   std::vector<GpuInfo> gpus;
-  for (const CudaDeviceInfo& gpu : found_->gpus)
-    gpus.push_back({.index = gpu.index,
-                    .name = gpu.name,
-                    .uuid = gpu.uuid,
-                    .pci_bus_id = gpu.pci_bus_id,
-                    .compute_major = gpu.compute_major,
-                    .compute_minor = gpu.compute_minor,
-                    .total_bytes = gpu.total_bytes});
+  for (const CudaDeviceInfo& gpu : found_->gpus) gpus.push_back(gpu_info(gpu));
   return gpus;
 }
 

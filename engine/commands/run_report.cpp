@@ -2,6 +2,7 @@
 #include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/commands/trained_data.h"
 #include "engine/inference/confusion.h"
 #include "engine/run/run_setup.h"
 #include "engine/run_page/run_html.h"
@@ -23,11 +24,7 @@ ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& 
          "--evaluate counts classes, and this model finds none; trainer eval --checkpoint {} "
          "measures it",
          name);
-  ReadOptions options = {.dtype = compute_dtype(config),
-                         .seed = config.seed,
-                         .trained = std::make_shared<SampleSpec>(predictor.spec())};
-  DatasetPair data =
-      match_trained_schema(open_dataset(config.data, options), predictor.spec(), name, true);
+  DatasetPair data = open_trained_data(config, predictor.spec(), name, true);
   ConfusionMatrix matrix;
   matrix.checkpoint = checkpoint.path().filename().string();
   matrix.counts = confusion_counts(predictor, *data.test, rows_at_a_time, stop);

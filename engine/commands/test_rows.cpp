@@ -7,6 +7,7 @@
 #include <spire/commands/input_rows.h>
 #include <spire/error.h>
 
+#include "engine/commands/trained_data.h"
 #include "engine/data/dataset.h"
 #include "engine/run/run_setup.h"
 
@@ -64,12 +65,17 @@ class DatasetRows : public InputRows {
 
 }  // namespace
 
-TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec, const std::string& model,
-                        bool classes) {
+DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
+                              const std::string& model, bool classes) {
   ReadOptions options = {.dtype = compute_dtype(config),
                          .seed = config.seed,
                          .trained = std::make_shared<SampleSpec>(spec)};
-  DatasetPair data = match_trained_schema(open_dataset(config.data, options), spec, model, classes);
+  return match_trained_schema(open_dataset(config.data, options), spec, model, classes);
+}
+
+TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec, const std::string& model,
+                        bool classes) {
+  DatasetPair data = open_trained_data(config, spec, model, classes);
   TestRows test{.rows = nullptr, .notes = std::move(data.notes), .files = {}};
   for (const Dataset* half : {data.train.get(), data.test.get()})
     std::ranges::copy(half->files(), std::back_inserter(test.files));

@@ -1,4 +1,5 @@
 #include <spire/commands/trained_model.h>
+#include <spire/error.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/images/png.h"
@@ -12,6 +13,11 @@ Existing existing(bool overwrite) {
   return overwrite ? Existing::replace : Existing::keep;
 }
 
+int64_t checked_batch(int64_t batch) {
+  if (batch < 1) fail(Category::config, "batch: {} rows at a time are less than 1", batch);
+  return batch;
+}
+
 }  // namespace
 
 struct TrainedModel::Impl {
@@ -19,8 +25,9 @@ struct TrainedModel::Impl {
 };
 
 TrainedModel::TrainedModel(const Checkpoint& checkpoint, const TrainedModelOptions& options)
-    : impl_(new Impl{Predictor(checkpoint.loaded()->state, *checkpoint.loaded()->tensors,
-                               {.device = options.device, .batch = options.batch})}) {}
+    : impl_(
+          new Impl{Predictor(checkpoint.loaded()->state, *checkpoint.loaded()->tensors,
+                             {.device = options.device, .batch = checked_batch(options.batch)})}) {}
 
 TrainedModel::~TrainedModel() = default;
 TrainedModel::TrainedModel(TrainedModel&&) noexcept = default;

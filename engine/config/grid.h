@@ -5,15 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/config_text.h>
 #include <spire/load_config.h>
 
 namespace spire::inline config {
-
-struct GridAxis {
-  std::string key;                  // "optimizer.lr"
-  std::vector<std::string> values;  // as on the command line: "0.1", "[64, 32]"
-  bool operator==(const GridAxis&) const = default;
-};
 
 // Splits "0.1,0.05" at its commas: {"0.1", "0.05"}. Commas in brackets, braces and quotes belong to
 // a value: "[16],[32,16]" are two. A text that has no other comma is one value, as it is.

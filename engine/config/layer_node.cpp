@@ -4,7 +4,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/scalar.h"
 #include "engine/config/synonyms.h"
 #include "engine/config/value.h"

@@ -12,8 +12,8 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
 #include "engine/config/dataset_kinds.h"

@@ -7,8 +7,8 @@
 
 #include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/config/schema_parts.h"
 #include "engine/config/synonyms.h"
 #include "engine/config/text.h"

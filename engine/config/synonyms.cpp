@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline config {
 

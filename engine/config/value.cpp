@@ -5,7 +5,8 @@
 #include <type_traits>
 #include <variant>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/scalar.h"
 
 namespace spire::inline config {

@@ -15,9 +15,9 @@
 #include <nccl.h>
 
 #include <spire/error.h>
+#include <spire/gpu_monitor.h>
 
 #include "engine/device/cuda_error.h"
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/device/visible_gpus.h"

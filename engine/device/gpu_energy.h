@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <spire/gpu_monitor.h>
+
 #include "engine/device/device.h"
-#include "engine/device/gpu_monitor.h"
 
 namespace spire::inline device {
 

@@ -1,5 +1,3 @@
-#include "engine/device/gpu_monitor.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -7,6 +5,8 @@
 #include <mutex>
 
 #include <fmt/format.h>
+
+#include <spire/gpu_monitor.h>
 
 #include "engine/device/gpu_reading.h"
 #include "engine/device/nvml_library.h"
@@ -175,6 +175,13 @@ std::optional<std::vector<GpuProcess>> GpuMonitor::processes(int number) const {
   if (number < 0 || number >= std::ssize(gpus_)) return std::nullopt;
   nvmlDevice_t handle = nvml_->handles[static_cast<size_t>(number)].gpu;
   return handle ? read_processes(nvml_->library, handle, root_) : std::nullopt;
+}
+
+GpusOfHost read_gpus(const GpuMonitor& monitor) {
+  GpusOfHost host{monitor.why_none(), {}};
+  for (const HostGpu& gpu : monitor.gpus())
+    host.gpus.push_back({gpu, monitor.state(gpu.number), monitor.processes(gpu.number)});
+  return host;
 }
 
 }  // namespace spire::inline device

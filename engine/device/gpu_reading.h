@@ -6,7 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
+#include <spire/gpu_monitor.h>
+
 #include "engine/device/nvml_library.h"
 
 namespace spire::inline device {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
+#include <spire/gpu_monitor.h>
 
 namespace spire::inline device {
 

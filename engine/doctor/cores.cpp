@@ -6,7 +6,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/device/pci_bus_id.h"
 #include "engine/doctor/system_text.h"
 
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 Finding check_affinity(const Topology& topology) {
   auto allowed = std::ssize(topology.cores);
-  Finding finding{"affinity", Level::ok,
+  Finding finding{"affinity", FindingLevel::ok,
                   fmt::format("{} of {} may be used: {}", allowed, counted(topology.online, "core"),
                               core_ranges(topology.cores))};
   finding.values = {{"cores", static_cast<double>(allowed)},
@@ -31,8 +32,8 @@ Finding check_affinity(const Topology& topology) {
 
 Finding check_quota(const Topology& topology) {
   double quota = topology.limits.quota;
-  if (quota <= 0) return {"cgroup_cpu", Level::ok, "no CPU quota"};
-  Finding finding{"cgroup_cpu", Level::ok, fmt::format("a quota of {:.4g} CPUs", quota)};
+  if (quota <= 0) return {"cgroup_cpu", FindingLevel::ok, "no CPU quota"};
+  Finding finding{"cgroup_cpu", FindingLevel::ok, fmt::format("a quota of {:.4g} CPUs", quota)};
   finding.values = {{"cpus", quota}};
   // Runs start no more lanes than the quota pays for; a broken CPU is a pause in every period.
   if (quota >= 1) return finding;
@@ -43,8 +44,8 @@ Finding check_quota(const Topology& topology) {
 Finding check_omp(const Topology& topology) {
   int threads = topology.limits.omp_threads;
   auto cores = static_cast<int>(topology.cores.size());
-  if (threads == 0) return {"omp_num_threads", Level::ok, "not set: runs use all cores"};
-  Finding finding{"omp_num_threads", Level::ok, fmt::format("OMP_NUM_THREADS={}", threads)};
+  if (threads == 0) return {"omp_num_threads", FindingLevel::ok, "not set: runs use all cores"};
+  Finding finding{"omp_num_threads", FindingLevel::ok, fmt::format("OMP_NUM_THREADS={}", threads)};
   finding.values = {{"threads", static_cast<double>(threads)}};
   if (cores < 4 || 2 * threads > cores) return finding;
   return warning(
@@ -89,21 +90,21 @@ Numa read_numa(const std::vector<GpuAddress>& gpus, const fs::path& root) {
 }
 
 Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
-  if (numa.nodes.size() < 2) return {{"numa", Level::ok, "one node"}};
+  if (numa.nodes.size() < 2) return {{"numa", FindingLevel::ok, "one node"}};
   std::vector<std::string> nodes, gpus;
   for (const NumaNode& node : numa.nodes)
     nodes.push_back(fmt::format("{} (cores {}, {})", node.number, core_ranges(node.cores),
                                 limit_text(node.memory_bytes)));
   for (const GpuOnNode& gpu : numa.gpus)
     if (gpu.node >= 0) gpus.push_back(fmt::format("{} on node {}", gpu.name, gpu.node));
-  Findings findings = {{"numa", Level::ok,
+  Findings findings = {{"numa", FindingLevel::ok,
                         fmt::format("nodes {}{}{}", fmt::join(nodes, ", "),
                                     gpus.empty() ? "" : "; ", fmt::join(gpus, ", "))}};
   for (const GpuOnNode& gpu : numa.gpus) {
     auto node = std::ranges::find(numa.nodes, gpu.node, &NumaNode::number);
     if (node == numa.nodes.end() || node->cores.empty() || may_use(*node, cores)) continue;
     findings.push_back(
-        {"numa", Level::warn,
+        {"numa", FindingLevel::warn,
          fmt::format("{} is on node {}, of which this process may use no core", gpu.name, gpu.node),
          fmt::format("copies to it take the way over another node; start the run on cores of its "
                      "node (taskset -c {}), or choose a GPU of this process's node",

@@ -130,7 +130,7 @@ DiskTrial try_disk(const fs::path& folder, const TrialLimits& limits) {
 
 Finding check_disk_space(const fs::path& folder, const FileSystemSpace& space,
                          const std::optional<CheckpointNeed>& need) {
-  Finding finding{"disk_space", Level::ok,
+  Finding finding{"disk_space", FindingLevel::ok,
                   fmt::format("{} of {} are free for {}", limit_text(space.free),
                               limit_text(space.total), folder.string())};
   finding.values = {{"free_bytes", static_cast<double>(space.free)},
@@ -147,7 +147,7 @@ Finding check_disk_space(const fs::path& folder, const FileSystemSpace& space,
   finding.values.emplace_back("checkpoint_bytes", static_cast<double>(need->bytes));
   uint64_t missing = std::max(need->bytes, all - std::min(all, need->there));
   if (space.free >= missing) return finding;
-  finding.level = space.free < need->bytes ? Level::fail : Level::warn;
+  finding.level = space.free < need->bytes ? FindingLevel::fail : FindingLevel::warn;
   finding.remedy = fmt::format(
       "make room, set output to another disk, or lower checkpoint.keep_last; {} are kept, and one "
       "more while it is written",
@@ -160,20 +160,20 @@ Findings check_disk(const DiskTrial& trial, const std::optional<CheckpointNeed>&
   if (trial.space)
     findings.push_back(check_disk_space(trial.folder, *trial.space, need));
   else
-    findings.push_back({"disk_space", Level::ok, "the system does not tell"});
+    findings.push_back({"disk_space", FindingLevel::ok, "the system does not tell"});
   if (!trial.problem.empty()) {
     findings.push_back(
-        {"disk_speed", Level::fail, trial.problem,
+        {"disk_speed", FindingLevel::fail, trial.problem,
          "set output to a folder on a good disk with room, that this user may write to"});
     return findings;
   }
-  Finding speed{"disk_speed", Level::ok,
+  Finding speed{"disk_speed", FindingLevel::ok,
                 fmt::format("{} written, {} read in {}", rate_text(trial.written_per_s),
                             rate_text(trial.read_per_s), trial.folder.string())};
   speed.values = {{"written_bytes_per_s", trial.written_per_s},
                   {"read_bytes_per_s", trial.read_per_s}};
   if (trial.written_per_s < slow_disk) {
-    speed.level = Level::warn;
+    speed.level = FindingLevel::warn;
     speed.remedy = "a checkpoint of 1 GiB takes more than 20 s here; set output to a faster disk";
   }
   findings.push_back(std::move(speed));

@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline doctor {
 namespace {
@@ -76,12 +76,12 @@ std::string environment_text(const Variables& variables, const std::vector<std::
 
 Findings check_environment(const Variables& variables, const std::vector<std::string>& files) {
   std::string all = environment_text(variables, files);
-  Findings findings = {{"environment", Level::ok,
+  Findings findings = {{"environment", FindingLevel::ok,
                         all.empty() ? "no variable of NCCL or CUDA is set" : std::move(all)}};
   for (const auto& [name, value] : variables) {
     for (const Slow& slow : slow_settings) {
       if (name != slow.name || value != slow.value) continue;
-      findings.push_back({"environment", Level::warn,
+      findings.push_back({"environment", FindingLevel::warn,
                           fmt::format("{}={}: {}", name, value, slow.effect),
                           fmt::format("unset {} unless you look for an error with it", name)});
     }

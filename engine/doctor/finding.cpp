@@ -11,19 +11,19 @@
 
 namespace spire::inline doctor {
 
-std::string_view to_string(Level level) {
+std::string_view to_string(FindingLevel level) {
   constexpr std::array<std::string_view, 3> words = {"ok", "warn", "fail"};
   return words.at(static_cast<size_t>(level));
 }
 
 Finding warning(Finding finding, std::string remedy) {
-  finding.level = Level::warn;
+  finding.level = FindingLevel::warn;
   finding.remedy = std::move(remedy);
   return finding;
 }
 
-Level worst(const Findings& findings) {
-  Level level = Level::ok;
+FindingLevel worst(const Findings& findings) {
+  FindingLevel level = FindingLevel::ok;
   for (const Finding& finding : findings) level = std::max(level, finding.level);
   return level;
 }

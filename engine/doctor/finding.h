@@ -1,31 +1,13 @@
-// What a check of this machine found: a topic, how good it is, what was seen and what to do.
+// How checks put their findings together (<spire/commands/finding.h>).
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include <spire/commands/finding.h>
 
 namespace spire::inline doctor {
 
-enum class Level : uint8_t {
-  ok,
-  warn,  // runs may be slower, or fail in some cases
-  fail,  // runs of this kind fail, or cannot be trusted
-};
-std::string_view to_string(Level level);  // "ok"
-
-struct Finding {
-  std::string topic;  // one word: "driver", "memlock"; a topic may have several findings
-  Level level = Level::ok;
-  std::string seen;
-  std::string remedy = {};                                  // empty if level is ok
-  std::vector<std::pair<std::string, double>> values = {};  // for scripts: ("free_bytes", 1e9)
-};
-using Findings = std::vector<Finding>;
-
 Finding warning(Finding finding, std::string remedy);  // raises its level
-Level worst(const Findings& findings);                 // ok if there are none
 void append(Findings& findings, Findings more);
 
 // "8.0 MiB", "unlimited" for the system's infinite limits, "1.2 GB/s".

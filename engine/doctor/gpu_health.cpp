@@ -4,7 +4,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/observe/formatting.h"
 
 namespace spire::inline doctor {
@@ -21,18 +22,18 @@ std::optional<Finding> sick(const GpuHealth& health) {
   if (state.condition != GpuCondition::works) {
     std::string xid = state.last_xid ? fmt::format("; last error XID {}", *state.last_xid) : "";
     const char* word = state.condition == GpuCondition::lost ? "lost" : "failing";
-    return Finding{"gpu_health", Level::fail, fmt::format("{} is {}{}", name, word, xid),
+    return Finding{"gpu_health", FindingLevel::fail, fmt::format("{} is {}{}", name, word, xid),
                    state.problem};
   }
   if (state.ecc_uncorrected.value_or(0) > 0)
-    return Finding{"gpu_health", Level::fail,
+    return Finding{"gpu_health", FindingLevel::fail,
                    fmt::format("{} has had {} that memory could not correct", name,
                                counted(static_cast<int64_t>(*state.ecc_uncorrected), "error")),
                    fmt::format("end its processes and type: nvidia-smi --gpu-reset -i {}; replace "
                                "the GPU if the errors come back",
                                health.gpu.number)};
   if (state.last_xid)
-    return Finding{"gpu_health", Level::warn,
+    return Finding{"gpu_health", FindingLevel::warn,
                    fmt::format("{} reported error XID {}", name, *state.last_xid),
                    "look it up in NVIDIA's list of XID errors; dmesg has the lines of the driver"};
   return std::nullopt;
@@ -73,7 +74,7 @@ std::optional<Finding> slow(const GpuHealth& health) {
   if (health.state.sm_mhz && health.state.max_sm_mhz)
     clocks = fmt::format(" at {} of {} MHz", *health.state.sm_mhz, *health.state.max_sm_mhz);
   std::string heat = health.state.celsius ? fmt::format(", {} °C", *health.state.celsius) : "";
-  return Finding{"gpu_clocks", Level::warn,
+  return Finding{"gpu_clocks", FindingLevel::warn,
                  fmt::format("{} is throttled{}{}: {}", name_of(health.gpu), clocks, heat,
                              fmt::join(words, ", ")),
                  std::move(remedy)};
@@ -88,7 +89,7 @@ std::optional<Finding> used(const GpuHealth& health) {
     names.push_back(process.name.empty() ? std::to_string(process.pid)
                                          : fmt::format("{} {}", process.pid, process.name));
   }
-  return Finding{"gpu_use", Level::warn,
+  return Finding{"gpu_use", FindingLevel::warn,
                  fmt::format("{} is used by {} with {}: {}", name_of(health.gpu),
                              counted(std::ssize(names), "process"),
                              bytes_text(static_cast<int64_t>(bytes)), fmt::join(names, ", ")),
@@ -99,7 +100,7 @@ std::optional<Finding> split(const GpuHealth& health) {
   if (health.gpu.mig != true) return std::nullopt;
   auto parts = std::ssize(health.gpu.mig_devices);
   return Finding{
-      "mig", Level::warn,
+      "mig", FindingLevel::warn,
       fmt::format("{} is split by MIG into {}", name_of(health.gpu), counted(parts, "device")),
       fmt::format("a process sees one MIG device at most, and no other GPU beside it; "
                   "nvidia-smi -i {} -mig 0 ends the split",
@@ -109,24 +110,17 @@ std::optional<Finding> split(const GpuHealth& health) {
 // Findings of the GPUs that have one; else a single good one.
 template <typename Check>
 Findings each(const GpusOfHost& host, const char* topic, const char* good, const Check& check) {
-  if (!host.why_none.empty()) return {{topic, Level::ok, "no GPU"}};
+  if (!host.why_none.empty()) return {{topic, FindingLevel::ok, "no GPU"}};
   Findings findings;
   for (const GpuHealth& health : host.gpus)
     if (auto finding = check(health)) findings.push_back(*finding);
   if (findings.empty())
-    findings.push_back(
-        {topic, Level::ok, fmt::format("{}: {}", counted(std::ssize(host.gpus), "GPU"), good)});
+    findings.push_back({topic, FindingLevel::ok,
+                        fmt::format("{}: {}", counted(std::ssize(host.gpus), "GPU"), good)});
   return findings;
 }
 
 }  // namespace
-
-GpusOfHost read_gpus(const GpuMonitor& monitor) {
-  GpusOfHost host{monitor.why_none(), {}};
-  for (const HostGpu& gpu : monitor.gpus())
-    host.gpus.push_back({gpu, monitor.state(gpu.number), monitor.processes(gpu.number)});
-  return host;
-}
 
 Findings check_gpus(const GpusOfHost& host) {
   Findings findings = each(host, "gpu_health", "none has failed", sick);

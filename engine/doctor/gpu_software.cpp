@@ -33,21 +33,22 @@ Finding check_library(const LibraryTopic& library, std::string seen, const CudaV
   auto about = [&](const std::string& text) { return text.starts_with(library.begins); };
   for (const std::string& problem : version_problems(versions)) {
     // Without a GPU nothing is broken by a library that is missing.
-    if (about(problem)) return {library.topic, gpus ? Level::fail : Level::warn, seen, problem};
+    if (about(problem))
+      return {library.topic, gpus ? FindingLevel::fail : FindingLevel::warn, seen, problem};
   }
   for (const std::string& doubt : version_doubts(versions)) {
     bool counts = gpus || versions.nvrtc || library.topic != std::string("nvrtc");
-    if (about(doubt) && counts) return {library.topic, Level::warn, seen, doubt};
+    if (about(doubt) && counts) return {library.topic, FindingLevel::warn, seen, doubt};
   }
-  return {library.topic, Level::ok, std::move(seen)};
+  return {library.topic, FindingLevel::ok, std::move(seen)};
 }
 
 Finding check_driver(const GpuSoftware& software) {
   const CudaVersions& versions = *software.versions;
   if (!versions.driver_cuda) {
     if (software.on_bus.empty())
-      return {"driver", Level::ok, "no NVIDIA GPU and no driver: runs take CPUs"};
-    return {"driver", Level::warn,
+      return {"driver", FindingLevel::ok, "no NVIDIA GPU and no driver: runs take CPUs"};
+    return {"driver", FindingLevel::warn,
             fmt::format("no NVIDIA driver, but a GPU at PCI {}", fmt::join(software.on_bus, ", ")),
             "install NVIDIA's driver and load it (modprobe nvidia); in a container start it with "
             "the GPUs (docker run --gpus all)"};
@@ -55,8 +56,9 @@ Finding check_driver(const GpuSoftware& software) {
   std::string seen = fmt::format("driver {}, supports CUDA {}",
                                  versions.driver.empty() ? "unknown" : versions.driver,
                                  major_minor(versions.driver_cuda));
-  if (auto problem = driver_problem(versions)) return {"driver", Level::fail, seen, *problem};
-  return {"driver", Level::ok, std::move(seen)};
+  if (auto problem = driver_problem(versions))
+    return {"driver", FindingLevel::fail, seen, *problem};
+  return {"driver", FindingLevel::ok, std::move(seen)};
 }
 
 Finding check_cuda(const GpuSoftware& software) {
@@ -64,14 +66,14 @@ Finding check_cuda(const GpuSoftware& software) {
   if (!cuda.devices.empty()) {
     std::vector<std::string> names;
     for (const CudaDeviceInfo& gpu : cuda.devices) names.push_back(describe(gpu));
-    return {"cuda", Level::ok,
+    return {"cuda", FindingLevel::ok,
             fmt::format("compiled with CUDA {}; {}", major_minor(software.versions->toolkit),
                         fmt::join(names, ", "))};
   }
   if (software.versions->driver_cuda || !software.on_bus.empty())
-    return {"cuda", Level::warn, "CUDA shows no GPU: " + cuda.why_none,
+    return {"cuda", FindingLevel::warn, "CUDA shows no GPU: " + cuda.why_none,
             "runs take CPUs; trainer devices lists what there is"};
-  return {"cuda", Level::ok,
+  return {"cuda", FindingLevel::ok,
           fmt::format("compiled with CUDA {}; no GPU: {}", major_minor(software.versions->toolkit),
                       cuda.why_none)};
 }
@@ -84,10 +86,10 @@ Findings check_architectures(const GpuSoftware& software) {
   for (const CudaDeviceInfo& gpu : software.cuda.devices) {
     Version capability{gpu.compute_major, gpu.compute_minor, 0};
     if (auto problem = code_problem(versions, gpu)) {
-      findings.push_back({"architectures", Level::fail, built, *problem});
+      findings.push_back({"architectures", FindingLevel::fail, built, *problem});
     } else if (code_for(versions.architectures, capability) == GpuCode::ptx) {
       findings.push_back(
-          {"architectures", Level::warn,
+          {"architectures", FindingLevel::warn,
            fmt::format("{}, but none for cuda:{} ({}, {}), whose driver compiles PTX in its place",
                        built, gpu.index, gpu.name, major_minor(capability)),
            fmt::format("the first start takes minutes; configure with "
@@ -95,7 +97,7 @@ Findings check_architectures(const GpuSoftware& software) {
                        gpu.compute_major, gpu.compute_minor)});
     }
   }
-  if (findings.empty()) findings.push_back({"architectures", Level::ok, std::move(built)});
+  if (findings.empty()) findings.push_back({"architectures", FindingLevel::ok, std::move(built)});
   return findings;
 }
 
@@ -103,10 +105,10 @@ Findings without_cuda(const GpuSoftware& software) {
   Findings findings;
   std::string why = "this build has no CUDA support";
   for (const char* topic : {"driver", "cuda", "cudnn", "cublas", "nccl", "nvrtc", "architectures"})
-    findings.push_back({topic, Level::ok, why});
+    findings.push_back({topic, FindingLevel::ok, why});
   if (software.on_bus.empty()) return findings;
   findings[1] = {
-      "cuda", Level::warn,
+      "cuda", FindingLevel::warn,
       fmt::format("{}, but there is a GPU at PCI {}", why, fmt::join(software.on_bus, ", ")),
       "configure with -DSPIRE_CUDA=ON to use it"};
   return findings;

@@ -178,12 +178,12 @@ Hdf5Trial try_made_hdf5(const fs::path& folder, const TrialLimits& limits) {
 
 Finding check_hdf5(const Hdf5Trial& trial) {
   if (!trial.problem.empty())
-    return {"hdf5", Level::fail, fmt::format("{}: {}", trial.what, trial.problem),
+    return {"hdf5", FindingLevel::fail, fmt::format("{}: {}", trial.what, trial.problem),
             "check the disk and the file (trainer dataset verify)"};
   if (trial.bytes == 0)
-    return {"hdf5", Level::ok, fmt::format("{} has no rows of numbers to read", trial.what)};
+    return {"hdf5", FindingLevel::ok, fmt::format("{} has no rows of numbers to read", trial.what)};
   double rate = static_cast<double>(trial.bytes) / std::max(trial.seconds, 1e-9);
-  Finding finding{"hdf5", Level::ok,
+  Finding finding{"hdf5", FindingLevel::ok,
                   fmt::format("{} read in order, with libhdf5 {}: {}", rate_text(rate),
                               h5::library_version(), trial.what)};
   finding.values = {{"read_bytes_per_s", rate}};

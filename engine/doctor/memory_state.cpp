@@ -22,7 +22,7 @@ std::string huge_pages(const fs::path& root) {
 
 Finding check_limits(const std::vector<HostLimit>& limits) {
   auto least = std::ranges::min_element(limits, {}, &HostLimit::free);
-  Finding finding{"memory", Level::ok,
+  Finding finding{"memory", FindingLevel::ok,
                   fmt::format("{} are free of {}, {}", limit_text(least->free), least->name,
                               limit_text(least->total))};
   finding.values = {{"free_bytes", static_cast<double>(least->free)},
@@ -35,8 +35,8 @@ Finding check_limits(const std::vector<HostLimit>& limits) {
 }
 
 Finding check_huge_pages(const std::string& mode) {
-  if (mode.empty()) return {"huge_pages", Level::ok, "the kernel does not tell"};
-  Finding finding{"huge_pages", Level::ok, "transparent huge pages: " + mode};
+  if (mode.empty()) return {"huge_pages", FindingLevel::ok, "the kernel does not tell"};
+  Finding finding{"huge_pages", FindingLevel::ok, "transparent huge pages: " + mode};
   if (mode != "never") return finding;
   return warning(std::move(finding),
                  "arenas then lie in pages of 4 KiB, which are slower; as root: echo madvise > "
@@ -59,8 +59,8 @@ MemoryState read_memory_state(const fs::path& root) {
 }
 
 Finding check_swap(const SwapState& swap) {
-  if (swap.total == 0) return {"swap", Level::ok, "no swap space"};
-  Finding finding{"swap", Level::ok,
+  if (swap.total == 0) return {"swap", FindingLevel::ok, "no swap space"};
+  Finding finding{"swap", FindingLevel::ok,
                   fmt::format("{} of {} of swap space are in use", limit_text(swap.used),
                               limit_text(swap.total))};
   finding.values = {{"total_bytes", static_cast<double>(swap.total)},

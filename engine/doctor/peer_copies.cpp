@@ -62,18 +62,19 @@ std::optional<Finding> bad(const PeerCopy& copy, double seconds) {
     case Outcome::copied:
       return std::nullopt;
     case Outcome::untried:
-      return Finding{"peer_copies", Level::warn, fmt::format("{} was not tried", pair),
+      return Finding{"peer_copies", FindingLevel::warn, fmt::format("{} was not tried", pair),
                      "too many copies hung before it; solve those, then type trainer doctor again"};
     case Outcome::wrong:
-      return Finding{"peer_copies", Level::fail,
+      return Finding{"peer_copies", FindingLevel::fail,
                      fmt::format("{}: other data arrived than was sent", pair), avoid};
     case Outcome::hung:
-      return Finding{"peer_copies", Level::fail,
+      return Finding{"peer_copies", FindingLevel::fail,
                      fmt::format("{}: the copy did not end within {:g} s", pair, seconds), avoid};
     case Outcome::failed:
       break;
   }
-  return Finding{"peer_copies", Level::fail, fmt::format("{}: {}", pair, copy.problem), avoid};
+  return Finding{"peer_copies", FindingLevel::fail, fmt::format("{}: {}", pair, copy.problem),
+                 avoid};
 }
 
 std::string good_text(const PeerCopy& copy) {
@@ -137,7 +138,7 @@ std::optional<PeerCopy> read_copy(const std::string& line) {
 }
 
 Findings check_peers(const std::vector<PeerCopy>& copies, double seconds) {
-  if (copies.empty()) return {{"peer_copies", Level::ok, "fewer than two GPUs"}};
+  if (copies.empty()) return {{"peer_copies", FindingLevel::ok, "fewer than two GPUs"}};
   Findings findings;
   std::map<int, Finding> rows;  // by source
   for (const PeerCopy& copy : copies) {

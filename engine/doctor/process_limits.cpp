@@ -31,7 +31,7 @@ Finding check_files(const ProcessLimits& limits) {
   std::string seen = limits.files == RLIM_INFINITY
                          ? "any number of files may be open"
                          : fmt::format("{} files may be open (ulimit -n)", limits.files);
-  Finding finding{"open_files", Level::ok, std::move(seen)};
+  Finding finding{"open_files", FindingLevel::ok, std::move(seen)};
   finding.values = {{"limit", as_value(limits.files)}};
   if (limits.files >= files_wanted) return finding;
   return warning(
@@ -59,7 +59,7 @@ ProcessLimits read_process_limits(const fs::path& root) {
 }
 
 Finding check_shm(const ProcessLimits& limits, int gpus) {
-  Finding finding{"shm", Level::ok, "there is no /dev/shm"};
+  Finding finding{"shm", FindingLevel::ok, "there is no /dev/shm"};
   bool small = true;
   if (limits.shm) {
     const auto& [total, free] = *limits.shm;
@@ -77,7 +77,7 @@ Finding check_shm(const ProcessLimits& limits, int gpus) {
 }
 
 Finding check_memlock(const ProcessLimits& limits) {
-  Finding finding{"memlock", Level::ok,
+  Finding finding{"memlock", FindingLevel::ok,
                   fmt::format("{} may be locked (ulimit -l)", limit_text(limits.memlock))};
   finding.values = {{"limit_bytes", as_value(limits.memlock)}};
   if (limits.memlock == RLIM_INFINITY) return finding;

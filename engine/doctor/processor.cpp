@@ -30,7 +30,7 @@ Finding check_instructions(const Processor& processor) {
   std::string list =
       names.empty() ? "none that products use" : fmt::format("{}", fmt::join(names, ", "));
   std::string name = processor.name.empty() ? "processor" : processor.name;
-  Finding finding{"instructions", Level::ok, fmt::format("{}: {}", name, list)};
+  Finding finding{"instructions", FindingLevel::ok, fmt::format("{}: {}", name, list)};
   bool x86 = !processor.vendor.empty();
   if (!x86 || processor.flags.contains("avx2")) return finding;
   return warning(
@@ -43,24 +43,26 @@ Finding check_instructions(const Processor& processor) {
 Finding check_precision(const Processor& processor, const std::vector<CudaDeviceInfo>& gpus) {
   if (!gpus.empty()) {
     int least = std::ranges::min_element(gpus, {}, &CudaDeviceInfo::compute_major)->compute_major;
-    if (least >= 8) return {"precision", Level::ok, "precision: bf16 is the fastest on these GPUs"};
+    if (least >= 8)
+      return {"precision", FindingLevel::ok, "precision: bf16 is the fastest on these GPUs"};
     std::string seen = "GPUs of compute capability below 8.0 do not compute in bf16: ";
-    return {"precision", Level::ok,
+    return {"precision", FindingLevel::ok,
             seen + (least >= 7 ? "use precision: fp16" : "use precision: fp32")};
   }
   if (processor.flags.contains("amx_bf16"))
-    return {"precision", Level::ok, "precision: bf16 is the fastest here: AMX multiplies it"};
+    return {"precision", FindingLevel::ok,
+            "precision: bf16 is the fastest here: AMX multiplies it"};
   if (processor.flags.contains("avx512f"))
-    return {"precision", Level::ok,
+    return {"precision", FindingLevel::ok,
             "precision: bf16 gains a tenth with AVX-512 for convolutions, and nothing elsewhere; "
             "trainer bench --precisions fp32,bf16 measures it"};
-  return {"precision", Level::ok, "precision: fp32 suits this CPU"};
+  return {"precision", FindingLevel::ok, "precision: fp32 suits this CPU"};
 }
 
 Finding check_governor(const Processor& processor) {
   const std::string& governor = processor.governor;
-  if (governor.empty()) return {"governor", Level::ok, "the system does not tell"};
-  Finding finding{"governor", Level::ok, "frequency governor " + governor};
+  if (governor.empty()) return {"governor", FindingLevel::ok, "the system does not tell"};
+  Finding finding{"governor", FindingLevel::ok, "frequency governor " + governor};
   // The pstate drivers raise the clock on demand in powersave, too.
   bool own = processor.frequency_driver == "intel_pstate" ||
              processor.frequency_driver.starts_with("amd-pstate");
@@ -72,8 +74,8 @@ Finding check_governor(const Processor& processor) {
 
 Finding check_clock_source(const Processor& processor) {
   const std::string& source = processor.clock_source;
-  if (source.empty()) return {"clock_source", Level::ok, "the system does not tell"};
-  Finding finding{"clock_source", Level::ok, "clock source " + source};
+  if (source.empty()) return {"clock_source", FindingLevel::ok, "the system does not tell"};
+  Finding finding{"clock_source", FindingLevel::ok, "clock source " + source};
   if (source != "hpet" && source != "acpi_pm" && source != "jiffies") return finding;
   return warning(
       std::move(finding),

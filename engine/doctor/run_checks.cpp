@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 Finding check_threads(const Topology& topology) {
   int threads = topology.limits.omp_threads;
   auto cores = static_cast<int>(topology.cores.size());
-  Finding finding{"omp_num_threads", Level::ok,
+  Finding finding{"omp_num_threads", FindingLevel::ok,
                   fmt::format("OMP_NUM_THREADS={} leaves {} of {} cores to others", threads,
                               cores - threads, cores)};
   if (threads == 0 || cores < 8 || 4 * threads > cores) return finding;
@@ -26,7 +26,7 @@ Finding check_threads(const Topology& topology) {
 Finding check_quota(const Topology& topology, int threads) {
   const CoreLimits& limits = topology.limits;
   int with_core = std::min(threads, static_cast<int>(topology.cores.size()));
-  Finding finding{"cgroup_cpu", Level::ok,
+  Finding finding{"cgroup_cpu", FindingLevel::ok,
                   fmt::format("{} threads compute, and the cgroup pays for {:.4g} CPUs", threads,
                               limits.quota)};
   if (limits.quota <= 0 || with_core <= limits.quota_threads()) return finding;
@@ -42,7 +42,7 @@ bool short_of_memory(const SwapState& swap) {
 }
 
 Finding check_compiled(const std::vector<std::string>& gpus) {
-  return {"architectures", Level::warn,
+  return {"architectures", FindingLevel::warn,
           fmt::format("this build has no machine code for {}, so the driver compiles its kernels",
                       fmt::join(gpus, ", ")),
           "the first start takes minutes; trainer doctor says how to build for them"};
@@ -71,7 +71,7 @@ Findings check_run(const RunUse& use, const RunMachine& machine) {
   if (use.checkpoints && machine.disk)
     all.push_back(check_disk_space(use.output, *machine.disk, use.checkpoints));
   if (!use.compiled_gpus.empty()) all.push_back(check_compiled(use.compiled_gpus));
-  std::erase_if(all, [](const Finding& finding) { return finding.level == Level::ok; });
+  std::erase_if(all, [](const Finding& finding) { return finding.level == FindingLevel::ok; });
   return all;
 }
 

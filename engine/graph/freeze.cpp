@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/name_patterns.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/batch_norm/batch_norm.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/inference/input_rows.h"
 #include "engine/inference/sample_arrays.h"

@@ -5,8 +5,8 @@
 
 #include <spire/dtype.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/formats/csv_columns.h"
 #include "engine/inference/input_rows.h"
 

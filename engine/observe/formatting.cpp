@@ -10,10 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
-#include "engine/base/message_words.h"
-
 namespace spire::inline observe {
 
 std::chrono::system_clock::time_point wall_time() {

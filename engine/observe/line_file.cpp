@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 
 namespace spire::inline observe {

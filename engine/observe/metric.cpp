@@ -6,8 +6,8 @@
 
 #include <spire/error.h>
 #include <spire/metric.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/observe/formatting.h"
 
 namespace spire {

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline observe {
 namespace {

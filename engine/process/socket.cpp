@@ -294,10 +294,4 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 }  // namespace spire::inline process

@@ -91,6 +91,5 @@ std::optional<std::string> resolve_address(const std::string& name);
 bool is_loopback(const std::string& address);  // true for numeric ones, such as 127.0.0.1
 
 std::vector<std::string> own_addresses();  // this machine's IPv4 addresses, loopback last
-std::string host_name();
 
 }  // namespace spire::inline process

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <spire/system.h>
 #include <spire/world.h>
 
 #include "engine/base/thread.h"

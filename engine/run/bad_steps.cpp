@@ -7,7 +7,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/process/group/process_group.h"
 
 namespace spire::inline run {

@@ -1,7 +1,8 @@
 // batch_size: auto: a run's setup chooses the batch by plans, and tries it once before the run.
 #include <algorithm>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/check.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"

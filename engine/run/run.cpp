@@ -1,8 +1,8 @@
 // train(): a run from its first step to its summary.
+#include <spire/text.h>
 #include <spire/train.h>
 
 #include "engine/base/hash.h"
-#include "engine/base/message_words.h"
 #include "engine/base/thread.h"
 #include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"

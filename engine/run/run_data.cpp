@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"

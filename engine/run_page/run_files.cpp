@@ -13,9 +13,9 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
 #include "engine/base/file_locks.h"
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/observe/formatting.h"
 

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 #include "engine/page/html_text.h"

@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/device/gpu_requirements.h"
 #include "engine/train/tuning_cache.h"
 #include "kernels/autotune/engine_choice.h"

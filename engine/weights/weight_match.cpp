@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/name_patterns.h"
 #include "engine/base/read_file.h"
 #include "engine/config/words.h"

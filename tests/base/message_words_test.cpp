@@ -1,10 +1,10 @@
-#include "engine/base/message_words.h"
-
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <spire/text.h>
 
 namespace spire {
 namespace {

@@ -1,5 +1,6 @@
 // Tests of the plans that cuDNN makes for described GPUs, for each convolution and attention of the
-// shipped configs and of the op tests. Nothing runs; the code of the plans is searched for atomics.
+// shipped configs, and where that is asked for of the op tests. Nothing runs; the code of the plans
+// is searched for atomics.
 #include <cstdlib>
 
 #include <dlfcn.h>
@@ -59,8 +60,9 @@ class Driver {
   size_t seen_ = 0;
 };
 
-// The operations that are planned: one of each kind, or all, with the engine that is proposed
-// first; or all, with all engines that a run would measure.
+// The operations that are planned: one of each kind of the shipped configs, or all, those of the op
+// tests included, with the engine that is proposed first; or all, with all engines that a run would
+// measure.
 enum class Sweep { one_of_each_kind, operations, engines };
 
 Sweep sweep() {
@@ -75,7 +77,7 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
     if (!driver.is_there()) GTEST_SKIP() << "libcuda.so.1 is not the stand-in: see the README";
     const char* file = std::getenv("SPIRE_SHAPES_FILE");
     ASSERT_NE(file, nullptr);
-    shapes = read_shapes(file + std::string(all_kinds() ? "" : ".configs"));
+    shapes = read_shapes(file);
     if (sweep() == Sweep::one_of_each_kind) shapes = one_of_each_kind(shapes);
     ASSERT_FALSE(shapes.convolutions.empty());
     ASSERT_FALSE(shapes.attentions.empty());
@@ -85,9 +87,6 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
       GTEST_SKIP() << "this cuDNN takes other descriptions of a GPU: " << error.what();
     }
   }
-
-  // Returns true if shapes of the op tests are planned, too; else those of the configs alone.
-  static bool all_kinds() { return sweep() != Sweep::one_of_each_kind || GetParam().compute == 90; }
 
   // Checks all plans of a graph and returns their number.
   size_t check_plans(const CudnnDescriptor& graph, const CudnnRules& rules) {

@@ -12,17 +12,17 @@ MATCHER_P3(IsFinding, topic, level, part, "") {
   *result_listener << arg.topic << " " << to_string(arg.level) << ": " << text;
   // Whoever hears of a problem is told what to do.
   return arg.topic == topic && arg.level == level && text.find(part) != text.npos &&
-         (arg.level == Level::ok) == arg.remedy.empty();
+         (arg.level == FindingLevel::ok) == arg.remedy.empty();
 }
 
 inline auto good(const char* topic, const char* part) {
-  return IsFinding(topic, Level::ok, part);
+  return IsFinding(topic, FindingLevel::ok, part);
 }
 inline auto warns(const char* topic, const char* part) {
-  return IsFinding(topic, Level::warn, part);
+  return IsFinding(topic, FindingLevel::warn, part);
 }
 inline auto fails(const char* topic, const char* part) {
-  return IsFinding(topic, Level::fail, part);
+  return IsFinding(topic, FindingLevel::fail, part);
 }
 
 }  // namespace spire

@@ -67,7 +67,7 @@ TEST(GpuHealthCheck, IsGoodWithoutGpus) {
   auto script = ScriptedMachine::eight_gpus();
   script["returns"] = {{"nvmlInit_v2", 9}};
   Findings findings = findings_of(script);
-  EXPECT_EQ(worst(findings), Level::ok);
+  EXPECT_EQ(worst(findings), FindingLevel::ok);
   EXPECT_EQ(findings.size(), 4u);
 }
 

@@ -85,7 +85,7 @@ TEST(GpuSoftwareCheck, WithoutGpuNothingFails) {
   machine.versions->driver = "";
   machine.versions->nvrtc = {};
   machine.on_bus.clear();
-  EXPECT_THAT(check_gpu_software(machine), Each(Field(&Finding::level, Level::ok)));
+  EXPECT_THAT(check_gpu_software(machine), Each(Field(&Finding::level, FindingLevel::ok)));
   machine.on_bus = {"0000:3b:00.0"};
   EXPECT_THAT(check_gpu_software(machine),
               Contains(warns("driver", "no NVIDIA driver, but a GPU at PCI 0000:3b:00.0")));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>
 
+#include <spire/system.h>
 #include <spire/world.h>
 
 #include "engine/process/group/process_group.h"

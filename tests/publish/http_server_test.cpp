@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "tests/base/message_of.h"
 #include "tests/publish/client.h"

@@ -27,7 +27,7 @@ json finding_of(const json& report, const std::string& topic) {
   return {};
 }
 
-// Level and exit code agree, whatever machine this is.
+// FindingLevel and exit code agree, whatever machine this is.
 TEST(Doctor, PrintsJsonWithEveryTopic) {
   TemporaryFolder folder;
   Output output = trainer({"doctor", "--json", "--quiet", "-o", folder / "runs/new"});

@@ -1,4 +1,4 @@
-#include "tools/output/gpu_memory.h"
+#include "engine/doctor/gpu_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(GpuMemoryLines, SayWhatIsFreeAndWhoUsesTheRest) {
          gpu(R"({"processes": []})"),
          gpu(R"({"returns": {"nvmlDeviceGetComputeRunningProcesses_v3": 4}})"),
          gpu(R"({"lost": true})")}}});
-  std::vector<std::string> lines = tool::gpu_memory_lines(GpuMonitor());
+  std::vector<std::string> lines = gpu_memory_lines(GpuMonitor());
   EXPECT_THAT(
       lines,
       ElementsAre("gpu 0   80.0 GiB, 30.0 GiB used, 49.0 GiB free: process 5000001 20.0 GiB, "
@@ -47,15 +47,15 @@ TEST(GpuMemoryLines, SayWhatIsFreeAndWhoUsesTheRest) {
 TEST(GpuMemoryLines, AreOfNow) {
   ScriptedMachine machine({{"driver", "550.1"}, {"gpus", {gpu(R"({"processes": []})")}}});
   GpuMonitor monitor;
-  EXPECT_THAT(tool::gpu_memory_lines(monitor)[0], HasSubstr("30.0 GiB used"));
+  EXPECT_THAT(gpu_memory_lines(monitor)[0], HasSubstr("30.0 GiB used"));
   machine.gpu(0)["memory_mib"]["used"] = 10240;
   machine.write();
-  EXPECT_THAT(tool::gpu_memory_lines(monitor)[0], HasSubstr("10.0 GiB used"));
+  EXPECT_THAT(gpu_memory_lines(monitor)[0], HasSubstr("10.0 GiB used"));
 }
 
 TEST(GpuMemoryLines, ShowPartsOfAGpuWithTheirOwnProcesses) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  std::vector<std::string> lines = tool::gpu_memory_lines(GpuMonitor());
+  std::vector<std::string> lines = gpu_memory_lines(GpuMonitor());
   ASSERT_EQ(lines.size(), 10u);  // eight GPUs, one of them with two MIG devices
   EXPECT_THAT(lines[2], testing::EndsWith("in 2 MIG devices"));
   EXPECT_THAT(lines[3], StartsWith("        MIG 0 ("));

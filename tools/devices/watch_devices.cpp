@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/observers.h>
 
-#include "engine/observe/console.h"
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"

@@ -5,8 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
-#include "engine/observe/formatting.h"
+#include <spire/text.h>
 
 namespace spire::tool {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/doctor/gpu_health.h"
-#include "tools/devices/host_use.h"
+#include <spire/commands/host_use.h>
+#include <spire/gpu_monitor.h>
 
 namespace spire::tool {
 

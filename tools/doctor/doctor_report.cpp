@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/base/message_words.h"
-#include "engine/observe/formatting.h"
+#include <spire/text.h>
 
 namespace spire::tool {
 
@@ -16,13 +15,15 @@ std::string findings_text(const Findings& findings) {
   int64_t count[3] = {};
   for (const Finding& finding : findings) {
     ++count[static_cast<size_t>(finding.level)];
-    std::string level = finding.level == Level::ok ? "OK" : std::string(to_string(finding.level));
+    std::string level =
+        finding.level == FindingLevel::ok ? "OK" : std::string(to_string(finding.level));
     table.push_back({level, finding.topic, finding.seen});
     if (!finding.remedy.empty()) table.push_back({"", "", "-> " + finding.remedy});
   }
-  return aligned_text(table) +
-         fmt::format("\n{}: {} OK, {}, {}\n", counted(std::ssize(findings), "finding"), count[0],
-                     counted(count[1], "warning"), counted(count[2], "failure"));
+  std::string text;
+  for (const std::string& line : aligned(table)) text += line + "\n";
+  return text + fmt::format("\n{}: {} OK, {}, {}\n", counted(std::ssize(findings), "finding"),
+                            count[0], counted(count[1], "warning"), counted(count[2], "failure"));
 }
 
 std::string findings_json(const Findings& findings, const DoctorFacts& facts) {

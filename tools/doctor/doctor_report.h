@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "engine/doctor/finding.h"
+#include <spire/commands/finding.h>
 
 namespace spire::tool {
 

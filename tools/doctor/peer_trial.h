@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/doctor/peer_copies.h"
+#include <spire/commands/peer_copies.h>
 
 namespace spire::tool {
 

@@ -1,23 +1,20 @@
 #include "tools/sweep/sweep_folder.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <sys/file.h>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <spire/error.h>
-
-#include "engine/base/read_file.h"
-#include "engine/base/write_file.h"
-#include "engine/observe/formatting.h"
-#include "engine/process/socket.h"
-#include "tools/output/streams.h"
+#include <spire/files.h>
+#include <spire/system.h>
+#include <spire/text.h>
 
 namespace spire::tool {
 
@@ -68,7 +65,7 @@ void SweepFolder::lock(BlockedSignals& signals) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) break;
     auto now = std::chrono::steady_clock::now();
-    std::string holder = read_file_if_there(path_ / lock_name, Category::config).value_or("");
+    std::string holder = read_text_if_there(path_ / lock_name, Category::config).value_or("");
     if (now >= deadline || lives_here(holder)) {
       refuse(
           fmt::format("is in use by another sweep ({}); wait until it ends, stop it, or name "
@@ -86,9 +83,12 @@ void SweepFolder::lock(BlockedSignals& signals) {
 }
 
 void SweepFolder::refuse_other_files() const {
-  auto names = list_folder(path_, Category::config);
-  bool of_sweeps = std::ranges::count(names, fs::path(lock_name)) > 0;
-  if (!names.empty() && !of_sweeps)
+  std::error_code error;
+  bool empty = fs::is_empty(path_, error);
+  bool of_sweeps = !error && !empty && fs::exists(fs::symlink_status(path_ / lock_name, error));
+  if (error && error != std::errc::no_such_file_or_directory)
+    refuse("cannot be read: " + system_reason(error.value()));
+  if (!empty && !of_sweeps)
     refuse("contains files that no sweep wrote; name another folder with --output");
 }
 
@@ -98,14 +98,14 @@ void SweepFolder::refuse(const std::string& why) const {
 
 std::optional<RecordedSweep> read_recorded_sweep(const fs::path& folder) {
   fs::path file = folder / "sweep.json";
-  auto text = read_file_if_there(file, Category::config);
+  auto text = read_text_if_there(file, Category::config);
   if (!text) return {};
   return read_sweep_json(*text, file.string());
 }
 
 void SweepFolder::write(const SweepReport& report) const {
-  write_file_atomically(path_ / "sweep.json", sweep_json(report), Category::config);
-  write_file_atomically(path_ / "sweep.csv", sweep_csv(report), Category::config);
+  write_whole_file(path_ / "sweep.json", sweep_json(report), Category::config);
+  write_whole_file(path_ / "sweep.csv", sweep_csv(report), Category::config);
 }
 
 }  // namespace spire::tool

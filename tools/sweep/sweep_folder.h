@@ -8,8 +8,9 @@
 #include <optional>
 #include <string>
 
+#include <spire/commands/sweep_results.h>
+
 #include "tools/process/signals.h"
-#include "tools/sweep/sweep_report.h"
 
 namespace spire::tool {
 

@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/files.h>
+#include <spire/system.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
-#include "engine/base/read_file.h"
-#include "engine/base/system_limits.h"
-#include "engine/device/gpu_claims.h"
-#include "engine/observe/formatting.h"
-#include "engine/train/placement/placement.h"
 #include "tools/config_source.h"
 #include "tools/output/reported_error.h"
 #include "tools/supervisor/attempt.h"
@@ -47,29 +43,12 @@ class LogFile {
   int descriptor_;
 };
 
-std::string slot_text(const Slot& slot) {
-  return fmt::format("{} ({})", to_string(slot.device), describe_cores(slot.cores));
-}
-
-// "done, best accuracy 92.10%, 7 402 samples/s, 1:15", "failed (6): ..."
-std::string outcome_text(const PointResult& result) {
-  std::string text = state_text(result);
-  if (result.state == State::failed || result.state == State::diverged)
-    return text + ": " + result.message;
-  if (result.state != State::done) return text;
-  if (result.last)
-    text += fmt::format(", best {} {}", name(result.last->metric),
-                        metric_text({result.last->metric, result.best}));
-  return text + fmt::format(", {} samples/s, {}", count_text(std::llround(result.samples_per_s)),
-                            duration_text(result.seconds));
-}
-
 // Returns why a run failed: what it printed, or what killed it.
 std::string failure_text(const ExitStatus& status, const std::filesystem::path& log) {
   if (status.signal != 0) return to_string(status);
   std::string text;
   try {
-    text = reported_error(read_file_if_there(log, Category::config).value_or(""));
+    text = reported_error(read_text_if_there(log, Category::config).value_or(""));
   } catch (const Error&) {  // a log that is too long, or was replaced by something else
   }
   return text.empty() ? to_string(status) : text;
@@ -77,30 +56,15 @@ std::string failure_text(const ExitStatus& status, const std::filesystem::path& 
 
 }  // namespace
 
-ResolvedConfig config_on(const Slot& slot, const SweepPoint& point, const std::string& output) {
-  ResolvedConfig resolved = point.resolved;
-  RunConfig& config = resolved.config;
-  config.output = output;
-  config.devices = {slot.word()};
-  config.on_missing = RunConfig::OnMissing::fail;  // it trains on its slot, or not at all
-  if (config.parameter_device != "cpu") config.parameter_device = "auto";
-  config.towers = point.towers;
-  config.tower_threads = point.tower_threads;
-  for (const char* key :
-       {"output", "devices", "on_missing", "parameter_device", "towers", "tower_threads"})
-    resolved.source[key] = "sweep";
-  return resolved;
-}
-
-SweepRuns::SweepRuns(SweepReport& report, const std::vector<Slot>& slots, const SweepFolder& folder,
-                     BlockedSignals& signals, Options options)
+SweepRuns::SweepRuns(SweepReport& report, const std::vector<SweepSlot>& slots,
+                     const SweepFolder& folder, BlockedSignals& signals, Options options)
     : report_(report),
       slots_(slots),
       folder_(folder),
       signals_(signals),
       options_(std::move(options)) {
   for (size_t i = 0; i < report_.points.size(); ++i) {
-    PointResult result = read_result(folder_.run(report_.points[i]));
+    PointResult result = read_point_result(folder_.run(report_.points[i]));
     if (result.ended()) report_.results[i] = std::move(result);
   }
 }
@@ -130,10 +94,10 @@ void SweepRuns::start_waiting() {
 // A run that cannot be started is one that failed, so that the others go on.
 void SweepRuns::start(size_t index, size_t slot_index) {
   const SweepPoint& point = report_.points[index];
-  const Slot& slot = slots_[slot_index];
+  const SweepSlot& slot = slots_[slot_index];
   try {
     std::string output = folder_.run(point).string();
-    ConfigSnapshot config(config_on(slot, point, output));
+    ConfigSnapshot config(sweep_config(slot, point, output));
     LogFile log(folder_.log(point));
     ChildSetup setup;
     setup.words = {"train", "--config", config.path(), "--resume", "auto"};
@@ -142,14 +106,13 @@ void SweepRuns::start(size_t index, size_t slot_index) {
     setup.cores = slot.cores;
     if (options_.max_restarts)
       setup.words.push_back(fmt::format("--max-restarts={}", *options_.max_restarts));
-    if (!slot.uuid.empty())
-      setup.variables = {{"CUDA_VISIBLE_DEVICES", slot.uuid},
-                         {claim_holder, std::to_string(::getpid())}};
+    for (auto& [name, value] : SweepSlots::variables(slot))
+      setup.variables.push_back({name, value});
     bool goes_on = RunDirState(output).has_checkpoint();
     jobs_.push_back({index, slot_index, ChildProcess(std::move(setup))});
     report_.results[index].state = State::interrupted;
     options_.log(
-        fmt::format("{} {} on {}", point.name, goes_on ? "goes on" : "starts", slot_text(slot)));
+        fmt::format("{} {} on {}", point.name, goes_on ? "goes on" : "starts", to_string(slot)));
   } catch (const Error& error) {
     report_.results[index] = {
         .state = State::failed, .exit = error.exit_code(), .message = error.what()};
@@ -170,7 +133,7 @@ void SweepRuns::collect_ended() {
 void SweepRuns::take_result(size_t index, const ExitStatus& status) {
   const SweepPoint& point = report_.points[index];
   PointResult& result = report_.results[index];
-  result = read_result(folder_.run(point));
+  result = read_point_result(folder_.run(point));
   if (!result.ended()) {
     result.exit = status.signal != 0 ? 128 + status.signal : status.code;
     bool stopped = status.code == stopped_code || end_ != End::all;

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <spire/commands/sweep_results.h>
+
 #include "tools/process/signals.h"
 #include "tools/supervisor/child_process.h"
-#include "tools/sweep/slots.h"
 #include "tools/sweep/sweep_folder.h"
 
 namespace spire::tool {
@@ -26,7 +27,7 @@ class SweepRuns {
 
   // Takes the results of runs that have ended earlier from their folders. All arguments outlive
   // this; each run is a process of this program, which dies with it.
-  SweepRuns(SweepReport& report, const std::vector<Slot>& slots, const SweepFolder& folder,
+  SweepRuns(SweepReport& report, const std::vector<SweepSlot>& slots, const SweepFolder& folder,
             BlockedSignals& signals, Options options);
 
   End run();
@@ -47,7 +48,7 @@ class SweepRuns {
   std::string done_text() const;
 
   SweepReport& report_;
-  const std::vector<Slot>& slots_;
+  const std::vector<SweepSlot>& slots_;
   const SweepFolder& folder_;
   BlockedSignals& signals_;
   const Options options_;
@@ -56,8 +57,5 @@ class SweepRuns {
   int interrupts_ = 0;
   End end_ = End::all;
 };
-
-// Returns the config of a point's run on a slot.
-ResolvedConfig config_on(const Slot& slot, const SweepPoint& point, const std::string& output);
 
 }  // namespace spire::tool

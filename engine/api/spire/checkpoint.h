@@ -24,7 +24,7 @@ enum class Prefer { newest, best };  // best: the newest if there is no best one
 // and any threads may use it at once.
 class SPIRE_API Checkpoint {
  public:
-  // run: the folder of its run; empty: the file stands alone.
+  // find_checkpoint() makes it. run: the folder of its run; empty: the file stands alone.
   Checkpoint(LoadedCheckpoint loaded, std::filesystem::path run);
 
   const std::filesystem::path& path() const;
@@ -40,7 +40,7 @@ class SPIRE_API Checkpoint {
   std::filesystem::path run_;
 };
 
-// Called for each damaged file that is passed over, with what is wrong with it.
+// Called for each damaged file that is passed over, with what is wrong with it; may be empty.
 using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;
 
 // Finds a checkpoint by its name, which is one of these:

@@ -29,6 +29,13 @@ SPIRE_API std::string config_help();
 // unique ("lr"), or in another program's words ("learning_rate"); "" if it names none.
 SPIRE_API std::string find_key(const std::string& word);
 
+// A key with the values that it takes in a grid over several keys, every combination one point.
+struct GridAxis {
+  std::string key;                  // "optimizer.lr"
+  std::vector<std::string> values;  // as on the command line: "0.1", "[64, 32]"
+  bool operator==(const GridAxis&) const = default;
+};
+
 // Parse a value, in which extra characters are an error. They throw Error(config), which says what
 // was expected and what was found.
 SPIRE_API int64_t parse_integer(std::string_view text);    // decimal digits, sign allowed

@@ -1,4 +1,5 @@
 // Files as a program's user names them: texts that are read whole, and results that appear whole.
+// Where this process has too many files open, all throw Error(device), whatever the category.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -22,16 +23,22 @@ SPIRE_API std::string read_text(const std::filesystem::path& path, Category cate
 // Reads an open descriptor to its end and leaves it open. name: what messages call it.
 SPIRE_API std::string read_text(int descriptor, const std::filesystem::path& name,
                                 Category category, size_t max_bytes = size_t{64} << 20);
-// Returns nullopt for a missing file.
+// Returns nullopt for a missing file. Throws Error(category) for what is no regular file, cannot be
+// read, or has more than 64 MiB.
 SPIRE_API std::optional<std::string> read_text_if_there(const std::filesystem::path& path,
                                                         Category category);
+
+// Opens a regular file for reading and writing, or creates it; does not follow links. The caller
+// closes the descriptor. Throws Error(category).
+SPIRE_API int open_in_place(const std::filesystem::path& path, Category category);
 
 // A file that gets its name when it is whole: "<path>.tmp" until commit(), and removed if that is
 // not called, so that readers see the old file or the new one, also after a power cut. A path may
 // have one writer at a time, and one thread uses an object.
 class SPIRE_API WholeFile {
  public:
-  // overwrite: whether it may replace a file that holds something. All throw Error(category) with
+  // overwrite: whether it may replace a file that holds something; without it commit() throws if
+  // one has appeared meanwhile, and "<path>.tmp" keeps the data. All throw Error(category) with
   // the file and the system's reason, also for a path that is a folder, FIFO, device or link; a
   // full disk is Error(device) where the category is config.
   WholeFile(const std::filesystem::path& path, Category category, bool overwrite = true);

@@ -42,14 +42,15 @@ SPIRE_API std::unique_ptr<Observer> console_observer(std::ostream& log, std::ost
 using SayLine = std::function<void(std::string_view)>;
 
 // Writes the files of a run into config.output: metrics.jsonl, audit.jsonl and summary.json
-// (docs/metrics.md), and with log.tensorboard the folder tensorboard. warn: called once where a
-// file cannot be written. on_start() throws Error(config) for files that cannot be opened.
+// (docs/metrics.md), and with log.tensorboard the folder tensorboard. warn: set; called once for
+// each file that cannot be written. on_start() throws Error(config) for files that cannot be
+// opened.
 SPIRE_API std::unique_ptr<Observer> file_observer(const RunConfig& config, const SayLine& warn);
 
 // Serves the run by HTTP until its end, from now on, where monitor.prometheus and monitor.serve say
-// (docs/monitoring.md); "none" in both: it does nothing. note, warn: called in on_start(), with the
-// addresses, and where other machines reach them. Throws Error(config) for an address that cannot
-// be used. Threads of its own answer.
+// (docs/monitoring.md); "none" in both: it does nothing. note, warn: set; called in on_start(),
+// with the addresses, and where other machines reach them. Throws Error(config) for an address that
+// cannot be used. Threads of its own answer.
 SPIRE_API std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
                                                   const SayLine& warn);
 

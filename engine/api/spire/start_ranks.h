@@ -21,7 +21,8 @@ class ReservedPort;
 // thread may call variables().
 class SPIRE_API LocalRanks {
  public:
-  // Reserves a port of the loopback interface. Throws Error(device) if none is free.
+  // size: at least 1. Reserves a port of the loopback interface. Throws Error(device) if none is
+  // free.
   explicit LocalRanks(int size);
   ~LocalRanks();
   LocalRanks(LocalRanks&&) noexcept;

@@ -11,12 +11,18 @@ namespace spire {
 SPIRE_API std::string system_reason(int error);
 
 // Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
-// processes (ulimit -u), ..."
+// processes (ulimit -u), ...; raise the limit, or lower data.workers and tower_threads"
 SPIRE_API std::string thread_limits();
+
+SPIRE_API std::string host_name();  // as gethostname(2) tells it
 
 // Keeps the calling thread, and those that it starts, on these logical CPUs, if the system allows
 // that; an empty list changes nothing. May be called between fork() and exec.
 SPIRE_API void keep_to_cores(const std::vector<int>& cores);
+
+inline namespace data {
+SPIRE_API std::string unicode_version();  // of PCRE2's tables, by which text is split: "14.0.0"
+}  // namespace data
 
 // Keeps libhdf5 from cleaning up at exit, which may wait for a disk that hangs. For programs that
 // close all files that they write; call it before any other use of the library.

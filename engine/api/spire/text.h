@@ -3,6 +3,7 @@
 // but for want of memory.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +25,13 @@ SPIRE_API double unsigned_nan(double value);  // -NaN becomes NaN: "nan" is prin
 SPIRE_API std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 SPIRE_API std::string did_you_mean(std::string_view candidate);  // "; did you mean 'adam'?", or ""
 
+// The text with control characters as \x0a, which would break a message's line or steer a terminal.
+// UTF-8 is kept, but its control characters U+0080 to U+009F.
+SPIRE_API std::string printable(std::string_view text);
+
+// "'a', 'b' and 992 more", with control characters as \x0a; "none" for an empty list.
+SPIRE_API std::string quoted_list(const std::vector<std::string>& names, size_t max_shown = 8);
+
 inline namespace observe {
 
 SPIRE_API std::string count_text(int64_t value);      // 60000 is "60 000"
@@ -36,9 +44,10 @@ SPIRE_API std::string csv_field(std::string_view text);
 
 using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 
-// One line per row, with the columns below each other and two blanks between them. Widths count
-// UTF-8 characters.
+// One line per row with aligned columns, without trailing blanks. Two blanks separate a column from
+// the widest cell of the one before. Widths count UTF-8 characters.
 SPIRE_API std::vector<std::string> aligned(const TextTable& table);
+SPIRE_API std::string aligned_text(const TextTable& table);  // the same lines, each with a newline
 
 }  // namespace observe
 

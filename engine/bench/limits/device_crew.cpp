@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline bench {
 namespace {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/bench/limits/timed_tower.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/bench_table.h"
 #include "engine/config/words.h"

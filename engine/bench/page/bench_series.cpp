@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/words.h"
 
 namespace spire::inline bench {

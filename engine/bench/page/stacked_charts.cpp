@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/bench/page/bench_charts.h"
 #include "engine/bench/page/bench_series.h"
 #include "engine/bench/report/bench_cells.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline bench {
 namespace {

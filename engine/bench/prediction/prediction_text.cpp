@@ -1,7 +1,8 @@
 // Predictions as tables for people.
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/bench/prediction/prediction.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/rounds.h"

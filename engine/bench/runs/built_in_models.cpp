@@ -6,8 +6,7 @@
 
 #include <spire/commands/bench.h>
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline bench {
 namespace {

@@ -5,7 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/config/devices.h"
 
 namespace spire::inline bench {

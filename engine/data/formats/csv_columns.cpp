@@ -7,8 +7,7 @@
 #include <set>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline data {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/csv_columns.h"
 #include "engine/data/input_file.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/csv_columns.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/images/image_dataset.h"
 
 namespace spire::inline data {

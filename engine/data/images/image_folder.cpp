@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
 #include "engine/data/test_share.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"

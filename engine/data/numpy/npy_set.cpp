@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 
 namespace spire::inline data {

@@ -13,6 +13,7 @@
 #include <pcre2.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 namespace spire::inline data {
 namespace {

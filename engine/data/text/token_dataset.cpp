@@ -5,8 +5,8 @@
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"

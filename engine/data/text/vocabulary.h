@@ -60,9 +60,6 @@ inline constexpr std::string_view end_of_text = "<|endoftext|>";  // a single to
 // The matches are views of `text` and cover it. REQUIRES: `text` is valid UTF-8.
 void for_each_pretoken(std::string_view text, const std::function<void(std::string_view)>& use);
 
-// Returns the Unicode version of the installed PCRE2, which splits pretokens: "14.0.0".
-std::string unicode_version();
-
 // Returns the code point at text[at] and moves `at` past it; nullopt at the end, or if ill-formed.
 std::optional<char32_t> next_code(std::string_view text, size_t& at);
 

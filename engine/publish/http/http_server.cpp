@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "engine/base/system_limits.h"
 #include "engine/base/thread.h"

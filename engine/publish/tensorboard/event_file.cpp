@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"

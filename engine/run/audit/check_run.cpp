@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <spire/text.h>
+
 #include "engine/base/hash.h"
-#include "engine/base/message_words.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/chain.h"
 

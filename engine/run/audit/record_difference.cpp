@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <spire/text.h>
+
 #include "engine/base/hash.h"
-#include "engine/base/message_words.h"
 
 namespace spire::inline run {
 namespace {

@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <spire/text.h>
+
 #include "engine/base/hash.h"
-#include "engine/base/message_words.h"
 #include "engine/checkpoint/checkpoint_store.h"
 
 namespace spire::inline run {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <spire/load_config.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"

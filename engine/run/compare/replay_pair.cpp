@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/run/compare/compare_runs.h"
 
 namespace spire::inline run {

@@ -7,9 +7,9 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
 #include "engine/base/hash.h"
-#include "engine/base/message_words.h"
 #include "engine/observe/formatting.h"
 #include "engine/weights/files/weight_file.h"
 

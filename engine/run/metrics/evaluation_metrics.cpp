@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/observe/best_mode.h"
 
 namespace spire::inline run {

@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline run {
 namespace {

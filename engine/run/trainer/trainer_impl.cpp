@@ -5,9 +5,9 @@
 #include <exception>
 
 #include <spire/error.h>
+#include <spire/text.h>
 #include <spire/train.h>
 
-#include "engine/base/message_words.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/config/text.h"
 #include "engine/process/group/process_group.h"

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/device/gpu_monitor.h"
+#include <spire/gpu_monitor.h>
+
 #include "engine/train/monitor/device_reader.h"
 
 namespace spire::inline training {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/config/devices.h"
 
 namespace spire::inline training {

@@ -6,9 +6,11 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/gpu_monitor.h>
+#include <spire/system.h>
+#include <spire/text.h>
+
 #include "engine/collective/tree.h"
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
 

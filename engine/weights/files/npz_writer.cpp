@@ -12,8 +12,8 @@
 #include <minizip/zip.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/npy_magic.h"
 
 namespace spire::inline weights {

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-
-#include "engine/base/message_words.h"
+#include <spire/text.h>
 
 namespace spire::inline weights {
 namespace {

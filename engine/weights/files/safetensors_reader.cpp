@@ -10,8 +10,8 @@
 
 #include <spire/dtype.h>
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"
 

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/base/read_file.h"
 #include "engine/weights/files/group_commit.h"
 #include "engine/weights/files/safetensors_header.h"

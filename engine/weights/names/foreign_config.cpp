@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire::inline weights {

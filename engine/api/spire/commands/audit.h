@@ -29,7 +29,8 @@ struct RecordAudit {
 
 struct ReplayAudit {
   bool passed = false;  // every step is equal to its record, to the last bit
-  std::string text;  // for people, one or more lines: else the step, tower and tensor that differ
+  std::string
+      text;  // for people; if it has not passed, with the step, tower and tensor that differ
 };
 
 // Writes nothing. One thread at a time calls the methods of an object.

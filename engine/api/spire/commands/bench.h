@@ -22,7 +22,8 @@ SPIRE_API ConfigText built_in_model(const std::string& name);
 
 }  // namespace bench
 
-// What to measure. Empty lists and 0 stand for the defaults; words are those of `trainer bench`.
+// What to measure. Empty lists and texts, and steps 0, stand for the defaults; other numbers are at
+// least 1. Words are those of `trainer bench`, and messages name its options.
 struct BenchOptions {
   std::vector<int64_t> counts = {};          // devices; default: 1, 2, 4, ... and all of them
   std::vector<int64_t> processes = {};       // of each count that it divides; default: 1
@@ -37,7 +38,7 @@ struct BenchOptions {
   bool ceilings = true;        // measure the machine's own products, copies and sums first
 
   std::vector<int64_t> predicted = {};  // devices whose speed to predict, from runs on one device
-  std::string link = {};                // between them: nvlink, pcie, ib:400Gb, ...
+  std::string link = {};  // between them, needed with `predicted`: nvlink, pcie, ib:400Gb, ...
 
   std::filesystem::path output = {};  // folder of the report; default: runs/bench/TIME
   bool overwrite = false;             // a report that is in the folder

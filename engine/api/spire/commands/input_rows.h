@@ -31,7 +31,7 @@ struct RowOrigin {
   bool has_truth() const { return label || !values.empty(); }
 };
 
-// Callbacks, on the thread that reads; each may throw, which ends the reading.
+// Callbacks, all set, on the thread that reads; each may throw, which ends the reading.
 struct InputReport {
   std::function<void(const std::string&)> problem;  // a file or row was skipped
   std::function<void(const std::string&)> note;     // for example ignored columns

@@ -34,7 +34,8 @@ struct TrainedModelOptions {
 class SPIRE_API TrainedModel {
  public:
   // Reads the weights; the averaged ones if the run kept them (ema.decay). Throws Error(checkpoint)
-  // for a model that this program does not know, Error(config) for a device that is none,
+  // for a model that this program does not know, Error(config) for a device that is none or a batch
+  // below 1,
   // Error(device), Error(out_of_memory).
   explicit TrainedModel(const Checkpoint& checkpoint, const TrainedModelOptions& options = {});
   ~TrainedModel();

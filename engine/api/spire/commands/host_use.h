@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 
-namespace spire::tool {
+#include <spire/export.h>
+
+namespace spire {
 
 struct CoreTime {  // since the system started, in ticks
   uint64_t busy = 0, total = 0;
@@ -18,9 +20,9 @@ struct HostUse {
 };
 
 // root: the folder that contains proc; tests have one of their own.
-CoreTimes read_core_times(const std::filesystem::path& root = "/");
+SPIRE_API CoreTimes read_core_times(const std::filesystem::path& root = "/");
 // A core that was not online at both times is left out.
-HostUse use_since(const CoreTimes& before, const CoreTimes& now,
-                  const std::filesystem::path& root = "/");
+SPIRE_API HostUse use_since(const CoreTimes& before, const CoreTimes& now,
+                            const std::filesystem::path& root = "/");
 
-}  // namespace spire::tool
+}  // namespace spire

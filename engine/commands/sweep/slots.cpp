@@ -1,14 +1,14 @@
-#include "tools/sweep/slots.h"
+#include "engine/commands/sweep/slots.h"
 
 #include <algorithm>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
-#include "engine/base/message_words.h"
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 
-namespace spire::tool {
+namespace spire::inline sweep {
 
 namespace {
 
@@ -71,6 +71,7 @@ std::vector<DeviceId> asked_devices(const Words& asked, const Words& configured,
 }
 
 void keep_jobs(std::vector<DeviceId>& devices, const SlotRequest& request) {
+  if (request.jobs < 0) fail(Category::config, "--jobs {}: must be 0 or more", request.jobs);
   if (request.jobs == 0) return;
   auto jobs = static_cast<size_t>(request.jobs);
   if (devices[0].kind == DeviceKind::cpu && request.devices.empty()) {
@@ -85,9 +86,9 @@ void keep_jobs(std::vector<DeviceId>& devices, const SlotRequest& request) {
 }
 
 // Each slot's part of the cores that it and `others` have in common.
-void divide_cores(std::vector<Slot>& slots) {
+void divide_cores(std::vector<SweepSlot>& slots) {
   std::vector<std::vector<int>> common;
-  for (const Slot& slot : slots) common.push_back(slot.cores);
+  for (const SweepSlot& slot : slots) common.push_back(slot.cores);
   for (size_t i = 0; i < slots.size(); ++i) {
     auto before = std::count(common.begin(), common.begin() + static_cast<ptrdiff_t>(i), common[i]);
     auto all = std::ranges::count(common, common[i]);
@@ -97,15 +98,15 @@ void divide_cores(std::vector<Slot>& slots) {
 
 }  // namespace
 
-std::vector<Slot> make_slots(const SlotRequest& request, const RunConfig& config,
-                             const RankHardware& hardware) {
+std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& config,
+                                  const RankHardware& hardware) {
   std::vector<DeviceId> devices = asked_devices(request.devices, config.devices, hardware);
   keep_jobs(devices, request);
   std::vector<int> computing(hardware.cores.begin(),
                              hardware.cores.begin() + hardware.max_threads());
-  std::vector<Slot> slots;
+  std::vector<SweepSlot> slots;
   for (DeviceId device : devices) {
-    Slot slot{.device = device, .cores = computing};
+    SweepSlot slot{.device = device, .cores = computing};
     if (device.kind == DeviceKind::cuda) {
       slot.uuid = uuid_of(device, hardware);
       slot.cores = hardware.cores_near(device);
@@ -116,4 +117,4 @@ std::vector<Slot> make_slots(const SlotRequest& request, const RunConfig& config
   return slots;
 }
 
-}  // namespace spire::tool
+}  // namespace spire::inline sweep

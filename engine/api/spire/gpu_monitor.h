@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/export.h>
+
 namespace spire::inline device {
 
 enum class GpuCondition : uint8_t {
@@ -34,7 +36,7 @@ struct HostGpu {
   int number = 0;          // nvidia-smi's: counts all GPUs in PCI order
   std::string name;        // "NVIDIA H200"; this and the next two are empty if the GPU told none
   std::string uuid;        // "GPU-..."
-  std::string pci_bus_id;  // "0000:3b:00.0", see normal_pci_bus_id
+  std::string pci_bus_id;  // "0000:3b:00.0", lower case, with a domain of four digits
   std::optional<int> minor_number;  // its file is /dev/nvidia<minor_number>
   std::optional<bool> mig;          // MIG mode is on; none: this GPU has no such mode
   std::vector<MigDevice> mig_devices;
@@ -55,7 +57,7 @@ enum class ThrottleReason : uint8_t {  // why clocks are below their maximum
   board_limit,
   reliability,
 };
-std::string_view to_string(ThrottleReason reason);  // returns "power cap"
+SPIRE_API std::string_view to_string(ThrottleReason reason);  // returns "power cap"
 
 // One reading. An empty value is one that the GPU or its driver does not offer; none is a zero that
 // stands for "unknown". A lost GPU has only last_xid.
@@ -92,8 +94,9 @@ struct GpuProcess {  // a process that computes on a GPU
 // call any functions at once.
 // Cost: opening takes from milliseconds to seconds (the driver starts GPUs that nobody uses);
 // state() makes about 15 calls of the driver, joules() one. NVLink's counters and processes() are
-// the slow ones. A failing GPU can hold any call for seconds: never call from a lane.
-class GpuMonitor {
+// the slow ones. A failing GPU can hold any call for seconds: do not call it from code that a
+// training step waits for.
+class SPIRE_API GpuMonitor {
  public:
   static constexpr const char* default_file = "libnvidia-ml.so.1";
 
@@ -127,5 +130,19 @@ class GpuMonitor {
   std::string why_none_, driver_version_;
   std::vector<HostGpu> gpus_;
 };
+
+struct GpuHealth {
+  HostGpu gpu;
+  GpuState state;
+  std::optional<std::vector<GpuProcess>> processes;  // none: the driver does not tell
+};
+
+struct GpusOfHost {
+  std::string why_none;  // empty if there is a GPU
+  std::vector<GpuHealth> gpus;
+};
+
+// Takes milliseconds, and seconds with a GPU that fails.
+SPIRE_API GpusOfHost read_gpus(const GpuMonitor& monitor);
 
 }  // namespace spire::inline device

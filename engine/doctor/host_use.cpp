@@ -1,13 +1,13 @@
-#include "tools/devices/host_use.h"
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include <spire/commands/host_use.h>
+
 #include "engine/doctor/system_text.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Lines of "cpu<N> user nice system idle iowait irq softirq steal guest guest_nice" (proc(5)), of
 // which user contains guest, and nice guest_nice. The first line, "cpu", is the sum.
@@ -48,4 +48,4 @@ HostUse use_since(const CoreTimes& before, const CoreTimes& now,
   return use;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -1,17 +1,18 @@
-#include "tools/sweep/sweep_report.h"
-
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include <spire/commands/sweep_results.h>
 #include <spire/error.h>
 
+#include "engine/config/grid.h"
 #include "engine/config/schema.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::tool {
+namespace spire::inline sweep {
 
 namespace {
 
@@ -55,14 +56,16 @@ std::string exact(double value) {
 std::vector<std::string> csv_row(const SweepPoint& point, const PointResult& result) {
   std::vector<std::string> row = {point.name};
   row.insert(row.end(), point.values.begin(), point.values.end());
-  auto metric = result.last ? std::string(name(result.last->metric)) : "";
+  auto metric_name = [&](Metric metric) { return result.last ? std::string(name(metric)) : ""; };
   bool ran = result.steps > 0;
   auto measured = [&](double value) { return result.last ? exact(value) : ""; };
-  row.insert(row.end(), {state_text(result), std::to_string(result.exit), result.message, metric,
-                         measured(result.best), result.last ? exact(result.last->value) : "",
-                         measured(result.loss), ran ? exact(result.train_loss) : "",
-                         std::to_string(result.steps), ran ? exact(result.samples_per_s) : "",
-                         ran ? exact(result.seconds) : "", result.hash});
+  row.insert(
+      row.end(),
+      {state_text(result), std::to_string(result.exit), result.message,
+       metric_name(result.last ? result.last->metric : Metric{}), metric_name(result.best_by),
+       measured(result.best), result.last ? exact(result.last->value) : "", measured(result.loss),
+       ran ? exact(result.train_loss) : "", std::to_string(result.steps),
+       ran ? exact(result.samples_per_s) : "", ran ? exact(result.seconds) : "", result.hash});
   return row;
 }
 
@@ -84,6 +87,7 @@ Json point_json(const SweepRequest& request, const SweepPoint& point, const Poin
   if (result.steps == 0) return json;
   if (result.last) {
     json["metric"] = name(result.last->metric);
+    json["best_metric"] = name(result.best_by);
     json["best"] = number_json(result.best);
     json["last"] = number_json(result.last->value);
     json["loss"] = number_json(result.loss);
@@ -113,7 +117,7 @@ std::string sweep_table(const SweepReport& report) {
   table[0].insert(table[0].end(),
                   {"best", "last", "loss", "samples/s", "time", "parameter hash", "state"});
   std::string messages;
-  for (size_t i : ranking(report.results)) {
+  for (size_t i : sweep_ranking(report.results)) {
     const PointResult& result = report.results[i];
     std::vector<std::string> row = report.points[i].values, cells = measured_cells(result);
     row.insert(row.end(), cells.begin(), cells.end());
@@ -131,10 +135,10 @@ std::string sweep_csv(const SweepReport& report) {
   std::vector<std::string> heading = {"point"};
   for (const GridAxis& axis : report.request.axes) heading.push_back(axis.key);
   heading.insert(heading.end(),
-                 {"state", "exit", "message", "metric", "best", "last", "loss", "train_loss",
-                  "steps", "samples_per_s", "seconds", "parameter_hash"});
+                 {"state", "exit", "message", "metric", "best_metric", "best", "last", "loss",
+                  "train_loss", "steps", "samples_per_s", "seconds", "parameter_hash"});
   std::string text = csv_line(heading);
-  for (size_t i : ranking(report.results))
+  for (size_t i : sweep_ranking(report.results))
     text += csv_line(csv_row(report.points[i], report.results[i]));
   return text;
 }
@@ -160,6 +164,9 @@ RecordedSweep read_sweep_json(const std::string& text, const std::string& file) 
     if (json.at("format") != format_name || json.at("version") != format_version)
       fail(Category::config, "{}: is not the record of a sweep of this version", file);
     RecordedSweep sweep{request_of(json), {}, {}};
+    if (json.at("points").size() != grid_size(sweep.request.axes))
+      fail(Category::config, "{}: has {} points, and its axes have {}", file,
+           json.at("points").size(), grid_size(sweep.request.axes));
     for (const Json& point : json.at("points")) {
       sweep.towers.push_back(point.at("towers").get<int64_t>());
       sweep.tower_threads.push_back(point.at("tower_threads").get<int64_t>());
@@ -170,4 +177,4 @@ RecordedSweep read_sweep_json(const std::string& text, const std::string& file) 
   }
 }
 
-}  // namespace spire::tool
+}  // namespace spire::inline sweep

@@ -1,11 +1,12 @@
-#include "tools/output/gpu_memory.h"
+#include "engine/doctor/gpu_memory.h"
 
 #include <fmt/ranges.h>
 
-#include "engine/base/message_words.h"
+#include <spire/text.h>
+
 #include "engine/observe/formatting.h"
 
-namespace spire::tool {
+namespace spire::inline doctor {
 namespace {
 
 std::string text_of(uint64_t bytes) {
@@ -65,4 +66,4 @@ std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor) {
   return lines;
 }
 
-}  // namespace spire::tool
+}  // namespace spire::inline doctor

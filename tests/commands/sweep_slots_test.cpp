@@ -4,9 +4,9 @@
 
 #include <spire/error.h>
 
-#include "tools/sweep/slots.h"
+#include "engine/commands/sweep/slots.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 using testing::ElementsAre;
@@ -31,7 +31,7 @@ std::string slots_text(const SlotRequest& request, const std::string& devices, i
   config.devices = {devices};
   try {
     std::string text;
-    for (const Slot& slot : make_slots(request, config, machine(gpus))) {
+    for (const SweepSlot& slot : make_slots(request, config, machine(gpus))) {
       text += fmt::format("{}{} {}{}-{}", text.empty() ? "" : ", ", to_string(slot.device),
                           slot.uuid.empty() ? "" : slot.uuid + " ", slot.cores.front(),
                           slot.cores.back());
@@ -73,5 +73,16 @@ TEST(Slots, ThatAreNotThereAreRefused) {
               HasSubstr("different kinds"));
 }
 
+TEST(Slots, OfThisMachineAreItsCores) {
+  RunConfig config;
+  config.devices = {"cpu"};
+  SlotQueue queue{[](double) { return false; }, [](std::string_view) {}};
+  SweepSlots slots({.jobs = 1}, config, queue);
+  ASSERT_EQ(slots.slots().size(), 1u);
+  EXPECT_EQ(slots.slots()[0].word(), "cpu:0");
+  EXPECT_FALSE(slots.slots()[0].cores.empty());
+  EXPECT_THROW(SweepSlots({.jobs = -1}, config, queue), Error);
+}
+
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

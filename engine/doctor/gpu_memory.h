@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
+#include <spire/gpu_monitor.h>
 
-namespace spire::tool {
+namespace spire::inline doctor {
 
 // Returns a line for each GPU, by nvidia-smi's number, and one for each MIG device:
 // "gpu 1   79.6 GiB, 69.3 GiB used, 9.7 GiB free: process 4711 (python) 39.1 GiB, ...".
 std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor);
 
-}  // namespace spire::tool
+}  // namespace spire::inline doctor

@@ -1,18 +1,18 @@
-#include "tools/sweep/point_result.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
 
+#include <spire/commands/sweep_results.h>
 #include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/base/read_file.h"
 #include "engine/observe/best_mode.h"
+#include "engine/observe/formatting.h"
 
-namespace spire::tool {
+namespace spire::inline sweep {
 
 namespace {
 
@@ -69,7 +69,7 @@ bool ranks_before(const PointResult& a, const PointResult& b) {
 
 }  // namespace
 
-PointResult read_result(const std::filesystem::path& run) {
+PointResult read_point_result(const std::filesystem::path& run) {
   PointResult result;
   result.state = State::interrupted;
   try {
@@ -93,7 +93,7 @@ PointResult read_result(const std::filesystem::path& run) {
   }
 }
 
-std::vector<size_t> ranking(const std::vector<PointResult>& results) {
+std::vector<size_t> sweep_ranking(const std::vector<PointResult>& results) {
   std::vector<size_t> order(results.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(
@@ -117,4 +117,16 @@ std::string state_text(const PointResult& result) {
   return "";
 }
 
-}  // namespace spire::tool
+std::string outcome_text(const PointResult& result) {
+  std::string text = state_text(result);
+  if (result.state == State::failed || result.state == State::diverged)
+    return text + ": " + result.message;
+  if (result.state != State::done) return text;
+  if (result.last)
+    text += fmt::format(", best {} {}", name(result.best_by),
+                        metric_text({result.best_by, result.best}));
+  return text + fmt::format(", {} samples/s, {}", count_text(std::llround(result.samples_per_s)),
+                            duration_text(result.seconds));
+}
+
+}  // namespace spire::inline sweep

@@ -1,12 +1,12 @@
 // Points of a sweep that cannot run side by side.
-#include "tools/sweep/sweep_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/commands/sweep.h>
+
 #include "tests/base/message_of.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 std::vector<SweepPoint> points(const std::vector<std::string>& addresses) {
@@ -16,7 +16,7 @@ std::vector<SweepPoint> points(const std::vector<std::string>& addresses) {
 }
 
 TEST(SweepPorts, AreRefusedWhereTwoRunsWouldShareOne) {
-  std::vector<Slot> two(2), one(1);
+  std::vector<SweepSlot> two(2), one(1);
   for (const char* address : {"9400", "0.0.0.0:9400"})
     EXPECT_THAT(message_of(Category::config,
                            [&] {
@@ -32,10 +32,10 @@ TEST(SweepPorts, AreRefusedWhereTwoRunsWouldShareOne) {
 TEST(SweepPorts, OfOnePointAreItsOwn) {
   std::vector<SweepPoint> both = points({"9400", "none"});
   both[0].resolved.config.monitor.prometheus = "9400";
-  refuse_shared_ports(both, std::vector<Slot>(2));
+  refuse_shared_ports(both, std::vector<SweepSlot>(2));
   both[1].resolved.config.monitor.prometheus = "9400";
-  EXPECT_THROW(refuse_shared_ports(both, std::vector<Slot>(2)), Error);
+  EXPECT_THROW(refuse_shared_ports(both, std::vector<SweepSlot>(2)), Error);
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

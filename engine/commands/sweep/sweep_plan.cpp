@@ -1,5 +1,3 @@
-#include "tools/sweep/sweep_plan.h"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -8,16 +6,18 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/commands/sweep.h>
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
+#include "engine/config/grid.h"
 #include "engine/config/listen_address.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 
-namespace spire::tool {
+namespace spire::inline sweep {
 
 namespace {
 
@@ -58,11 +58,12 @@ int64_t settled_towers(RunConfig config) {
   return *config.towers;
 }
 
-int64_t settled_threads(const RunConfig& config, int64_t towers, const std::vector<Slot>& slots) {
+int64_t settled_threads(const RunConfig& config, int64_t towers,
+                        const std::vector<SweepSlot>& slots) {
   if (config.tower_threads) return *config.tower_threads;
   if (slots.front().device.kind == DeviceKind::cuda) return 1;
   int64_t fewest = std::ssize(slots.front().cores);
-  for (const Slot& slot : slots) fewest = std::min(fewest, std::ssize(slot.cores));
+  for (const SweepSlot& slot : slots) fewest = std::min(fewest, std::ssize(slot.cores));
   return std::max<int64_t>(1, fewest / towers);
 }
 
@@ -93,9 +94,22 @@ void compare_fields(const SweepPoint& there, const SweepPoint& here, Words& line
   }
 }
 
+// The config of a point, and the words KEY=VALUE that set it apart.
+struct PointConfig {
+  ResolvedConfig resolved;
+  Words words;
+};
+
+PointConfig point_config(const SweepRequest& request, size_t index) {
+  Words words = grid_point(request.axes, index), overrides = request.overrides;
+  overrides.insert(overrides.end(), words.begin(), words.end());
+  return {parse_config(request.configs, overrides), words};
+}
+
 }  // namespace
 
-SweepRequest read_request(const Words& configs, const Words& words, const std::string& grid_file) {
+SweepRequest read_sweep_request(const Words& configs, const Words& words,
+                                const std::string& grid_file) {
   SweepRequest request;
   for (const std::string& file : configs) request.configs.push_back(read_text(file));
   if (!grid_file.empty()) request.axes = read_grid(read_text(grid_file));
@@ -118,14 +132,15 @@ SweepRequest read_request(const Words& configs, const Words& words, const std::s
   return request;
 }
 
-PointConfig point_config(const SweepRequest& request, size_t index) {
-  Words words = grid_point(request.axes, index), overrides = request.overrides;
-  overrides.insert(overrides.end(), words.begin(), words.end());
-  return {parse_config(request.configs, overrides), words};
+RunConfig first_config(const SweepRequest& request) {
+  return point_config(request, 0).resolved.config;
 }
 
-std::vector<SweepPoint> make_points(const SweepRequest& request, const std::vector<Slot>& slots) {
+std::vector<SweepPoint> sweep_points(const SweepRequest& request,
+                                     const std::vector<SweepSlot>& slots) {
   size_t count = grid_size(request.axes);
+  if (count == 0) fail(Category::config, "the grid has no point: an axis of it has no value");
+  if (slots.empty()) fail(Category::config, "a sweep without a slot has nowhere to train");
   if (count > most_points)
     fail(Category::config, "the grid has {} points; at most {} are allowed", count, most_points);
   std::vector<SweepPoint> points;
@@ -143,7 +158,8 @@ std::vector<SweepPoint> make_points(const SweepRequest& request, const std::vect
   return points;
 }
 
-void refuse_shared_ports(const std::vector<SweepPoint>& points, const std::vector<Slot>& slots) {
+void refuse_shared_ports(const std::vector<SweepPoint>& points,
+                         const std::vector<SweepSlot>& slots) {
   if (slots.size() < 2) return;
   std::map<int, const SweepPoint*> taken;
   for (const SweepPoint& point : points) {
@@ -162,7 +178,23 @@ void refuse_shared_ports(const std::vector<SweepPoint>& points, const std::vecto
   }
 }
 
-Words differences(const std::vector<SweepPoint>& there, const std::vector<SweepPoint>& here) {
+ResolvedConfig sweep_config(const SweepSlot& slot, const SweepPoint& point,
+                            const std::string& output) {
+  ResolvedConfig resolved = point.resolved;
+  RunConfig& config = resolved.config;
+  config.output = output;
+  config.devices = {slot.word()};
+  config.on_missing = RunConfig::OnMissing::fail;  // it trains on its slot, or not at all
+  if (config.parameter_device != "cpu") config.parameter_device = "auto";
+  config.towers = point.towers;
+  config.tower_threads = point.tower_threads;
+  for (const char* key :
+       {"output", "devices", "on_missing", "parameter_device", "towers", "tower_threads"})
+    resolved.source[key] = "sweep";
+  return resolved;
+}
+
+Words sweep_differences(const std::vector<SweepPoint>& there, const std::vector<SweepPoint>& here) {
   Words lines;
   auto names = [](const std::vector<SweepPoint>& points) {
     Words all;
@@ -181,4 +213,4 @@ Words differences(const std::vector<SweepPoint>& there, const std::vector<SweepP
   return lines;
 }
 
-}  // namespace spire::tool
+}  // namespace spire::inline sweep

@@ -1,0 +1,31 @@
+// What a check of this machine found: a topic, how good it is, what was seen and what to do.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <spire/export.h>
+
+namespace spire::inline doctor {
+
+enum class FindingLevel : uint8_t {
+  ok,
+  warn,  // runs may be slower, or fail in some cases
+  fail,  // runs of this kind fail, or cannot be trusted
+};
+SPIRE_API std::string_view to_string(FindingLevel level);  // "ok"
+
+struct Finding {
+  std::string topic;  // one word: "driver", "memlock"; a topic may have several findings
+  FindingLevel level = FindingLevel::ok;
+  std::string seen;
+  std::string remedy = {};                                  // empty if level is ok
+  std::vector<std::pair<std::string, double>> values = {};  // for scripts: ("free_bytes", 1e9)
+};
+using Findings = std::vector<Finding>;
+
+SPIRE_API FindingLevel worst(const Findings& findings);  // ok if there are none
+
+}  // namespace spire::inline doctor

@@ -1,0 +1,15 @@
+// The slots of a sweep on given hardware (<spire/commands/sweep_slots.h>).
+#pragma once
+#include <vector>
+
+#include <spire/commands/sweep_slots.h>
+
+#include "engine/train/placement/rank_hardware.h"
+
+namespace spire::inline sweep {
+
+// hardware: of share_out(). See SweepSlots.
+std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& config,
+                                  const RankHardware& hardware);
+
+}  // namespace spire::inline sweep

@@ -1,0 +1,16 @@
+// The data of a config, read as the run of a trained model read it.
+#pragma once
+#include <string>
+
+#include <spire/dataset.h>
+#include <spire/run_config.h>
+#include <spire/sample_spec.h>
+
+namespace spire::inline inference {
+
+// spec: of the trained model, which messages call `model`. classes: whether labels must be those of
+// the spec. Throws what the dataset throws, Error(data) for data that does not fit.
+DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
+                              const std::string& model, bool classes);
+
+}  // namespace spire::inline inference
