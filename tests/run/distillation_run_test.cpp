@@ -12,6 +12,7 @@
 #include <spire/train.h>
 
 #include "tests/base/message_of.h"
+#include "tests/tools/small_data.h"
 
 namespace spire {
 namespace {
@@ -103,6 +104,19 @@ TEST_F(Taught, ByImagesHasOneHash) {
   expect_one_hash(words + from("teacher"));
   std::string taught = hash(words + from("teacher"));
   EXPECT_NE(hash(words), taught);
+}
+
+// The teacher reads the mixed samples themselves.
+TEST_F(Taught, ByMixedImagesHasOneHash) {
+  write_images(path("train"), 60);
+  write_images(path("t10k"), 8);
+  Settings files = {"data.name=idx", "data.path=" + folder_.string()};
+  run("teacher", files + cnn);
+  Settings words = files + mlp + from("teacher");
+  Settings mixed = words + Settings{"data.augment.mixup=0.4", "data.augment.cutmix=1",
+                                    "loss.label_smoothing=0.1"};
+  expect_one_hash(mixed);
+  EXPECT_NE(hash(words), hash(mixed));
 }
 
 TEST_F(Taught, ByTokensHasOneHash) {
