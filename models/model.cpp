@@ -63,6 +63,14 @@ ModelInputs add_inputs(Graph& graph, const ModelInput& input) {
   return {std::move(values), input.batch, input.classes};
 }
 
+// The inputs of a program's model, which reads what Spire's models do: words as vectors.
+ModelInputs with_embedded_words(Graph& graph, const ModelInputs& inputs, const ModelInput& input) {
+  std::vector<std::pair<std::string, Value>> values;
+  for (const Column& column : input.columns) values.emplace_back(column.name, inputs[column.name]);
+  values.front().second = embed_categories(graph, inputs.first(), input.table);
+  return {std::move(values), inputs.batch(), inputs.classes()};
+}
+
 const Column* find_column(const std::vector<Column>& columns, std::string_view name) {
   auto found = std::ranges::find(columns, name, &Column::name);
   return found == columns.end() ? nullptr : &*found;
@@ -412,6 +420,7 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   Graph graph(training, input.dtype);
   ModelInputs inputs = add_inputs(graph, input);
   Value teacher = teacher_logits(graph, loss, task, input);
+  inputs = with_embedded_words(graph, inputs, input);
   Value output = model.layers(graph, inputs);
   if (!output) fail(Category::config, "model {}: its layers return no value", model.name);
   if (task == Task::custom) {

@@ -40,7 +40,7 @@ rm -rf "$folder/dist" "$folder/venv"
 "$python" -m venv "$folder/venv" || stop "no environment was made; Debian: apt-get install python3-venv"
 "$folder/venv/bin/python" -m pip install -q "$folder"/dist/spire-*.whl || stop "the wheel was not installed"
 cd "$folder"
-for script in docs/examples/train.py tests/python/test_spire.py tests/python/test_layers.py; do
+for script in docs/examples/train.py tests/python/test_spire.py tests/python/test_layers.py tests/python/test_packed.py; do
   env -u PYTHONPATH "$folder/venv/bin/python" "$root/$script" || stop "$script failed"
 done
 "$folder/venv/bin/python" - <<'PYTHON' || stop "the wheel lacks its type stubs"

@@ -1,10 +1,12 @@
 // Datasets of arrays in memory, of any strides and dtypes.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <spire/array_dataset.h>
 #include <spire/error.h>
 
+#include "engine/data/text/packed_documents.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 
@@ -24,9 +26,8 @@ int rank_of(std::string_view column) {
   if (is_image(column)) return 4;
   if (column == "masks") return 3;
   if (column == "labels") return 1;
-  return column == "features" || column == "tokens" || column == "targets" || column == "values"
-             ? 2
-             : 0;
+  bool sequence = column == "tokens" || column == "targets" || column == "positions";
+  return sequence || column == "features" || column == "values" ? 2 : 0;
 }
 
 const char* layout_of(std::string_view column) {
@@ -45,12 +46,16 @@ bool holds_indices(std::string_view column) {
   return column == "tokens" || column == "labels" || column == "targets" || column == "masks";
 }
 
+bool holds_whole_numbers(std::string_view column) {
+  return holds_indices(column) || column == "positions";
+}
+
 // Dtype of the rows of a batch. read: of images and features.
 DType dtype_in_batch(const Array& array, DType read) {
   if (is_image(array.column) || array.column == "features") return read;
   bool known = rank_of(array.column) > 0;
-  return holds_indices(array.column) || (!known && array.dtype == DType::i32) ? DType::i32
-                                                                              : DType::f32;
+  bool whole = holds_whole_numbers(array.column) || (!known && array.dtype == DType::i32);
+  return whole ? DType::i32 : DType::f32;
 }
 
 std::vector<int64_t> dense_strides(const Shape& shape) {
@@ -78,8 +83,9 @@ void check(const Array& array, int64_t samples) {
          fmt::format("its shape {} has no elements", to_string(array.shape)));
   expect(array.shape[0] == samples,
          fmt::format("it has {} samples, and the first array has {}", array.shape[0], samples));
-  expect(!holds_indices(array.column) || is_whole(array.dtype),
-         fmt::format("its dtype is {}; class and token numbers are i32 or u8", name(array.dtype)));
+  expect(!holds_whole_numbers(array.column) || is_whole(array.dtype),
+         fmt::format("its dtype is {}; {} are i32 or u8", name(array.dtype),
+                     array.column == "positions" ? "positions" : "class and token numbers"));
   expect(array.dtype != DType::bf16 && array.dtype != DType::f16,
          fmt::format("its dtype is {}; give f32, f64, i32 or u8", name(array.dtype)));
 }
@@ -137,6 +143,19 @@ class ArrayColumn {
         break;
     }
     fail(Category::unexpected, "an array of {}", spire::name(array_.dtype));
+  }
+
+  // Throws Error(data) unless the rows are the places of tokens in packed documents.
+  void check_positions() const {
+    std::vector<int32_t> row(static_cast<size_t>(column().shape.elements()));
+    for (int64_t sample = 0; sample < array_.shape[0]; ++sample) {
+      read(sample, reinterpret_cast<std::byte*>(row.data()));
+      if (std::optional<int64_t> wrong = misplaced_token(row))
+        fail(Category::data,
+             "array 'positions': sample {} has {} at position {}; a document begins with 0, and "
+             "each further token has one more",
+             sample, row[static_cast<size_t>(*wrong)], *wrong);
+    }
   }
 
   // Least and largest number of a column of numbers from 0 on.
@@ -220,7 +239,10 @@ class ArrayDataset : public Dataset {
     spec_.normalization = options.normalization;
     spec_.classes = options.classes;
     for (const ArrayColumn& column : columns_)
-      if (holds_indices(column.name())) check_numbers(column, options.classes);
+      if (column.name() == "positions")
+        column.check_positions();
+      else if (holds_indices(column.name()))
+        check_numbers(column, options.classes);
     auto names = static_cast<int64_t>(options.class_names.size());
     if (names > 0 && names != spec_.classes)
       fail(Category::data, "ArrayOptions: {} class names for {} classes", names, spec_.classes);

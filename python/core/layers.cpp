@@ -23,6 +23,10 @@ Initializer or_normal(const std::optional<PythonInitializer>& given) {
   return given ? given->initialize : normal(0.02);
 }
 
+Value value_or_none(const std::optional<LentValue>& given, const LentGraph& graph) {
+  return given ? given->value_in(graph) : Value{};
+}
+
 Resize resize_of(const std::string& kind) {
   if (kind == "nearest") return Resize::nearest;
   if (kind == "bilinear") return Resize::bilinear;
@@ -102,13 +106,21 @@ void bind_weighted(nb::module_& layers) {
   layers.def(
       "position_embedding",
       [](LentGraph& g, const std::string& name, const LentValue& x,
-         const std::optional<PythonInitializer>& initialize, int64_t positions) {
-        return result(
-            x, position_embedding(g.get(), name, x.value_in(g), or_normal(initialize), positions));
+         const std::optional<PythonInitializer>& initialize, int64_t positions,
+         const std::optional<LentValue>& at) {
+        Value in = x.value_in(g), rows = value_or_none(at, g);
+        Initializer initial = or_normal(initialize);
+        if (!rows)
+          return result(x, position_embedding(g.get(), name, in, std::move(initial), positions));
+        if (positions < 1)
+          fail(Category::config, "position_embedding: with `at` give the weight's rows, positions");
+        return result(x,
+                      position_embedding(g.get(), name, in, rows, std::move(initial), positions));
       },
       arg("graph"), arg("name"), arg("x"), arg("initialize") = nb::none(), arg("positions") = 0,
-      "Adds the first T rows of a weight (positions, C) to x (N, T, C); 0 means T. initialize:\n"
-      "default: normal(0.02).");
+      arg("at") = nb::none(),
+      "Adds the first T rows of a weight (positions, C) to x (N, T, C); 0 means T. at: (N, T)\n"
+      "integers below positions, the row for each token. initialize: default: normal(0.02).");
   layers.def(
       "batch_norm",
       [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon, float momentum,
@@ -185,21 +197,27 @@ void bind_functions(nb::module_& layers) {
   layers.def(
       "attention",
       [](LentGraph& g, const LentValue& qkv, int64_t heads, bool causal, float rate,
-         int64_t kv_heads) {
-        return result(qkv, attention(g.get(), qkv.value_in(g), {heads, causal, rate, kv_heads}));
+         int64_t kv_heads, const std::optional<LentValue>& positions) {
+        AttentionOptions options{heads, causal, rate, kv_heads, value_or_none(positions, g)};
+        return result(qkv, attention(g.get(), qkv.value_in(g), options));
       },
       arg("graph"), arg("qkv"), arg("heads"), arg("causal") = false, arg("dropout") = 0.0f,
-      arg("kv_heads") = 0,
+      arg("kv_heads") = 0, arg("positions") = nb::none(),
       "qkv (N, T, 3C), its columns [Q | K | V] -> (N, T, C). kv_heads: of K and V, which are\n"
-      "then kv_heads * C / heads wide; default: heads.");
+      "then kv_heads * C / heads wide; default: heads. positions: of packed documents, (N, T)\n"
+      "integers, 0 where a document begins and one more with each token: a token sees only its\n"
+      "own document; needs causal.");
   layers.def(
       "rope",
-      [](LentGraph& g, const LentValue& x, int64_t heads, int64_t size, double theta) {
-        return result(x, rope(g.get(), x.value_in(g), {heads, size, theta}));
+      [](LentGraph& g, const LentValue& x, int64_t heads, int64_t size, double theta,
+         const std::optional<LentValue>& positions) {
+        RopeOptions options{heads, size, theta, value_or_none(positions, g)};
+        return result(x, rope(g.get(), x.value_in(g), options));
       },
       arg("graph"), arg("x"), arg("heads"), arg("size"), arg("theta") = 10000.0,
+      arg("positions") = nb::none(),
       "Rotary positions of the first `heads` heads of x (N, T, C), of `size` columns each: of\n"
-      "qkv those of Q and K.");
+      "qkv those of Q and K. positions: (N, T) integers, of each token; default: 0 to T - 1.");
 }
 
 void bind_shapes(nb::module_& layers) {

@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import DataError
 
-_INDICES = ("labels", "tokens", "targets", "masks")
+INTEGERS = ("labels", "tokens", "targets", "masks", "positions")
 _IMAGES = ("images", "target_images")
 
 
@@ -28,7 +28,7 @@ def _narrow(name, array):
     """Integers of other sizes become int32, float16 becomes float32: a copy."""
     if not isinstance(array, np.ndarray):
         return array
-    if array.dtype in (np.float32, np.float64, np.int32) or (array.dtype == np.uint8 and name not in _INDICES):
+    if array.dtype in (np.float32, np.float64, np.int32) or (array.dtype == np.uint8 and name not in INTEGERS):
         return array
     if array.dtype == np.float16:
         return array.astype(np.float32)
@@ -87,7 +87,7 @@ def dense(named) -> list:
     for name, array in named:
         if not isinstance(array, np.ndarray):
             raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
-        if name in _INDICES:
+        if name in INTEGERS:
             arrays.append(np.ascontiguousarray(array, dtype=np.int32))
         elif name in _IMAGES and array.dtype == np.uint8:
             arrays.append(array.astype(np.float32) * np.float32(1 / 255))

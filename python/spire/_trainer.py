@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from . import _core
+from ._arrays import INTEGERS, dense
 from ._arrays import columns as columns_of
-from ._arrays import dense
 from ._config import given
 from .errors import ConfigError
-
-_INDICES = ("labels", "tokens", "targets", "masks")
 
 
 class Weights(Mapping):
@@ -79,7 +77,7 @@ class Trainer:
         names = columns if columns is not None else (name for name, _ in arrays)
         self._names = list(names)  # none: the config's data
         described = [
-            (name, [int(dim) for dim in shape], name in _INDICES) for name, shape in (columns or {}).items()
+            (name, [int(dim) for dim in shape], name in INTEGERS) for name, shape in (columns or {}).items()
         ]
         self._core = _core.Trainer(
             given(config, overrides), arrays, columns_of(test, "test"), described, classes, model,

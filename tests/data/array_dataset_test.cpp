@@ -131,6 +131,7 @@ TEST_P(RefusedArrays, SayWhatIsWrong) {
 
 const std::vector<float> numbers = counting(24);
 const std::vector<int32_t> classes = {0, 5, 2, 1}, negative = {0, -1, 2, 1};
+const std::vector<int32_t> places = {0, 1, 2, 0, 0, 1}, misplaced = {0, 1, 2, 0, 2, 3};
 
 Array features(Shape shape) {
   return array("features", numbers.data(), shape);
@@ -181,6 +182,18 @@ INSTANTIATE_TEST_SUITE_P(
                   return array_dataset({features({4, 3}), array("labels", negative.data(), {4})});
                 },
                 "it has -1, but numbers are from 0 to classes - 1"},
+        Refusal{"positions_dtype",
+                [] {
+                  return array_dataset({array("positions", numbers.data(), {2, 3})});
+                },
+                "array 'positions': its dtype is fp32; positions are i32 or u8"},
+        Refusal{"positions",
+                [] {
+                  return array_dataset({array("tokens", places.data(), {2, 3}),
+                                        array("positions", misplaced.data(), {2, 3})});
+                },
+                "sample 1 has 2 at position 1; a document begins with 0, and each further token "
+                "has one more"},
         Refusal{"column",
                 [] {
                   return array_dataset({array("", numbers.data(), {4, 3})});

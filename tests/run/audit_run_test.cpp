@@ -79,8 +79,10 @@ enum class Kind { weight, gradient, sample, draw };
 // the same fault by two replays.
 class AuditFaults : public testing::Test {
  protected:
-  AuditFaults() {
-    all.train("a");
+  AuditFaults() : AuditFaults([](const AuditedRuns&) { return Words{}; }) {}
+  // make: returns further words of the run "a", which may need another run.
+  explicit AuditFaults(Words (*make)(const AuditedRuns&)) : more(make(all)) {
+    all.train("a", more);
     Replay replay(config(), {});
     TensorRecorder recorder(replay.towers());
     replay.inspect(recorder);
@@ -88,7 +90,7 @@ class AuditFaults : public testing::Test {
     for (const ParameterEntry* entry : replay.layout().by_name())
       if (entry->trained()) weights.push_back(*entry);
   }
-  RunConfig config() const { return parse_config({}, all.runs.words("a", all.words())).config; }
+  RunConfig config() const { return parse_config({}, all.runs.words("a", all.words(more))).config; }
 
   static bool suits(Kind kind, const TensorName& name) {
     if (kind == Kind::sample) return name.op == "input" && name.parameter == "images";
@@ -194,6 +196,7 @@ class AuditFaults : public testing::Test {
   AuditedRuns all;
   std::vector<TensorRecord> tensors;
   std::vector<ParameterEntry> weights;
+  Words more;
 };
 
 TEST_F(AuditFaults, NameAFlippedBitOfAWeight) {
@@ -207,6 +210,36 @@ TEST_F(AuditFaults, NameAFlippedBitOfASample) {
 }
 TEST_F(AuditFaults, NameAFlippedBitOfARandomDraw) {
   try_faults(Kind::draw, AUDIT_TRIALS);
+}
+
+// The run learns from another one, whose weights each replay computes with, too.
+Words taught(const AuditedRuns& all) {
+  all.train("teacher", {"model.channels=[6]", "seed=9"});
+  return {"distill.from=" + (all.runs / "teacher").string(), "data.augment.mixup=0.5"};
+}
+
+class TaughtAuditFaults : public AuditFaults {
+ protected:
+  TaughtAuditFaults() : AuditFaults(taught) {}
+};
+
+TEST_F(TaughtAuditFaults, AreNoneInReplays) {
+  RunAuditor auditor = all.auditor("a");
+  for (const char* from : {"0", "8"}) {
+    SegmentAudit audit = auditor.audit(auditor.segment(from, 0));
+    EXPECT_TRUE(audit.passed()) << to_text(audit);
+  }
+  all.train("c", more + Words{"devices=3xcpu", "strategy=sharded"});
+  EXPECT_EQ(lines_of(all.runs / "c" / "audit.jsonl"), lines_of(all.runs / "a" / "audit.jsonl"));
+}
+TEST_F(TaughtAuditFaults, NameAFlippedBitOfAWeight) {
+  try_faults(Kind::weight, 2);
+}
+TEST_F(TaughtAuditFaults, NameAFlippedBitOfAGradient) {
+  try_faults(Kind::gradient, 2);
+}
+TEST_F(TaughtAuditFaults, NameAFlippedBitOfASample) {
+  try_faults(Kind::sample, 2);
 }
 
 }  // namespace

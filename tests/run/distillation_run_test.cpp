@@ -11,7 +11,10 @@
 #include <spire/plan_report.h>
 #include <spire/train.h>
 
+#include "engine/run/run_setup.h"
+#include "engine/train/tower_trainer.h"
 #include "tests/base/message_of.h"
+#include "tests/tools/small_data.h"
 
 namespace spire {
 namespace {
@@ -105,6 +108,19 @@ TEST_F(Taught, ByImagesHasOneHash) {
   EXPECT_NE(hash(words), taught);
 }
 
+// The teacher reads the mixed samples themselves.
+TEST_F(Taught, ByMixedImagesHasOneHash) {
+  write_images(path("train"), 60);
+  write_images(path("t10k"), 8);
+  Settings files = {"data.name=idx", "data.path=" + folder_.string()};
+  run("teacher", files + cnn);
+  Settings words = files + mlp + from("teacher");
+  Settings mixed = words + Settings{"data.augment.mixup=0.4", "data.augment.cutmix=1",
+                                    "loss.label_smoothing=0.1"};
+  expect_one_hash(mixed);
+  EXPECT_NE(hash(words), hash(mixed));
+}
+
 TEST_F(Taught, ByTokensHasOneHash) {
   run("teacher", tokens + blocks + Settings{"model.name=llama", "adapt.lora.rank=2"});
   expect_one_hash(tokens + blocks + from("teacher") +
@@ -163,6 +179,19 @@ TEST_F(Taught, ByATeacherThatDoesNotFitIsRefused) {
               HasSubstr("distill.hash: 0123456789abcdef, but the weights of"));
   EXPECT_THAT(refusal(Category::config, images + mlp + from("teacher") + Settings{"loss.name=mse"}),
               HasSubstr("needs loss.name: cross_entropy or focal"));
+}
+
+// What the hash is of is what the model learns from, whatever becomes of the file meanwhile.
+TEST_F(Taught, ReadsTheFileOnce) {
+  std::string file = run("teacher", images + cnn).summary.checkpoint;
+  RunSetup setup(config("run", images + mlp + from("teacher")), {}, seen_);
+  fs::resize_file(file, 4096);
+  auto make = [&] { TowerTrainer(setup.trainer_options(), setup.placement); };
+  make();
+  make();
+  setup.teacher.release();
+  EXPECT_THAT(message_of(Category::checkpoint, make),
+              HasSubstr(fs::path(file).filename().string()));
 }
 
 TEST_F(Taught, IsPlannedWithItsTeachersWeights) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/images/png.h"
-#include "tests/runs/run_folder.h"
+#include "tests/runs/one_hash.h"
 
 namespace spire {
 namespace {
@@ -79,21 +79,7 @@ class ImageTargetRuns : public testing::TestWithParam<bool> {  // whether the ta
 };
 
 TEST_P(ImageTargetRuns, OneHashOnAnyDevicesByAnyStrategy) {
-  std::string hash, validation;
-  for (const Words& hosts : std::vector<Words>{{"devices=1xcpu"},
-                                               {"devices=2xcpu", "strategy=sharded"},
-                                               {"devices=3xcpu", "strategy=mirrored"},
-                                               {"devices=1xcpu", "--processes", "2"}}) {
-    Output output = trainer(run("run", Words{"steps=12", "--overwrite"} + hosts));
-    ASSERT_EQ(output.code, 0) << output.err;
-    std::string result = folder_.summary("run")["val"].dump();
-    if (hash.empty()) {
-      hash = printed_hash(output);
-      validation = result;
-    }
-    EXPECT_EQ(printed_hash(output), hash) << hosts[0] << ' ' << hosts.size();
-    EXPECT_EQ(result, validation);
-  }
+  expect_one_hash(folder_, "run", run("run", {"steps=12"}));
 }
 
 TEST_P(ImageTargetRuns, AResumedRunEndsWithTheSameHash) {

@@ -3,9 +3,10 @@
 
 Makes its own images (IDX, grey noise of --side x --side) in a temporary folder, and trains a linear model on them, whose
 steps take less time than the reader needs: the figure is what the reader delivers, in samples/s. The order of the kinds
-rotates from round to round; printed are medians over rounds.
+rotates from round to round; printed are medians over rounds. With --torchvision the transforms of torchvision do the
+same on one thread, right after each run, and the ratio is the median of the rounds' ratios.
 
-  tools/bench/augmentation.py --trainer build/release/tools/trainer
+  tools/bench/augmentation.py --trainer build/release/tools/trainer [--torchvision PYTHON]
 """
 
 import argparse
@@ -23,6 +24,7 @@ MODEL = ["model.name=linear", "optimizer.lr=0.001", "batch_size=128", "precision
 CROPS = ["data.augment.crop=2", "data.augment.flip=true"]
 POLICY = ["data.augment.rand_augment.count=1", "data.augment.rand_augment.magnitude=5"]
 ERASING = ["data.augment.erase.probability=0.25"]
+PEERS = {"crop": "crop", "RandAugment": "policy", "erase": "erase"}  # by word of a kind: torchvision_reader.py's
 KINDS = {
     "none": [],
     "crop, flip": CROPS,
@@ -38,6 +40,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4000, help="of 128 images")
     parser.add_argument("--side", type=int, default=28, help="pixels")
+    parser.add_argument("--torchvision", metavar="PYTHON", type=Path, help="an interpreter that has torchvision")
+    parser.add_argument("--peer-images", type=int, default=12800, help="that torchvision reads in a round")
     parser.add_argument("--settings", nargs="*", default=["devices=cpu", "towers=1", "tower_threads=1"])
     return parser.parse_args()
 
@@ -60,20 +64,38 @@ def speed(arguments, images, augmentation):
         return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
 
 
+def peer_speed(arguments, images, kind):
+    command = [arguments.torchvision, Path(__file__).with_name("torchvision_reader.py")]
+    command += [Path(images) / "train-images-idx3-ubyte", arguments.peer_images]
+    words = [peer for word, peer in PEERS.items() if word in kind]
+    return float(run_measured([*command, *words]).stdout)
+
+
+def cell(values, form=".0f"):
+    return f"{statistics.median(values):{form}} ({min(values):{form}}..{max(values):{form}})"
+
+
 def main():
     arguments = parse_arguments()
     speeds = {kind: [] for kind in KINDS}
+    peers = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory() as folder:
         make_images(Path(folder), arguments.side)
         for turn in range(arguments.rounds):
             order = list(KINDS)
             for kind in order[turn % len(order) :] + order[: turn % len(order)]:
                 speeds[kind].append(speed(arguments, folder, KINDS[kind]))
-    print("| augmentation | samples/s, median (spread) | share of the first |\n|---|---|---|")
+                if arguments.torchvision:
+                    peers[kind].append(peer_speed(arguments, folder, kind))
+    more = " torchvision, samples/s | ratio |" if arguments.torchvision else ""
+    print(f"| augmentation | samples/s, median (spread) | share of the first |{more}\n|---|---|---|{'---|---|' if more else ''}")
     first = statistics.median(speeds["none"])
     for kind, values in speeds.items():
-        median = statistics.median(values)
-        print(f"| {kind} | {median:.0f} ({min(values):.0f}..{max(values):.0f}) | {median / first:.2f} |")
+        line = f"| {kind} | {cell(values)} | {statistics.median(values) / first:.2f} |"
+        if arguments.torchvision:
+            ratios = [ours / theirs for ours, theirs in zip(values, peers[kind])]
+            line += f" {cell(peers[kind])} | {cell(ratios, ".2g")} |"
+        print(line)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ struct ArrayOptions {
 
 // Returns a dataset of the arrays, which are read in place. Images and features become read.dtype.
 // Throws Error(data) for arrays of different N, for none, for a shape that does not suit the
-// column, labels out of range, or an array that is null.
+// column, labels out of range, positions that are not those of packed documents, or an array that
+// is null.
 SPIRE_API std::unique_ptr<Dataset> array_dataset(const std::vector<Array>& arrays,
                                                  const ArrayOptions& options = {},
                                                  const ReadOptions& read = {});

@@ -72,6 +72,13 @@ TokenDocuments hold_out_documents(TokenDocuments& documents, double share) {
   return held_out;
 }
 
+std::optional<int64_t> misplaced_token(std::span<const int32_t> positions) {
+  for (size_t t = 0; t < positions.size(); ++t)
+    if (positions[t] != 0 && (t == 0 || positions[t] != positions[t - 1] + 1))
+      return static_cast<int64_t>(t);
+  return {};
+}
+
 PackedDocuments::PackedDocuments(std::shared_ptr<const TokenSequence> sequence,
                                  TokenDocuments documents, int64_t length, Order order,
                                  uint64_t seed, const std::string& vocabulary,

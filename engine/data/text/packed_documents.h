@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,10 @@ TokenDocuments take_last_documents(TokenDocuments& documents, int64_t begin);
 // Moves round(share * n) of n documents to the result, the same for any seed. Throws Error(config)
 // if none would be left, or taken.
 TokenDocuments hold_out_documents(TokenDocuments& documents, double share);
+
+// Returns the first place of a row of `positions` that is neither 0 nor one more than the place
+// before it has; none if the row is as of packed documents. The first place has 0.
+std::optional<int64_t> misplaced_token(std::span<const int32_t> positions);
 
 class PackedDocuments : public Dataset {
  public:

@@ -1,8 +1,11 @@
 #include "engine/run/trainer/index_ranges.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <spire/error.h>
+
+#include "engine/data/text/packed_documents.h"
 
 namespace spire::inline run {
 namespace {
@@ -27,7 +30,23 @@ int64_t end_of(const SampleSpec& spec, const Column& column) {
   return told ? spec.classes : int64_t{INT32_MAX} + 1;
 }
 
+// Of packed documents: kernels read the tokens from the place on that a position names.
+void check_positions(const Column& column, const void* rows, int64_t count) {
+  int64_t row = column.shape.elements();
+  std::span all(static_cast<const int32_t*>(rows), static_cast<size_t>(count * row));
+  for (int64_t sample = 0; sample < count; ++sample) {
+    auto places = all.subspan(static_cast<size_t>(sample * row), static_cast<size_t>(row));
+    if (std::optional<int64_t> wrong = misplaced_token(places))
+      fail(Category::data,
+           "Samples: sample {}: column 'positions' has {} at position {}; a document begins with "
+           "0, and each further token has one more",
+           sample, places[static_cast<size_t>(*wrong)], *wrong);
+  }
+}
+
 void check_column(const SampleSpec& spec, const Column& column, const void* rows, int64_t count) {
+  if (column.name == "positions" && column.dtype == DType::i32)
+    return check_positions(column, rows, count);
   if (!holds_indices(column)) return;
   int64_t row = column.shape.elements(), end = end_of(spec, column);
   int32_t first = first_of(column);

@@ -75,6 +75,15 @@ TEST_F(PackedTest, RowsHaveTokensTargetsAndPositions) {
   EXPECT_THAT(read_column<int32_t>(data, 2, {0, 1}), ElementsAre(0, 1, 2, 0, 0, 1, 2, 3));
 }
 
+TEST(MisplacedToken, IsNoFirstOfADocumentAndNotBehindItsPredecessor) {
+  auto misplaced = [](std::vector<int32_t> row) { return misplaced_token(row); };
+  EXPECT_EQ(misplaced({}), std::nullopt);
+  EXPECT_EQ(misplaced({0, 0, 1, 2, 0, 1}), std::nullopt);
+  EXPECT_EQ(misplaced({1, 2}), 0);
+  EXPECT_EQ(misplaced({0, 1, 3}), 2);
+  EXPECT_EQ(misplaced({0, -1}), 1);
+}
+
 // Each epoch has whole documents of all files, in another order, which seed and epoch decide.
 TEST_F(PackedTest, EachEpochPermutesTheDocumentsOfAllFiles) {
   write_documents("1.jsonl", {"aA", "bB", "cC", "dD", "eE", "fF"});

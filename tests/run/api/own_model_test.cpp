@@ -1,5 +1,9 @@
 // Models and ops of the calling program.
 #include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "tests/run/api/point_data.h"
 
@@ -50,6 +54,33 @@ TEST(OwnModel, MayHaveALossOfItsOwn) {
   EXPECT_NEAR(result.loss, l1, 1e-6);
   EXPECT_EQ(result.metric.metric, Metric::error);
   EXPECT_NEAR(result.metric.value, mse, 1e-6);
+}
+
+// Words of a table that are embedded are vectors for every model.
+TEST(OwnModel, ReadsEmbeddedWordsAsTheNamedOneDoes) {
+  std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("spire_words_{}.csv", ::getpid());
+  std::ofstream table(file);
+  table << "size,place,price\n";
+  const char* const places[] = {"north", "south", "east", "west", "centre"};
+  for (int i = 0; i < 40; ++i) table << fmt::format("{}.5,{},{}.25\n", i % 7, places[i * i % 5], i);
+  table.close();
+  auto trained = [&](const std::string& words, std::shared_ptr<const Model> model) {
+    RunConfig config = point_config();
+    config.data = parse_config({}, {"data.name=csv", "data.path=" + file.string(),
+                                    "data.csv.categories=" + words})
+                      .config.data;
+    config.model = {.name = "mlp", .hidden = {16}, .dropout = 0.2};
+    Trainer trainer(config, {.model = std::move(model)});
+    trainer.fit();
+    return std::pair{trainer.parameter_hash(), trainer.weights().size()};
+  };
+  auto embedded = trained("embedding", own_mlp());
+  EXPECT_EQ(embedded, trained("embedding", nullptr));
+  auto one_hot = trained("one_hot", own_mlp());
+  EXPECT_EQ(one_hot, trained("one_hot", nullptr));
+  EXPECT_EQ(embedded.second, one_hot.second + 1);
+  std::filesystem::remove(file);
 }
 
 // Reads two columns that no model of Spire knows.

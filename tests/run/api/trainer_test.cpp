@@ -412,6 +412,13 @@ TEST(TrainerApi, RefusesLabelsAndTokensOutOfRange) {
   tokens[5] = -2;
   expect_error(Category::data, "sample 1: column 'tokens' has -2 at position 1",
                [&] { text.predict(tokens.data(), 8); });
+  spec.columns.push_back({"positions", {4}, DType::i32});
+  Trainer packed(config, spec);
+  std::vector<int32_t> zeros(32), places(32, 0);
+  places[14] = 2;
+  expect_error(Category::data, "sample 3: column 'positions' has 2 at position 2", [&] {
+    packed.step({{zeros.data(), zeros.data(), places.data()}, 8});
+  });
 }
 
 TEST(TrainerApi, RefusesWhatItDoesNotHave) {
