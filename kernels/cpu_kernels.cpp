@@ -14,7 +14,11 @@
 #include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
+#include "kernels/ops/exact_gradient/exact_gradient.h"
 #include "kernels/ops/exact_match/exact_match.h"
+#include "kernels/ops/exact_product/exact_product.h"
+#include "kernels/ops/exact_range/exact_range.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
@@ -118,6 +122,14 @@ std::span<const KernelEntry> cpu_kernels() {
       {"group_norm", cpu_kernel<GroupNormOp>},
       {"group_norm_backward", cpu_kernel<GroupNormBackwardOp>},
       {"tower_sum", cpu_kernel<TowerSumOp>},
+      // What precision: exact computes.
+      {"exact_product", cpu_kernel<ExactProductOp>},
+      {"exact_product_backward_data", cpu_kernel<ExactProductBackwardDataOp>},
+      {"exact_product_backward_weights", cpu_kernel<ExactProductBackwardWeightsOp>},
+      {"exact_range", cpu_kernel<ExactRangeOp>},
+      {"exact_gradient", cpu_kernel<ExactGradientOp>},
+      {"exact_cross_entropy", cpu_kernel<ExactCrossEntropyOp>},
+      {"exact_cross_entropy_backward", cpu_kernel<ExactCrossEntropyBackwardOp>},
       // Pooling and resizing.
       {"max_pool2d", cpu_kernel<MaxPool2dOp>},
       {"max_pool2d_backward", cpu_kernel<MaxPool2dBackwardOp>},

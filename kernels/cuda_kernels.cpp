@@ -15,7 +15,11 @@
 #include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
+#include "kernels/ops/exact_gradient/exact_gradient.h"
 #include "kernels/ops/exact_match/exact_match.h"
+#include "kernels/ops/exact_product/exact_product.h"
+#include "kernels/ops/exact_range/exact_range.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
@@ -119,6 +123,14 @@ std::span<const KernelEntry> cuda_kernels() {
       {"group_norm", cuda_kernel<GroupNormOp>},
       {"group_norm_backward", cuda_kernel<GroupNormBackwardOp>},
       {"tower_sum", cuda_kernel<TowerSumOp>},
+      // What precision: exact computes.
+      {"exact_product", cuda_kernel<ExactProductOp>},
+      {"exact_product_backward_data", cuda_kernel<ExactProductBackwardDataOp>},
+      {"exact_product_backward_weights", cuda_kernel<ExactProductBackwardWeightsOp>},
+      {"exact_range", cuda_kernel<ExactRangeOp>},
+      {"exact_gradient", cuda_kernel<ExactGradientOp>},
+      {"exact_cross_entropy", cuda_kernel<ExactCrossEntropyOp>},
+      {"exact_cross_entropy_backward", cuda_kernel<ExactCrossEntropyBackwardOp>},
       // Pooling and resizing.
       {"max_pool2d", cuda_kernel<MaxPool2dOp>},
       {"max_pool2d_backward", cuda_kernel<MaxPool2dBackwardOp>},

@@ -96,8 +96,8 @@ BenchReport begin_report(const BenchOptions& options, const RunConfig& config,
 // Says so where strong scaling has not trained the same bits: results are wrong then, not only
 // slow.
 std::string broken_guarantee(const BenchReport& report) {
-  for (auto precision :
-       {RunConfig::Precision::fp32, RunConfig::Precision::bf16, RunConfig::Precision::fp16}) {
+  using Precision = RunConfig::Precision;
+  for (auto precision : {Precision::fp32, Precision::bf16, Precision::fp16, Precision::exact}) {
     if (same_bits(report, precision).value_or(true)) continue;
     return fmt::format(
         "THE GUARANTEE IS BROKEN: strong scaling in {} trained different bits on different "

@@ -51,7 +51,9 @@ std::vector<Field> run_fields() {
        .shapes_result = false},
       {.path = "precision",
        .slot = [](C& c) -> Slot { return &c.precision; },
-       .help = "type of the computation; weights, optimizer state and sums stay fp32"},
+       .help = "type of the computation; weights, optimizer state and sums stay fp32; exact: fp32 "
+               "with sums in fp64 that have no order, for the same bits with any towers of one "
+               "global batch (linear, mlp, cnn)"},
       {.path = "adapt.lora.rank",
        .slot = [](C& c) -> Slot { return &c.adapt.lora.rank; },
        .help = "low-rank adaptation: dense layers keep their weights and learn a product of two "

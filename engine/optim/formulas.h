@@ -6,6 +6,8 @@
 //   prepare(at, g, w, slots...)   updates the slots before the norms are measured
 //   measured(at, g, w, slots...)  returns the number whose squares TrustSquares::update sums
 //   trust_ratio(squares, decay)   returns the ratio; decay: SliceFactors::decay of the tensor
+// In sgd, adam and the moving average each product that is added is a fused multiply-add by name,
+// so that compilers for CPUs and for GPUs, which fuse as they like, give the same bits.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -35,7 +37,8 @@ struct SgdFormula {
   float lr, weight_decay;
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w) const {
-    w -= lr * at.lr * (g * at.gradient + weight_decay * at.decay * w);
+    float gradient = std::fma(weight_decay * at.decay, w, g * at.gradient);
+    w = std::fma(-(lr * at.lr), gradient, w);
   }
 };
 
@@ -47,10 +50,10 @@ struct MomentumFormula {
   float lr, weight_decay, momentum;
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& v) const {
-    float gradient = g * at.gradient + weight_decay * at.decay * w;
-    float velocity = momentum * v + gradient;
+    float gradient = std::fma(weight_decay * at.decay, w, g * at.gradient);
+    float velocity = std::fma(momentum, v, gradient);
     v = velocity;
-    w -= lr * at.lr * (nesterov ? gradient + momentum * velocity : velocity);
+    w = std::fma(-(lr * at.lr), nesterov ? std::fma(momentum, velocity, gradient) : velocity, w);
   }
 };
 
@@ -71,10 +74,10 @@ struct Moments {  // running moments of the gradient, with their bias correction
   }
 
   SPIRE_HOST_DEVICE void add(float gradient, float& m, float& v) const {
-    m = beta1 * m + (1.0f - beta1) * gradient;
-    v = beta2 * v + (1.0f - beta2) * gradient * gradient;
+    m = std::fma(beta1, m, (1.0f - beta1) * gradient);
+    v = std::fma(beta2, v, (1.0f - beta2) * gradient * gradient);
   }
-  SPIRE_HOST_DEVICE float spread(float v) const { return std::sqrt(v) * root + epsilon; }
+  SPIRE_HOST_DEVICE float spread(float v) const { return std::fma(std::sqrt(v), root, epsilon); }
 };
 
 // m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon),
@@ -89,9 +92,9 @@ struct AdamFormula {
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
                                 float& v) const {
     float decay = weight_decay * at.decay;
-    float shrink = decoupled ? 1.0f - lr * at.lr * decay : 1.0f, l2 = decoupled ? 0.0f : decay;
-    moments.add(g * at.gradient + l2 * w, m, v);
-    w = w * shrink - rate * at.lr * m / moments.spread(v);
+    float shrink = decoupled ? std::fma(-(lr * at.lr), decay, 1.0f) : 1.0f;
+    moments.add(std::fma(decoupled ? 0.0f : decay, w, g * at.gradient), m, v);
+    w = std::fma(w, shrink, -(rate * at.lr * m / moments.spread(v)));
   }
 };
 
@@ -160,7 +163,7 @@ struct EmaFormula {  // update of one weight's moving average
   float share;       // 1 - decay
 
   SPIRE_HOST_DEVICE void update(float weight, float& average) const {
-    average += share * (weight - average);
+    average = std::fma(share, weight - average, average);
   }
 };
 

@@ -8,8 +8,8 @@
 namespace spire::inline training {
 
 DType compute_dtype(const RunConfig& config) {
-  if (config.precision == RunConfig::Precision::fp32) return DType::f32;
-  return config.precision == RunConfig::Precision::bf16 ? DType::bf16 : DType::f16;
+  if (config.precision == RunConfig::Precision::bf16) return DType::bf16;
+  return config.precision == RunConfig::Precision::fp16 ? DType::f16 : DType::f32;
 }
 
 // Backward completes gradients in another order where activations are fused into the ops before

@@ -46,6 +46,7 @@ struct TowerTrainerOptions {
   std::vector<TableColumn> table = {};  // this and target_scale as in SampleSpec
   Normalization target_scale = {};
   DType precision = DType::f32;  // dtype of activations: f32, bf16, f16 (GPUs only)
+  int64_t exact_batch = 0;       // precision: exact: samples of a step over all towers; else 0
   uint64_t seed = 0;
   int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped
   int64_t test_samples = 0, val_samples = 0;  // of the data of evaluations; 0: full batches

@@ -3,6 +3,7 @@
 
 #include <spire/error.h>
 
+#include "engine/graph/passes.h"
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
@@ -108,6 +109,7 @@ Graph TowerTrainerOptions::build(int64_t batch, bool training) const {
   Graph graph = build_model_alone(batch, training);
   adapt_dense_layers(graph, adapt.lora);
   freeze_parameters(graph, freeze_beside_adapters(graph, adapt.lora, freeze));
+  if (exact_batch > 0) use_exact_ops(graph, exact_batch);
   return graph;
 }
 

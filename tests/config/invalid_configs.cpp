@@ -284,7 +284,7 @@ const std::vector<InvalidConfigCase>& bad_values() {
       {"UnknownPrecision",
        "precision: fp8\n",
        {},
-       {"run.yaml:1:12: precision: unknown value 'fp8'; must be one of: fp32, bf16, fp16"}},
+       {"run.yaml:1:12: precision: unknown value 'fp8'; must be one of: fp32, bf16, fp16, exact"}},
       {"UnknownStrategy",
        "strategy: mirror\n",
        {},

@@ -84,7 +84,8 @@ TEST_F(SweepTest, PrintsATableWithTheBestFirst) {
   std::istringstream csv(text_of(folder_ / "run/sweep.csv"));
   std::string line;
   std::getline(csv, line);
-  EXPECT_THAT(line, testing::StartsWith("point,optimizer.lr,state,exit,message,metric,best_metric,best,"));
+  EXPECT_THAT(
+      line, testing::StartsWith("point,optimizer.lr,state,exit,message,metric,best_metric,best,"));
   for (int row = 0; row < 3; ++row) {
     ASSERT_TRUE(std::getline(csv, line));
     std::istringstream fields(line);

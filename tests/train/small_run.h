@@ -40,6 +40,7 @@ struct SmallRun {
   EmaConfig ema = {};
   LossScaleConfig loss_scale = {};
   DType precision = DType::f32;
+  bool exact = false;  // precision: exact
   int64_t samples = 103, batch_size = 4, towers = 4, tower_threads = 1;
   std::vector<std::string> devices = {"cpu:0"};  // of each rank
   uint64_t seed = 3;
@@ -94,6 +95,7 @@ struct SmallRun {
             .test_columns = columns(),
             .classes = 4,
             .precision = precision,
+            .exact_batch = exact ? batch_size * towers : 0,
             .seed = seed,
             .train_samples = samples,
             .test_samples = samples,

@@ -31,8 +31,8 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
       ->check(integer_between(1, most_devices))
       ->type_name("N");
   add_list(app, "--precisions", b.precisions, "default: the config's precision")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
-      ->type_name("fp32,bf16,fp16");
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "exact"}))
+      ->type_name("fp32,bf16,fp16,exact");
   add_list(app, "--strategies", b.strategies, "default: the config's strategy")
       ->check(CLI::IsMember({"parameter_device", "mirrored", "sharded"}))
       ->type_name("parameter_device,mirrored,sharded");

@@ -446,7 +446,7 @@ struct RunConfig {
   enum class OnMissing { fail, fewer, cpu };
   enum class Strategy { parameter_device, mirrored, sharded };
   enum class Reduction { invariant, native };
-  enum class Precision { fp32, bf16, fp16 };
+  enum class Precision { fp32, bf16, fp16, exact };
 
   ModelConfig model;
   InitConfig init;

@@ -90,6 +90,7 @@ std::string to_text(const Variant& variant) {
 double flops_per_s(const Ceilings& ceilings, Precision precision) {
   switch (precision) {
     case Precision::fp32:
+    case Precision::exact:  // fp32 work, done in fp64
       return ceilings.fp32_flops_per_s;
     case Precision::bf16:
       return ceilings.bf16_flops_per_s;

@@ -29,7 +29,7 @@ struct BenchOptions {
   std::vector<int64_t> processes = {};       // of each count that it divides; default: 1
   std::string kind = {};                     // cpu | cuda; default: GPUs where there are any
   std::vector<std::string> scaling = {};     // strong, weak; default: both
-  std::vector<std::string> precisions = {};  // fp32, bf16, fp16; default: the config's
+  std::vector<std::string> precisions = {};  // fp32, bf16, fp16, exact; default: the config's
   std::vector<std::string> strategies = {};  // default: the config's
   int64_t towers_per_device = 1;             // weak scaling
   int64_t steps = 0;                         // timed, of each run; default: as many as take 5 s

@@ -1,0 +1,148 @@
+// Shapes, gradients and work of exact products.
+#include "kernels/ops/exact_product/exact_product.h"
+
+#include "kernels/ops/exact_gradient/exact_gradient.h"
+#include "kernels/ops/exact_range/exact_range.h"
+#include "kernels/ops/tower_sum/tower_sum.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+bool is_image_or_row(const TensorSpec& x) {
+  return x.dtype == DType::f32 && (x.shape.rank() == 2 || x.shape.rank() == 4) &&
+         x.shape.elements() > 0;
+}
+
+Extent2d extent(const Shape& image) {
+  return {image[1], image[2]};
+}
+
+// The shape of y, an image or a row as x is.
+Shape result_of(const Op& op, const ExactProductAttributes& a, const Shape& x, const Shape& w) {
+  if (x.rank() == 2) return {x[0], w[0]};
+  Window window{{w[2], w[3]}, a.stride, a.padding, a.dilation};
+  Extent2d out = slide(op, window, extent(x));
+  return {x[0], out.h, out.w, w[0]};
+}
+
+void expect_operands(const Op& op, const TensorSpec& x, const TensorSpec& w) {
+  expect(op, is_image_or_row(x), "takes fp32 (N, C) or (N, H, W, C), got {}", to_string(x));
+  expect(op, w.dtype == DType::f32 && w.shape.rank() == x.shape.rank() && w.shape.elements() > 0,
+         "takes weights fp32 of {} axes, got {}", x.shape.rank(), to_string(w));
+}
+
+int64_t products(const Shape& y, const Shape& w) {
+  return y.elements() * (w.elements() / w[0]);
+}
+
+}  // namespace
+
+Shape as_image(const Shape& x) {
+  return x.rank() == 2 ? Shape{x[0], 1, 1, x[1]} : x;
+}
+
+Shape as_filter(const Shape& w) {
+  return w.rank() == 2 ? Shape{w[0], w[1], 1, 1} : w;
+}
+
+Patches patches_of_input(const ExactProductAttributes& a, const Shape& x, const Shape& y,
+                         const Shape& w) {
+  return {.in = extent(x),
+          .out = extent(y),
+          .kernel = {w[2], w[3]},
+          .stride = a.stride,
+          .padding = a.padding,
+          .dilation = a.dilation,
+          .channels = x[3],
+          .transposed = false};
+}
+
+Patches patches_of_gradient(const ExactProductAttributes& a, const Shape& x, const Shape& dy,
+                            const Shape& w) {
+  return {.in = extent(dy),
+          .out = extent(x),
+          .kernel = {w[2], w[3]},
+          .stride = a.stride,
+          .padding = a.padding,
+          .dilation = a.dilation,
+          .channels = dy[3],
+          .transposed = true};
+}
+
+std::vector<TensorSpec> ExactProductOp::infer(std::span<const TensorSpec> inputs) const {
+  size_t count = attributes_.bias ? 3 : 2;
+  expect_inputs(*this, inputs, count, count);
+  const TensorSpec &x = inputs[0], &w = inputs[1];
+  expect_operands(*this, x, w);
+  expect(*this, x.shape.back() == w.shape[1], "weights {} take {} channels, the input {} has {}",
+         to_string(w.shape), w.shape[1], to_string(x.shape), x.shape.back());
+  if (attributes_.bias) {
+    TensorSpec bias{{w.shape[0]}, DType::f32};
+    expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
+           to_string(inputs[2]));
+  }
+  return {{result_of(*this, attributes_, x.shape, w.shape), DType::f32}};
+}
+
+int64_t ExactProductOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                      std::span<const TensorSpec> outputs) const {
+  return products(outputs[0].shape, inputs[1].shape);
+}
+
+void ExactProductOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0), x = builder.input(0), w = builder.input(1);
+  bool wants_bias = attributes_.bias && builder.wants_gradient(2);
+  if (builder.wants_gradient(0)) {
+    auto op = std::make_unique<ExactProductBackwardDataOp>(attributes_, builder.spec(x));
+    builder.set_gradient(0, builder.emit(std::move(op), {dy, w})[0]);
+  }
+  if (!builder.wants_gradient(1) && !wants_bias) return;
+  auto over_towers = [&](Value terms) {
+    return builder.emit(std::make_unique<TowerSumOp>(), {terms})[0];
+  };
+  Value flags = over_towers(builder.emit(std::make_unique<ExactRangeOp>(), {x, dy})[0]);
+  ExactProductAttributes attributes = attributes_;
+  attributes.bias = wants_bias;
+  const Shape shape = builder.spec(w).shape;
+  auto sums = std::make_unique<ExactProductBackwardWeightsOp>(attributes, shape);
+  Value total = over_towers(builder.emit(std::move(sums), {x, dy, flags})[0]);
+  auto rounded = builder.emit(std::make_unique<ExactGradientOp>(shape, wants_bias), {total});
+  if (builder.wants_gradient(1)) builder.set_gradient(1, rounded[0]);
+  if (wants_bias) builder.set_gradient(2, rounded[1]);
+}
+
+std::vector<TensorSpec> ExactProductBackwardDataOp::infer(
+    std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  const TensorSpec &dy = inputs[0], &w = inputs[1];
+  expect_operands(*this, x_, w);
+  TensorSpec y{result_of(*this, attributes_, x_.shape, w.shape), DType::f32};
+  expect(*this, dy == y, "takes a gradient {}, got {}", to_string(y), to_string(dy));
+  return {x_};
+}
+
+int64_t ExactProductBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                                  std::span<const TensorSpec>) const {
+  return products(inputs[0].shape, inputs[1].shape);
+}
+
+std::vector<TensorSpec> ExactProductBackwardWeightsOp::infer(
+    std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 3, 3);
+  const TensorSpec &x = inputs[0], &dy = inputs[1];
+  expect_operands(*this, x, {w_, DType::f32});
+  TensorSpec y{result_of(*this, attributes_, x.shape, w_), DType::f32};
+  expect(*this, dy == y, "takes a gradient {}, got {}", to_string(y), to_string(dy));
+  TensorSpec flags{{2 * exponent_count}, DType::f64};
+  expect(*this, inputs[2] == flags, "takes flags {}, got {}", to_string(flags),
+         to_string(inputs[2]));
+  return {{{w_.elements() + (attributes_.bias ? w_[0] : 0)}, DType::f64}};
+}
+
+int64_t ExactProductBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
+                                                     std::span<const TensorSpec>) const {
+  return products(inputs[1].shape, w_);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,128 @@
+// Dense layers and convolutions whose results do not depend on the order of any sum (precision:
+// exact): operands are rounded to grids on which fp64 sums are exact (kernels/exact_grid.h), and
+// each result is rounded to fp32 once. So any product of any processor gives the same bits, and a
+// sum over samples the same bits for any split of the samples.
+//   y = x * w + b    dx = dy * w    dw = x * dy    db = sum dy    (conv2d.h has the indices)
+// x (N, H, W, C) and y (N, OH, OW, O) fp32, w (O, C, KH, KW), b (O) fp32 parameters; or x (N, C), y
+// (N, O), w (O, C), a dense layer, as images of one pixel. y and dx have a grid for each sample and
+// one for w. dw and db have one for all samples of the global batch, which exact_range and
+// tower_sum find; their fp64 sums over this tower are added up by another tower_sum, and
+// exact_gradient rounds the total.
+#pragma once
+#include "kernels/exact_grid.h"
+#include "kernels/window.h"
+
+namespace spire::inline kernels {
+
+struct ExactProductAttributes {
+  Extent2d stride{1, 1};
+  Extent2d padding{0, 0};
+  Extent2d dilation{1, 1};
+  bool bias = false;
+  int64_t global_batch = 1;  // samples of a step over all towers: the length of sums over samples
+};
+
+// Inputs: x, w, and b if `bias`. Output: y.
+class ExactProductOp : public OpWith<ExactProductAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "exact_product"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// Inputs: dy, w. Output: dx, which is like `x`.
+class ExactProductBackwardDataOp : public OpWith<ExactProductAttributes> {
+ public:
+  ExactProductBackwardDataOp(ExactProductAttributes attributes, TensorSpec x)
+      : OpWith(attributes), x_(x) {}
+
+  std::string_view name() const override { return "exact_product_backward_data"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+
+ private:
+  TensorSpec x_;
+};
+
+// Inputs: x, dy, the flags (2, 256) f64 of exact_range over all towers, of x and of dy. Output: the
+// sums over this tower's samples, f64: dw as (KH, KW, C, O), behind it db (O) if `bias`.
+class ExactProductBackwardWeightsOp : public OpWith<ExactProductAttributes> {
+ public:
+  ExactProductBackwardWeightsOp(ExactProductAttributes attributes, Shape w)
+      : OpWith(attributes), w_(w) {}
+
+  const Shape& filter() const { return w_; }
+
+  std::string_view name() const override { return "exact_product_backward_weights"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  int64_t multiply_adds(std::span<const TensorSpec> inputs,
+                        std::span<const TensorSpec> outputs) const override;
+
+ private:
+  Shape w_;
+};
+
+// Shapes of images and filters; those of dense layers as images of one pixel.
+Shape as_image(const Shape& x);
+Shape as_filter(const Shape& w);
+
+// Pixels of `in` that a row of a matrix of patches has: a row for each pixel of `out` in each
+// sample, a column for each tap of the window and channel. The windows of a convolution read x;
+// transposed, those of its data gradient read dy.
+struct Patches {
+  Extent2d in, out;
+  Extent2d kernel, stride, padding, dilation;
+  int64_t channels;  // of `in`
+  bool transposed;
+
+  SPIRE_HOST_DEVICE int64_t rows_per_sample() const { return out.h * out.w; }
+  SPIRE_HOST_DEVICE int64_t taps() const { return kernel.h * kernel.w; }
+  SPIRE_HOST_DEVICE int64_t columns() const { return taps() * channels; }
+  SPIRE_HOST_DEVICE int64_t sample_size() const { return in.h * in.w * channels; }
+
+  // Returns the pixel, a row of channels in its sample, that a tap reads; -1: none.
+  SPIRE_HOST_DEVICE int64_t pixel(int64_t row, int64_t tap) const {
+    int64_t h = along(row / out.w, tap / kernel.w, stride.h, padding.h, dilation.h, in.h);
+    int64_t w = along(row % out.w, tap % kernel.w, stride.w, padding.w, dilation.w, in.w);
+    return h < 0 || w < 0 ? -1 : h * in.w + w;
+  }
+
+ private:
+  SPIRE_HOST_DEVICE int64_t along(int64_t i, int64_t r, int64_t step, int64_t pad, int64_t spread,
+                                  int64_t size) const {
+    int64_t p = transposed ? i + pad - r * spread : i * step - pad + r * spread;
+    if (p < 0 || (transposed && p % step != 0)) return -1;
+    p = transposed ? p / step : p;
+    return p < size ? p : -1;
+  }
+};
+
+// The patches of x and, transposed, of dy. x, y, w: as images and filters.
+Patches patches_of_input(const ExactProductAttributes& attributes, const Shape& x, const Shape& y,
+                         const Shape& w);
+Patches patches_of_gradient(const ExactProductAttributes& attributes, const Shape& x,
+                            const Shape& dy, const Shape& w);
+
+// Where w (O, C, KH, KW) has the weight by which a column of patches counts in result `n`.
+struct FilterIndex {
+  int64_t outputs, inputs, taps;  // O, C, KH KW
+  bool transposed;                // columns are (tap, o), results c; else (tap, c) and o
+
+  SPIRE_HOST_DEVICE int64_t operator()(int64_t column, int64_t n) const {
+    int64_t channels = transposed ? outputs : inputs;
+    int64_t tap = column / channels, channel = column % channels;
+    int64_t o = transposed ? channel : n, c = transposed ? n : channel;
+    return (o * inputs + c) * taps + tap;
+  }
+};
+
+inline FilterIndex filter_index(const Shape& w, bool transposed) {
+  return {w[0], w[1], w[2] * w[3], transposed};
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,235 @@
+// Exact products on a GPU: a block computes a tile of 16 x 16 results in fp64. Operands are
+// gathered from fp32 tensors, and rounded to their grids, as they are loaded into shared memory.
+#include "engine/device/cuda_kernel.h"
+#include "kernels/exact_grid.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/exact_product/exact_product.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int side = 16;  // of a tile
+
+// exponents[b] = that of the largest magnitude among the `size` elements of part b.
+__global__ void __launch_bounds__(threads)
+    largest_exponent_kernel(int64_t size, const float* __restrict__ x, int* exponents) {
+  x += blockIdx.x * size;
+  int largest = 0;
+  for (int64_t i = threadIdx.x; i < size; i += threads) {
+    int exponent = exponent_of(x[i]);
+    largest = exponent > largest ? exponent : largest;
+  }
+  largest = block_reduce<threads>(largest, Maximum{});
+  if (threadIdx.x == 0) exponents[blockIdx.x] = largest;
+}
+
+// exponents[i] = that which tensor i's flags tell. One thread a tensor.
+__global__ void read_flags_kernel(const double* __restrict__ flags, int* exponents) {
+  exponents[threadIdx.x] = highest_exponent(flags + threadIdx.x * exponent_count);
+}
+
+// An element of a matrix of patches, on the grid of its sample, or of all samples.
+struct PatchElements {
+  Patches patches;
+  const float* x;
+  const int* exponents;
+  bool by_sample;
+  int bits;
+
+  __device__ double operator()(int64_t row, int64_t column) const {
+    int64_t n = row / patches.rows_per_sample();
+    int64_t pixel = patches.pixel(row % patches.rows_per_sample(), column / patches.channels);
+    if (pixel < 0) return 0;
+    float value =
+        x[n * patches.sample_size() + pixel * patches.channels + column % patches.channels];
+    return Grid(exponents[by_sample ? n : 0], bits)(value);
+  }
+};
+
+struct Transposed {
+  PatchElements patches;
+  __device__ double operator()(int64_t row, int64_t column) const { return patches(column, row); }
+};
+
+struct FilterElements {
+  FilterIndex index;
+  const float* w;
+  const int* exponent;
+  int bits;
+
+  __device__ double operator()(int64_t row, int64_t column) const {
+    return Grid(*exponent, bits)(w[index(row, column)]);
+  }
+};
+
+struct RowElements {  // of a dense matrix
+  const float* x;
+  int64_t columns;
+  const int* exponent;
+  int bits;
+
+  __device__ double operator()(int64_t row, int64_t column) const {
+    return Grid(*exponent, bits)(x[row * columns + column]);
+  }
+};
+
+struct RoundedWithBias {
+  float* y;
+  const float* bias;
+  int64_t columns;
+
+  __device__ void operator()(int64_t row, int64_t column, double sum) const {
+    y[row * columns + column] =
+        static_cast<float>(bias ? sum + static_cast<double>(bias[column]) : sum);
+  }
+};
+
+struct AsItIs {
+  double* y;
+  int64_t columns;
+
+  __device__ void operator()(int64_t row, int64_t column, double sum) const {
+    y[row * columns + column] = sum;
+  }
+};
+
+// write(i, j, sum over k of a(i, k) b(k, j)) for i < m, j < n.
+template <typename A, typename B, typename Write>
+__global__ void __launch_bounds__(threads)
+    exact_product_kernel(int64_t m, int64_t n, int64_t k, A a, B b, Write write) {
+  __shared__ double of_a[side][side + 1], of_b[side][side + 1];
+  int64_t across = (n + side - 1) / side;
+  int row = static_cast<int>(threadIdx.x) / side, column = static_cast<int>(threadIdx.x) % side;
+  int64_t i = blockIdx.x / across * side + row, j = blockIdx.x % across * side + column;
+  double sum = 0;
+  for (int64_t first = 0; first < k; first += side) {
+    of_a[row][column] = i < m && first + column < k ? a(i, first + column) : 0;
+    of_b[row][column] = j < n && first + row < k ? b(first + row, j) : 0;
+    __syncthreads();
+    for (int p = 0; p < side; ++p) sum += of_a[row][p] * of_b[p][column];
+    __syncthreads();
+  }
+  if (i < m && j < n) write(i, j, sum);
+}
+
+template <typename A, typename B, typename Write>
+void multiply(void* stream, int64_t m, int64_t n, int64_t k, A a, B b, Write write) {
+  int64_t tiles = (m + side - 1) / side * ((n + side - 1) / side);
+  launch(exact_product_kernel<A, B, Write>, blocks_for(tiles, 1), threads, stream, m, n, k, a, b,
+         write);
+}
+
+// db[o] = the sum of column o of dy, on its grid.
+__global__ void __launch_bounds__(threads)
+    exact_column_sums_kernel(int64_t rows, int64_t columns, const float* __restrict__ dy,
+                             const int* exponent, int bits, double* db) {
+  Grid grid(*exponent, bits);
+  double sum = 0;
+  for (int64_t row = threadIdx.x; row < rows; row += threads)
+    sum += grid(dy[row * columns + blockIdx.x]);
+  sum = block_reduce<threads>(sum, Sum{});
+  if (threadIdx.x == 0) db[blockIdx.x] = sum;
+}
+
+// Patches times filters: the forward pass and the data gradient.
+class ExactProductCudaKernel : public Kernel {
+ public:
+  ExactProductCudaKernel(const Patches& patches, const FilterIndex& filter, int64_t samples,
+                         int64_t results, bool bias)
+      : patches_(patches), filter_(filter), samples_(samples), results_(results), bias_(bias) {}
+
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(samples_ + 1) * sizeof(int);
+  }
+
+  void run(const KernelArgs& args) override {
+    auto* x = static_cast<const float*>(args.inputs[0]);
+    auto* w = static_cast<const float*>(args.inputs[1]);
+    auto* exponents = static_cast<int*>(args.workspace);
+    int64_t columns = patches_.columns();
+    launch(largest_exponent_kernel, static_cast<unsigned>(samples_), threads, args.stream,
+           patches_.sample_size(), x, exponents);
+    launch(largest_exponent_kernel, 1u, threads, args.stream, columns * results_, w,
+           exponents + samples_);
+    int bits = product_bits(columns);
+    auto* bias = bias_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
+    multiply(args.stream, samples_ * patches_.rows_per_sample(), results_, columns,
+             PatchElements{patches_, x, exponents, true, bits},
+             FilterElements{filter_, w, exponents + samples_, bits},
+             RoundedWithBias{static_cast<float*>(args.outputs[0]), bias, results_});
+  }
+
+ private:
+  Patches patches_;
+  FilterIndex filter_;
+  int64_t samples_, results_;
+  bool bias_;
+};
+
+// Patches, transposed, times dy, and the sums of dy.
+class ExactWeightGradientCudaKernel : public Kernel {
+ public:
+  ExactWeightGradientCudaKernel(const Patches& patches, const TensorSpec& dy, int64_t global_batch,
+                                bool bias)
+      : patches_(patches),
+        rows_(dy.shape.elements() / dy.shape.back()),
+        outputs_(dy.shape.back()),
+        length_(global_batch * patches.rows_per_sample()),
+        bias_(bias) {}
+
+  size_t workspace_bytes() const override { return 2 * sizeof(int); }
+
+  void run(const KernelArgs& args) override {
+    auto* x = static_cast<const float*>(args.inputs[0]);
+    auto* dy = static_cast<const float*>(args.inputs[1]);
+    auto* dw = static_cast<double*>(args.outputs[0]);
+    auto* exponents = static_cast<int*>(args.workspace);
+    launch(read_flags_kernel, 1u, 2u, args.stream, static_cast<const double*>(args.inputs[2]),
+           exponents);
+    int bits = product_bits(length_);
+    multiply(args.stream, patches_.columns(), outputs_, rows_,
+             Transposed{{patches_, x, exponents, false, bits}},
+             RowElements{dy, outputs_, exponents + 1, bits}, AsItIs{dw, outputs_});
+    if (!bias_) return;
+    launch(exact_column_sums_kernel, static_cast<unsigned>(outputs_), threads, args.stream, rows_,
+           outputs_, dy, exponents + 1, term_bits(length_), dw + patches_.columns() * outputs_);
+  }
+
+ private:
+  Patches patches_;
+  int64_t rows_, outputs_, length_;
+  bool bias_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExactProductOp& op, const KernelRequest& request) {
+  Shape x = as_image(request.inputs[0].shape), y = as_image(request.outputs[0].shape);
+  Shape w = as_filter(request.inputs[1].shape);
+  return std::make_unique<ExactProductCudaKernel>(patches_of_input(op.attributes(), x, y, w),
+                                                  filter_index(w, false), x[0], w[0],
+                                                  op.attributes().bias);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExactProductBackwardDataOp& op,
+                                  const KernelRequest& request) {
+  Shape dy = as_image(request.inputs[0].shape), x = as_image(request.outputs[0].shape);
+  Shape w = as_filter(request.inputs[1].shape);
+  return std::make_unique<ExactProductCudaKernel>(patches_of_gradient(op.attributes(), x, dy, w),
+                                                  filter_index(w, true), x[0], w[1], false);
+}
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExactProductBackwardWeightsOp& op,
+                                  const KernelRequest& request) {
+  Shape x = as_image(request.inputs[0].shape), y = as_image(request.inputs[1].shape);
+  const ExactProductAttributes& a = op.attributes();
+  return std::make_unique<ExactWeightGradientCudaKernel>(
+      patches_of_input(a, x, y, as_filter(op.filter())), request.inputs[1], a.global_batch, a.bias);
+}
+
+}  // namespace spire::inline kernels

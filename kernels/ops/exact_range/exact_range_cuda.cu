@@ -1,0 +1,57 @@
+// Flags of exponents on a GPU: each block sets the flag of its largest element. Blocks that write
+// one flag write the same number.
+#include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/exact_range/exact_range.h"
+
+namespace spire::inline kernels {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int64_t per_block = 16 * threads;
+
+__global__ void __launch_bounds__(threads) clear_flags_kernel(double* flags) {
+  flags[blockIdx.x * exponent_count + threadIdx.x] = 0;
+}
+
+__global__ void __launch_bounds__(threads)
+    set_flags_kernel(int64_t n, const float* __restrict__ x, double* flags) {
+  int64_t begin = int64_t{blockIdx.x} * per_block, end = begin + per_block;
+  end = end < n ? end : n;
+  int largest = 0;
+  for (int64_t i = begin + threadIdx.x; i < end; i += threads) {
+    int exponent = exponent_of(x[i]);
+    largest = exponent > largest ? exponent : largest;
+  }
+  largest = block_reduce<threads>(largest, Maximum{});
+  if (threadIdx.x == 0) flags[largest] = 1;
+}
+
+class ExactRangeCudaKernel : public Kernel {
+ public:
+  explicit ExactRangeCudaKernel(const KernelRequest& request) {
+    for (const TensorSpec& input : request.inputs) counts_.push_back(input.shape.elements());
+  }
+
+  void run(const KernelArgs& args) override {
+    static_assert(threads == exponent_count);
+    auto* flags = static_cast<double*>(args.outputs[0]);
+    launch(clear_flags_kernel, static_cast<unsigned>(counts_.size()), threads, args.stream, flags);
+    for (size_t i = 0; i < counts_.size(); ++i, flags += exponent_count)
+      launch(set_flags_kernel, blocks_for(counts_[i], per_block), threads, args.stream, counts_[i],
+             static_cast<const float*>(args.inputs[i]), flags);
+  }
+
+ private:
+  std::vector<int64_t> counts_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Kernel> make_cuda(const ExactRangeOp&, const KernelRequest& request) {
+  return std::make_unique<ExactRangeCudaKernel>(request);
+}
+
+}  // namespace spire::inline kernels

@@ -1,0 +1,173 @@
+// Tests of precision: exact: one hash for any split of a global batch into towers, on any devices
+// and by any number of processes, and one for all kinds of devices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "tests/train/device_kinds.h"
+#include "tests/train/small_run.h"
+
+namespace spire {
+namespace {
+
+using Name = OptimizerConfig::Name;
+
+struct Split {
+  int64_t towers, batch_size;
+};
+
+struct Row {
+  std::string name;
+  std::function<void(SmallRun&)> change;
+};
+
+// 103 samples: with a global batch of 24 the fifth step has 7 samples, so one tower has fewer than
+// the others and some have none. The sixth step is of the next epoch.
+constexpr int64_t steps = 6;
+
+SmallRun exact_run(const Row& row, const Split& split) {
+  SmallRun run;
+  run.exact = true;
+  row.change(run);
+  run.towers = split.towers;
+  run.batch_size = split.batch_size;
+  return run;
+}
+
+class Exact : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DeviceKind>>> {
+ protected:
+  void SetUp() override { skip_without_gpu(kind()); }
+  static DeviceKind kind() { return std::get<DeviceKind>(GetParam()); }
+  static const Row& row() { return std::get<Row>(GetParam()); }
+};
+
+TEST_P(Exact, OneHashForAnySplitOfTheGlobalBatch) {
+  SmallRun whole = exact_run(row(), {1, 24});
+  whole.devices = devices_of(kind(), 1);
+  uint64_t expected = hash_after(whole, steps);
+  for (Split split : {Split{2, 12}, {3, 8}, {4, 6}, {6, 4}, {24, 1}}) {
+    SmallRun run = exact_run(row(), split);
+    run.devices = devices_of(kind(), 1);
+    EXPECT_EQ(hash_after(run, steps), expected) << split.towers << " x " << split.batch_size;
+  }
+}
+
+TEST_P(Exact, OneHashOnAnyDevicesProcessesAndStrategies) {
+  SmallRun whole = exact_run(row(), {1, 24});
+  whole.devices = devices_of(kind(), 1);
+  uint64_t expected = hash_after(whole, steps);
+  for (Split split : {Split{3, 8}, {6, 4}}) {
+    SmallRun run = exact_run(row(), split);
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      run.strategy = strategy;
+      for (int devices : {2, 3}) {
+        run.devices = devices_of(kind(), devices);
+        EXPECT_EQ(hash_after(run, steps), expected) << split.towers << ", " << devices << strategy;
+      }
+    }
+    run.reduction = "native";
+    EXPECT_EQ(hash_after(run, steps), expected) << split.towers << " native";
+    run.reduction = "invariant";
+    for (int ranks : {2, 3}) {
+      if (!can_share(kind(), ranks, ranks)) continue;
+      run.ranks = ranks;
+      run.devices = devices_of_rank(kind(), ranks, ranks);
+      EXPECT_EQ(hash_after(run, steps), expected) << split.towers << ", ranks " << ranks;
+    }
+  }
+}
+
+TEST_P(Exact, AGpusHashIsTheCpus) {
+  if (kind() == DeviceKind::cpu) GTEST_SKIP() << "compares with itself";
+  SmallRun on_cpu = exact_run(row(), {2, 12}), on_gpu = exact_run(row(), {3, 8});
+  on_cpu.tower_threads = 2;
+  on_gpu.devices = devices_of(kind(), 1);
+  EXPECT_EQ(hash_after(on_gpu, steps), hash_after(on_cpu, steps));
+}
+
+const std::vector<Row> rows = {
+    {"linear_sgd", [](SmallRun& r) { r.model = {.name = "linear"}; }},
+    {"linear_mse",
+     [](SmallRun& r) {
+       r.model = {.name = "linear"};
+       r.loss.name = LossConfig::Name::mse;
+     }},
+    {"mlp_adamw",
+     [](SmallRun& r) {
+       r.model = {.name = "mlp", .hidden = {20, 12}, .dropout = 0.2};
+       r.loss.label_smoothing = 0.1;
+       r.optimizer = {.name = Name::adamw, .lr = 0.01, .weight_decay = 0.01};
+       r.ema = {.decay = 0.9};
+     }},
+    {"mlp_adam_clipped",
+     [](SmallRun& r) {
+       r.model = {.name = "mlp", .hidden = {20}};
+       r.optimizer = {.name = Name::adam, .lr = 0.01, .clip_norm = 0.5};
+     }},
+    {"cnn_momentum", [](SmallRun&) {}},
+    {"cnn_recomputed", [](SmallRun& r) { r.recompute = true; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Exact,
+                         testing::Combine(testing::ValuesIn(rows),
+                                          testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
+                         [](const auto& test) {
+                           return std::get<Row>(test.param).name + "_" +
+                                  name_of(std::get<DeviceKind>(test.param));
+                         });
+
+// So equal hashes above prove something: without exact sums each split has its own.
+TEST(ExactTowers, Fp32HasAnotherHashForAnotherSplit) {
+  SmallRun whole, split;
+  whole.towers = 1, whole.batch_size = 24;
+  split.towers = 4, split.batch_size = 6;
+  EXPECT_NE(hash_after(whole, steps), hash_after(split, steps));
+}
+
+TEST(ExactTowers, DoNotDependOnThreads) {
+  SmallRun run;
+  run.exact = true;
+  uint64_t expected = hash_after(run, steps);
+  run.tower_threads = 2;
+  EXPECT_EQ(hash_after(run, steps), expected);
+}
+
+// The reported loss, too, is a sum of numbers on one grid.
+TEST(ExactTowers, ReportOneLossForAnySplit) {
+  auto loss_of = [](Split split) {
+    SmallRun run;
+    run.exact = true;
+    run.towers = split.towers, run.batch_size = split.batch_size;
+    TowerTrainer trainer(run.options(), run.place());
+    return run_steps(trainer, run, 0, steps).loss;
+  };
+  EXPECT_EQ(loss_of({1, 24}), loss_of({4, 6}));
+}
+
+std::string refusal_of(const std::function<void(SmallRun&)>& change) {
+  SmallRun run;
+  run.exact = true;
+  change(run);
+  try {
+    TowerTrainer trainer(run.options(), run.place());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::config);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ExactTowers, RefuseOpsWithoutAnExactForm) {
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal_of([](SmallRun& r) {
+                r.model.normalization = ModelConfig::Normalization::batch_norm;
+              }),
+              HasSubstr("precision: exact cannot compute 'batch_norm' of layer 'conv1.norm'; it "
+                        "trains linear, mlp, and cnn"));
+  EXPECT_THAT(refusal_of([](SmallRun& r) { r.model = {.name = "lenet"}; }),
+              HasSubstr("precision: exact cannot compute 'tanh'"));
+}
+
+}  // namespace
+}  // namespace spire
