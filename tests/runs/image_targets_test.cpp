@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/images/png.h"
-#include "tests/runs/one_hash.h"
+#include "tests/runs/one_hash/one_hash.h"
 
 namespace spire {
 namespace {

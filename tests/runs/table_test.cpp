@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/runs/one_hash.h"
+#include "tests/runs/one_hash/one_hash.h"
 
 namespace spire {
 namespace {

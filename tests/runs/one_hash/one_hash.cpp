@@ -1,4 +1,4 @@
-#include "tests/runs/one_hash.h"
+#include "tests/runs/one_hash/one_hash.h"
 
 #include <gtest/gtest.h>
 

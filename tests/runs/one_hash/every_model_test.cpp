@@ -2,7 +2,7 @@
 // any devices and in 2 processes.
 #include <gtest/gtest.h>
 
-#include "tests/runs/one_hash.h"
+#include "tests/runs/one_hash/one_hash.h"
 
 namespace spire {
 namespace {

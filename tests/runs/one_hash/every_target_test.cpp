@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/numpy/npy_bytes.h"
-#include "tests/runs/one_hash.h"
+#include "tests/runs/one_hash/one_hash.h"
 
 namespace spire {
 namespace {
