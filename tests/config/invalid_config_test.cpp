@@ -51,7 +51,7 @@ TEST(InvalidConfigs, AllProblemsAreReportedAtOnce) {
       "expected a finite number, got 'fast'\nrun.yaml:2:33: optimizer.momentum: 2 is out of range; "
       "it must be in [0, 1)\nrun.yaml:4:1: seed: given twice, first in line 3; remove one of "
       "them\ncommand line: precision: unknown value 'int8'; must be one of: fp32, bf16, "
-      "fp16\ncommand line: modle.name: unknown key; did you mean 'model.name'?");
+      "fp16, exact\ncommand line: modle.name: unknown key; did you mean 'model.name'?");
 }
 
 TEST(InvalidConfigs, EveryFileIsReadAfterAnInvalidOne) {
