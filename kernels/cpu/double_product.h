@@ -1,6 +1,10 @@
-// Products of fp64 matrices by tiles in registers. For sums that are exact in any order.
+// Products of fp64 matrices by tiles in registers, for sums that are exact in any order. b is in
+// panels of 16 columns, so that a tile reads it in order.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+
+#include "kernels/cpu/simd.h"
 
 namespace spire::inline kernels {
 
@@ -10,42 +14,66 @@ struct DoubleMatrix {
   int64_t row, column;
 };
 
+// b (depth, columns): element (k, j) of a panel lies behind those of the rows above, the last
+// panel's missing columns are zeros.
+struct DoublePanels {
+  static constexpr int64_t width = lane_count;
+
+  int64_t depth, columns;
+
+  int64_t count() const { return (columns + width - 1) / width; }
+  int64_t size() const { return count() * width * depth; }
+  int64_t at(int64_t k, int64_t panel) const { return (panel * depth + k) * width; }
+  int64_t width_of(int64_t panel) const { return std::min(width, columns - panel * width); }
+};
+
 namespace double_product {
 
-// c[R][C] += a[R][k] b[k][C]
-template <int R, int C>
-void add_tile(int64_t k, const DoubleMatrix& a, const double* b, int64_t b_row, double* c,
-              int64_t c_row) {
-  double sums[R][C] = {};
+using DoubleLanes [[gnu::vector_size(DoublePanels::width / 2 * 8)]] = double;
+
+constexpr int64_t deepest = 192;  // so that a panel's part stays in the first cache
+
+// c[R][16] += a[R][k] b[k][16]
+template <int R>
+void add_tile(int64_t k, const DoubleMatrix& a, const double* b, double* c, int64_t c_row,
+              int64_t columns) {
+  DoubleLanes sums[R][2] = {};
   for (int64_t p = 0; p < k; ++p) {
-    const double* of_b = b + p * b_row;
+    DoubleLanes row[2];
+    std::memcpy(row, b + p * DoublePanels::width, sizeof(row));
     for (int i = 0; i < R; ++i) {
-      double of_a = a.data[i * a.row + p * a.column];
-      for (int j = 0; j < C; ++j) sums[i][j] += of_a * of_b[j];
+      double factor = a.data[i * a.row + p * a.column];
+      for (int j = 0; j < 2; ++j) sums[i][j] += factor * row[j];
     }
   }
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < C; ++j) c[i * c_row + j] += sums[i][j];
-}
-
-template <int R>
-void add_rows(int64_t n, int64_t k, const DoubleMatrix& a, const double* b, int64_t b_row,
-              double* c, int64_t c_row) {
-  int64_t j = 0;
-  for (; j + 8 <= n; j += 8) add_tile<R, 8>(k, a, b + j, b_row, c + j, c_row);
-  for (; j < n; ++j) add_tile<R, 1>(k, a, b + j, b_row, c + j, c_row);
+  for (int i = 0; i < R; ++i) {
+    double numbers[DoublePanels::width];
+    std::memcpy(numbers, sums[i], sizeof(numbers));
+    for (int64_t j = 0; j < columns; ++j) c[i * c_row + j] += numbers[j];
+  }
 }
 
 }  // namespace double_product
 
-// c (m, n) += a (m, k) b (k, n); rows of b and c begin b_row and c_row elements apart.
-inline void add_product(int64_t m, int64_t n, int64_t k, DoubleMatrix a, const double* b,
-                        int64_t b_row, double* c, int64_t c_row) {
-  int64_t i = 0;
-  for (; i + 4 <= m; i += 4, a.data += 4 * a.row)
-    double_product::add_rows<4>(n, k, a, b, b_row, c + i * c_row, c_row);
-  for (; i < m; ++i, a.data += a.row)
-    double_product::add_rows<1>(n, k, a, b, b_row, c + i * c_row, c_row);
+// c (m, columns) += a (m, depth) b; rows of c begin c_row elements apart.
+inline void add_product(int64_t m, DoubleMatrix a, const DoublePanels& panels, const double* b,
+                        double* c, int64_t c_row) {
+  constexpr int tile = 4;
+  for (int64_t k = 0; k < panels.depth; k += double_product::deepest) {
+    int64_t depth = std::min(double_product::deepest, panels.depth - k);
+    for (int64_t panel = 0; panel < panels.count(); ++panel) {
+      const double* of_b = b + panels.at(k, panel);
+      double* of_c = c + panel * DoublePanels::width;
+      int64_t columns = panels.width_of(panel), i = 0;
+      auto rows_from = [&](int64_t row) {
+        return DoubleMatrix{a.data + row * a.row + k * a.column, a.row, a.column};
+      };
+      for (; i + tile <= m; i += tile)
+        double_product::add_tile<tile>(depth, rows_from(i), of_b, of_c + i * c_row, c_row, columns);
+      for (; i < m; ++i)
+        double_product::add_tile<1>(depth, rows_from(i), of_b, of_c + i * c_row, c_row, columns);
+    }
+  }
 }
 
 }  // namespace spire::inline kernels

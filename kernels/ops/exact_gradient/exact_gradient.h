@@ -28,13 +28,17 @@ class ExactGradientOp : public Op {
 struct ExactGradient {
   int64_t outputs, inputs, taps;  // O, C, KH KW
 
-  // Returns entry i of dw. -0 becomes 0, as it would in a sum with the zeros of other towers.
-  SPIRE_HOST_DEVICE float weight(const double* total, int64_t i) const {
-    int64_t tap = i % taps, c = i / taps % inputs, o = i / taps / inputs;
-    return rounded(total[(tap * inputs + c) * outputs + o]);
+  SPIRE_HOST_DEVICE int64_t weights() const { return outputs * inputs * taps; }
+  // Returns the entry of dw for a row (tap, c) of the totals and an output.
+  SPIRE_HOST_DEVICE int64_t index(int64_t row, int64_t o) const {
+    return (o * inputs + row % inputs) * taps + row / inputs;
+  }
+  // -0 becomes 0, as it would in a sum with the zeros of other towers.
+  SPIRE_HOST_DEVICE float weight(const double* total, int64_t row, int64_t o) const {
+    return rounded(total[row * outputs + o]);
   }
   SPIRE_HOST_DEVICE float bias(const double* total, int64_t o) const {
-    return rounded(total[outputs * inputs * taps + o]);
+    return rounded(total[weights() + o]);
   }
 
  private:

@@ -15,7 +15,8 @@ __global__ void __launch_bounds__(threads)
                           float* __restrict__ dw, float* __restrict__ db) {
   int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   bool first = step->first_row == 0;
-  if (i < count) dw[i] = first ? gradient.weight(total, i) : 0.0f;
+  int64_t row = i / gradient.outputs, o = i % gradient.outputs;
+  if (i < count) dw[gradient.index(row, o)] = first ? gradient.weight(total, row, o) : 0.0f;
   if (i < biases) db[i] = first ? gradient.bias(total, i) : 0.0f;
 }
 

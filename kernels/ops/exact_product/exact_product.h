@@ -119,6 +119,8 @@ struct FilterIndex {
     int64_t o = transposed ? channel : n, c = transposed ? n : channel;
     return (o * inputs + c) * taps + tap;
   }
+  // Distance of the weights of two neighbouring results.
+  SPIRE_HOST_DEVICE int64_t step() const { return transposed ? taps : inputs * taps; }
 };
 
 inline FilterIndex filter_index(const Shape& w, bool transposed) {

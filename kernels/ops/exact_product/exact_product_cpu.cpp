@@ -15,7 +15,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int64_t block_rows = 32;
+constexpr int64_t block_rows = 128;
 
 // Writes a row of a matrix of patches: the pixels of sample x that the window at `row` covers.
 void write_patch(const Patches& patches, const float* x, int64_t row, const Grid& grid,
@@ -46,14 +46,14 @@ class ExactProductCpuKernel : public Kernel {
         threads_(threads) {}
 
   size_t workspace_bytes() const override {
-    int64_t numbers = filter_size() + samples_ + threads_ * block_size();
+    int64_t numbers = panels().size() + samples_ + threads_ * block_size();
     return static_cast<size_t>(numbers) * sizeof(double);
   }
 
   void run(const KernelArgs& args) override {
     auto* x = static_cast<const float*>(args.inputs[0]);
     auto* filter = static_cast<double*>(args.workspace);
-    double *exponents = filter + filter_size(), *blocks = exponents + samples_;
+    double *exponents = filter + panels().size(), *blocks = exponents + samples_;
     pack_filter(static_cast<const float*>(args.inputs[1]), filter);
     find_exponents(x, exponents);
     auto* bias = bias_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
@@ -70,15 +70,23 @@ class ExactProductCpuKernel : public Kernel {
   }
 
  private:
-  int64_t filter_size() const { return patches_.columns() * results_; }
+  DoublePanels panels() const { return {patches_.columns(), results_}; }
   int64_t block_size() const { return block_rows * (patches_.columns() + results_); }
 
-  // (columns, results), on the grid of the largest weight.
+  // On the grid of the largest weight.
   void pack_filter(const float* w, double* filter) const {
-    Grid grid(largest_exponent(w, filter_size()), bits_);
-    parallel_for(threads_, patches_.columns(), 8, [&](int64_t begin, int64_t end, int) {
-      for (int64_t k = begin; k < end; ++k)
-        for (int64_t n = 0; n < results_; ++n) filter[k * results_ + n] = grid(w[filter_(k, n)]);
+    DoublePanels to = panels();
+    Grid grid(largest_exponent(w, to.depth * results_), bits_);
+    int64_t step = filter_.step();
+    parallel_for(threads_, to.count(), 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t panel = begin; panel < end; ++panel)
+        for (int64_t k = 0; k < to.depth; ++k) {
+          const float* from = w + filter_(k, panel * to.width);
+          double* row = filter + to.at(k, panel);
+          int64_t width = to.width_of(panel);
+          for (int64_t n = 0; n < width; ++n) row[n] = grid(from[n * step]);
+          std::fill(row + width, row + to.width, 0.0);
+        }
     });
   }
 
@@ -105,7 +113,7 @@ class ExactProductCpuKernel : public Kernel {
     int64_t columns = patches_.columns();
     double* sums = block + block_rows * columns;
     std::fill_n(sums, count * results_, 0.0);
-    add_product(count, results_, columns, {block, columns, 1}, filter, results_, sums, results_);
+    add_product(count, {block, columns, 1}, panels(), filter, sums, results_);
     for (int64_t i = 0; i < count * results_; ++i)
       y[i] = static_cast<float>(bias ? sums[i] + static_cast<double>(bias[i % results_]) : sums[i]);
   }
@@ -131,7 +139,8 @@ class ExactWeightGradientCpuKernel : public Kernel {
         threads_(threads) {}
 
   size_t workspace_bytes() const override {
-    return static_cast<size_t>(block_rows * (patches_.columns() + outputs_)) * sizeof(double);
+    return static_cast<size_t>(block_rows * patches_.columns() + panels(block_rows).size()) *
+           sizeof(double);
   }
 
   void run(const KernelArgs& args) override {
@@ -162,17 +171,30 @@ class ExactWeightGradientCpuKernel : public Kernel {
         int64_t n = (row + i) / per_sample;
         write_patch(patches_, x + n * patches_.sample_size(), (row + i) % per_sample, of_x,
                     block + i * columns);
-        for (int64_t o = 0; o < outputs_; ++o)
-          gradients[i * outputs_ + o] = of_dy(dy[(row + i) * outputs_ + o]);
+        write_gradients(dy + (row + i) * outputs_, i, count, of_dy, gradients);
       }
     });
+  }
+
+  DoublePanels panels(int64_t depth) const { return {depth, outputs_}; }
+
+  // Row i of dy as a row of all panels.
+  void write_gradients(const float* dy, int64_t i, int64_t count, const Grid& grid,
+                       double* gradients) const {
+    DoublePanels to = panels(count);
+    for (int64_t panel = 0; panel < to.count(); ++panel, dy += to.width) {
+      double* row = gradients + to.at(i, panel);
+      int64_t width = to.width_of(panel);
+      for (int64_t o = 0; o < width; ++o) row[o] = grid(dy[o]);
+      std::fill(row + width, row + to.width, 0.0);
+    }
   }
 
   void add_block(const double* block, int64_t count, double* dw) const {
     int64_t columns = patches_.columns();
     const double* gradients = block + block_rows * columns;
     parallel_for(threads_, columns, 4, [&](int64_t begin, int64_t end, int) {
-      add_product(end - begin, outputs_, count, {block + begin, 1, columns}, gradients, outputs_,
+      add_product(end - begin, {block + begin, 1, columns}, panels(count), gradients,
                   dw + begin * outputs_, outputs_);
     });
   }
