@@ -9,8 +9,8 @@
 
 namespace spire::inline kernels {
 
-// Returns e^x for x <= 0, clamped to [-700, 0]; a NaN gives a NaN. It is 2^n e^r for x = n ln 2 + r
-// with |r| <= ln 2 / 2, and e^r is its Taylor series up to r^13, whose rest is below 2^-55.
+// Returns e^x for x <= 0, below -700 that of -700; a NaN gives a NaN. It is 2^n e^r for x = n ln 2
+// + r with |r| <= ln 2 / 2, and e^r is its Taylor series up to r^13, whose rest is below 2^-55.
 SPIRE_HOST_DEVICE inline double exact_exponential(double x) {
   x = x < -700.0 ? -700.0 : x;
   const double round = 0x1.8p52;  // adding it leaves n in the low bits

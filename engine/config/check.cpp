@@ -119,6 +119,27 @@ void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems)
   }
 }
 
+// precision: exact trains some models, by some losses, from samples that do not depend on a tower.
+void exact_conflicts(const RunConfig& config, std::vector<Problem>& problems) {
+  if (config.precision != RunConfig::Precision::exact) return;
+  const AugmentConfig& augment = config.data.augment;
+  auto refuse_if = [&](bool is_set, const char* key, const char* why) {
+    if (is_set)
+      problems.push_back(
+          {key, fmt::format("precision: exact {}; leave one of them out", why), "precision"});
+  };
+  const char* pairs = "cannot mix samples: pairs are made within a tower";
+  refuse_if(augment.mixup > 0, "data.augment.mixup", pairs);
+  refuse_if(augment.cutmix > 0, "data.augment.cutmix", pairs);
+  refuse_if(config.adapt.lora.rank > 0, "adapt.lora.rank", "has no adapters");
+  refuse_if(config.distill.from != "none", "distill.from", "knows no teacher");
+  refuse_if(!config.loss.class_weights.empty(), "loss.class_weights", "has no weights of classes");
+  using Name = LossConfig::Name;
+  bool known = config.loss.name == Name::automatic || config.loss.name == Name::cross_entropy ||
+               config.loss.name == Name::mse || config.loss.name == Name::l1;
+  refuse_if(!known, "loss.name", "takes cross_entropy, mse and l1");
+}
+
 }  // namespace
 
 std::vector<Problem> find_conflicts(const RunConfig& config) {
@@ -157,6 +178,7 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
                      erase.min_share, erase.max_share)});
   }
   model_conflicts(config.model, problems);
+  exact_conflicts(config, problems);
   return problems;
 }
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <spire/error.h>
+
 #include "engine/graph/passes.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
@@ -41,9 +43,14 @@ std::string place_of(const Graph& graph, const Node& node) {
       node.op->name(), place_of(graph, node), what);
 }
 
+std::string advice_for(std::string_view op) {
+  return op == "affine" ? " (targets are scaled: set data.csv.scale_target: false)" : "";
+}
+
 std::shared_ptr<const Op> exact_dense(const Graph& graph, const Node& node, int64_t global_batch) {
   const auto& dense = static_cast<const DenseOp&>(*node.op).attributes();
   if (graph.spec(node.inputs[0]).shape.rank() != 2) refuse(graph, node, " over sequences");
+  require(!dense.relu, "exact ops come before fusion");
   return std::make_shared<ExactProductOp>(
       ExactProductAttributes{.bias = dense.bias, .global_batch = global_batch});
 }
@@ -52,6 +59,7 @@ std::shared_ptr<const Op> exact_convolution(const Graph& graph, const Node& node
                                             int64_t global_batch) {
   const auto& conv = static_cast<const Conv2dOp&>(*node.op).attributes();
   if (conv.groups != 1) refuse(graph, node, " with groups");
+  require(!conv.relu, "exact ops come before fusion");
   return std::make_shared<ExactProductOp>(ExactProductAttributes{.stride = conv.stride,
                                                                  .padding = conv.padding,
                                                                  .dilation = conv.dilation,
@@ -80,7 +88,7 @@ int use_exact_ops(Graph& graph, int64_t global_batch) {
     } else if (name == "softmax_cross_entropy") {
       node.op = exact_cross_entropy(graph, node);
     } else {
-      refuse(graph, node, "");
+      refuse(graph, node, advice_for(name));
     }
     ++replaced;
   }

@@ -10,7 +10,7 @@ namespace spire::inline graph {
 
 // Replaces the ops that sum by those of precision: exact, whose results are the same bits for any
 // split of `global_batch` samples into towers and on any device (docs/numerics.md#exact-sums). Call
-// it before all other passes and before differentiate(), on a graph without fused ops. Returns the
+// it before fuse_activations() and differentiate(), on a graph without fused ops. Returns the
 // number of nodes that it replaced. Throws Error(config) for an op that has no such form.
 int use_exact_ops(Graph& graph, int64_t global_batch);
 

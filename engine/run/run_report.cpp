@@ -212,7 +212,9 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   // Promises and paths.
   info.recompute = trainer.recompute();
   info.precision = word_of(config.precision);
-  info.guarantee = guarantee(placement);
+  info.guarantee = setup.config.precision == RunConfig::Precision::exact
+                       ? exact_guarantee(placement)
+                       : guarantee(placement);
   info.output = config.output;
   if (setup.resumed) {
     info.resumed_from = setup.resumed->path.string();

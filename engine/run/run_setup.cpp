@@ -111,6 +111,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, options, placement, resumed ? &*resumed : nullptr, observer);
+  check_exact_decisions();
   choose_metrics();
   if (!options.evaluates)
     teacher =
@@ -153,6 +154,17 @@ void RunSetup::settle_placed() {
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
   config.tower_threads = placement.tower_threads;
+}
+
+// What a run decides by its loss must not depend on the towers either.
+void RunSetup::check_exact_decisions() const {
+  bool judged = config.early_stop.patience > 0 || Guard(config.guard).judges();
+  if (config.precision == RunConfig::Precision::exact && task() == Task::regress && judged) {
+    fail(Category::config,
+         "precision: exact does not sum the losses mse and l1 exactly, by which "
+         "early_stop.patience, "
+         "guard.loss_zscore or guard.on_bad_step would decide; leave them out");
+  }
 }
 
 // Keys that fit each other or not only when the number of ranks and the global batch are known.

@@ -69,6 +69,7 @@ class RunSetup {
   std::unique_ptr<OutputRecords> output_records() const;
   void choose_metrics();
   void place(const RunOptions& options, Observer& observer);
+  void check_exact_decisions() const;
   void check_placed() const;
   void settle_placed();
   RunConfig with_any_batch() const;

@@ -3,8 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-
-#include "kernels/cpu/simd.h"
+#include <cstring>
 
 namespace spire::inline kernels {
 
@@ -17,7 +16,7 @@ struct DoubleMatrix {
 // b (depth, columns): element (k, j) of a panel lies behind those of the rows above, the last
 // panel's missing columns are zeros.
 struct DoublePanels {
-  static constexpr int64_t width = lane_count;
+  static constexpr int64_t width = 16;
 
   int64_t depth, columns;
 
@@ -31,6 +30,7 @@ namespace double_product {
 
 using DoubleLanes [[gnu::vector_size(DoublePanels::width / 2 * 8)]] = double;
 
+static_assert(sizeof(DoubleLanes) * 2 == DoublePanels::width * sizeof(double));
 constexpr int64_t deepest = 192;  // so that a panel's part stays in the first cache
 
 // c[R][16] += a[R][k] b[k][16]

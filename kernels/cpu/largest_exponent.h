@@ -1,6 +1,7 @@
 // The largest exponent of floats, on the CPU.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "kernels/exact_grid.h"

@@ -94,7 +94,7 @@ def main():
         line = f"| {kind} | {cell(values)} | {statistics.median(values) / first:.2f} |"
         if arguments.torchvision:
             ratios = [ours / theirs for ours, theirs in zip(values, peers[kind])]
-            line += f" {cell(peers[kind])} | {cell(ratios, ".2g")} |"
+            line += f" {cell(peers[kind])} | {cell(ratios, '.2g')} |"
         print(line)
 
 

@@ -282,4 +282,12 @@ std::string guarantee(const Placement& placement) {
                      device_counts_dividing(placement.towers));
 }
 
+std::string exact_guarantee(const Placement& placement) {
+  bool gpus = placement.devices[0].id.kind == DeviceKind::cuda;
+  return fmt::format(
+      "bitwise equal for any towers that share a global batch of {}, on any {}, in any number of "
+      "processes, by any strategy",
+      placement.global_batch(), gpus ? "GPUs" : "CPU devices, with any tower_threads");
+}
+
 }  // namespace spire::inline training

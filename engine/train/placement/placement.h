@@ -81,6 +81,7 @@ std::string pin_lanes(RunConfig::Pin asked, const RankHardware& hardware, Placem
 
 // Says on which other devices the run gives the same bits, and whether towers divide evenly.
 std::string guarantee(const Placement& placement);
+std::string exact_guarantee(const Placement& placement);  // with precision: exact
 
 // Describes a process's use of cores: "4 of 16 (OMP_NUM_THREADS=4)".
 std::string describe_use(const Placement& placement, const RankHardware& hardware);

@@ -50,7 +50,8 @@ class ExactSoftmaxRow {
     if (smoothing > 0) expected = std::fma(smoothing, mean(), expected);
     if (target.count == 0) return {HUGE_VAL - HUGE_VAL, 0, lse};  // no label: NaN
     double loss = weight * (lse - expected);
-    return {rint(loss * 0x1p30) * 0x1p-30, target.heavier() == first_ ? 1.0 : 0.0, lse};
+    return {rint(loss * 0x1p30) * 0x1p-30, target.heavier() == first_ && !has_nan() ? 1.0 : 0.0,
+            lse};
   }
 
   // Returns (probability - target share) * scale of class c.
@@ -69,6 +70,7 @@ class ExactSoftmaxRow {
   SPIRE_HOST_DEVICE double exponential(int64_t c) const {
     return exact_exponential(static_cast<double>(x_[c]) - static_cast<double>(x_[first_]));
   }
+  SPIRE_HOST_DEVICE bool has_nan() const { return sum_ != sum_; }
   SPIRE_HOST_DEVICE double mean() const {
     double total = 0;
     for (int64_t c = 0; c < classes_; ++c) total += static_cast<double>(x_[c]);

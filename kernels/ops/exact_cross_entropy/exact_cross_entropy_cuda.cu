@@ -1,5 +1,5 @@
 // The exact cross entropy on a GPU: a thread a row, then one block adds the rows' losses, which are
-// multiples of one number: in no order of importance.
+// multiples of one number: in any order.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"

@@ -118,6 +118,15 @@ TEST_P(ExactCrossEntropyTest, MixedLabels) {
   EXPECT_NEAR(both, 0.25 * of_first + 0.75 * of_second, 8 * 0x1p-30);
 }
 
+TEST_P(ExactCrossEntropyTest, ARowOfNanIsNotCorrect) {
+  HostTensor logits = zeros({2, 3}), l = zeros({2});
+  for (size_t c = 0; c < 3; ++c) logits[c] = std::nan("");
+  logits[3] = 1;
+  ExactCrossEntropyOp op(SoftmaxCrossEntropyAttributes{});
+  std::vector<Input> inputs = {plain(logits), labels(l)};
+  EXPECT_EQ(run_op(op, inputs, GetParam())[1][0], 1);
+}
+
 TEST_P(ExactCrossEntropyTest, WhatIsNotFiniteStaysSo) {
   HostTensor logits = uniform({4, 3}, 6), l = zeros({4});
   logits[0] = std::nan("");

@@ -292,4 +292,21 @@ TEST(ExactProductShapes, SaysWhatDoesNotFit) {
             "[exact_range] takes fp32, got fp64 (15)");
 }
 
+// Of one sign, all as large as a grid allows and odd: the largest sums that there are.
+TEST(ExactGrid, HoldsTheLargestSumsOfEachLength) {
+  for (int64_t length : {1, 2, 64, 100, 784, 4096, 1 << 17}) {
+    int bits = product_bits(length);
+    auto largest = static_cast<float>(2 - std::ldexp(1.0, 1 - bits));  // 2^bits - 1 steps
+    Grid grid(exponent_of(largest), bits);
+    double factor = grid(largest), sum = 0;
+    for (int64_t i = 0; i < length; ++i) sum = std::fma(factor, factor, sum);
+    auto steps = static_cast<int64_t>(std::ldexp(factor, bits - 1));
+    EXPECT_LE(steps * steps * length, int64_t{1} << 53) << length;
+    EXPECT_EQ(static_cast<int64_t>(std::ldexp(sum, 2 * bits - 2)), steps * steps * length);
+    if (bits == 24) continue;
+    // Two bits more do not fit.
+    EXPECT_GT(steps * steps * length * 16, int64_t{1} << 53) << length;
+  }
+}
+
 }  // namespace spire::testing

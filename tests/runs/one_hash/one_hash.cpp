@@ -18,9 +18,11 @@ void expect_one_hash(const RunFolder& folder, const std::string& directory, cons
   for (const Words& host : hosts) {
     Output output = trainer(words + host + Words{"--overwrite"});
     ASSERT_EQ(output.code, 0) << output.err;
+    ASSERT_TRUE(folder.summary(directory)["val"].is_object());
     std::string numbers = folder.summary(directory)["val"].dump();
     if (hash.empty()) {
       hash = printed_hash(output);
+      ASSERT_EQ(hash.size(), 16u) << hash;
       evaluation = numbers;
     }
     EXPECT_EQ(printed_hash(output), hash) << host[0] << ' ' << host.size();
