@@ -78,7 +78,7 @@ struct StartInfo {
   std::string host_memory;  // how much is free for this process, and what limits it
   std::string checkpoints;  // what they are written from: "from a snapshot of 1.2 GiB, ..."
   std::optional<RecomputeInfo> recompute;  // nullopt if memory.recompute is "none"
-  std::string precision;                   // "fp32", "bf16", "fp16"
+  std::string precision;                   // "fp32", "bf16", "fp16", "exact"
   std::string guarantee;     // on which devices the run gives the same bits; one or two lines
   std::string output;        // run directory
   std::string teacher = {};  // what config.distill names; empty: there is no teacher
