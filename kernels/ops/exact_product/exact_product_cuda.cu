@@ -1,6 +1,7 @@
 // Exact products on a GPU: a block computes a tile of 16 x 16 results in fp64. Operands are
 // gathered from fp32 tensors, and rounded to their grids, as they are loaded into shared memory.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/largest_exponent.h"
 #include "kernels/exact_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_product/exact_product.h"
@@ -15,13 +16,7 @@ constexpr int side = 16;  // of a tile
 // exponents[b] = that of the largest magnitude among the `size` elements of part b.
 __global__ void __launch_bounds__(threads)
     largest_exponent_kernel(int64_t size, const float* __restrict__ x, int* exponents) {
-  x += blockIdx.x * size;
-  int largest = 0;
-  for (int64_t i = threadIdx.x; i < size; i += threads) {
-    int exponent = exponent_of(x[i]);
-    largest = exponent > largest ? exponent : largest;
-  }
-  largest = block_reduce<threads>(largest, Maximum{});
+  int largest = largest_exponent<threads>(x + blockIdx.x * size, 0, size);
   if (threadIdx.x == 0) exponents[blockIdx.x] = largest;
 }
 

@@ -1,6 +1,7 @@
 // Flags of exponents on a GPU: each block sets the flag of its largest element. Blocks that write
 // one flag write the same number.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/largest_exponent.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_range/exact_range.h"
 
@@ -19,12 +20,7 @@ __global__ void __launch_bounds__(threads)
     set_flags_kernel(int64_t n, const float* __restrict__ x, double* flags) {
   int64_t begin = int64_t{blockIdx.x} * per_block, end = begin + per_block;
   end = end < n ? end : n;
-  int largest = 0;
-  for (int64_t i = begin + threadIdx.x; i < end; i += threads) {
-    int exponent = exponent_of(x[i]);
-    largest = exponent > largest ? exponent : largest;
-  }
-  largest = block_reduce<threads>(largest, Maximum{});
+  int largest = largest_exponent<threads>(x, begin, end);
   if (threadIdx.x == 0) flags[largest] = 1;
 }
 
