@@ -83,17 +83,17 @@ struct Moments {  // running moments of the gradient, with their bias correction
 // m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon),
 // where m^ and v^ are m and v with bias correction. adam: g += weight_decay w first (Kingma & Ba
 // 2015); adamw: w -= lr weight_decay w first (Loshchilov & Hutter 2019).
+template <bool decoupled>  // adamw; a member would keep the loop over weights from vectorizing
 struct AdamFormula {
   static constexpr int slots = 2;
   Moments moments;
   float lr, rate, weight_decay;  // rate: lr / (1 - beta1^step)
-  bool decoupled;                // adamw
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& m,
                                 float& v) const {
-    float decay = weight_decay * at.decay;
-    float shrink = decoupled ? std::fma(-(lr * at.lr), decay, 1.0f) : 1.0f;
-    moments.add(std::fma(decoupled ? 0.0f : decay, w, g * at.gradient), m, v);
+    const float decay = weight_decay * at.decay, scaled = g * at.gradient;
+    moments.add(decoupled ? scaled : std::fma(decay, w, scaled), m, v);
+    const float shrink = decoupled ? std::fma(-(lr * at.lr), decay, 1.0f) : 1.0f;
     w = std::fma(w, shrink, -(rate * at.lr * m / moments.spread(v)));
   }
 };
@@ -146,8 +146,9 @@ struct LambFormula {
   }
 };
 
-using OptimizerFormula = std::variant<SgdFormula, MomentumFormula<false>, MomentumFormula<true>,
-                                      AdamFormula, LarsFormula, LambFormula>;
+using OptimizerFormula =
+    std::variant<SgdFormula, MomentumFormula<false>, MomentumFormula<true>, AdamFormula<false>,
+                 AdamFormula<true>, LarsFormula, LambFormula>;
 
 template <typename Formula>
 constexpr bool is_layerwise = requires {

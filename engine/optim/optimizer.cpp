@@ -32,26 +32,24 @@ class Sgd final : public Optimizer {
   bool nesterov_;
 };
 
+template <bool decoupled_decay>
 class Adam final : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, bool decoupled_decay)
-      : config_(config), decoupled_(decoupled_decay) {}
+  explicit Adam(const OptimizerConfig& config) : config_(config) {}
 
   std::vector<std::string> slots() const override { return {"m", "v"}; }
 
   OptimizerFormula formula(const UpdateStep& step) const override {
-    return AdamFormula{
+    return AdamFormula<decoupled_decay>{
         .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
         .lr = step.lr,
         // Computed in double, and rounded to fp32 once.
         .rate = static_cast<float>(step.lr / Moments::correction(step.step, config_.beta1)),
-        .weight_decay = static_cast<float>(config_.weight_decay),
-        .decoupled = decoupled_};
+        .weight_decay = static_cast<float>(config_.weight_decay)};
   }
 
  private:
   OptimizerConfig config_;
-  bool decoupled_;
 };
 
 class Lars final : public Optimizer {
@@ -205,8 +203,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
     case Name::sgd:
       return std::make_unique<Sgd>(config);
     case Name::adam:
+      return std::make_unique<Adam<false>>(config);
     case Name::adamw:
-      return std::make_unique<Adam>(config, config.name == Name::adamw);
+      return std::make_unique<Adam<true>>(config);
     case Name::lars:
       return std::make_unique<Lars>(config);
     case Name::lamb:
