@@ -1,3 +1,5 @@
+#include <spire/error.h>
+
 #include "engine/commands/gpu_info.h"
 #include "engine/train/placement/placement.h"
 #include "engine/train/placement/rank_hardware.h"
@@ -45,6 +47,7 @@ std::string ProcessHardware::why_no_gpu() const {
 }
 
 ChosenTowers ProcessHardware::choose_towers(const RunConfig& config, int processes) const {
+  if (processes < 1) fail(Category::config, "processes: {}; a run has at least 1", processes);
   std::vector<RankHardware> ranks(static_cast<size_t>(processes), *found_);
   Placement placement = place_towers(config, share_out(std::move(ranks)), 0);
   return {.towers = placement.towers, .tower_threads = placement.tower_threads};

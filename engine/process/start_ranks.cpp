@@ -1,13 +1,18 @@
 #include <spire/start_ranks.h>
 
+#include <spire/error.h>
+
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/socket.h"
 #include "engine/process/watchdog/watchdog.h"
 
 namespace spire {
 
-LocalRanks::LocalRanks(int size)
-    : size_(size), port_(std::make_unique<ReservedPort>()), secret_(random_secret()) {}
+LocalRanks::LocalRanks(int size) : size_(size) {
+  if (size < 1) fail(Category::config, "processes: {}; a run has at least 1", size);
+  port_ = std::make_unique<ReservedPort>();
+  secret_ = random_secret();
+}
 
 LocalRanks::~LocalRanks() = default;
 LocalRanks::LocalRanks(LocalRanks&&) noexcept = default;

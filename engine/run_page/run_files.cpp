@@ -73,6 +73,7 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
                         .stopped_by = value<std::string>(json, "stopped_by", ""),
                         .parameter_hash = value<std::string>(json, "parameter_hash", ""),
                         .ema_hash = value<std::string>(json, "ema_hash", ""),
+                        .chain = value<std::string>(json, "chain", ""),
                         .checkpoint = value<std::string>(json, "checkpoint", ""),
                         .devices = value<std::vector<std::string>>(json, "devices", {}),
                         .towers = value<int64_t>(json, "towers", 0),

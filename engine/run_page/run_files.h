@@ -23,7 +23,7 @@ struct SummaryRecord {
   std::optional<MetricValue> best;  // of the metric that decides what is best
   std::optional<MetricValue> test;  // the task's, of the test data; only with validation data
   int64_t test_step = 0;            // of the weights that were tested
-  std::string stopped_by, parameter_hash, ema_hash, checkpoint;
+  std::string stopped_by, parameter_hash, ema_hash, chain, checkpoint;
   std::vector<std::string> devices;
   int64_t towers = 0, processes = 1;
   std::map<std::string, int64_t> peak_memory, planned_memory;  // kind -> bytes

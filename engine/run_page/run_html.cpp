@@ -121,6 +121,7 @@ Facts facts_of(const RunFiles& run) {
         fmt::format("{} samples/s", count_text(std::llround(summary.samples_per_s))));
     add(facts, "parameter hash", summary.parameter_hash);
     add(facts, "averaged weights", summary.ema_hash);
+    add(facts, "audit chain", summary.chain);
   } else if (run.config) {
     add(facts, "devices", fmt::format("{}", fmt::join(run.config->devices, ", ")));
   }

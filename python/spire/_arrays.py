@@ -88,6 +88,8 @@ def dense(named) -> list:
         if not isinstance(array, np.ndarray):
             raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
         if name in INTEGERS:
+            if not _is_integer(array):
+                raise DataError(f"array '{name}': its dtype is {array.dtype}; {name} are integers")
             arrays.append(np.ascontiguousarray(array, dtype=np.int32))
         elif name in _IMAGES and array.dtype == np.uint8:
             arrays.append(array.astype(np.float32) * np.float32(1 / 255))

@@ -76,6 +76,8 @@ TEST(LocalRanks, TellEachProcessItsRank) {
     EXPECT_EQ(launch.secret.size(), 64u);
   }
   EXPECT_NE(ranks.variables(0), others.variables(0)) << "two runs must not meet";
+  EXPECT_EQ(message_of(Category::config, [] { LocalRanks none(0); }),
+            "processes: 0; a run has at least 1");
 }
 
 TEST(ReportText, AlignsTitlesAndTables) {
@@ -102,6 +104,8 @@ TEST(ProcessHardware, ChoosesTowersAsARunDoes) {
   RunConfig config = parse_config({}, {"devices=cpu", "towers=6", "tower_threads=1"}).config;
   EXPECT_EQ(hardware.choose_towers(config, 2).towers, 6);
   EXPECT_EQ(hardware.choose_towers(config, 2).tower_threads, 1);
+  EXPECT_EQ(message_of(Category::config, [&] { hardware.choose_towers(config, -1); }),
+            "processes: -1; a run has at least 1");
 }
 
 }  // namespace

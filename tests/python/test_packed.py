@@ -121,6 +121,8 @@ def test_steps_take_positions():
     assert [one.step(batch).loss for _ in range(3)] == [other.step(batch).loss for _ in range(3)]
     wrong = dict(batch, positions=np.tile([0, 3], (4, LENGTH // 2)))
     raises(spire.DataError, "column 'positions' has 3 at position 1", one.step, wrong)
+    halves = dict(batch, positions=batch["positions"] + 0.5)
+    raises(spire.DataError, "array 'positions': its dtype is float64; positions are integers", one.step, halves)
     assert one.step(batch).step == 4
 
 

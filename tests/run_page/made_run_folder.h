@@ -55,6 +55,7 @@ inline void write_made_run(const std::filesystem::path& run, int exit = 0,
                   R"("accuracy":0.88,"best_accuracy":0.88}},"test":{{"loss":0.06,"accuracy":0.875,)"
                   R"("step":300}},"samples_per_s":1000.5,)"
                   R"("parameter_hash":"0123456789abcdef","devices":["cpu:0","cpu:1"],"towers":4,)"
+                  R"("chain":"fedcba9876543210",)"
                   R"("processes":1,"seconds":75.2,"peak_memory_bytes":{{"weights":1048576,)"
                   R"("gradients":2097152,"host_rss":99999}},"planned_memory_bytes":{{)"
                   R"("weights":1048576,"gradients":2097152}},"exit":{},"stopped_by":"{}"}})",

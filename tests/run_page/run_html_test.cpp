@@ -46,10 +46,10 @@ TEST_F(RunPage, OfAnEndedRunIsWholeAndSelfContained) {
   EXPECT_THAT(html, Not(HasSubstr("http")));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
   for (const char* text :
-       {"done, step 400, epoch 4, best accuracy 88.17% at step 400", "0123456789abcdef", "cnn",
-        "1 file, 2.0 KiB each; best: step_00000400.h5", "1:15", "name: cnn",
-        "cpu:0, cpu:1; 4 towers in 1 process", "accuracy 87.50% with the weights of step 300",
-        "trainer report --evaluate"})
+       {"done, step 400, epoch 4, best accuracy 88.17% at step 400", "0123456789abcdef",
+        "fedcba9876543210", "cnn", "1 file, 2.0 KiB each; best: step_00000400.h5", "1:15",
+        "name: cnn", "cpu:0, cpu:1; 4 towers in 1 process",
+        "accuracy 87.50% with the weights of step 300", "trainer report --evaluate"})
     EXPECT_THAT(html, HasSubstr(html_text(text))) << text;
 }
 
@@ -143,7 +143,8 @@ TEST_F(RunPage, EscapesEveryText) {
   RunFiles run = read_run_files(folder_.path());
   run.directory = run.label = run.config_text = evil;
   run.config->model.name = run.config->data.name = evil;
-  run.summary->stopped_by = run.summary->parameter_hash = run.summary->checkpoint = evil;
+  run.summary->stopped_by = run.summary->parameter_hash = run.summary->chain =
+      run.summary->checkpoint = evil;
   run.summary->exit = 7;
   run.summary->devices = {evil};
   run.summary->planned_memory[evil] = 5;

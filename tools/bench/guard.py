@@ -29,7 +29,7 @@ from compare_pytorch import ROOT, compare
 from contenders import HERE, PyTorch, Spire
 from machine import cpu_name
 
-CASES = (("cnn", "bf16"), ("resnet20", "fp32"), ("gpt", "fp32"))
+CASES = (("mlp", "bf16"), ("cnn", "bf16"), ("resnet20", "fp32"), ("gpt", "fp32"))
 STEPS = 2000  # of the shorter run whose instructions are counted
 TINY = (
     *("model.name=mlp", "model.hidden=[8]", "batch_size=1", "towers=1", "tower_threads=1", "devices=cpu"),

@@ -20,14 +20,15 @@ enum class Prefer { newest, best };  // best: the newest if there is no best one
 
 }  // namespace checkpoint
 
+// Called for each damaged file that is passed over, with what is wrong with it; may be empty.
+using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;
+
 // A checkpoint whose file was read and verified; its tensors are read on demand. Copies share it,
-// and any threads may use it at once.
+// and any threads may use it at once. find_checkpoint() makes it.
 class SPIRE_API Checkpoint {
  public:
-  // find_checkpoint() makes it. run: the folder of its run; empty: the file stands alone.
-  Checkpoint(LoadedCheckpoint loaded, std::filesystem::path run);
-
   const std::filesystem::path& path() const;
+  // The folder of its run; empty: the file stands alone.
   const std::filesystem::path& run() const { return run_; }
   int64_t step() const;                    // optimizer steps done
   const std::string& config_yaml() const;  // the whole config of the run
@@ -36,12 +37,17 @@ class SPIRE_API Checkpoint {
   const LoadedCheckpoint* loaded() const { return loaded_.get(); }
 
  private:
+  friend SPIRE_API std::optional<Checkpoint> find_checkpoint_if_any(
+      const std::string& name, const std::filesystem::path& output, Prefer prefer,
+      const OnDamagedFile& on_damaged);
+  friend SPIRE_API Checkpoint find_checkpoint(const std::string& name,
+                                              const std::filesystem::path& output, Prefer prefer,
+                                              const OnDamagedFile& on_damaged);
+  Checkpoint(LoadedCheckpoint loaded, std::filesystem::path run);
+
   std::shared_ptr<const LoadedCheckpoint> loaded_;
   std::filesystem::path run_;
 };
-
-// Called for each damaged file that is passed over, with what is wrong with it; may be empty.
-using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;
 
 // Finds a checkpoint by its name, which is one of these:
 //   auto, latest           the newest intact checkpoint of the run in `output`

@@ -46,8 +46,8 @@ class SPIRE_API ProcessHardware {
   std::vector<GpuInfo> gpus() const;
   std::string why_no_gpu() const;  // empty if there are GPUs
 
-  // processes: of the run, on this host; at least 1. Throws Error(device) for devices that are
-  // missing, Error(config) for numbers that do not fit.
+  // processes: of the run, on this host. Throws Error(device) for devices that are missing,
+  // Error(config) for numbers that do not fit, and for processes < 1.
   ChosenTowers choose_towers(const RunConfig& config, int processes) const;
 
  private:

@@ -19,9 +19,8 @@ namespace spire::inline data {
 //   tokens (T)                       i32                input of a language model
 //   labels ()                        i32                class in [0, classes)
 //   targets (T)                      i32                the token that follows each token
-//   positions (T)                    i32                of packed documents: the place of each
-//   token
-//                                                       in its document's part of the row, from 0
+//   positions (T)                    i32                place of each token in its document's part
+//                                                       of the row, from 0 (packed documents)
 //   values (K)                       f32                targets of a regression
 //   target_images (H, W, C)          compute dtype      the image to make of `images`, from 0 to 1
 //   masks (H, W)                     i32                class of each pixel, or -1: it has none

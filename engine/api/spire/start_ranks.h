@@ -21,8 +21,8 @@ class ReservedPort;
 // thread may call variables().
 class SPIRE_API LocalRanks {
  public:
-  // size: at least 1. Reserves a port of the loopback interface. Throws Error(device) if none is
-  // free.
+  // Reserves a port of the loopback interface. Throws Error(config) for size < 1, Error(device) if
+  // no port is free.
   explicit LocalRanks(int size);
   ~LocalRanks();
   LocalRanks(LocalRanks&&) noexcept;
