@@ -116,8 +116,12 @@ function(spire_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
   _spire_quick_to_compile(${name})
   include(GoogleTest)
+  set(label "")
+  if(ARG_WAITS)
+    set(label LABELS waits)  # an empty label would swallow the property behind it
+  endif()
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 600 LABELS "$<$<BOOL:${ARG_WAITS}>:waits>" ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+    PROPERTIES TIMEOUT 600 ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp" ${label})
 endfunction()
 
 function(spire_test_objects name)

@@ -80,8 +80,9 @@ class TowerRunner {
   // Returns the lane's gradient buffers, in tower order: each holds after train() the sum of one
   // node of the tree. `data` is null before allocate().
   std::vector<NodeBuffer> nodes();
-  // Lengths of the vectors that a training plan sums over all towers (sync batch norm). If there
-  // are any, the lane's towers run in lockstep, from one sum to the next; else one after another.
+  // Lengths of the vectors that a training plan sums over all towers (sync batch norm, exact sums).
+  // If there are any, the lane's towers run in lockstep, from one sum to the next; else one after
+  // another.
   const std::vector<int64_t>& tower_sums() const;
   size_t forward_sums() const;  // how many of them are in forward
 
