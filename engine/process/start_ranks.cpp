@@ -1,6 +1,5 @@
-#include <spire/start_ranks.h>
-
 #include <spire/error.h>
+#include <spire/start_ranks.h>
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/socket.h"
