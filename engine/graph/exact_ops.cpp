@@ -19,9 +19,10 @@ namespace spire::inline graph {
 namespace {
 
 // Ops that compute each element by itself, or choose or move elements: the same bits for any split
-// and on any device as they are. Of mse and l1 that is true of the gradient.
+// and on any device as they are. Of mse, l1 and mean_loss that is true of the gradient.
 constexpr std::array unsummed = std::to_array<std::string_view>(
-    {"relu", "leaky_relu", "reshape", "flatten", "dropout", "max_pool2d", "one_hot", "mse", "l1"});
+    {"affine", "relu", "leaky_relu", "sub", "square", "reshape", "flatten", "dropout", "max_pool2d",
+     "one_hot", "mse", "l1", "mean_loss"});
 
 // Names the layer of a node: by its first parameter, else by its block.
 std::string place_of(const Graph& graph, const Node& node) {
@@ -34,17 +35,13 @@ std::string place_of(const Graph& graph, const Node& node) {
   return fmt::format(" in '{}'", graph.blocks()[static_cast<size_t>(node.block)]);
 }
 
-[[noreturn]] void refuse(const Graph& graph, const Node& node, std::string_view what) {
+[[noreturn]] void refuse(const Graph& graph, const Node& node, std::string_view what = "") {
   fail(
       Category::config,
       "precision: exact cannot compute '{}'{}{}; it trains linear, mlp, and cnn with "
       "model.normalization: none: use one of these, or precision: fp32, whose bits are the same on "
       "any devices but not for any split of the batch into towers",
       node.op->name(), place_of(graph, node), what);
-}
-
-std::string advice_for(std::string_view op) {
-  return op == "affine" ? " (targets are scaled: set data.csv.scale_target: false)" : "";
 }
 
 std::shared_ptr<const Op> exact_dense(const Graph& graph, const Node& node, int64_t global_batch) {
@@ -88,7 +85,7 @@ int use_exact_ops(Graph& graph, int64_t global_batch) {
     } else if (name == "softmax_cross_entropy") {
       node.op = exact_cross_entropy(graph, node);
     } else {
-      refuse(graph, node, advice_for(name));
+      refuse(graph, node);
     }
     ++replaced;
   }
