@@ -14,18 +14,25 @@ namespace spire::inline config {
 
 namespace {
 
+// The last tower takes what is left of the global batch.
+int64_t batch_of_tower(int64_t global_batch, int64_t towers) {
+  return (global_batch + towers - 1) / towers;
+}
+
 // Describes the contradiction of global_batch, batch_size and towers; empty: they agree.
 std::string batch_conflict(const RunConfig& config, int64_t towers) {
-  int64_t global = *config.global_batch;
-  if (global % towers != 0) {
-    return fmt::format("{} samples cannot be divided evenly among {} towers; use a multiple of {}",
-                       global, towers, towers);
+  int64_t global = *config.global_batch, batch = batch_of_tower(global, towers);
+  int64_t used = (global + batch - 1) / batch;
+  if (used < towers) {
+    return fmt::format(
+        "{} samples leave {} of {} towers without any, as each takes {}; use at most {} towers",
+        global, towers - used, towers, batch, used);
   }
-  if (config.batch_size == 0 || global == config.batch_size * towers) return "";
+  if (config.batch_size == 0 || batch == config.batch_size) return "";
   return fmt::format(
-      "{} is not batch_size {} x towers {}; make them agree, or leave out global_batch or "
-      "batch_size",
-      global, config.batch_size, towers);
+      "{} samples over {} are {} for each, not batch_size {}; make them agree, or leave out "
+      "global_batch or batch_size",
+      global, counted(towers, "tower"), batch, config.batch_size);
 }
 
 // model.layers and any other model exclude each other; with model.name: auto the layers win.
@@ -206,7 +213,7 @@ void settle_batch(RunConfig& config, int64_t default_towers) {
          "number here (trainer plan shows what plans alone would choose)");
   bool derive = config.global_batch && (!config.towers || config.batch_size == 0);
   if (!config.towers) config.towers = default_towers;
-  if (derive) config.batch_size = std::max<int64_t>(1, *config.global_batch / *config.towers);
+  if (derive) config.batch_size = batch_of_tower(*config.global_batch, *config.towers);
   if (!config.global_batch) config.global_batch = config.batch_size * *config.towers;
   std::string conflict = batch_conflict(config, *config.towers);
   if (!conflict.empty()) fail(Category::config, "global_batch: {}", conflict);

@@ -19,9 +19,9 @@ std::vector<Problem> find_conflicts(const RunConfig& config);
 // from YAML), and expands `devices`. Throws one Error(config) with all problems, one per line.
 void check_config(RunConfig& config);
 
-// Sets those of towers, global_batch and batch_size that are not given, so that global_batch =
-// batch_size * towers. Throws Error(config) if no whole batch_size fulfils that, or if all three
-// are given and disagree, and for a batch_size that is still auto. Idempotent.
+// Sets those of towers, global_batch and batch_size that are not given, so that batch_size is
+// global_batch / towers, rounded up. Throws Error(config) if a tower would then have no sample, if
+// all three are given and disagree, and for a batch_size that is still auto. Idempotent.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
 }  // namespace spire::inline config

@@ -261,16 +261,12 @@ void Loader::derive_batch() {
   RunConfig& config = result_.config;
   if (!config.global_batch) return;
   bool open = !given("batch_size") || config.batch_size == 0;
-  if (config.towers && open && *config.global_batch % *config.towers == 0) {
-    config.batch_size = *config.global_batch / *config.towers;
+  auto rounded_up = [&](int64_t divisor) { return (*config.global_batch + divisor - 1) / divisor; };
+  if (config.towers && open) {
+    config.batch_size = rounded_up(*config.towers);
     result_.source["batch_size"] = "global_batch / towers";
   } else if (!config.towers && !open) {
-    if (*config.global_batch % config.batch_size != 0) {
-      return report(result_.source["global_batch"], "global_batch",
-                    fmt::format("{} samples is not a multiple of batch_size {}; change one of them",
-                                *config.global_batch, config.batch_size));
-    }
-    config.towers = *config.global_batch / config.batch_size;
+    config.towers = rounded_up(config.batch_size);
     result_.source["towers"] = "global_batch / batch_size";
   }
 }

@@ -30,7 +30,8 @@ std::vector<Field> run_fields() {
        .shapes_result = false},
       {.path = "global_batch",
        .slot = [](C& c) -> Slot { return &c.global_batch; },
-       .help = "samples of one step over all towers; if batch_size is given too, they must agree",
+       .help = "samples of one step over all towers; towers take batch_size each, the last one "
+               "what is left; if both are given, they must agree",
        .range = at_least(1, 1e9),
        .unit = "samples",
        .unset = "batch_size x towers",

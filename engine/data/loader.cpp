@@ -26,7 +26,11 @@ int64_t global_batch_of(const LoaderOptions& options) {
       global > std::numeric_limits<int32_t>::max())
     fail(Category::config, "the global batch {} x {} is larger than 2^31 - 1; lower batch_size",
          options.towers, options.batch_size);
-  return global;
+  if (options.global_batch == 0) return global;
+  require(options.global_batch > global - options.batch_size && options.global_batch <= global,
+          "BatchLoader: a global batch of {} for {} towers of {}", options.global_batch,
+          options.towers, options.batch_size);
+  return options.global_batch;
 }
 
 int64_t towers_read(const LoaderOptions& options) {

@@ -24,6 +24,8 @@ struct LoaderOptions {
   int64_t batch_size = 1;  // samples per tower per step
   // Towers of all ranks. A tower is an equal share of a global batch: batch_size of its samples.
   int64_t towers = 1;
+  // Samples of a step, at most batch_size * towers: the last tower has what is left. 0: that many.
+  int64_t global_batch = 0;
   // The towers whose rows this rank (process) reads; tower_count = 0 means all towers.
   int64_t first_tower = 0;
   int64_t tower_count = 0;

@@ -89,10 +89,12 @@ TextTable memory_table(const StartInfo& start) {
   return table;
 }
 
-// "256 = 2 towers × 128, 1 thread per tower"
+// "256 = 2 towers × 128, 1 thread per tower", "128 = 3 towers × 43, the last 42"
 std::string batch_text(const StartInfo& start) {
-  std::string text = fmt::format("{} = {} × {}", start.batch_size * start.towers,
+  std::string text = fmt::format("{} = {} × {}", start.global_batch,
                                  plural(start.towers, "tower"), start.batch_size);
+  if (int64_t rest = start.global_batch % start.batch_size; rest > 0)
+    text += fmt::format(", the last {}", rest);
   if (start.tower_threads > 0)
     text += fmt::format(", {} per tower", plural(start.tower_threads, "thread"));
   return text;
@@ -104,7 +106,7 @@ std::string lr_text(const StartInfo& start) {
   if (start.lr_scaling == "none" || start.base_lr == 0)
     return fmt::format("{:.6g}, not scaled with the batch", start.lr);
   return fmt::format("{:.6g} = {:.6g} × {:.6g} ({}, global batch {} / {})", start.lr, start.base_lr,
-                     start.lr / start.base_lr, start.lr_scaling, start.batch_size * start.towers,
+                     start.lr / start.base_lr, start.lr_scaling, start.global_batch,
                      start.base_batch);
 }
 

@@ -164,7 +164,7 @@ int64_t Evaluation::samples() const {
 }
 
 int64_t Evaluation::samples_of(const Dataset& data) const {
-  int64_t all = data.count(), batch = run_.setup.placement.global_batch();
+  int64_t all = data.count(), batch = run_.setup.placement.global_batch;
   return max_batches() <= all / batch ? max_batches() * batch : all;
 }
 

@@ -18,6 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// None: written by a program with other keys.
+std::optional<RunConfig> recorded_config(const StateMetadata& state) {
+  try {
+    return parse_config({{"config", state.config_yaml}}, {}).config;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 bool decides_what_is_best(const Field& field) {
   return field.path.starts_with("best.") || field.path.starts_with("data.val.");
 }
@@ -28,16 +37,12 @@ void forget_best_of_others(const RunConfig& config, LoadedCheckpoint& checkpoint
                            Observer& observer) {
   StateMetadata& state = checkpoint.state;
   if (state.best_step < 0 && state.early_stop.waited < 0) return;
-  RunConfig before;
-  try {
-    before = parse_config({{"config", state.config_yaml}}, {}).config;
-  } catch (const Error&) {
-    return;  // written by a program with other keys
-  }
+  std::optional<RunConfig> before = recorded_config(state);
+  if (!before) return;
   std::vector<std::string> changes;
   for (const Field& field : schema()) {
     if (!decides_what_is_best(field)) continue;
-    std::string was = value_text(field, before), is = value_text(field, config);
+    std::string was = value_text(field, *before), is = value_text(field, config);
     if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
   }
   if (changes.empty()) return;
@@ -97,6 +102,17 @@ ResumePoint from_message(const std::string& text) {
 
 }  // namespace
 
+int64_t recorded_global_batch(const StateMetadata& state) {
+  std::optional<RunConfig> config = recorded_config(state);
+  return config && config->global_batch ? *config->global_batch : state.towers * state.batch_size;
+}
+
+bool split_may_change(const RunConfig& config, const StateMetadata& state) {
+  std::optional<RunConfig> recorded = recorded_config(state);
+  return recorded && recorded->precision == RunConfig::Precision::exact &&
+         config.precision == RunConfig::Precision::exact;
+}
+
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer) {
   ResumePoint found;
@@ -128,14 +144,23 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
          key, asked, checkpoint.path.string(), kept);
   };
   // Another seed, batch size or number of towers would be another run.
+  int64_t global_batch = recorded_global_batch(state);
   take("seed", config.seed, state.seed);
-  take("batch_size", config.batch_size, state.batch_size);
-  if (config.batch_size == 0) config.batch_size = state.batch_size;  // auto was chosen at its start
   compare("seed", config.seed, state.seed);
   if (!config.towers) config.towers = state.towers;
-  compare("towers", *config.towers, state.towers);
-  settle_batch(config, *config.towers);  // batch_size may follow from global_batch
-  compare("batch_size", config.batch_size, state.batch_size);
+  bool may_change = split_may_change(config, state);
+  if (!may_change) compare("towers", *config.towers, state.towers);
+  bool open = config.batch_size == 0 || options.left_out.contains("batch_size");
+  if (open) config.batch_size = state.batch_size;  // also one that auto chose at the run's start
+  bool same_batch = config.batch_size == state.batch_size;
+  bool same_towers = *config.towers == state.towers;
+  bool divided_anew = may_change && same_batch && !same_towers;
+  if (!config.global_batch && same_batch && (same_towers || divided_anew))
+    config.global_batch = global_batch;
+  if (divided_anew || (open && config.global_batch)) config.batch_size = 0;  // follows from it
+  settle_batch(config, *config.towers);
+  if (!may_change) compare("batch_size", config.batch_size, state.batch_size);
+  compare("global_batch", *config.global_batch, global_batch);
 }
 
 std::shared_ptr<const SampleSpec> trained_spec(const LoadedCheckpoint& checkpoint) {

@@ -22,9 +22,17 @@ struct ResumePoint {
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
-// Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto) and towers
-// (if not set) as the checkpoint has them. Throws Error(config) if the config gives other values,
-// except for an evaluation.
+int64_t recorded_global_batch(const StateMetadata& state);  // samples of a step
+
+// Whether towers, batch_size and tower_threads may be others than the checkpoint's without a
+// changed bit: with precision: exact, now as then.
+bool split_may_change(const RunConfig& config, const StateMetadata& state);
+
+// Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto), towers and
+// global_batch (if not set) as the checkpoint has them. Throws Error(config) if the config gives
+// other values, except for an evaluation. Where split_may_change(), towers and batch_size may be
+// others of the same global batch; a batch_size that is left out, or stays while towers change,
+// follows from it.
 void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
                    RunConfig& config);
 

@@ -85,6 +85,7 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   LoaderOptions options;
   options.batch_size = placement.batch_size;
   options.towers = placement.towers;
+  options.global_batch = placement.global_batch;
   // Each rank reads the rows of its own towers only.
   TowerRange own = placement.towers_of(placement.rank);
   options.first_tower = own.begin;
@@ -172,11 +173,11 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
 }
 
 void require_batches(const RunConfig& config, const DatasetPair& data, const Placement& placement) {
-  if (epoch_steps(config, data, placement.global_batch()) > 0) return;
+  if (epoch_steps(config, data, placement.global_batch) > 0) return;
   fail(Category::config,
        "data.last_batch: drop leaves no batch: the dataset has {} samples, fewer than one global "
        "batch of {}; lower batch_size, or use weighted",
-       data.train->count(), placement.global_batch());
+       data.train->count(), placement.global_batch);
 }
 
 std::vector<Column> train_columns(const RunConfig& config, const DatasetPair& data) {

@@ -190,6 +190,7 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   if (std::string text = accumulation_text(placement); !text.empty())
     info.batch_note += (info.batch_note.empty() ? "" : "\n") + text;
   info.towers = placement.towers;
+  info.global_batch = placement.global_batch;
   info.tower_threads = placement.tower_threads;
   info.lr_scaling = word_of(config.lr.scaling);
   info.lr = setup.learning_rate();
@@ -255,7 +256,7 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
   observer.on_warning(
       fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
                   "batch_norm: sync to use all {} of the global batch",
-                  counted(samples, "sample"), setup.placement.global_batch()));
+                  counted(samples, "sample"), setup.placement.global_batch));
 }
 
 void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer) {

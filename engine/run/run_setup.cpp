@@ -130,7 +130,8 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 
 void RunSetup::place(const RunOptions& options, Observer& observer) {
   std::optional<int> threads;
-  if (resumed) threads = static_cast<int>(resumed->state.tower_threads);
+  if (resumed && !split_may_change(config, resumed->state))
+    threads = static_cast<int>(resumed->state.tower_threads);
   auto wait = [&](double seconds) { return wait_unless(options.stop, seconds); };
   auto say = [&](std::string_view line) { observer.on_note(line); };
   GpuQueue queue{gpu_claims_, wait, say};
@@ -153,6 +154,8 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
 void RunSetup::settle_placed() {
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
+  bool even = placement.global_batch == placement.towers * placement.batch_size;
+  config.global_batch = even ? std::nullopt : std::optional(placement.global_batch);
   config.tower_threads = placement.tower_threads;
 }
 
@@ -179,7 +182,7 @@ void RunSetup::check_placed() const {
     fail(Category::config,
          "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, to which lr.scaling changes "
          "{:.6g} for a global batch of {}; use a smaller one",
-         config.schedule.min_lr, learning_rate(), config.optimizer.lr, placement.global_batch());
+         config.schedule.min_lr, learning_rate(), config.optimizer.lr, placement.global_batch);
   }
 }
 
@@ -216,7 +219,7 @@ TowerTrainerOptions RunSetup::trainer_options() const {
       .table = data.train->spec().table,
       .target_scale = data.train->spec().target_scale,
       .precision = compute_dtype(config),
-      .exact_batch = config.precision == RunConfig::Precision::exact ? placement.global_batch() : 0,
+      .exact_batch = config.precision == RunConfig::Precision::exact ? placement.global_batch : 0,
       .seed = config.seed,
       .train_samples =
           config.data.last_batch == DataConfig::LastBatch::drop ? 0 : data.train->count(),
@@ -276,11 +279,11 @@ EvaluationMetrics RunSetup::evaluation_metrics(const Dataset& evaluated) const {
 }
 
 double RunSetup::learning_rate() const {
-  return scaled_lr(config.optimizer.lr, config.lr, placement.global_batch());
+  return scaled_lr(config.optimizer.lr, config.lr, placement.global_batch);
 }
 
 int64_t RunSetup::steps_per_epoch() const {
-  return epoch_steps(config, data, placement.global_batch());
+  return epoch_steps(config, data, placement.global_batch);
 }
 
 int64_t RunSetup::total_steps() const {

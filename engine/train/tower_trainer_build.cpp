@@ -12,14 +12,17 @@
 namespace spire::inline training {
 namespace {
 
-// Returns the sample counts of towers in the datasets' last batches, other than 0 and batch_size.
+// Returns the sample counts of towers, other than 0 and batch_size, in whole global batches and in
+// the datasets' last ones.
 std::vector<int64_t> ragged_samples(std::initializer_list<int64_t> datasets,
                                     const Placement& placement) {
   std::vector<int64_t> counts;
-  for (int64_t samples : datasets) {
-    int64_t rest = samples % placement.global_batch() % placement.batch_size;
+  auto add = [&](int64_t batch) {
+    int64_t rest = batch % placement.batch_size;
     if (rest != 0) counts.push_back(rest);
-  }
+  };
+  add(placement.global_batch);
+  for (int64_t samples : datasets) add(samples % placement.global_batch);
   return counts;
 }
 

@@ -81,13 +81,23 @@ TEST(SettleBatch, TwiceChangesNothing) {
   EXPECT_EQ(config.global_batch, 96);
 }
 
-TEST(SettleBatch, NumbersThatDoNotDivideOrAgreeAreRefused) {
-  RunConfig config = batches(100, {});
-  EXPECT_THROW(settle_batch(config, 3), Error);
-  RunConfig fewer = batches(2, {});
-  EXPECT_THROW(settle_batch(fewer, 3), Error);
-  RunConfig disagreeing = batches(100, 2, 64);
-  EXPECT_THROW(settle_batch(disagreeing, 2), Error);
+TEST(SettleBatch, TheLastTowerTakesWhatIsLeft) {
+  RunConfig config = batches(128, {});
+  settle_batch(config, 3);
+  EXPECT_EQ(config.batch_size, 43);
+  EXPECT_EQ(config.global_batch, 128);
+  settle_batch(config, 1);
+  EXPECT_EQ(config.towers, 3);
+}
+
+TEST(SettleBatch, IdleTowersAndNumbersThatDisagreeAreRefused) {
+  auto message = [](RunConfig config) {
+    return message_of(Category::config, [&] { settle_batch(config, 3); });
+  };
+  EXPECT_THAT(message(batches(2, {})), HasSubstr("2 samples leave 1 of 3 towers without any"));
+  EXPECT_THAT(message(batches(128, 24)), HasSubstr("use at most 22 towers"));
+  EXPECT_THAT(message(batches(100, 2, 64)),
+              HasSubstr("100 samples over 2 towers are 50 for each, not batch_size 64"));
 }
 
 TEST(CheckConfig, DefaultsAreValid) {

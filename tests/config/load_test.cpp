@@ -245,12 +245,14 @@ TEST(LoadConfig, BatchSizeFollowsFromGlobalBatchAndTowers) {
   ResolvedConfig resolved = parse("global_batch: 96\ntowers: 3\n");
   EXPECT_EQ(resolved.config.batch_size, 32);
   EXPECT_EQ(resolved.source.at("batch_size"), "global_batch / towers");
+  EXPECT_EQ(parse("global_batch: 128\ntowers: 3\n").config.batch_size, 43);
 }
 
 TEST(LoadConfig, TowersFollowFromBothBatches) {
   ResolvedConfig resolved = parse("batch_size: 32\n", {"global_batch=256"});
   EXPECT_EQ(resolved.config.towers, 8);
   EXPECT_EQ(resolved.source.at("towers"), "global_batch / batch_size");
+  EXPECT_EQ(parse("batch_size: 43\nglobal_batch: 128\n").config.towers, 3);
   EXPECT_FALSE(parse("batch_size: 32\nglobal_batch: 256\n", {"batch_size=null"}).config.towers);
 }
 

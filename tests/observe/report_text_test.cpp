@@ -97,6 +97,12 @@ TEST(StartBlock, AGuaranteeMayHaveTwoLines) {
   EXPECT_THAT(start_block(start), Not(HasSubstr("repeatable")));
 }
 
+TEST(StartBlock, SaysWhatTheLastTowerTakes) {
+  StartInfo start = sample_start();
+  start.global_batch = 200;
+  EXPECT_THAT(start_block(start), HasSubstr("\nglobal batch  200 = 2 towers × 128, the last 72, "));
+}
+
 TEST(StartBlock, SaysHowTheRateGrowsWithTheGlobalBatch) {
   StartInfo start = sample_start();
   start.lr_scaling = "linear";
@@ -116,6 +122,7 @@ TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
   start.resumed_step = 1200;
   start.total_steps = 2000;
   start.towers = 1;
+  start.global_batch = 128;
   start.tower_threads = 0;
   for (auto& device : start.devices) device.planned_memory.clear();
   std::string block = start_block(start);

@@ -21,6 +21,7 @@ inline StartInfo sample_start() {
       {"cpu:1", "2 cores: 2-3", 1, {{"weights", 1536}, {"gradients", 1536}, {"comm", 1 << 20}}}};
   start.batch_size = 128;
   start.towers = 2;
+  start.global_batch = 256;
   start.tower_threads = 1;
   start.parameters = 421642;
   start.train_samples = 60000;

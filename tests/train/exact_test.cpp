@@ -15,6 +15,7 @@ using Name = OptimizerConfig::Name;
 
 struct Split {
   int64_t towers, batch_size;
+  std::optional<int64_t> global_batch = {};
 };
 
 struct Row {
@@ -33,6 +34,7 @@ SmallRun exact_run(const Row& row, const Split& split) {
   row.change(run);
   run.towers = split.towers;
   run.batch_size = split.batch_size;
+  run.global_batch = split.global_batch;
   return run;
 }
 
@@ -56,17 +58,14 @@ TEST_P(Exact, OneHashForAnySplitOfTheGlobalBatch) {
   }
 }
 
-// 24 samples are a step of any of these: towers of 5, 5, 5, 5 and 4, or six of 4 and one of none.
-// The last two have grids of as many bits as a batch of 24.
+// 5, 5, 5, 5 and 4 samples of 24, and 7, 7 and 6 of 20.
 TEST_P(Exact, OneHashForUnevenTowers) {
-  std::vector<uint64_t> hashes;
-  for (Split split : {Split{1, 24}, {5, 5}, {7, 4}}) {
-    SmallRun run = exact_run(row(), split);
-    run.samples = 24;
-    run.devices = devices_of(kind(), 1);
-    hashes.push_back(hash_after(run, 2));
+  for (Split split : {Split{5, 5, 24}, {3, 7, 20}}) {
+    SmallRun whole = exact_run(row(), {1, *split.global_batch}), uneven = exact_run(row(), split);
+    whole.devices = devices_of(kind(), 1);
+    uneven.devices = devices_of(kind(), kind() == DeviceKind::cpu ? 2 : 1);
+    EXPECT_EQ(hash_after(uneven, steps), hash_after(whole, steps)) << split.towers << " towers";
   }
-  EXPECT_EQ(hashes, std::vector<uint64_t>(3, hashes[0]));
 }
 
 TEST_P(Exact, OneHashOnAnyDevicesProcessesAndStrategies) {

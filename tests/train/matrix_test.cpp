@@ -121,6 +121,23 @@ TEST(UnevenLanes, OneHashWhereverGradientsAreAddedUp) {
   }
 }
 
+TEST(UnevenTowers, OneHashOnAnyDevicesAndStrategies) {
+  SmallRun run;
+  run.model.normalization = ModelConfig::Normalization::batch_norm;
+  run.towers = 5, run.batch_size = 5, run.global_batch = 23;
+  run.devices = {"cpu:0"};
+  Hashes expected = hashes_after(run, 7);
+  for (int devices : {2, 3}) {
+    run.devices = devices_of(DeviceKind::cpu, devices);
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      run.strategy = strategy;
+      EXPECT_EQ(hashes_after(run, 7), expected) << devices << " devices, " << strategy;
+    }
+  }
+  run.global_batch = 25;
+  EXPECT_NE(hashes_after(run, 7), expected);
+}
+
 // Rows of an image as tokens.
 const char* const llama_layers =
     "model.layers=[reshape: {shape: [8, 8]}, dense: {units: 64}, transformer_block: {heads: 4, "

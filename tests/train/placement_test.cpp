@@ -92,7 +92,7 @@ TEST(Placement, CudaIsAllGpusAndSoIsAuto) {
     EXPECT_EQ(p.tower_threads, 1);
     EXPECT_THAT(guarantee(p), testing::HasSubstr("GPUs of this kind up to 3"));
     EXPECT_THAT(exact_guarantee(p), testing::HasSubstr(fmt::format(
-                                        "a global batch of {}, on any GPUs", p.global_batch())));
+                                        "a global batch of {}, on any GPUs", p.global_batch)));
   }
   EXPECT_THAT(place(config_of({"auto"}), 8, {}, 2).note,
               testing::HasSubstr("the GPUs cuda:0 (NVIDIA Test), cuda:1 (NVIDIA Test)"));

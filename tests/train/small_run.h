@@ -42,6 +42,7 @@ struct SmallRun {
   DType precision = DType::f32;
   bool exact = false;  // precision: exact
   int64_t samples = 103, batch_size = 4, towers = 4, tower_threads = 1;
+  std::optional<int64_t> global_batch = {};      // none: batch_size x towers
   std::vector<std::string> devices = {"cpu:0"};  // of each rank
   uint64_t seed = 3;
   int ranks = 1;
@@ -55,6 +56,7 @@ struct SmallRun {
   Placement place(int rank = 0) const {
     RunConfig config;
     config.batch_size = batch_size;
+    config.global_batch = global_batch;
     config.towers = towers;
     config.tower_threads = tower_threads;
     config.devices = devices;
@@ -95,7 +97,7 @@ struct SmallRun {
             .test_columns = columns(),
             .classes = 4,
             .precision = precision,
-            .exact_batch = exact ? batch_size * towers : 0,
+            .exact_batch = exact ? global_batch.value_or(batch_size * towers) : 0,
             .seed = seed,
             .train_samples = samples,
             .test_samples = samples,
@@ -110,6 +112,7 @@ struct SmallRun {
     TowerRange own = placement.towers_of(rank);
     return {.batch_size = batch_size,
             .towers = towers,
+            .global_batch = placement.global_batch,
             .first_tower = own.begin,
             .tower_count = own.size(),
             .workers = 1,

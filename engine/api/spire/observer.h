@@ -54,7 +54,8 @@ struct StartInfo {
   std::string cores;            // CPU cores: number, limits and pinning; one or more lines
   std::string device_note;      // what was chosen where the config leaves it open, and why
   int64_t batch_size = 0;       // samples per tower per step
-  int64_t towers = 0;           // global batch = batch_size * towers
+  int64_t towers = 0;
+  int64_t global_batch = 0;     // samples per step; the last tower has what the others leave
   std::string batch_note = {};  // what "batch_size: auto" chose, and why; one or more lines
   int64_t tower_threads = 0;    // CPU threads per tower; 0 if unknown
   std::string lr_scaling;       // growth of lr with the global batch: "none", "linear", "sqrt"

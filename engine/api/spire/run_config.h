@@ -455,7 +455,7 @@ struct RunConfig {
   DistillConfig distill;
   AdaptConfig adapt;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
-  std::optional<int64_t> global_batch;   // batch_size * towers; may be given in its place
+  std::optional<int64_t> global_batch;   // samples per step; batch_size is its share, rounded up
   std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};

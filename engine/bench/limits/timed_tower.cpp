@@ -58,7 +58,7 @@ void TimedTower::bind(const Batch& batch, int64_t step) {
   context.seed = seed_;
   context.step = step;
   context.first_row = first_row;
-  context.gradient_scale = 1.0f / static_cast<float>(placement.global_batch());
+  context.gradient_scale = 1.0f / static_cast<float>(placement.global_batch);
   context.tower_weight = 1.0f / static_cast<float>(placement.towers);
   std::vector<HostRows> rows;
   for (size_t c = 0; c < row_bytes_.size(); ++c) {

@@ -30,7 +30,7 @@ Json run_json(const StartInfo& start) {
           {"dataset", start.dataset},
           {"parameters", start.parameters},
           {"frozen", start.frozen},
-          {"global_batch", start.batch_size * start.towers},
+          {"global_batch", start.global_batch},
           {"precision", start.precision},
           {"strategy", start.strategy},
           {"processes", start.processes},

@@ -27,7 +27,7 @@ bool on_cpus(const RunSetup& setup) {
 Json config_of(const RunSetup& setup) {
   Json keys = Json::object();
   for (const Field& field : schema()) {
-    if (!decides_bits(field) || unused(field, setup.config)) continue;
+    if (!decides_bits(field, setup.config) || unused(field, setup.config)) continue;
     if (field.path == "tower_threads" && !on_cpus(setup)) continue;
     keys[field.path] = value_text(field, setup.config);
   }
@@ -58,7 +58,11 @@ void compare(const std::string& path, const Json& a, const Json& b,
 
 }  // namespace
 
-bool decides_bits(const Field& field) {
+bool decides_bits(const Field& field, const RunConfig& config) {
+  // It follows from the other two, unless the last tower has fewer samples.
+  if (field.path == "global_batch")
+    return config.global_batch && config.towers &&
+           *config.global_batch != *config.towers * config.batch_size;
   return field.shapes_result || kept_keys.contains(field.path);
 }
 

@@ -11,7 +11,7 @@
 namespace spire::inline run {
 
 // Whether two runs whose values of the key differ compute other bits.
-bool decides_bits(const Field& field);
+bool decides_bits(const Field& field, const RunConfig& config);
 
 // Steps between two hashes of the weights: audit.weights_every_steps, or as many as the size of
 // the model makes cheap. The cost of a hash grows with the model, that of a step at least as fast.

@@ -42,7 +42,7 @@ std::vector<std::string> with_settled(const RecordedRoot& root,
                                       const std::vector<std::string>& given) {
   Json json = Json::parse(root.text);
   std::vector<std::string> words;
-  for (const char* key : {"batch_size", "towers", "tower_threads"})
+  for (const char* key : {"batch_size", "global_batch", "towers", "tower_threads"})
     if (json["config"].contains(key))
       words.push_back(fmt::format("{}={}", key, json["config"][key].get<std::string>()));
   if (std::none_of(given.begin(), given.end(), names_devices)) {

@@ -113,7 +113,7 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   std::vector<std::string> differences;
   for (const Field& field : schema()) {
-    if (!decides_bits(field)) continue;
+    if (!decides_bits(field, a) && !decides_bits(field, b)) continue;
     std::string first = value_text(field, a), second = value_text(field, b);
     if (first != second)
       differences.push_back(fmt::format("{}: {} and {}", field.path, first, second));

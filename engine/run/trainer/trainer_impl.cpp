@@ -13,6 +13,7 @@
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/initial/initial_weights.h"
+#include "engine/run/resume.h"
 #include "engine/run/run_data.h"
 #include "engine/run/trainer/callers_data.h"
 #include "engine/run/trainer/index_ranges.h"
@@ -320,6 +321,8 @@ void Trainer::Impl::check_loaded(const StateMetadata& state,
          key, mine, file.string(), saved);
   };
   compare("seed", setup_.config.seed, state.seed);
+  compare("global_batch", global_batch(), recorded_global_batch(state));
+  if (split_may_change(setup_.config, state)) return;
   compare("towers", setup_.placement.towers, state.towers);
   compare("batch_size", setup_.placement.batch_size, state.batch_size);
   if (setup_.placement.devices[0].id.kind == DeviceKind::cpu)
@@ -331,9 +334,11 @@ void Trainer::Impl::check_count(int64_t count, int64_t all, const char* option) 
   int64_t global = global_batch();
   if (count == global || (count > 0 && count == all % global)) return;
   fail(Category::config,
-       "Samples: a batch of {}, but the global batch is {} ({} towers of {}); for a smaller last "
+       "Samples: a batch of {}, but the global batch is {} ({} towers of {}{}); for a smaller last "
        "batch of an epoch set TrainerOptions::{}",
-       count, global, setup_.placement.towers, setup_.placement.batch_size, option);
+       count, global, setup_.placement.towers,
+       global % setup_.placement.batch_size == 0 ? "" : "at most ", setup_.placement.batch_size,
+       option);
 }
 
 void Trainer::Impl::check(const Samples& samples) const {

@@ -28,7 +28,7 @@ class Trainer::Impl {
 
   const RunSetup& setup() const { return setup_; }
   const SampleSpec& data() const { return setup_.data.train->spec(); }
-  int64_t global_batch() const { return setup_.placement.global_batch(); }
+  int64_t global_batch() const { return setup_.placement.global_batch; }
   int64_t steps_done() const { return done_; }
 
   // As the methods of Trainer.

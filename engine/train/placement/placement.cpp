@@ -217,6 +217,7 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
       config.reduction == RunConfig::Reduction::native ? Reduction::native : Reduction::invariant;
   placement.towers = static_cast<int>(*config.towers);
   placement.batch_size = config.batch_size;
+  placement.global_batch = *config.global_batch;
   if (placement.towers < count) {
     fail(Category::config,
          "{} devices but only {}: some devices would have nothing to do; "
@@ -287,7 +288,7 @@ std::string exact_guarantee(const Placement& placement) {
   return fmt::format(
       "bitwise equal for any towers that share a global batch of {}, on any {}, in any number of "
       "processes, by any strategy",
-      placement.global_batch(), gpus ? "GPUs" : "CPU devices, with any tower_threads");
+      placement.global_batch, gpus ? "GPUs" : "CPU devices, with any tower_threads");
 }
 
 }  // namespace spire::inline training

@@ -49,6 +49,7 @@ struct Placement {
   std::vector<int> lane_device;  // per lane, an index into `devices`
   int towers = 1, tower_threads = 1;
   int64_t batch_size = 1;        // samples per tower per step
+  int64_t global_batch = 1;      // over all towers; the last one's may be fewer than batch_size
   int parameter_device = 0;      // index into `devices`; on rank 0, whose host reads its weights
   bool updates_on_host = false;  // parameter_device: cpu, though the run is on GPUs
   std::vector<LaneSpec> host_lanes;  // CPU lanes of rank 0 that update then; else empty
@@ -59,7 +60,6 @@ struct Placement {
   std::string note;      // what `auto` chose and why; empty if the config names all devices
   std::string exchange;  // how GPUs exchange data, and why; empty for CPUs
 
-  int64_t global_batch() const { return batch_size * towers; }
   Share devices_of(int rank) const;  // a range of `devices`
   TowerRange towers_of(int rank) const;
   const Member& member_of(int device) const {
