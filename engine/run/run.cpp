@@ -60,7 +60,6 @@ class TrainingLoop {
         bad_steps_(run_, checkpoints_),
         devices_(run_),
         timeline_(run_) {
-    setup.teacher.release();
     run_.limit = time_limit(started);
     train_data_ = train_loader(setup.config, setup.data, setup.placement, trainer_.max_ahead() + 1);
     const DatasetPair& data = setup.data;

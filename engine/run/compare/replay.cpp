@@ -48,7 +48,6 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
   trainer_options.sample_rows = 0;
   data_ = train_loader(setup_->config, setup_->data, setup_->placement, 2);
   trainer_ = std::make_unique<TowerTrainer>(trainer_options, setup_->placement);
-  setup_->teacher.release();
   schedule_.emplace(setup_->config.schedule, setup_->learning_rate(), setup_->total_steps(),
                     setup_->steps_per_epoch());
   if (guard_.judges())

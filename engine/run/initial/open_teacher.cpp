@@ -73,45 +73,26 @@ void compare_data(const SampleSpec& student, const SampleSpec& teacher, const st
         from));
 }
 
-// The numbers of a file, which are kept from their hash, when a run is set up, to the first steps.
-class TeacherNumbers {
- public:
-  explicit TeacherNumbers(std::shared_ptr<const WeightFile> file)
-      : file_(std::move(file)), kept_(file_->tensors().size()) {
-    for (size_t i = 0; i < kept_.size(); ++i) {
-      kept_[i].resize(static_cast<size_t>(file_->tensors()[i].shape.elements()));
-      file_->read(i, 0, kept_[i]);
+// Of names and values, by name. Reads a piece at a time: the host never holds a whole teacher.
+std::string hash_of(const WeightFile& file) {
+  constexpr int64_t piece = int64_t{1} << 20;
+  std::vector<size_t> order(file.tensors().size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](size_t i) { return file.tensors()[i].name; });
+  std::vector<float> values;
+  Hash64 hash;
+  for (size_t i : order) {
+    const TensorEntry& entry = file.tensors()[i];
+    hash.add(entry.name.data(), entry.name.size());
+    int64_t count = entry.shape.elements();
+    for (int64_t begin = 0; begin < count; begin += piece) {
+      values.resize(static_cast<size_t>(std::min(piece, count - begin)));
+      file.read(i, begin, values);
+      hash.add(values.data(), values.size() * sizeof(float));
     }
   }
-
-  const WeightFile& file() const { return *file_; }
-
-  // Of names and values, by name. Before release().
-  std::string hash() const {
-    std::vector<size_t> order(kept_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::sort(order, {}, [&](size_t i) { return file_->tensors()[i].name; });
-    Hash64 hash;
-    for (size_t i : order) {
-      const std::string& name = file_->tensors()[i].name;
-      hash.add(name.data(), name.size());
-      hash.add(kept_[i].data(), kept_[i].size() * sizeof(float));
-    }
-    return hex(hash.value());
-  }
-
-  // As WeightFile::read(), by several threads.
-  void read(size_t tensor, int64_t begin, std::span<float> out) const {
-    if (kept_.empty()) return file_->read(tensor, begin, out);
-    std::copy_n(kept_[tensor].begin() + begin, out.size(), out.begin());
-  }
-
-  void release() { kept_ = {}; }  // while no other thread reads
-
- private:
-  std::shared_ptr<const WeightFile> file_;
-  std::vector<std::vector<float>> kept_;  // by tensor; empty when released
-};
+  return hex(hash.value());
+}
 
 std::string hash_of_run(const LoadedCheckpoint& checkpoint) {
   try {
@@ -146,20 +127,18 @@ void compare_hashes(const std::string& hash, const RunConfig& config, const Weig
 }
 
 std::function<Initializer(const std::string&, const Shape&)> values_of(
-    std::shared_ptr<const TeacherNumbers> numbers) {
-  return [numbers = std::move(numbers)](const std::string& name,
-                                        const Shape& shape) -> Initializer {
-    const WeightFile& file = numbers->file();
-    auto tensor = file.find(name);
-    if (!tensor || file.tensors()[*tensor].shape != shape)
+    std::shared_ptr<const WeightFile> file) {
+  return [file = std::move(file)](const std::string& name, const Shape& shape) -> Initializer {
+    auto tensor = file->find(name);
+    if (!tensor || file->tensors()[*tensor].shape != shape)
       fail(
           Category::config,
           "distill.from: the teacher's model needs '{}' {} for this data, but {} has it {}; take a "
           "teacher that was trained on inputs of this size",
-          name, to_string(shape), file.path().string(),
-          tensor ? to_string(file.tensors()[*tensor].shape) : "not");
-    return [numbers, at = *tensor](const RandomStream&, int64_t first, std::span<float> values) {
-      numbers->read(at, first, values);
+          name, to_string(shape), file->path().string(),
+          tensor ? to_string(file->tensors()[*tensor].shape) : "not");
+    return [file, at = *tensor](const RandomStream&, int64_t first, std::span<float> values) {
+      file->read(at, first, values);
     };
   };
 }
@@ -188,16 +167,14 @@ OpenTeacher open_teacher(RunConfig& config, const SampleSpec& student, const Ran
   SampleSpec spec = sample_spec_from_text(file->state()->data_spec);
   compare_data(student, spec, file->path().string(), observer);
   theirs.model.name = model_for(theirs.model, spec.columns);
-  auto numbers = std::make_shared<TeacherNumbers>(file);
-  std::string hash = numbers->hash();
+  std::string hash = hash_of(*file);
   compare_hashes(hash, config, *file, ranks, resumed);
   config.distill.hash = hash;
   auto teacher = std::make_shared<Teacher>();
   teacher->model = theirs.model;
   teacher->config = config.distill;
-  teacher->values = values_of(numbers);
-  return {std::move(teacher), text_of(config, theirs.model.name, *file),
-          [numbers] { numbers->release(); }};
+  teacher->values = values_of(file);
+  return {std::move(teacher), text_of(config, theirs.model.name, *file)};
 }
 
 }  // namespace spire::inline run

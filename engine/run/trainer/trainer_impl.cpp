@@ -61,7 +61,6 @@ Trainer::Impl::Impl(const RunConfig& config, const DataSource& data, const Train
       tower_(tower_options()) {
   setup_.take_cores();
   trainer_ = std::make_unique<TowerTrainer>(tower_, setup_.placement, world_.group.get());
-  setup_.teacher.release();
   trainer_->team().lead([&] { load_initial_weights(setup_, *trainer_, remarks_); });
 }
 
