@@ -121,12 +121,13 @@ std::vector<Field> tokens_fields() {
        .used_by = with_tokens},
       {.path = "data.tokens.text",
        .slot = [](C& c) -> Slot { return &c.data.tokens.text; },
-       .help = "files of text, or of documents (*.jsonl, a JSON object a line), plain or gzip, or "
-               "folders of *.jsonl, to read in place of token shards; []: the shards in data.path",
+       .help = "files of text, or of documents (*.jsonl, a JSON object a line, plain or gzip; "
+               "*.parquet, *.arrow, one a row), or folders of documents, to read in place of token "
+               "shards; []: the shards in data.path",
        .used_by = with_tokens},
       {.path = "data.tokens.field",
        .slot = [](C& c) -> Slot { return &c.data.tokens.field; },
-       .help = "*.jsonl: key of the text of a document",
+       .help = "*.jsonl, *.parquet, *.arrow: key or column of the text of a document",
        .used_by = with_tokens},
       {.path = "data.tokens.documents",
        .slot = [](C& c) -> Slot { return &c.data.tokens.documents; },

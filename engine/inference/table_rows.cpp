@@ -51,8 +51,8 @@ class TableRows : public InputRows {
   CsvConfig config_;
   InputReport report_;
 
-  size_t next_ = 0;                  // index in files_ of the next file
-  std::optional<CsvReader> reader_;  // of files_[next_ - 1], while it has rows
+  size_t next_ = 0;                       // index in files_ of the next file
+  std::unique_ptr<RecordReader> reader_;  // of files_[next_ - 1], while it has rows
   CsvRecord record_;
   bool waiting_ = false;          // record_ is a row that was read ahead
   size_t fields_ = 0;             // fields per row
@@ -110,7 +110,7 @@ std::optional<RowOrigin> TableRows::read_next(std::byte* row) {
 }
 
 void TableRows::open(const std::filesystem::path& path) {
-  reader_.emplace(path, csv_separator(path, config_));
+  reader_ = open_records(path, csv_separator(path, config_));
   row_ = 0;
   bool there = reader_->next(record_);
   if (there) choose_columns(path);
@@ -247,12 +247,13 @@ void TableRows::note_unknown_word(size_t column, const std::string& word) {
   report_.note(
       fmt::format("{}: '{}': no row of the training data has '{}'; such words count as "
                   "none of the {} known ones",
-                  to_string(reader_->path(), record_.fields[columns_[column]].position),
+                  to_string(files_[next_ - 1].path, record_.fields[columns_[column]].position),
                   table_[column].name, trimmed(word), table_[column].levels.size()));
 }
 
 void TableRows::refuse(const CsvPosition& place, const std::string& problem) const {
-  fail(Category::data, "{}: {}; correct the row", to_string(reader_->path(), place), problem);
+  fail(Category::data, "{}: {}; correct the row", to_string(files_[next_ - 1].path, place),
+       problem);
 }
 
 }  // namespace

@@ -192,8 +192,8 @@ struct TokensConfig {
   enum class Documents { joined, packed };
 
   int64_t length = 256;                // tokens per sample
-  std::vector<std::string> text = {};  // text or JSONL files, or folders of JSONL; empty: shards
-  std::string field = "text";          // JSONL: the key of a document's text
+  std::vector<std::string> text = {};  // files of text or documents, folders; empty: shards
+  std::string field = "text";          // key or column of a document's text
   Documents documents = Documents::joined;  // packed: attention does not cross their borders
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json

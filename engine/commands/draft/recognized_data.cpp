@@ -10,7 +10,7 @@
 
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
-#include "engine/data/text/jsonl.h"
+#include "engine/data/text/documents.h"
 
 namespace spire::inline commands {
 
@@ -47,7 +47,9 @@ std::vector<fs::path> texts_in(const fs::path& path) {
 }
 
 bool is_table(const fs::path& path) {
-  return fs::is_directory(path) ? has(path, "train.csv") : ends_as(path, {".csv", ".tsv"});
+  if (!fs::is_directory(path))
+    return ends_as(path, {".csv", ".tsv", ".parquet", ".arrow", ".feather"});
+  return has(path, "train.csv") || has(path, "train.parquet");
 }
 
 bool is_hdf5(const fs::path& path) {
@@ -91,7 +93,7 @@ struct FormatEntry {
 };
 
 constexpr FormatEntry formats[] = {
-    {"csv", "a table: FILE.csv, FILE.tsv, or a folder with train.csv", is_table},
+    {"csv", "a table: FILE.csv, FILE.tsv, FILE.parquet, or a folder with train.csv", is_table},
     {"hdf5", "an HDF5 file: FILE.h5 or FILE.hdf5", is_hdf5},
     {"idx", "IDX files: a folder with train-images-idx3-ubyte", is_idx},
     {"cifar10", "CIFAR-10: a folder with data_batch_1.bin",
@@ -141,7 +143,7 @@ RecognizedData recognize_data(const fs::path& path) {
   std::vector<std::string> names;
   for (const fs::path& text : texts) names.push_back(yaml_word(text.string()));
   data.keys.emplace_back("data.tokens.text", fmt::format("[{}]", fmt::join(names, ", ")));
-  if (std::ranges::all_of(texts, is_jsonl))
+  if (std::ranges::all_of(texts, holds_documents))
     data.keys.emplace_back("data.tokens.documents", "packed");
   data.keys.emplace_back("data.tokens.length", fmt::format("{}", row_length(texts)));
   return data;

@@ -52,11 +52,11 @@ void add_field(const std::string& text, int64_t max_levels, ColumnFields& fields
 std::vector<ColumnFields> fields_of(const std::filesystem::path& path, const CsvConfig& config,
                                     const std::function<bool(int64_t)>& is_training,
                                     const CsvLayout& layout) {
-  CsvReader reader(path, layout.separator);
+  auto reader = open_records(path, layout.separator);
   CsvRecord record;
-  if (layout.header) reader.next(record);
+  if (layout.header) reader->next(record);
   std::vector<ColumnFields> fields(layout.features.size());
-  for (int64_t number = 0; reader.next(record); ++number) {
+  for (int64_t number = 0; reader->next(record); ++number) {
     if (!record.problem.empty() || record.fields.size() != layout.columns || !is_training(number))
       continue;
     for (size_t f = 0; f < fields.size(); ++f)

@@ -1,5 +1,6 @@
-// Tables in CSV files as datasets. data.path is a folder with train.csv and test.csv, or one file
-// (also a folder with train.csv alone), whose rows data.csv.test_share splits. Columns: features
+// Tables in CSV, Parquet and Arrow files as datasets. data.path is a folder with train.csv and
+// test.csv (or train.parquet and so on), or one file (also a folder with train.csv alone), whose
+// rows data.csv.test_share splits. Columns: features
 // (F), from all columns but the target, numbers standardized by the training rows and words as ones
 // and zeros; and labels (), or values (1).
 #include <algorithm>
@@ -251,6 +252,13 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
           std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
 }
 
+// Empty: there is none.
+fs::path find_table(const fs::path& folder, const std::string& name) {
+  for (const char* ending : {".csv", ".parquet", ".arrow", ".feather"})
+    if (fs::path found = find_input(folder / (name + ending)); !found.empty()) return found;
+  return {};
+}
+
 }  // namespace
 
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
@@ -261,9 +269,13 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
   std::error_code error;
   if (!fs::is_directory(config.path, error))
     return open_files(existing_input(config.path), "", config, options);
-  fs::path folder = config.path;
-  return open_files(existing_input(folder / "train.csv"), find_input(folder / "test.csv"), config,
-                    options);
+  fs::path folder = config.path, train = find_table(folder, "train");
+  if (train.empty())
+    fail(Category::data,
+         "{}: has no train.csv, and no train.parquet, train.arrow or train.feather; set data.path "
+         "to a folder with one, or to a file",
+         config.path);
+  return open_files(train, find_table(folder, "test"), config, options);
 }
 
 }  // namespace spire::inline data

@@ -12,10 +12,6 @@ constexpr size_t max_fields = size_t{1} << 20;
 
 }  // namespace
 
-std::string to_string(const std::filesystem::path& path, const CsvPosition& position) {
-  return fmt::format("{}:{}:{}", path.string(), position.line, position.column);
-}
-
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
     : file_(path), separator_(separator), buffer_(buffer_bytes) {
   filled_ = file_.read(buffer_);

@@ -4,33 +4,19 @@
 #pragma once
 #include <string>
 
+#include "engine/data/formats/record_reader.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {
 
-struct CsvPosition {
-  int64_t line = 1, column = 1;  // both count from 1; columns count bytes
-};
-
-struct CsvField {
-  std::string text;  // without its quotes
-  CsvPosition position;
-};
-
-struct CsvRecord {
-  std::vector<CsvField> fields;
-  std::string problem;  // says where quotes are misplaced; empty if the record is well formed
-  CsvPosition problem_position;
-};
-
-class CsvReader {
+class CsvReader final : public RecordReader {
  public:
   CsvReader(const std::filesystem::path& path, char separator);
 
   // Reads the next record; returns false at the end of the file. After misplaced quotes it sets
   // `problem` and goes on at the next line. Throws Error(data) for a quote that is never closed, a
   // field over 1 MiB or a record of over 2^20 fields.
-  bool next(CsvRecord& record);
+  bool next(CsvRecord& record) override;
 
   const std::filesystem::path& path() const { return file_.path(); }
 
@@ -50,8 +36,5 @@ class CsvReader {
   size_t offset_ = 0, filled_ = 0;  // next byte of buffer_, end of its content
   CsvPosition position_;            // of the next byte
 };
-
-// Returns file, line and column: "table.csv:12:7".
-std::string to_string(const std::filesystem::path& path, const CsvPosition& position);
 
 }  // namespace spire::inline data

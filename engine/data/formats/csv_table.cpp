@@ -17,12 +17,13 @@ namespace {
 
 CsvRecord first_record(const std::filesystem::path& path, char separator) {
   CsvRecord record;
-  if (!CsvReader(path, separator).next(record))
+  if (!open_records(path, separator)->next(record))
     fail(Category::data, "{}: contains no rows; get an intact copy", path.string());
   return record;
 }
 
 bool is_header(const CsvRecord& record, CsvConfig::Header header) {
+  if (record.names) return true;
   if (header != CsvConfig::Header::automatic) return header == CsvConfig::Header::yes;
   // One name may be missing: programs leave out that of the row numbers.
   auto is_empty = [](const CsvField& field) { return trimmed(field.text).empty(); };
@@ -238,11 +239,11 @@ CsvLayout csv_layout(const std::filesystem::path& path, const CsvConfig& config)
 
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected) {
-  CsvReader reader(path, layout.separator);
+  auto reader = open_records(path, layout.separator);
   CsvRecord record;
-  if (layout.header && reader.next(record)) check_header(path, record, layout);
+  if (layout.header && reader->next(record)) check_header(path, record, layout);
   CsvRows rows;
-  for (int64_t number = 0; reader.next(record); ++number)
+  for (int64_t number = 0; reader->next(record); ++number)
     append_row(path, layout, record, number, rows, rejected);
   if (rows.count() == 0)
     fail(Category::data, "{}: contains no good row{}; get an intact copy", path.string(),

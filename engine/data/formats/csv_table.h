@@ -1,4 +1,5 @@
-// Functions that read a table from a CSV file: its columns, its rows, and the type of its target.
+// Functions that read a table from a file of CSV, Parquet or Arrow: its columns, its rows, and the
+// type of its target.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -8,7 +9,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
-#include "engine/data/formats/csv_reader.h"
+#include "engine/data/formats/record_reader.h"
 
 namespace spire::inline data {
 

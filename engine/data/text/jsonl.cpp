@@ -1,13 +1,13 @@
 #include "engine/data/text/jsonl.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
 
-#include "engine/base/read_file.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {
@@ -67,21 +67,8 @@ bool is_jsonl(const fs::path& path) {
   return name.extension() == ".jsonl";
 }
 
-std::vector<fs::path> jsonl_shards(const fs::path& folder) {
-  std::vector<fs::path> shards;
-  for (const fs::path& name : list_folder(folder, Category::data))
-    if (is_jsonl(name)) shards.push_back(folder / name);
-  if (shards.empty())
-    fail(
-        Category::data,
-        "{}: has no *.jsonl or *.jsonl.gz; set data.tokens.text to a folder with some, or to files",
-        folder.string());
-  std::ranges::sort(shards);
-  return shards;
-}
-
-void for_each_document(const fs::path& path, const std::string& field,
-                       const std::function<void(const std::string& text)>& use) {
+void for_each_json_text(const fs::path& path, const std::string& field,
+                        const std::function<void(const std::string& text)>& use) {
   std::string all = InputFile(path).read_text(max_bytes);
   int64_t number = 0;
   for (size_t begin = 0; begin < all.size();) {

@@ -6,7 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
-#include "engine/data/text/jsonl.h"
+#include "engine/data/text/documents.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -59,7 +59,7 @@ std::vector<fs::path> text_files(const TokensConfig& config) {
   for (const std::string& path : config.text) {
     std::error_code error;
     bool folder = fs::is_directory(path, error);
-    std::vector<fs::path> some = folder ? jsonl_shards(path) : std::vector<fs::path>{path};
+    std::vector<fs::path> some = folder ? document_files(path) : std::vector<fs::path>{path};
     for (const fs::path& file : some) files.push_back(existing_input(file));
   }
   return files;
@@ -86,7 +86,7 @@ TokenText read_token_text(const TokensConfig& config) {
   std::string_view separator = document_separator(config.vocabulary);
   TokenText result;
   for (const fs::path& path : text_files(config)) {
-    if (is_jsonl(path)) {
+    if (holds_documents(path)) {
       add_documents(path, config, separator, result.text);
     } else {
       if (packed || (gpt2 && !result.text.empty())) result.text += separator;

@@ -27,10 +27,10 @@ inline constexpr std::string_view end_of_text_character = "\x03";  // ASCII's "e
 // Returns the text whose token begins each document: <|endoftext|> for gpt2, else U+0003.
 std::string_view document_separator(TokensConfig::Vocabulary vocabulary);
 
-// Reads and concatenates the files of config.text, plain or gzip. Each document of JSONL files
-// begins with the separator; so does each text file where documents are packed; for gpt2 it stands
-// between text files at any rate. Throws Error(data), naming file and byte, for invalid UTF-8,
-// except for `bytes`, and what for_each_document() throws.
+// Reads and concatenates the files of config.text, plain or gzip. Each document of files that hold
+// several begins with the separator; so does each text file where documents are packed; for gpt2 it
+// stands between text files at any rate. Throws Error(data), naming file and byte, for invalid
+// UTF-8, except for `bytes`, and what for_each_document() throws.
 TokenText read_token_text(const TokensConfig& config);
 
 // Returns the end of a part that begins at byte `first` and has about `bytes` bytes. The text is

@@ -23,7 +23,7 @@ class JsonlTest : public testing::Test {
   std::vector<std::string> documents(const std::filesystem::path& path,
                                      const std::string& field = "text") {
     std::vector<std::string> all;
-    for_each_document(path, field, [&](const std::string& text) { all.push_back(text); });
+    for_each_json_text(path, field, [&](const std::string& text) { all.push_back(text); });
     return all;
   }
   std::string refusal(const std::string& lines) {
@@ -65,17 +65,6 @@ TEST_F(JsonlTest, ErrorsNameFileAndLine) {
   EXPECT_THAT(refusal("\n{\"text\": 3}"), HasSubstr("bad.jsonl:2: its \"text\" is number, not"));
   EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
   EXPECT_THAT(refusal("{\"text\": \"\\ud800\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
-}
-
-TEST_F(JsonlTest, ShardsOfAFolderAreSorted) {
-  add("b.jsonl", "");
-  add("a.jsonl.gz", "");
-  add("c.txt", "");
-  EXPECT_THAT(jsonl_shards(folder_.path()),
-              ElementsAre(folder_ / "a.jsonl.gz", folder_ / "b.jsonl"));
-  TemporaryFolder empty;
-  EXPECT_THAT(message_of(Category::data, [&] { jsonl_shards(empty.path()); }),
-              AllOf(StartsWith(empty.path().string()), HasSubstr("has no *.jsonl")));
 }
 
 // Each document begins with the separator: U+0003, or <|endoftext|> of GPT-2, which is a token.

@@ -1,0 +1,22 @@
+// Documents of text files that hold several: JSON Lines, Parquet and Arrow.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spire::inline data {
+
+// Returns whether a file has documents, by its name.
+bool holds_documents(const std::filesystem::path& path);
+
+// Returns such files in a folder, sorted by name. Throws Error(data) if it has none.
+std::vector<std::filesystem::path> document_files(const std::filesystem::path& folder);
+
+// Calls use(text) for each document of the file, in order, but for empty ones. field: the member of
+// a JSON object, or the column of a table, that is the text. Throws Error(data), naming file and
+// line or row, for a document without a text of UTF-8.
+void for_each_document(const std::filesystem::path& path, const std::string& field,
+                       const std::function<void(const std::string& text)>& use);
+
+}  // namespace spire::inline data
