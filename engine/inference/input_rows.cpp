@@ -6,8 +6,8 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/tables/csv_table.h"
 #include "engine/inference/sample_arrays.h"
 
 namespace spire::inline inference {

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-#include "engine/data/formats/csv_columns.h"
+#include "engine/data/tables/csv_columns.h"
 #include "engine/inference/input_rows.h"
 
 namespace spire::inline inference {

@@ -7,8 +7,8 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-#include "engine/data/formats/csv_reader.h"
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/tables/csv_reader.h"
+#include "engine/data/tables/csv_table.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
 #include "engine/data/test_share.h"

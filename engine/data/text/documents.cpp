@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/formats/arrow_file.h"
+#include "engine/data/tables/arrow_file.h"
 #include "engine/data/text/jsonl.h"
 #include "engine/data/text/vocabulary.h"
 

@@ -1,5 +1,5 @@
 // Parquet and Arrow files as tables and as documents, written by Apache Arrow.
-#include "engine/data/formats/arrow_file.h"
+#include "engine/data/tables/arrow_file.h"
 
 #include <fstream>
 

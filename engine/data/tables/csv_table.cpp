@@ -1,4 +1,4 @@
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/tables/csv_table.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <spire/text.h>
 
 #include "engine/data/dataset.h"
-#include "engine/data/formats/csv_columns.h"
+#include "engine/data/tables/csv_columns.h"
 
 namespace spire::inline data {
 namespace {

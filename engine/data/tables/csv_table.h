@@ -9,7 +9,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
-#include "engine/data/formats/record_reader.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire::inline data {
 

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/tables/csv_table.h"
 
 namespace spire::inline data {
 namespace {

@@ -1,5 +1,5 @@
 // Tables as people have them: words, empty fields, targets far from 0, columns of no use.
-#include "engine/data/formats/csv_columns.h"
+#include "engine/data/tables/csv_columns.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Records of CSV files: quotes, line ends, positions, limits.
-#include "engine/data/formats/csv_reader.h"
+#include "engine/data/tables/csv_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

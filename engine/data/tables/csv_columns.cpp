@@ -1,4 +1,4 @@
-#include "engine/data/formats/csv_columns.h"
+#include "engine/data/tables/csv_columns.h"
 
 #include <algorithm>
 #include <array>

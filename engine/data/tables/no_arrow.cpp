@@ -1,7 +1,7 @@
 // A build without Apache Arrow: Parquet and Arrow files are refused.
 #include <spire/error.h>
 
-#include "engine/data/formats/arrow_file.h"
+#include "engine/data/tables/arrow_file.h"
 
 namespace spire::inline data {
 namespace {

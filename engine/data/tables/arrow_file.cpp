@@ -1,4 +1,4 @@
-#include "engine/data/formats/arrow_file.h"
+#include "engine/data/tables/arrow_file.h"
 
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "engine/data/formats/csv_reader.h"
+#include "engine/data/tables/csv_reader.h"
 
 #include <spire/error.h>
 

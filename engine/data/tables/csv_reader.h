@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "engine/data/formats/record_reader.h"
+#include "engine/data/tables/record_reader.h"
 #include "engine/data/input_file.h"
 
 namespace spire::inline data {

@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-#include "engine/data/formats/csv_table.h"
+#include "engine/data/tables/csv_table.h"
 
 namespace spire::inline data {
 

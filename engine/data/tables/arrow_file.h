@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/data/formats/record_reader.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire::inline data {
 

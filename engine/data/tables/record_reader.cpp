@@ -1,11 +1,11 @@
-#include "engine/data/formats/record_reader.h"
+#include "engine/data/tables/record_reader.h"
 
 #include <string>
 
 #include <fmt/format.h>
 
-#include "engine/data/formats/arrow_file.h"
-#include "engine/data/formats/csv_reader.h"
+#include "engine/data/tables/arrow_file.h"
+#include "engine/data/tables/csv_reader.h"
 
 namespace spire::inline data {
 
