@@ -43,7 +43,9 @@ MergedTensors::MergedTensors(std::shared_ptr<const SavedTensors> saved, double f
       auto b = places.find(fmt::format("{}{}{}", layer, lora_b, weight_suffix));
       if (group.path == weights_group && a != places.end() && b != places.end()) {
         const Shape& shape = groups[a->second.group].tensors[a->second.tensor].shape;
-        kept.adapters = Adapters{a->second, b->second, shape[0], shape[1]};
+        kept.adapters = Adapters{{}, b->second, shape[0], shape[1]};
+        kept.adapters->a.resize(static_cast<size_t>(shape.elements()));
+        saved_->read(a->second.group, a->second.tensor, 0, kept.adapters->a);
       }
       groups_.back().tensors.push_back(entry);
       kept_.back().push_back(kept);
@@ -60,9 +62,8 @@ void MergedTensors::read(size_t group, size_t tensor, int64_t begin, std::span<f
 // Adds elements of factor * B A, row by row, each summed in fp64.
 void MergedTensors::add_product(const Adapters& adapters, int64_t begin,
                                 std::span<float> out) const {
-  const auto& [a_place, b_place, rank, inputs] = adapters;
-  std::vector<float> a(static_cast<size_t>(rank * inputs)), b(static_cast<size_t>(rank));
-  saved_->read(a_place.group, a_place.tensor, 0, a);
+  const auto& [a, b_place, rank, inputs] = adapters;
+  std::vector<float> b(static_cast<size_t>(rank));
   for (size_t done = 0; done < out.size();) {
     int64_t at = begin + static_cast<int64_t>(done), column = at % inputs;
     saved_->read(b_place.group, b_place.tensor, at / inputs * rank, b);

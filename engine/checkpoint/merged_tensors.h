@@ -21,7 +21,8 @@ class MergedTensors : public SavedTensors {
 
  private:
   struct Adapters {
-    TensorPlace a, b;
+    std::vector<float> a;  // (rank, inputs): each part of W needs all of its rows
+    TensorPlace b;         // (outputs, rank)
     int64_t rank = 0, inputs = 0;
   };
   struct Kept {

@@ -1,4 +1,4 @@
-// Sums fp64 vectors over all towers (equal shares of the global batch) in the middle of a step, for
+// Sums fp64 vectors over all towers (shares of the global batch) in the middle of a step, for
 // synchronized batch normalization and `precision: exact`. Every member receives the rows of all
 // towers; each lane adds them up in the order of the tree (LaneArithmetic::sum_rows).
 #pragma once

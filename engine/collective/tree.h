@@ -1,4 +1,4 @@
-// Fixed order of additions over towers 0..T-1 (equal shares of the global batch), and cuts of the
+// Fixed order of additions over towers 0..T-1 (shares of the global batch), and cuts of the
 // flat gradient buffer. Sums follow a binary tree whose shape depends only on T: of n towers the
 // left child gets the largest power of two below n. So no split of the towers into contiguous
 // ranges changes the bits.

@@ -21,12 +21,13 @@ int64_t batch_of_tower(int64_t global_batch, int64_t towers) {
 
 // Describes the contradiction of global_batch, batch_size and towers; empty: they agree.
 std::string batch_conflict(const RunConfig& config, int64_t towers) {
+  if (*config.global_batch < 1 || towers < 1) return "";  // which their ranges refuse
   int64_t global = *config.global_batch, batch = batch_of_tower(global, towers);
   int64_t used = (global + batch - 1) / batch;
   if (used < towers) {
     return fmt::format(
-        "{} samples leave {} of {} towers without any, as each takes {}; use at most {} towers",
-        global, towers - used, towers, batch, used);
+        "{} samples leave {} of {} towers without any, as each takes {}; use {} towers", global,
+        towers - used, towers, batch, used);
   }
   if (config.batch_size == 0 || batch == config.batch_size) return "";
   return fmt::format(

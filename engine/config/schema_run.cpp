@@ -30,8 +30,8 @@ std::vector<Field> run_fields() {
        .shapes_result = false},
       {.path = "global_batch",
        .slot = [](C& c) -> Slot { return &c.global_batch; },
-       .help = "samples of one step over all towers; towers take batch_size each, the last one "
-               "what is left; if both are given, they must agree",
+       .help = "samples of one step over all towers; batch_size is then their share of it, "
+               "rounded up, and the last tower takes what is left",
        .range = at_least(1, 1e9),
        .unit = "samples",
        .unset = "batch_size x towers",

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
 
 namespace spire::inline config {
 
@@ -145,14 +146,23 @@ std::string yaml_word(const std::string& word) {
 }
 
 std::string value_text(const Field& field, const RunConfig& config) {
-  // Without towers batch_size will be derived from global_batch later; it was not given.
-  bool derived = config.batch_size != 0 && config.global_batch && !config.towers;
+  // batch_size follows from global_batch.
+  bool derived = config.batch_size != 0 && config.global_batch;
   if (field.path == "batch_size" && derived) return "null";
   RunConfig copy = config;
   Slot slot = field.slot(copy);
   auto integer = std::get_if<int64_t*>(&slot);
   if (integer != nullptr && **integer == 0 && !field.zero.empty()) return field.zero;
   return std::visit([](auto value) { return yaml(*value); }, slot);
+}
+
+std::string top_level_value(const std::string& yaml, const std::string& key) {
+  try {
+    YAML::Node value = YAML::Load(yaml)[key];
+    return value && value.IsScalar() ? value.Scalar() : "";
+  } catch (const YAML::Exception&) {
+    return "";
+  }
 }
 
 std::string to_yaml(const RunConfig& config, const std::set<std::string>& but) {

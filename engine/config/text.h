@@ -18,6 +18,10 @@ std::string layers_text(const std::vector<LayerConfig>& layers);  // "[{dense: {
 // Returns one line per layer, after `indent` blanks. The layers inside a layer follow its line.
 std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent);
 
+// Returns a key of a config in YAML that this program may not read as a whole; empty if it is not
+// there, or no word or number.
+std::string top_level_value(const std::string& yaml, const std::string& key);
+
 std::string layer_help();  // each layer's keys, defaults, allowed values and meanings
 
 }  // namespace spire::inline config

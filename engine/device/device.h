@@ -1,4 +1,4 @@
-// Properties of devices, on which towers (the equal shares of a global batch) run.
+// Properties of devices, on which towers (the shares of a global batch) run.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -55,7 +55,7 @@ class PlanListener {
 };
 
 // One tower's part in a sum over towers, which takes place in the middle of a run (TowerSumOp). A
-// tower is one of the equal shares of a global batch.
+// tower is one of the shares of a global batch.
 struct TowerVector {
   const double* mine = nullptr;  // (count), the tower's addend
   double* sum = nullptr;         // (count), receives the sum of all towers' addends

@@ -91,8 +91,8 @@ TextTable memory_table(const StartInfo& start) {
 
 // "256 = 2 towers × 128, 1 thread per tower", "128 = 3 towers × 43, the last 42"
 std::string batch_text(const StartInfo& start) {
-  std::string text = fmt::format("{} = {} × {}", start.global_batch,
-                                 plural(start.towers, "tower"), start.batch_size);
+  std::string text = fmt::format("{} = {} × {}", start.global_batch, plural(start.towers, "tower"),
+                                 start.batch_size);
   if (int64_t rest = start.global_batch % start.batch_size; rest > 0)
     text += fmt::format(", the last {}", rest);
   if (start.tower_threads > 0)

@@ -1,11 +1,13 @@
 #include "engine/run/resume.h"
 
+#include <charconv>
 #include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include <spire/load_config.h>
+#include <spire/text.h>
 
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/config/check.h"
@@ -103,14 +105,16 @@ ResumePoint from_message(const std::string& text) {
 }  // namespace
 
 int64_t recorded_global_batch(const StateMetadata& state) {
-  std::optional<RunConfig> config = recorded_config(state);
-  return config && config->global_batch ? *config->global_batch : state.towers * state.batch_size;
+  std::string text = top_level_value(state.config_yaml, "global_batch");
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool recorded = error == std::errc() && end == text.data() + text.size() && number > 0;
+  return recorded ? number : state.towers * state.batch_size;
 }
 
 bool split_may_change(const RunConfig& config, const StateMetadata& state) {
-  std::optional<RunConfig> recorded = recorded_config(state);
-  return recorded && recorded->precision == RunConfig::Precision::exact &&
-         config.precision == RunConfig::Precision::exact;
+  return config.precision == RunConfig::Precision::exact &&
+         top_level_value(state.config_yaml, "precision") == "exact";
 }
 
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
@@ -130,8 +134,26 @@ ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options
   return found;
 }
 
-void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
-                   RunConfig& config) {
+namespace {
+
+// The run's global batch stays. Batch sizes follow from it and from the towers.
+void divide_anew(int64_t global_batch, const RunOptions& options, RunConfig& config,
+                 Observer& observer) {
+  int64_t given = options.left_out.contains("batch_size") ? 0 : config.batch_size;
+  config.global_batch = global_batch;
+  config.batch_size = 0;
+  settle_batch(config, *config.towers);
+  if (given != 0 && given != config.batch_size)
+    observer.on_warning(fmt::format(
+        "batch_size is {}, not {}: with precision: exact a resumed run keeps its global batch of "
+        "{}, here over {}",
+        config.batch_size, given, global_batch, counted(*config.towers, "tower")));
+}
+
+}  // namespace
+
+void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options, RunConfig& config,
+                   Observer& observer) {
   const StateMetadata& state = checkpoint.state;
   auto take = [&](const char* key, auto& asked, auto kept) {
     if (options.left_out.contains(key)) asked = kept;
@@ -148,18 +170,21 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
   take("seed", config.seed, state.seed);
   compare("seed", config.seed, state.seed);
   if (!config.towers) config.towers = state.towers;
-  bool may_change = split_may_change(config, state);
-  if (!may_change) compare("towers", *config.towers, state.towers);
-  bool open = config.batch_size == 0 || options.left_out.contains("batch_size");
-  if (open) config.batch_size = state.batch_size;  // also one that auto chose at the run's start
-  bool same_batch = config.batch_size == state.batch_size;
-  bool same_towers = *config.towers == state.towers;
-  bool divided_anew = may_change && same_batch && !same_towers;
-  if (!config.global_batch && same_batch && (same_towers || divided_anew))
-    config.global_batch = global_batch;
-  if (divided_anew || (open && config.global_batch)) config.batch_size = 0;  // follows from it
+  if (split_may_change(config, state) && !options.evaluates) {
+    compare("global_batch", config.global_batch.value_or(global_batch), global_batch);
+    return divide_anew(global_batch, options, config, observer);
+  }
+  compare("towers", *config.towers, state.towers);
+  if (config.global_batch) {
+    if (options.left_out.contains("batch_size")) config.batch_size = 0;  // follows from it
+  } else {
+    take("batch_size", config.batch_size, state.batch_size);
+    if (config.batch_size == 0) config.batch_size = state.batch_size;  // auto chose at its start
+    bool same = *config.towers == state.towers && config.batch_size == state.batch_size;
+    if (same) config.global_batch = global_batch;
+  }
   settle_batch(config, *config.towers);
-  if (!may_change) compare("batch_size", config.batch_size, state.batch_size);
+  compare("batch_size", config.batch_size, state.batch_size);
   compare("global_batch", *config.global_batch, global_batch);
 }
 

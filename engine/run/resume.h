@@ -30,11 +30,10 @@ bool split_may_change(const RunConfig& config, const StateMetadata& state);
 
 // Sets seed and batch_size (if in RunOptions::left_out; batch_size also if it is auto), towers and
 // global_batch (if not set) as the checkpoint has them. Throws Error(config) if the config gives
-// other values, except for an evaluation. Where split_may_change(), towers and batch_size may be
-// others of the same global batch; a batch_size that is left out, or stays while towers change,
-// follows from it.
-void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options,
-                   RunConfig& config);
+// other values, except for an evaluation. Where split_may_change(), towers may be others: the
+// global batch stays, batch_size follows, and one that the config gives is replaced with a warning.
+void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options, RunConfig& config,
+                   Observer& observer);
 
 // Returns what the checkpoint says of the data that it was trained on; null if it says nothing.
 std::shared_ptr<const SampleSpec> trained_spec(const LoadedCheckpoint& checkpoint);

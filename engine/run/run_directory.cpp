@@ -286,13 +286,14 @@ void RunOutput::write_config() {
   write_config_file(Category::config);
 }
 
-// With the batch that `auto` chose: other machines then train the same bits from it. On CPUs the
-// threads of a tower decide bits, too, and another machine would choose others.
+// With the batch that `auto` chose, or that was divided anew: other machines then train the same
+// bits. On CPUs the threads of a tower decide bits, too, and another machine would choose others.
 std::string RunOutput::config_text() const {
   if (options_.config_yaml.empty()) return to_yaml(setup_.config);
-  if (!setup_.auto_batch) return options_.config_yaml;
+  if (!setup_.records_batch) return options_.config_yaml;
   RunConfig config = parse_config({{"config", options_.config_yaml}}, {}).config;
   config.batch_size = setup_.config.batch_size;
+  config.global_batch = setup_.config.global_batch;
   config.towers = setup_.config.towers;
   if (setup_.placement.devices[0].id.kind == DeviceKind::cpu)
     config.tower_threads = setup_.config.tower_threads;

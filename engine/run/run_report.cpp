@@ -250,7 +250,8 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
   bool normalizes = std::any_of(entries.begin(), entries.end(), [](const ParameterEntry& entry) {
     return entry.statistic && !entry.frozen;
   });
-  int64_t samples = setup.placement.batch_size;
+  int64_t last = setup.placement.global_batch % setup.placement.batch_size;
+  int64_t samples = last > 0 ? last : setup.placement.batch_size;
   if (!normalizes || samples >= 8 || setup.config.model.batch_norm == ModelConfig::BatchNorm::sync)
     return;
   observer.on_warning(

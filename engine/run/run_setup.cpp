@@ -91,7 +91,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
       ranks(options.world, status),
       own_model(options.model),
       own_data(options.data != nullptr),
-      auto_batch(given.batch_size == 0),
+      records_batch(given.batch_size == 0),
       saves(options.dry_run == 0),
       stop_(options.stop) {
   check_config(config);
@@ -102,7 +102,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   ResumePoint found = find_resume_point(config, options, ranks, observer);
   resumed = std::move(found.checkpoint);
   resumed_here = found.in_output;
-  if (resumed) keep_settings(*resumed, options, config);
+  if (resumed) {
+    keep_settings(*resumed, options, config, observer);
+    records_batch = records_batch || split_may_change(config, resumed->state);
+  }
 
   place(options, observer);
   warn_of_cuda_versions(placement, observer);
@@ -162,11 +165,12 @@ void RunSetup::settle_placed() {
 // What a run decides by its loss must not depend on the towers either.
 void RunSetup::check_exact_decisions() const {
   bool judged = config.early_stop.patience > 0 || Guard(config.guard).judges();
-  if (config.precision == RunConfig::Precision::exact && task() == Task::regress && judged) {
-    fail(Category::config,
-         "precision: exact does not sum the losses mse and l1 exactly, by which "
-         "early_stop.patience, "
-         "guard.loss_zscore or guard.on_bad_step would decide; leave them out");
+  bool exact = config.precision == RunConfig::Precision::exact;
+  if (exact && judged && (own_model || task() != Task::classify)) {
+    fail(
+        Category::config,
+        "precision: exact sums no losses exactly but the cross entropy of classes, and by the loss "
+        "early_stop.patience, guard.loss_zscore or guard.on_bad_step would decide; leave them out");
   }
 }
 

@@ -35,7 +35,7 @@ class RunSetup {
   std::string cores;                       // text about the use of cores
   std::shared_ptr<const Model> own_model;  // RunOptions::model
   bool own_data;                           // whether the data is RunOptions::data
-  bool auto_batch;                         // whether the given config leaves batch_size to the run
+  bool records_batch;      // whether config.yaml has the batch of the run in place of the given one
   std::string batch_note;  // what was chosen then, and why; empty where a checkpoint decided
   DatasetPair data;
   OpenTeacher teacher;             // of config.distill; none for an evaluation

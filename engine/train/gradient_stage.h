@@ -1,4 +1,4 @@
-// First stage of a step: runs forward and backward of all towers (equal shares of the global batch)
+// First stage of a step: runs forward and backward of all towers (shares of the global batch)
 // and sums their gradients over all lanes and devices, bucket by bucket, while backward goes on, or
 // chunk by chunk when the update asks for them (Options::sum_in_update).
 #pragma once

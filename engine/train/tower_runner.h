@@ -1,4 +1,4 @@
-// Runs the towers (equal shares of the global batch) of one lane, each as one run of a plan. As
+// Runs the towers (shares of the global batch) of one lane, each as one run of a plan. As
 // gradients become final it adds them up along the tree over towers (engine/collective/tree.h).
 #pragma once
 #include <algorithm>

@@ -88,6 +88,7 @@ void bind_run(nb::module_& module) {
       .def_ro("task", &StartInfo::task)
       .def_ro("batch_size", &StartInfo::batch_size, "Samples per tower and step.")
       .def_ro("towers", &StartInfo::towers)
+      .def_ro("global_batch", &StartInfo::global_batch, "Samples per step.")
       .def_ro("lr", &StartInfo::lr)
       .def_ro("parameters", &StartInfo::parameters)
       .def_ro("train_samples", &StartInfo::train_samples)

@@ -95,7 +95,7 @@ TEST(SettleBatch, IdleTowersAndNumbersThatDisagreeAreRefused) {
     return message_of(Category::config, [&] { settle_batch(config, 3); });
   };
   EXPECT_THAT(message(batches(2, {})), HasSubstr("2 samples leave 1 of 3 towers without any"));
-  EXPECT_THAT(message(batches(128, 24)), HasSubstr("use at most 22 towers"));
+  EXPECT_THAT(message(batches(128, 24)), HasSubstr("use 22 towers"));
   EXPECT_THAT(message(batches(100, 2, 64)),
               HasSubstr("100 samples over 2 towers are 50 for each, not batch_size 64"));
 }

@@ -1,4 +1,4 @@
-// Name of a device, on which towers (the equal shares of a global batch) run. "cpu:1" is the second
+// Name of a device, on which towers (the shares of a global batch) run. "cpu:1" is the second
 // of equal shares of the process's cores; "cuda:0" is a GPU.
 #pragma once
 #include <cstdint>

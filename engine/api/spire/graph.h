@@ -53,7 +53,7 @@ struct Node {
 
 // Update of a running statistic after a training step:
 //   state = (1 - momentum) * state + momentum * (sum over towers of contribution)
-// A tower is one of the equal shares of a global batch.
+// A tower is one of the shares of a global batch.
 struct StateUpdate {
   Value state, contribution;
   float momentum = 0.1f;

@@ -16,7 +16,7 @@
 
 namespace spire::inline kernels {
 
-// Numbers of one tower (one of the equal shares of a global batch) in one training step. They are
+// Numbers of one tower (one of the shares of a global batch) in one training step. They are
 // the same on whichever device the tower runs.
 struct StepContext {
   uint64_t seed = 0;

@@ -43,7 +43,7 @@ struct RecomputeInfo {
   int64_t bytes_without = 0;  // of activations without recomputation
 };
 
-// Facts about a run at its start. A tower is one of the equal shares of a global batch; each gives
+// Facts about a run at its start. A tower is one of the shares of a global batch; each gives
 // one gradient. Strings that do not apply to the run are empty.
 struct StartInfo {
   std::string model;            // "cnn"
@@ -51,9 +51,9 @@ struct StartInfo {
   std::string task = {};        // "classify images into 10 classes"
   std::string dataset;          // "fashion_mnist"
   std::vector<DeviceInfo> devices;
-  std::string cores;            // CPU cores: number, limits and pinning; one or more lines
-  std::string device_note;      // what was chosen where the config leaves it open, and why
-  int64_t batch_size = 0;       // samples per tower per step
+  std::string cores;        // CPU cores: number, limits and pinning; one or more lines
+  std::string device_note;  // what was chosen where the config leaves it open, and why
+  int64_t batch_size = 0;   // samples per tower per step
   int64_t towers = 0;
   int64_t global_batch = 0;     // samples per step; the last tower has what the others leave
   std::string batch_note = {};  // what "batch_size: auto" chose, and why; one or more lines

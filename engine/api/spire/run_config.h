@@ -191,9 +191,9 @@ struct TokensConfig {
   enum class Vocabulary { automatic, bytes, characters, gpt2 };
   enum class Documents { joined, packed };
 
-  int64_t length = 256;                // tokens per sample
-  std::vector<std::string> text = {};  // files of text or documents, folders; empty: shards
-  std::string field = "text";          // key or column of a document's text
+  int64_t length = 256;                     // tokens per sample
+  std::vector<std::string> text = {};       // files of text or documents, folders; empty: shards
+  std::string field = "text";               // key or column of a document's text
   Documents documents = Documents::joined;  // packed: attention does not cross their borders
   Vocabulary vocabulary = Vocabulary::automatic;
   std::string bpe_path = "auto";  // gpt2: folder of its files, or tokenizer.json
@@ -456,7 +456,7 @@ struct RunConfig {
   AdaptConfig adapt;
   int64_t batch_size = 128;              // samples per tower per step; 0 (auto): the most that fit
   std::optional<int64_t> global_batch;   // samples per step; batch_size is its share, rounded up
-  std::optional<int64_t> towers;         // equal shares of a global batch; default: one per device
+  std::optional<int64_t> towers;         // shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
   OnMissing on_missing = OnMissing::fail;  // what to do without some of these devices

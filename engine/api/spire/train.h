@@ -41,7 +41,8 @@ struct RunOptions {
   // For evaluate(): a checkpoint that the caller has read already; null: `resume` names it.
   const LoadedCheckpoint* checkpoint = nullptr;
   // Config keys that the user did not set (left_out()). If "seed" or "batch_size" is among them, a
-  // resumed run takes it from its checkpoint.
+  // resumed run takes it from its checkpoint. With precision: exact the global batch is always the
+  // checkpoint's, and a batch_size that does not follow from it and the towers is a warning.
   std::set<std::string> left_out = {};
   // The program's own data, opened once on each rank; empty: the config names the data.
   DataSource data = {};

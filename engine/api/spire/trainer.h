@@ -140,8 +140,8 @@ class SPIRE_API Trainer {
   // Write and read a checkpoint with the optimizer's state, which `trainer` reads as well. A run
   // continues from it with the same bits; on GPUs if cuda.autotune is off or chose the same
   // engines. save() returns on all processes when the file is there, and all of them read it in
-  // load(). Throw Error(checkpoint); load() also Error(config) for another seed, batch_size, towers
-  // or tower_threads.
+  // load(). Throw Error(checkpoint); load() also Error(config) for another seed, global_batch, or,
+  // but for precision: exact, batch_size, towers or tower_threads.
   void save(const std::filesystem::path& file);
   void load(const std::filesystem::path& file);
 

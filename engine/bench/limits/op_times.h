@@ -1,5 +1,5 @@
 // Times of the kernels of a tower's training step, each beside its roofline. A tower is one of the
-// equal shares of a global batch; a lane is the thread that runs towers on its device.
+// shares of a global batch; a lane is the thread that runs towers on its device.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // One tower's training step on one lane, run kernel by kernel, so that each kernel can be timed
-// while caches, threads and data are as in training. A tower is one of the equal shares of a global
+// while caches, threads and data are as in training. A tower is one of the shares of a global
 // batch; a lane is the thread that runs towers on its device.
 #pragma once
 #include <memory>

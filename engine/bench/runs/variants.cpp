@@ -89,6 +89,12 @@ void check_batch(const RunConfig& config) {
          "global_batch: a benchmark has several numbers of towers, and {} samples do not say how "
          "many a tower takes; set batch_size or towers, too",
          *config.global_batch);
+  if (config.global_batch && *config.global_batch != *config.towers * config.batch_size)
+    fail(
+        Category::config,
+        "global_batch: a benchmark gives each tower as many samples, but {} are not {} for each of "
+        "{}; set batch_size and towers",
+        *config.global_batch, config.batch_size, counted(*config.towers, "tower"));
 }
 
 template <typename T>

@@ -1,7 +1,9 @@
 #include "engine/run/compare/compare_runs.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -110,14 +112,34 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
   return records;
 }
 
+namespace {
+
+// With precision: exact these do not matter, but the global batch that they make.
+bool divides_batch(const Field& field) {
+  constexpr std::array keys =
+      std::to_array<std::string_view>({"batch_size", "global_batch", "towers", "tower_threads"});
+  return std::ranges::find(keys, field.path) != keys.end();
+}
+
+int64_t batch_of(const RunConfig& config) {
+  return config.global_batch.value_or(config.batch_size * config.towers.value_or(1));
+}
+
+}  // namespace
+
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   std::vector<std::string> differences;
+  using Precision = RunConfig::Precision;
+  bool exact = a.precision == Precision::exact && b.precision == Precision::exact;
   for (const Field& field : schema()) {
     if (!decides_bits(field, a) && !decides_bits(field, b)) continue;
+    if (exact && divides_batch(field)) continue;
     std::string first = value_text(field, a), second = value_text(field, b);
     if (first != second)
       differences.push_back(fmt::format("{}: {} and {}", field.path, first, second));
   }
+  if (exact && batch_of(a) != batch_of(b))
+    differences.push_back(fmt::format("global_batch: {} and {}", batch_of(a), batch_of(b)));
   return differences;
 }
 

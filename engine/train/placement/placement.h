@@ -1,4 +1,4 @@
-// Placement of a run's towers (equal shares of the global batch) on the devices of all ranks, and
+// Placement of a run's towers (shares of the global batch) on the devices of all ranks, and
 // on this rank's lanes (threads) and their cores. Results depend on it only with reduction: native.
 #pragma once
 #include <optional>

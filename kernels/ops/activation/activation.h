@@ -133,10 +133,12 @@ struct Tanh {
 
 struct Affine {
   float factor, offset;
+  // Fused by name, so that it is one rounding everywhere (docs/numerics.md#exact-sums).
   SPIRE_HOST_DEVICE float value(float x) const { return std::fma(factor, x, offset); }
   template <typename V>
-  SPIRE_HOST_DEVICE V value(V x) const {
-    return factor * x + offset;  // which compilers fuse, where the processor can
+  V value(V x) const {
+    for (size_t i = 0; i < sizeof(V) / sizeof(float); ++i) x[i] = std::fma(factor, x[i], offset);
+    return x;
   }
   template <typename V>
   SPIRE_HOST_DEVICE V gradient(V dy, V) const {

@@ -5,7 +5,7 @@
 // Its gradient, where g is dy, masked by y > 0 if there is a relu:
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
 // x, residual, y (..., C) are fp32, bf16 or fp16; gamma, beta, statistics and their gradients (C)
-// are fp32. The plain ops sum over the n rows of one tower (one of the equal shares of a global
+// are fp32. The plain ops sum over the n rows of one tower (one of the shares of a global
 // batch), the sync ops over those of all towers (TowerSumOp). With one tower both have the same
 // bits:
 //   x -> batch_norm_moments -> tower_sum -> batch_norm_sync -> y

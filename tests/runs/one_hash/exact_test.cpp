@@ -40,19 +40,26 @@ TEST(ExactRun, GoesOnInAnotherSplit) {
   std::string expected = printed_hash(run("whole", {"towers=1", "batch_size=14", "steps=14"}));
   ASSERT_EQ(run("run", {"towers=7", "batch_size=2", "steps=4"}).code, 0);
   Words resume = {"--resume", "auto"};
-  Output other = run("run", resume + Words{"towers=2", "batch_size=6", "steps=7"});
+  Output other = run("run", resume + Words{"towers=2", "global_batch=12", "batch_size=null"});
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.last_error_line(), testing::HasSubstr("global_batch: 12, but the run of"));
-  // The batch size is given, or that of the run, divided anew.
-  for (const Words& split : {Words{"towers=2", "batch_size=7", "steps=6"},
-                             Words{"towers=5", "batch_size=7", "steps=9"},
-                             Words{"towers=3", "global_batch=14", "batch_size=null", "steps=11"},
-                             Words{"towers=1", "batch_size=14", "tower_threads=2", "steps=14"}}) {
+  for (const Words& split :
+       {Words{"towers=2", "batch_size=7", "steps=6"}, Words{"towers=5", "batch_size=7", "steps=9"},
+        Words{"towers=3", "global_batch=14", "batch_size=null", "steps=11"},
+        Words{"towers=1", "batch_size=14", "tower_threads=2", "steps=14"}}) {
     other = run("run", resume + split);
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_EQ(folder.summary("run")["towers"], std::stoi(split[0].substr(7)));
   }
   EXPECT_EQ(printed_hash(other), expected);
+  // By the run's own config, twice as after a preemption; its chain holds, on other devices, too.
+  std::string named = (folder / "run").string();
+  for (const char* steps : {"steps=16", "steps=18"}) {
+    Output again = trainer({"--resume", named, "towers=3", steps, "devices=2xcpu"});
+    ASSERT_EQ(again.code, 0) << again.err;
+  }
+  Output audit = trainer({"audit", named, "--from", "14", "--steps", "4", "--set", "devices=cpu"});
+  EXPECT_EQ(audit.code, 0) << audit.err << audit.out;
 }
 
 TEST(ExactRun, RefusesKeysByWhichTheSplitWouldCount) {

@@ -1,0 +1,131 @@
+// What of its batch a resumed run keeps, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/load_config.h>
+
+#include "engine/config/check.h"
+#include "engine/config/text.h"
+#include "engine/run/resume.h"
+#include "tests/base/message_of.h"
+#include "tests/run/made_run.h"
+
+namespace spire {
+namespace {
+
+using testing::HasSubstr;
+using Settings = Words;
+
+class KeptBatch : public testing::Test {
+ protected:
+  class Warnings : public Observer {
+   public:
+    explicit Warnings(std::string& text) : text_(text) {}
+    void on_warning(std::string_view text) override { text_ += text; }
+
+   private:
+    std::string& text_;
+  };
+
+  // A checkpoint of a run with these settings.
+  static LoadedCheckpoint saved(const Settings& settings) {
+    RunConfig config = parse_config({}, settings).config;
+    settle_batch(config, 1);
+    LoadedCheckpoint checkpoint;
+    checkpoint.path = "step.h5";
+    checkpoint.state.seed = config.seed;
+    checkpoint.state.towers = *config.towers;
+    checkpoint.state.batch_size = config.batch_size;
+    checkpoint.state.config_yaml = to_yaml(config);
+    return checkpoint;
+  }
+
+  // "towers x batch_size = global_batch" of a run of `settings` that goes on from it.
+  std::string resumed(const LoadedCheckpoint& checkpoint, const Settings& settings,
+                      bool evaluates = false) {
+    ResolvedConfig resolved = parse_config({}, settings);
+    RunOptions options;
+    options.left_out = left_out(resolved);
+    options.evaluates = evaluates;
+    Warnings observer(warnings_);
+    RunConfig config = resolved.config;
+    keep_settings(checkpoint, options, config, observer);
+    return fmt::format("{} x {} = {}", *config.towers, config.batch_size, *config.global_batch);
+  }
+  std::string refusal(const LoadedCheckpoint& checkpoint, const Settings& settings) {
+    return message_of(Category::config, [&] { resumed(checkpoint, settings); });
+  }
+
+  std::string warnings_;
+};
+
+TEST_F(KeptBatch, IsTheRunsWhereItIsLeftOut) {
+  for (const Settings& run : {Settings{"towers=4", "batch_size=32"},
+                              Settings{"towers=4", "global_batch=128", "precision=exact"}}) {
+    LoadedCheckpoint checkpoint = saved(run);
+    Settings precision(run.begin() + 2, run.end());
+    EXPECT_EQ(resumed(checkpoint, precision), "4 x 32 = 128");
+    EXPECT_EQ(resumed(checkpoint, precision + Settings{"batch_size=auto"}), "4 x 32 = 128");
+    EXPECT_EQ(resumed(checkpoint, run), "4 x 32 = 128");
+  }
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(KeptBatch, MayBeUneven) {
+  for (const char* precision : {"precision=fp32", "precision=exact"}) {
+    Settings run = {"towers=3", "global_batch=128", precision};
+    LoadedCheckpoint checkpoint = saved(run);
+    EXPECT_EQ(resumed(checkpoint, {precision}), "3 x 43 = 128");
+    EXPECT_EQ(resumed(checkpoint, run), "3 x 43 = 128");
+    EXPECT_EQ(resumed(checkpoint, {precision, "batch_size=43", "towers=3"}), "3 x 43 = 128");
+    EXPECT_THAT(refusal(checkpoint, {precision, "towers=3", "global_batch=129"}),
+                HasSubstr("global_batch: 129, but the run of step.h5 has 128"));
+  }
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(KeptBatch, OfOtherTowersIsRefused) {
+  LoadedCheckpoint checkpoint = saved({"towers=4", "batch_size=32"});
+  EXPECT_THAT(refusal(checkpoint, {"towers=2", "batch_size=64"}), HasSubstr("towers: 2, but the"));
+  EXPECT_THAT(refusal(checkpoint, {"batch_size=64"}), HasSubstr("batch_size: 64, but the run of"));
+  EXPECT_THAT(refusal(checkpoint, {"precision=exact", "towers=2"}), HasSubstr("towers: 2, but"));
+  EXPECT_EQ(resumed(checkpoint, {"towers=2", "batch_size=64"}, true), "2 x 64 = 128");
+}
+
+// The same words again, as after a preemption, give the same split again.
+TEST_F(KeptBatch, OfExactSumsIsDividedAmongOtherTowers) {
+  Settings exact = {"precision=exact"};
+  LoadedCheckpoint checkpoint = saved(exact + Settings{"towers=7", "batch_size=2"});
+  struct Case {
+    Settings words;
+    std::string split, warning;
+  };
+  for (const Case& c : {Case{{"towers=2"}, "2 x 7 = 14", ""}, Case{{"towers=3"}, "3 x 5 = 14", ""},
+                        Case{{"towers=2", "batch_size=7"}, "2 x 7 = 14", ""},
+                        Case{{"towers=3", "batch_size=2"}, "3 x 5 = 14", "batch_size is 5, not 2"},
+                        Case{{"batch_size=7"}, "7 x 2 = 14", "batch_size is 2, not 7"}}) {
+    warnings_.clear();
+    EXPECT_EQ(resumed(checkpoint, exact + c.words), c.split);
+    EXPECT_THAT(warnings_, HasSubstr(c.warning));
+    EXPECT_EQ(warnings_.empty(), c.warning.empty());
+    if (c.words[0].starts_with("batch")) continue;
+    LoadedCheckpoint next =
+        saved(exact + Settings{c.words[0], "global_batch=14"});  // of the run that went on
+    EXPECT_EQ(resumed(next, exact + c.words), c.split);
+    EXPECT_EQ(resumed(next, exact + Settings{"towers=14"}), "14 x 1 = 14");
+  }
+  EXPECT_THAT(
+      refusal(checkpoint, exact + Settings{"towers=8"}),
+      HasSubstr("14 samples leave 1 of 8 towers without any, as each takes 2; use 7 towers"));
+}
+
+// Its config has a model that no config can name.
+TEST_F(KeptBatch, OfAProgramsModelIsKnown) {
+  LoadedCheckpoint checkpoint = saved({"towers=3", "global_batch=128"});
+  std::string& yaml = checkpoint.state.config_yaml;
+  yaml.replace(yaml.find("name: auto"), 10, "name: mine");
+  EXPECT_EQ(resumed(checkpoint, {}), "3 x 43 = 128");
+}
+
+}  // namespace
+}  // namespace spire
