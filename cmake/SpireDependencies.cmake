@@ -36,7 +36,7 @@ spire_check_required()
 
 spire_dependency(libwebp OPTION SPIRE_WEBP FIND WebP TARGET WebP::webp PACKAGE libwebp-dev FOR "WebP images")
 spire_dependency(libtiff OPTION SPIRE_TIFF FIND TIFF 4.5 TARGET TIFF::TIFF PACKAGE libtiff-dev FOR "TIFF images")
-spire_dependency(Arrow OPTION SPIRE_ARROW FIND ArrowParquet 21 TARGET ArrowParquet::ArrowParquet PACKAGE libparquet-dev
+spire_dependency(Arrow OPTION SPIRE_ARROW FIND ArrowParquet 21 TARGET ArrowParquet::ArrowParquet
   FOR "Parquet and Arrow files")
 spire_dependency(MPI OPTION SPIRE_MPI FIND MPI 3.0 COMPONENTS C TARGET MPI::MPI_C PACKAGE libopenmpi-dev
   FOR "processes and hosts")

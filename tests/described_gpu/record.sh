@@ -27,6 +27,7 @@ for config in "$configs"/*.yaml; do
   name=$(basename "$config" .yaml)
   case $name in
     cifar10_*) stored "$name" "data.synthetic.shape=[32, 32, 3]" ;;
+    fashion_mnist_shards) stored "$name" "data.synthetic.shape=[28, 28, 3]" ;;
     imagenet_*) stored "$name" "data.synthetic.shape=[224, 224, 3]" data.synthetic.classes=1000 ;;
     gpt2_*) stored "$name" data.synthetic.kind=tokens "data.synthetic.shape=[1024]" data.synthetic.classes=50257 ;;
     finetune_resnet | finetune_lora) stored "$name" "data.synthetic.shape=[28, 28, 1]" data.synthetic.classes=5 init.from=none ;;
