@@ -77,6 +77,11 @@ class TokenDecoding : public OnEachKind {
     return {state, state, {.device = devices(1)[0], .batch = 1, .text = text}};
   }
 
+  // On emulated GPUs, which are slow, the words are drawn alone.
+  static std::vector<double> temperatures() {
+    return on_gpu() ? std::vector{1.0} : std::vector{0.0, 1.0};
+  }
+
   // Prompts shorter than the context, as long, and longer; texts that go on after it is full.
   static void expect_same_texts(const TrainingState& state) {
     Predictor whole = predictor(state, false), cached = predictor(state, true);
@@ -84,8 +89,9 @@ class TokenDecoding : public OnEachKind {
     EXPECT_EQ(decoder.context, context);
     EXPECT_EQ(decoder.vocabulary, vocabulary);
     std::set<int32_t> used;
-    for (int64_t length : {1, 2, 7, 19, 20, 21, 50}) {
-      for (double temperature : {0.0, 1.0}) {
+    for (int64_t length :
+         on_gpu() ? std::vector{2, 20, 50} : std::vector{1, 2, 7, 19, 20, 21, 50}) {
+      for (double temperature : temperatures()) {
         SCOPED_TRACE(fmt::format("{} tokens at {}", length, temperature));
         GenerateOptions options{{.temperature = temperature}, 14, 11};
         auto prompt = prompt_of(length);
@@ -176,7 +182,7 @@ TEST_P(TokenDecoding, WritesSeveralTextsAsEachAlone) {
     EXPECT_EQ(several.texts, 3);
     EXPECT_EQ(several.context, context);
     std::set<int32_t> used;
-    for (double temperature : {0.0, 1.0}) {
+    for (double temperature : temperatures()) {
       SCOPED_TRACE(fmt::format("{} at {}", model, temperature));
       GenerateOptions options{{.temperature = temperature}, 12, 11};
       std::vector<std::vector<int32_t>> taken(prompts.size());

@@ -7,10 +7,10 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-#include "engine/data/tables/csv_reader.h"
-#include "engine/data/tables/csv_table.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/tables/csv_reader.h"
+#include "engine/data/tables/csv_table.h"
 #include "engine/data/test_share.h"
 
 namespace spire::inline data {

@@ -15,8 +15,8 @@
 #include <spire/text.h>
 
 #include "engine/data/dataset_table.h"
-#include "engine/data/tables/csv_columns.h"
 #include "engine/data/input_file.h"
+#include "engine/data/tables/csv_columns.h"
 #include "engine/data/test_share.h"
 
 namespace spire::inline data {

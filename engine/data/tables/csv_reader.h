@@ -4,8 +4,8 @@
 #pragma once
 #include <string>
 
-#include "engine/data/tables/record_reader.h"
 #include "engine/data/input_file.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire::inline data {
 
