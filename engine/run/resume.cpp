@@ -136,10 +136,9 @@ ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options
 
 namespace {
 
-// The run's global batch stays. Batch sizes follow from it and from the towers.
-void divide_anew(int64_t global_batch, const RunOptions& options, RunConfig& config,
-                 Observer& observer) {
-  int64_t given = options.left_out.contains("batch_size") ? 0 : config.batch_size;
+// The run's global batch stays; batch_size follows from it and from the towers. given: 0 if none
+// is.
+void divide_anew(int64_t global_batch, int64_t given, RunConfig& config, Observer& observer) {
   config.global_batch = global_batch;
   config.batch_size = 0;
   settle_batch(config, *config.towers);
@@ -169,14 +168,16 @@ void keep_settings(const LoadedCheckpoint& checkpoint, const RunOptions& options
   int64_t global_batch = recorded_global_batch(state);
   take("seed", config.seed, state.seed);
   compare("seed", config.seed, state.seed);
+  // As settle_batch() takes it: batch_size follows where only global_batch was given.
+  bool follows = options.left_out.contains("batch_size") || (config.global_batch && !config.towers);
   if (!config.towers) config.towers = state.towers;
   if (split_may_change(config, state) && !options.evaluates) {
     compare("global_batch", config.global_batch.value_or(global_batch), global_batch);
-    return divide_anew(global_batch, options, config, observer);
+    return divide_anew(global_batch, follows ? 0 : config.batch_size, config, observer);
   }
   compare("towers", *config.towers, state.towers);
   if (config.global_batch) {
-    if (options.left_out.contains("batch_size")) config.batch_size = 0;  // follows from it
+    if (follows) config.batch_size = 0;
   } else {
     take("batch_size", config.batch_size, state.batch_size);
     if (config.batch_size == 0) config.batch_size = state.batch_size;  // auto chose at its start

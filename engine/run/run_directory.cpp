@@ -295,7 +295,8 @@ std::string RunOutput::config_text() const {
   config.batch_size = setup_.config.batch_size;
   config.global_batch = setup_.config.global_batch;
   config.towers = setup_.config.towers;
-  if (setup_.placement.devices[0].id.kind == DeviceKind::cpu)
+  bool exact = setup_.config.precision == RunConfig::Precision::exact;
+  if (setup_.placement.devices[0].id.kind == DeviceKind::cpu && !exact)
     config.tower_threads = setup_.config.tower_threads;
   return to_yaml(config);
 }

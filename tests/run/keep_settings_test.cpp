@@ -119,6 +119,20 @@ TEST_F(KeptBatch, OfExactSumsIsDividedAmongOtherTowers) {
       HasSubstr("14 samples leave 1 of 8 towers without any, as each takes 2; use 7 towers"));
 }
 
+// A program says with left_out which keys it did not set, or nothing.
+TEST_F(KeptBatch, FollowsFromTheGlobalBatchOfAProgram) {
+  for (const char* precision : {"precision=fp32", "precision=exact"}) {
+    LoadedCheckpoint checkpoint = saved({"towers=3", "global_batch=128", precision});
+    RunConfig config = parse_config({}, {precision}).config;
+    config.global_batch = 128;
+    Warnings observer(warnings_);
+    keep_settings(checkpoint, {}, config, observer);
+    EXPECT_EQ(config.towers, 3);
+    EXPECT_EQ(config.batch_size, 43);
+  }
+  EXPECT_EQ(warnings_, "");
+}
+
 // Its config has a model that no config can name.
 TEST_F(KeptBatch, OfAProgramsModelIsKnown) {
   LoadedCheckpoint checkpoint = saved({"towers=3", "global_batch=128"});

@@ -3,8 +3,13 @@
 # ArrowParquet_ROOT may be a prefix, or the folder of Python's pyarrow, whose wheel has headers and libraries, without the
 # links libarrow.so and libparquet.so.
 find_path(ArrowParquet_INCLUDE_DIR parquet/arrow/reader.h)
-file(GLOB _of_wheel ${ArrowParquet_ROOT}/libarrow.so.* ${ArrowParquet_ROOT}/libparquet.so.*)
-list(TRANSFORM _of_wheel REPLACE ".*/" "")
+set(_of_wheel "")
+foreach(_root "${ArrowParquet_ROOT}" "$ENV{ArrowParquet_ROOT}")
+  if(_root)
+    file(GLOB _files RELATIVE ${_root} ${_root}/libarrow.so.* ${_root}/libparquet.so.*)
+    list(APPEND _of_wheel ${_files})
+  endif()
+endforeach()
 foreach(_name arrow parquet)
   set(_files ${_of_wheel})
   list(FILTER _files INCLUDE REGEX "^lib${_name}\\.so")

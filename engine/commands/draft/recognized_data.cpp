@@ -10,6 +10,7 @@
 
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/tables/record_reader.h"
 #include "engine/data/text/documents.h"
 
 namespace spire::inline commands {
@@ -40,16 +41,16 @@ std::vector<fs::path> texts_in(const fs::path& path) {
     return ends_as(path, {".txt", ".md", ".jsonl"}) ? std::vector{path} : std::vector<fs::path>{};
   std::vector<fs::path> texts;
   for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && ends_as(entry.path(), {".txt", ".md", ".jsonl"}))
+    if (entry.is_regular_file() &&
+        (ends_as(entry.path(), {".txt", ".md"}) || holds_documents(entry.path())))
       texts.push_back(entry.path());
   std::ranges::sort(texts);
   return texts;
 }
 
 bool is_table(const fs::path& path) {
-  if (!fs::is_directory(path))
-    return ends_as(path, {".csv", ".tsv", ".parquet", ".arrow", ".feather"});
-  return has(path, "train.csv") || has(path, "train.parquet");
+  if (fs::is_directory(path)) return !find_table(path, "train").empty();
+  return ends_as(path, {".csv", ".tsv"}) || is_arrow_file(path);
 }
 
 bool is_hdf5(const fs::path& path) {

@@ -1,6 +1,10 @@
 #include "engine/data/tables/arrow_file.h"
 
-#include <optional>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,8 +29,14 @@ using BatchPointer = std::shared_ptr<arrow::RecordBatch>;
 // Record batches of a file of any of the formats, in order.
 class ArrowBatches {
  public:
-  explicit ArrowBatches(const fs::path& path)
-      : path_(path), file_(path, Category::data), stamp_(stamp_of(file_.descriptor(), path)) {
+  // column: the only one to read, if there is one of that name; empty: all.
+  explicit ArrowBatches(const fs::path& path, std::string column = "")
+      : path_(path),
+        column_(std::move(column)),
+        file_(path, Category::data),
+        stamp_(stamp_of(file_.descriptor(), path)) {
+    if (path.extension() == ".gz")
+      fail(Category::data, "{}: is compressed as a whole; unpack it with gunzip", path.string());
     guarded([&] { open(); });
   }
 
@@ -34,15 +44,29 @@ class ArrowBatches {
 
   BatchPointer next() {  // null: the end
     BatchPointer batch;
-    guarded([&] { batch = next_(); });
+    guarded([&] {
+      batch = next_();
+      if (batch) require_ok(batch->ValidateFull());  // offsets and indices of a damaged file
+    });
     require_unchanged(path_, stamp_, stamp_of(file_.descriptor(), path_));
     return batch;
   }
 
  private:
+  class Unsupported : public std::runtime_error {
+    using runtime_error::runtime_error;
+  };
+
+  static void require_ok(const arrow::Status& status) {
+    if (status.ok()) return;
+    if (status.IsOutOfMemory()) throw std::bad_alloc();
+    if (status.IsNotImplemented()) throw Unsupported(status.message());
+    throw std::runtime_error(status.message());
+  }
+
   template <typename T>
   static T taken(arrow::Result<T> result) {
-    if (!result.ok()) throw std::runtime_error(result.status().message());
+    require_ok(result.status());
     return std::move(result).ValueUnsafe();
   }
 
@@ -53,27 +77,50 @@ class ArrowBatches {
       call();
     } catch (const std::bad_alloc&) {
       throw;
+    } catch (const Unsupported& error) {
+      fail(Category::data,
+           "{}: Apache Arrow cannot read it: {}; write it with another compression or format",
+           path_.string(), error.what());
     } catch (const std::exception& error) {
+      require_unchanged(path_, stamp_, stamp_of(file_.descriptor(), path_));
       fail(Category::data, "{}: Apache Arrow cannot read it: {}; get an intact copy",
            path_.string(), error.what());
     }
   }
 
   void open() {
+    std::array<char, 6> magic{};
+    file_.read_at(0, std::as_writable_bytes(std::span(magic)));
+    std::string_view begin(magic.data(), magic.size());
     auto file = taken(arrow::io::ReadableFile::Open(path_.string()));
-    if (path_.extension() == ".parquet") return open_parquet(file);
-    auto pages = arrow::ipc::RecordBatchFileReader::Open(file);
-    if (pages.ok()) return open_pages(std::move(pages).ValueUnsafe());
-    file = taken(arrow::io::ReadableFile::Open(path_.string()));
+    if (path_.extension() == ".parquet") return open_parquet(std::move(file));
+    if (begin == "ARROW1") return open_pages(file);
+    if (begin.starts_with("FEA1")) throw Unsupported("it is of Feather's version 1");
     open_stream(taken(arrow::ipc::RecordBatchStreamReader::Open(file)));
   }
 
-  void open_parquet(const std::shared_ptr<arrow::io::RandomAccessFile>& file) {
-    parquet_ = taken(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
-    open_stream(taken(parquet_->GetRecordBatchReader()));
+  void open_parquet(std::shared_ptr<arrow::io::RandomAccessFile> file) {
+    parquet::ArrowReaderProperties properties;
+    properties.set_pre_buffer(false);  // which would keep all of the file in memory
+    parquet::arrow::FileReaderBuilder builder;
+    require_ok(builder.Open(std::move(file)));
+    parquet_ = taken(builder.properties(properties)->Build());
+    const auto& metadata = *parquet_->parquet_reader()->metadata();
+    std::vector<int> groups(static_cast<size_t>(metadata.num_row_groups()));
+    std::iota(groups.begin(), groups.end(), 0);
+    int only = column_.empty() ? -1 : metadata.schema()->ColumnIndex(column_);
+    if (only >= 0) return open_stream(taken(parquet_->GetRecordBatchReader(groups, {only})));
+    open_stream(taken(parquet_->GetRecordBatchReader(groups)));
   }
 
-  void open_pages(std::shared_ptr<arrow::ipc::RecordBatchFileReader> pages) {
+  void open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file) {
+    auto options = arrow::ipc::IpcReadOptions::Defaults();
+    auto pages = taken(arrow::ipc::RecordBatchFileReader::Open(file, options));
+    int only = column_.empty() ? -1 : pages->schema()->GetFieldIndex(column_);
+    if (only >= 0) {
+      options.included_fields = {only};
+      pages = taken(arrow::ipc::RecordBatchFileReader::Open(file, options));
+    }
     schema_ = pages->schema();
     next_ = [pages = std::move(pages), at = 0]() mutable -> BatchPointer {
       return at < pages->num_record_batches() ? taken(pages->ReadRecordBatch(at++)) : nullptr;
@@ -86,6 +133,7 @@ class ArrowBatches {
   }
 
   fs::path path_;
+  std::string column_;
   RegularFile file_;  // for its stamp alone
   FileStamp stamp_;
   std::unique_ptr<parquet::arrow::FileReader> parquet_;  // outlives its stream
@@ -93,9 +141,11 @@ class ArrowBatches {
   std::function<BatchPointer()> next_;
 };
 
+// NaN is a blank, with whatever sign.
 template <typename Array>
 std::string number_text(const arrow::Array& array, int64_t row) {
-  return fmt::format("{}", static_cast<const Array&>(array).Value(row));
+  auto value = static_cast<const Array&>(array).Value(row);
+  return value == value ? fmt::format("{}", value) : "";
 }
 
 template <typename Array>
@@ -126,7 +176,8 @@ std::string field_text(const arrow::Array& array, int64_t row) {
       return number_text<arrow::UInt64Array>(array, row);
     case arrow::Type::HALF_FLOAT: {
       uint16_t bits = static_cast<const arrow::HalfFloatArray&>(array).Value(row);
-      return fmt::format("{}", arrow::util::Float16::FromBits(bits).ToFloat());
+      float value = arrow::util::Float16::FromBits(bits).ToFloat();
+      return std::isnan(value) ? "" : fmt::format("{}", value);
     }
     case arrow::Type::FLOAT:
       return number_text<arrow::FloatArray>(array, row);
@@ -144,7 +195,8 @@ std::string field_text(const arrow::Array& array, int64_t row) {
     }
     default: {  // dates, decimals, and what is no field of a table, such as a list
       auto value = array.GetScalar(row);
-      return value.ok() ? (*value)->ToString() : value.status().ToString();
+      require(value.ok(), "a value of Arrow: {}", value.status().ToString());
+      return (*value)->ToString();
     }
   }
 }
@@ -152,8 +204,16 @@ std::string field_text(const arrow::Array& array, int64_t row) {
 bool is_text(const arrow::DataType& type) {
   if (type.id() == arrow::Type::DICTIONARY)
     return is_text(*static_cast<const arrow::DictionaryType&>(type).value_type());
-  return type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING ||
-         type.id() == arrow::Type::STRING_VIEW;
+  return arrow::is_base_binary_like(type.id()) || type.id() == arrow::Type::STRING_VIEW;
+}
+
+// Bytes count as a text: older writers do not mark their texts as UTF-8.
+std::string document_text(const arrow::Array& array, int64_t row) {
+  if (array.IsNull(row)) return "";
+  if (array.type_id() == arrow::Type::BINARY) return word_of<arrow::BinaryArray>(array, row);
+  if (array.type_id() == arrow::Type::LARGE_BINARY)
+    return word_of<arrow::LargeBinaryArray>(array, row);
+  return field_text(array, row);
 }
 
 class ArrowRecords final : public RecordReader {
@@ -198,7 +258,7 @@ std::unique_ptr<RecordReader> open_arrow_records(const fs::path& path) {
 }
 
 void for_each_arrow_text(const fs::path& path, const std::string& column, const UseArrowText& use) {
-  ArrowBatches batches(path);
+  ArrowBatches batches(path, column);
   int at = batches.schema().GetFieldIndex(column);
   if (at < 0)
     fail(Category::data,
@@ -213,7 +273,7 @@ void for_each_arrow_text(const fs::path& path, const std::string& column, const 
   int64_t row = 1;
   while (BatchPointer batch = batches.next())
     for (int64_t i = 0; i < batch->num_rows(); ++i, ++row) {
-      std::string text = field_text(*batch->column(at), i);
+      std::string text = document_text(*batch->column(at), i);
       if (!text.empty()) use(row, text);
     }
 }

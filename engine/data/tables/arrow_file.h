@@ -11,13 +11,10 @@
 
 namespace spire::inline data {
 
-// Whether a file has such a format, by its name: *.parquet, *.arrow, *.feather or *.ipc.
-bool is_arrow_file(const std::filesystem::path& path);
-
 // Opens the file. Its first record is the columns' names. A field is what a CSV file would have:
 // the shortest text of a number, "true" and "false", an ISO date, a word of a dictionary, and
-// nothing for a null. Record batches are read one by one. Throws Error(data), also from next(), for
-// a damaged file, and FileChanged for one that is written meanwhile.
+// nothing for a null or a NaN. Record batches are read one by one. Throws Error(data), also from
+// next(), for a damaged file, and FileChanged for one that is written meanwhile.
 std::unique_ptr<RecordReader> open_arrow_records(const std::filesystem::path& path);
 
 // Calls use(row, text) for each row, from 1 on, of the column `column`, but for nulls and empty

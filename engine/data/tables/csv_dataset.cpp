@@ -252,13 +252,6 @@ DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
           std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
 }
 
-// Empty: there is none.
-fs::path find_table(const fs::path& folder, const std::string& name) {
-  for (const char* ending : {".csv", ".parquet", ".arrow", ".feather"})
-    if (fs::path found = find_input(folder / (name + ending)); !found.empty()) return found;
-  return {};
-}
-
 }  // namespace
 
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {

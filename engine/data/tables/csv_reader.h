@@ -18,8 +18,6 @@ class CsvReader final : public RecordReader {
   // field over 1 MiB or a record of over 2^20 fields.
   bool next(CsvRecord& record) override;
 
-  const std::filesystem::path& path() const { return file_.path(); }
-
  private:
   int peek();            // returns the next byte; -1 at the end
   int take();            // returns the next byte and moves past it

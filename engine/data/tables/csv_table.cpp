@@ -243,8 +243,8 @@ CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout
   CsvRecord record;
   if (layout.header && reader->next(record)) check_header(path, record, layout);
   CsvRows rows;
-  for (int64_t number = 0; reader->next(record); ++number)
-    append_row(path, layout, record, number, rows, rejected);
+  for (int64_t number = 0; reader->next(record);)
+    if (!record.names) append_row(path, layout, record, number++, rows, rejected);
   if (rows.count() == 0)
     fail(Category::data, "{}: contains no good row{}; get an intact copy", path.string(),
          rejected.count() == 0 ? ""

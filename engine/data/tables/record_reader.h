@@ -38,6 +38,14 @@ class RecordReader {
   RecordReader() = default;
 };
 
+// Whether a file is one of Parquet or Arrow, by its name: *.parquet, *.arrow, *.feather or *.ipc,
+// also with .gz behind it, which open_records() refuses.
+bool is_arrow_file(const std::filesystem::path& path);
+
+// Returns the table of that name in a folder: name.csv, plain or .gz, name.parquet and so on; empty
+// if there is none.
+std::filesystem::path find_table(const std::filesystem::path& folder, const std::string& name);
+
 // Opens CSV text, or by its name a Parquet or Arrow file. separator: of CSV text.
 std::unique_ptr<RecordReader> open_records(const std::filesystem::path& path, char separator);
 

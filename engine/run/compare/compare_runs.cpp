@@ -121,8 +121,9 @@ bool divides_batch(const Field& field) {
   return std::ranges::find(keys, field.path) != keys.end();
 }
 
+// 0: the devices decided.
 int64_t batch_of(const RunConfig& config) {
-  return config.global_batch.value_or(config.batch_size * config.towers.value_or(1));
+  return config.global_batch.value_or(config.batch_size * config.towers.value_or(0));
 }
 
 }  // namespace
@@ -130,7 +131,8 @@ int64_t batch_of(const RunConfig& config) {
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
   std::vector<std::string> differences;
   using Precision = RunConfig::Precision;
-  bool exact = a.precision == Precision::exact && b.precision == Precision::exact;
+  bool exact = a.precision == Precision::exact && b.precision == Precision::exact &&
+               batch_of(a) > 0 && batch_of(b) > 0;
   for (const Field& field : schema()) {
     if (!decides_bits(field, a) && !decides_bits(field, b)) continue;
     if (exact && divides_batch(field)) continue;

@@ -15,9 +15,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Documents, AreKnownByTheNamesOfFiles) {
-  for (const char* name : {"a.jsonl", "a.jsonl.gz", "x/a.parquet", "a.arrow", "a.feather"})
+  for (const char* name :
+       {"a.jsonl", "a.jsonl.gz", "x/a.parquet", "a.arrow", "a.feather", "a.ipc.gz"})
     EXPECT_TRUE(holds_documents(name)) << name;
-  for (const char* name : {"a.txt", "a.json", "a.parquet.gz", "parquet"})
+  for (const char* name : {"a.txt", "a.json", "parquet"})
     EXPECT_FALSE(holds_documents(name)) << name;
 }
 
