@@ -10,33 +10,13 @@ rims of images. Needs Python alone. The same files every time.
 """
 
 import argparse
-import gzip
 import pathlib
 import random
-import struct
-import zlib
+
+from fashion_images import png, read_idx
 
 SIDE, PATCH, COUNT = 48, 28, 3
 BRIGHT, UNCLEAR = 64, 255
-
-
-def read_idx(folder, name):
-    for path, opener in ((folder / name, open), (folder / (name + ".gz"), gzip.open)):
-        if path.exists():
-            with opener(path, "rb") as file:
-                data = file.read()
-            return data[4 + 4 * data[3]:]  # behind the magic number and the dimensions
-    raise SystemExit(f"{folder}: has no {name}; install dataset-fashion-mnist, or name another folder")
-
-
-def write_png(path, pixels):
-    def part(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    rows = b"".join(b"\0" + bytes(pixels[y * SIDE:(y + 1) * SIDE]) for y in range(SIDE))
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)  # 8 bits of gray
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", zlib.compress(rows)) +
-                     part(b"IEND", b""))
 
 
 def compose(images, labels, draw):
@@ -69,8 +49,8 @@ def main():
             (arguments.to / split / part).mkdir(parents=True, exist_ok=True)
         for number in range(count):
             canvas, mask = compose(images, labels, random.Random(f"{split} {number}"))
-            write_png(arguments.to / split / "input" / f"{number:05d}.png", canvas)
-            write_png(arguments.to / split / "target" / f"{number:05d}.png", mask)
+            (arguments.to / split / "input" / f"{number:05d}.png").write_bytes(png(canvas, SIDE))
+            (arguments.to / split / "target" / f"{number:05d}.png").write_bytes(png(mask, SIDE))
     print(f"{arguments.train} and {arguments.test} pairs in {arguments.to}")
 
 

@@ -8,32 +8,13 @@ A sample is a PNG file and its class: 000123.png and 000123.cls. Needs Python al
 """
 
 import argparse
-import gzip
 import io
 import pathlib
-import struct
 import tarfile
-import zlib
+
+from fashion_images import png, read_idx
 
 SIDE, PER_SHARD = 28, 6000
-
-
-def read_idx(folder, name):
-    for path, opener in ((folder / name, open), (folder / (name + ".gz"), gzip.open)):
-        if path.exists():
-            with opener(path, "rb") as file:
-                data = file.read()
-            return data[4 + 4 * data[3]:]  # behind the magic number and the dimensions
-    raise SystemExit(f"{folder}: has no {name}; install dataset-fashion-mnist, or name another folder")
-
-
-def png(pixels):
-    def part(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    rows = b"".join(b"\0" + pixels[y * SIDE:(y + 1) * SIDE] for y in range(SIDE))
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)  # 8 bits of gray
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
 
 
 def add(shard, name, content):
@@ -47,7 +28,7 @@ def write_shards(images, labels, folder, prefix):
         with tarfile.open(folder / f"{prefix}-{first // PER_SHARD:04}.tar", "w", format=tarfile.USTAR_FORMAT) as shard:
             for sample in range(first, min(first + PER_SHARD, len(labels))):
                 pixels = images[sample * SIDE * SIDE:(sample + 1) * SIDE * SIDE]
-                add(shard, f"{sample:06}.png", png(pixels))
+                add(shard, f"{sample:06}.png", png(pixels, SIDE))
                 add(shard, f"{sample:06}.cls", str(labels[sample]).encode())
 
 

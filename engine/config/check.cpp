@@ -14,11 +14,6 @@ namespace spire::inline config {
 
 namespace {
 
-// The last tower takes what is left of the global batch.
-int64_t batch_of_tower(int64_t global_batch, int64_t towers) {
-  return (global_batch + towers - 1) / towers;
-}
-
 // Describes the contradiction of global_batch, batch_size and towers; empty: they agree.
 std::string batch_conflict(const RunConfig& config, int64_t towers) {
   if (*config.global_batch < 1 || towers < 1) return "";  // which their ranges refuse
@@ -204,6 +199,15 @@ void check_config(RunConfig& config) {
     lines.push_back(fmt::format("{}: {}", problem.path, problem.text));
   }
   if (!lines.empty()) fail(Category::config, "{}", fmt::join(lines, "\n"));
+}
+
+int64_t batch_of_tower(int64_t global_batch, int64_t towers) {
+  return (global_batch + towers - 1) / towers;
+}
+
+bool evenly_divided(const RunConfig& config) {
+  return !config.global_batch || !config.towers ||
+         *config.global_batch == *config.towers * config.batch_size;
 }
 
 // Towers default to the number of devices; batch_size follows where only global_batch was given.

@@ -19,6 +19,12 @@ std::vector<Problem> find_conflicts(const RunConfig& config);
 // from YAML), and expands `devices`. Throws one Error(config) with all problems, one per line.
 void check_config(RunConfig& config);
 
+// Returns the samples of a tower: its share, rounded up. The last tower takes what is left.
+int64_t batch_of_tower(int64_t global_batch, int64_t towers);
+
+// Whether all towers have as many samples, as far as the config says.
+bool evenly_divided(const RunConfig& config);
+
 // Sets those of towers, global_batch and batch_size that are not given, so that batch_size is
 // global_batch / towers, rounded up. Throws Error(config) if a tower would then have no sample, if
 // all three are given and disagree, and for a batch_size that is still auto. Idempotent.

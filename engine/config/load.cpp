@@ -261,12 +261,11 @@ void Loader::derive_batch() {
   RunConfig& config = result_.config;
   if (!config.global_batch) return;
   bool open = !given("batch_size") || config.batch_size == 0;
-  auto rounded_up = [&](int64_t divisor) { return (*config.global_batch + divisor - 1) / divisor; };
   if (config.towers && open) {
-    config.batch_size = rounded_up(*config.towers);
+    config.batch_size = batch_of_tower(*config.global_batch, *config.towers);
     result_.source["batch_size"] = "global_batch / towers";
   } else if (!config.towers && !open) {
-    config.towers = rounded_up(config.batch_size);
+    config.towers = (*config.global_batch + config.batch_size - 1) / config.batch_size;
     result_.source["towers"] = "global_batch / batch_size";
   }
 }

@@ -157,8 +157,8 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
 void RunSetup::settle_placed() {
   config.batch_size = placement.batch_size;
   config.towers = placement.towers;
-  bool even = placement.global_batch == placement.towers * placement.batch_size;
-  config.global_batch = even ? std::nullopt : std::optional(placement.global_batch);
+  config.global_batch = placement.global_batch;
+  if (evenly_divided(config)) config.global_batch.reset();  // it follows from the other two
   config.tower_threads = placement.tower_threads;
 }
 

@@ -7,6 +7,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
+#include "engine/config/check.h"
 #include "engine/config/words.h"
 #include "engine/train/placement/rank_hardware.h"
 
@@ -89,7 +90,7 @@ void check_batch(const RunConfig& config) {
          "global_batch: a benchmark has several numbers of towers, and {} samples do not say how "
          "many a tower takes; set batch_size or towers, too",
          *config.global_batch);
-  if (config.global_batch && *config.global_batch != *config.towers * config.batch_size)
+  if (!evenly_divided(config))
     fail(
         Category::config,
         "global_batch: a benchmark gives each tower as many samples, but {} are not {} for each of "

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/hash.h"
+#include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/run/audit/data_digest.h"
 #include "kernels/cpu/onednn_version.h"
@@ -60,9 +61,7 @@ void compare(const std::string& path, const Json& a, const Json& b,
 
 bool decides_bits(const Field& field, const RunConfig& config) {
   // It follows from the other two, unless the last tower has fewer samples.
-  if (field.path == "global_batch")
-    return config.global_batch && config.towers &&
-           *config.global_batch != *config.towers * config.batch_size;
+  if (field.path == "global_batch") return !evenly_divided(config);
   return field.shapes_result || kept_keys.contains(field.path);
 }
 
