@@ -1,6 +1,7 @@
 // Defaults of ops and helpers of their shape inference.
 #include <spire/kernel.h>
 #include <spire/op.h>
+#include <spire/op_checks.h>
 
 namespace spire::inline kernels {
 

@@ -28,7 +28,7 @@ std::optional<ResolvedConfig> read_bench_config(const Arguments& arguments) {
   return answer_print_config(parse_config({text}, arguments.overrides), arguments);
 }
 
-void refuse_launcher(const Launch& launch) {
+void refuse_launched_bench(const Launch& launch) {
   if (launch.launcher.empty()) return;
   fail(Category::config,
        "trainer bench starts the processes of its runs itself, and {} has started this one; start "
@@ -92,7 +92,7 @@ int run_bench(const Arguments& arguments) {
     print_result("{}", compare_benches(compared[0], compared[1]));
     return 0;
   }
-  refuse_launcher(read_launch(process_environment()));
+  refuse_launched_bench(read_launch(process_environment()));
   auto resolved = read_bench_config(arguments);
   if (!resolved) return 0;
   if (arguments.log_level != "error") print_warnings(*resolved);

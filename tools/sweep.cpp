@@ -20,7 +20,7 @@ namespace {
 
 using State = PointResult::State;
 
-void refuse_launcher(const Launch& launch) {
+void refuse_launched_sweep(const Launch& launch) {
   if (launch.size == 1) return;
   fail(Category::config,
        "trainer sweep starts its runs itself, and {0} has started it as one of {1} processes; "
@@ -173,7 +173,7 @@ class Sweep {
 }  // namespace
 
 int run_sweep(const Arguments& arguments) {
-  refuse_launcher(read_launch(process_environment()));
+  refuse_launched_sweep(read_launch(process_environment()));
   if (arguments.resume) refuse_words_beside_resume(arguments);
   BlockedSignals signals;  // before any thread starts
   SweepReport report;

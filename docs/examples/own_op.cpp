@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/op_checks.h>
 #include <spire/spire.h>
 
 #include "softplus.h"

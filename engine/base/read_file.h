@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,9 @@ class MappedFile {
   std::filesystem::path path_;
   std::span<const std::byte> bytes_;
 };
+
+// A limit for files that may be as long as they like.
+constexpr size_t any_size = std::numeric_limits<ptrdiff_t>::max();
 
 // Returns the content of a file, nullopt if missing. Throws Error(category), also above max_bytes.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path, Category category,

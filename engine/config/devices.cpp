@@ -17,7 +17,7 @@ namespace {
 
 // An x behind a number counts the first devices of a kind; a number behind a colon names one.
 constexpr int max_devices = 1024;
-constexpr std::string_view forms =
+constexpr std::string_view device_forms =
     "write auto, auto:N (N idle GPUs), cpu, cuda, a number of devices (2xcpu, 4xcuda), a name "
     "(cuda:1, a GPU's UUID or PCI bus id) or a list of names ([cuda:0, cuda:1], [0, 1])";
 
@@ -90,14 +90,14 @@ std::vector<std::string> expand_one(const std::string& word) {
     fail(Category::config,
          "'{0}' may be a number of GPUs or a GPU's number; write {0}xcuda or cuda:{0}", *number);
   }
-  fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), forms,
+  fail(Category::config, "'{}' is not a device; {}{}", excerpt(word), device_forms,
        did_you_mean(meant_device(word)));
 }
 
 }  // namespace
 
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices) {
-  if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", forms);
+  if (devices.empty()) fail(Category::config, "the list of devices is empty; {}", device_forms);
   if (devices.size() == 1) return expand_one(devices.front());
   std::vector<std::string> names;
   for (const std::string& word : devices) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
 // Bound against decompression bombs: real data compresses 3 to 20 times, deflate up to 1032 times.
-constexpr uint64_t max_ratio = 64;
+constexpr uint64_t max_deflate_ratio = 64;
 constexpr uint64_t any_ratio_bytes = uint64_t{256} << 20;  // content below this has no bound
 
 }  // namespace
@@ -84,7 +84,7 @@ InputFile::InputFile(std::filesystem::path path)
 InputFile::~InputFile() = default;
 
 uint64_t InputFile::max_bytes() const {
-  return inflater_ ? std::max(file_.bytes() * max_ratio, any_ratio_bytes) : file_.bytes();
+  return inflater_ ? std::max(file_.bytes() * max_deflate_ratio, any_ratio_bytes) : file_.bytes();
 }
 
 size_t InputFile::read(std::span<uint8_t> out) {

@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t block_bytes = size_t{1} << 20;
-constexpr uint64_t gib = uint64_t{1} << 30;
+constexpr size_t written_block = size_t{1} << 20;
+constexpr uint64_t enough_space = uint64_t{1} << 30;
 constexpr double slow_disk = 50e6;  // bytes a second
 
 // A file without a name: it is gone when the process ends, however that happens.
@@ -118,7 +118,7 @@ DiskTrial try_disk(const fs::path& folder, const TrialLimits& limits) {
     return trial;
   }
   // Not zeros, which some file systems do not store.
-  std::vector<char> block(block_bytes);
+  std::vector<char> block(written_block);
   for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<char>(i * 2654435761u >> 13);
   uint64_t written = try_writing(file.descriptor(), block, limits, trial);
   if (!trial.problem.empty()) return trial;
@@ -136,7 +136,7 @@ Finding check_disk_space(const fs::path& folder, const FileSystemSpace& space,
   finding.values = {{"free_bytes", static_cast<double>(space.free)},
                     {"total_bytes", static_cast<double>(space.total)}};
   if (!need) {
-    if (space.free >= gib) return finding;
+    if (space.free >= enough_space) return finding;
     return warning(std::move(finding),
                    "checkpoints may not fit; make room, or set output to another disk");
   }

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t gib = uint64_t{1} << 30;
+constexpr uint64_t enough_memory = uint64_t{1} << 30;
 
 // The kernel writes all words and brackets the one in force: "always [madvise] never".
 std::string huge_pages(const fs::path& root) {
@@ -27,7 +27,7 @@ Finding check_limits(const std::vector<HostLimit>& limits) {
                               limit_text(least->total))};
   finding.values = {{"free_bytes", static_cast<double>(least->free)},
                     {"total_bytes", static_cast<double>(least->total)}};
-  if (least->free >= gib) return finding;
+  if (least->free >= enough_memory) return finding;
   return warning(
       std::move(finding),
       "runs that need more end with exit code 6; end other programs, raise the limit, or see "
@@ -66,7 +66,7 @@ Finding check_swap(const SwapState& swap) {
   finding.values = {{"total_bytes", static_cast<double>(swap.total)},
                     {"used_bytes", static_cast<double>(swap.used)}};
   // Some pages of idle programs are always there.
-  if (swap.used < gib) return finding;
+  if (swap.used < enough_memory) return finding;
   return warning(
       std::move(finding),
       "a run whose memory is swapped out crawls; see which programs fill the memory (top, then M), "

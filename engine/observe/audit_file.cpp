@@ -2,15 +2,12 @@
 
 #include <charconv>
 #include <cstddef>
-#include <limits>
 #include <system_error>
 
 #include "engine/base/read_file.h"
 
 namespace spire::inline observe {
 namespace {
-
-constexpr size_t max_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
 
 // All lines begin with their step, so that a long file need not be parsed.
 bool belongs(std::string_view line, int64_t last_step) {
@@ -34,7 +31,7 @@ std::string audit_through(std::string_view text, int64_t step) {
 void AuditFile::on_start(const StartInfo& start) {
   std::string kept;
   if (start.audit_goes_on) {
-    auto before = read_file_if_there(file_.path(), Category::config, max_bytes);
+    auto before = read_file_if_there(file_.path(), Category::config, any_size);
     kept = audit_through(before.value_or(""), start.resumed_step);
   }
   if (!start.audit_goes_on && start.audit_lines.empty() && !is_there(file_.path())) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -20,8 +19,6 @@ namespace spire::inline observe {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t max_bytes = std::numeric_limits<ptrdiff_t>::max();  // long runs have long files
 
 // Writes numbers that are not finite as null: JSON has no such numbers, and null keeps a column
 // numeric.
@@ -65,7 +62,7 @@ void MetricsFile::on_start(const StartInfo& start) {
   for (size_t d = 0; d < names.size(); ++d) devices_[d].name = names[d];
   std::string kept;
   if (!start.resumed_from.empty()) {
-    auto before = read_file_if_there(file_.path(), Category::config, max_bytes);
+    auto before = read_file_if_there(file_.path(), Category::config, any_size);
     kept = metrics_through(before.value_or(""), start.resumed_step, start.evaluates_again);
   }
   file_.begin(kept);

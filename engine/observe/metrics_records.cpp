@@ -13,10 +13,8 @@
 namespace spire::inline observe {
 namespace {
 
-using Json = nlohmann::json;
-
 // Returns none where the line lacks the number, NaN where it was not finite.
-std::optional<double> number(const Json& line, const char* key) {
+std::optional<double> number(const nlohmann::json& line, const char* key) {
   auto found = line.find(key);
   if (found == line.end()) return {};
   if (found->is_null()) return std::numeric_limits<double>::quiet_NaN();
@@ -24,13 +22,13 @@ std::optional<double> number(const Json& line, const char* key) {
   return found->get<double>();
 }
 
-std::string word(const Json& line, const char* key) {
+std::string word(const nlohmann::json& line, const char* key) {
   auto found = line.find(key);
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 void take_line(std::string_view line, std::map<int64_t, StepRecord>& records) {
-  Json record = Json::parse(line, nullptr, false);
+  nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
   if (!record.is_object() || !record.contains("train/loss")) return;
   auto step = record.find("step");
   if (step == record.end() || !step->is_number_integer()) return;

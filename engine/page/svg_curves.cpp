@@ -14,7 +14,7 @@
 namespace spire::inline page {
 namespace {
 
-constexpr ChartFrame frame{
+constexpr ChartFrame curves_frame{
     .width = 560, .height = 300, .left = 66, .right = 480, .top = 26, .bottom = 254};
 
 struct Range {
@@ -57,13 +57,14 @@ ChartAxes axes_of(const CurveChart& chart) {
     for (const CurvePoint& point : curve.points) x.add(point.x);
   if (y.empty()) y.add(0);
   ChartAxis across = chart.logarithmic_x && !x.empty()
-                         ? log_axis(x.low, x.high, frame.left, frame.right)
+                         ? log_axis(x.low, x.high, curves_frame.left, curves_frame.right)
                          : range_axis(std::min(x.empty() ? 0 : x.low, 0.0), x.empty() ? 1 : x.high,
-                                      frame.left, frame.right);
+                                      curves_frame.left, curves_frame.right);
   bool decades = chart.may_be_logarithmic && y.low > 0 && y.high / y.low > 100;
-  if (decades) return {across, log_axis(y.low, y.high, frame.bottom, frame.top)};
+  if (decades) return {across, log_axis(y.low, y.high, curves_frame.bottom, curves_frame.top)};
   bool zero = chart.from_zero || chart.stacked;
-  return {across, range_axis(zero ? std::min(y.low, 0.0) : y.low, y.high, frame.bottom, frame.top)};
+  return {across, range_axis(zero ? std::min(y.low, 0.0) : y.low, y.high, curves_frame.bottom,
+                             curves_frame.top)};
 }
 
 // Calls `part(begin, end)` for each run of points without a gap.
@@ -142,18 +143,19 @@ std::string end_labels(const CurveChart& chart, const ChartAxes& axes) {
     if (last == curve.points.rend()) continue;
     labels.push_back({axes.x.at(last->x), axes.y.at(last->y), chart.text(last->y)});
   }
-  return end_labels_svg(labels, frame.top);
+  return end_labels_svg(labels, curves_frame.top);
 }
 
 }  // namespace
 
 std::string curve_chart(const CurveChart& chart) {
   ChartAxes axes = axes_of(chart);
-  std::string svg = frame.drawn(axes, chart.text, chart.x_unit, chart.unit);
+  std::string svg = curves_frame.drawn(axes, chart.text, chart.x_unit, chart.unit);
   for (size_t c = 0; c < chart.curves.size(); ++c)
     svg += chart.stacked ? area(chart, c, axes) : drawn(chart.curves[c], chart, axes);
   if (!chart.stacked) svg += end_labels(chart, axes);
-  return chart_element(frame.width, frame.height, chart.title, chart.description, svg);
+  return chart_element(curves_frame.width, curves_frame.height, chart.title, chart.description,
+                       svg);
 }
 
 std::string curves_legend(const CurveChart& chart) {

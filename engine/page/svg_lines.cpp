@@ -13,7 +13,7 @@
 namespace spire::inline page {
 namespace {
 
-constexpr ChartFrame frame{
+constexpr ChartFrame lines_frame{
     .width = 560, .height = 320, .left = 66, .right = 498, .top = 26, .bottom = 274};
 
 ChartAxes axes_of(const LineChart& chart) {
@@ -27,9 +27,9 @@ ChartAxes axes_of(const LineChart& chart) {
     }
   if (counts.empty()) counts = {1};
   bool logarithmic = chart.logarithmic && smallest > 0 && smallest <= largest;
-  return {count_axis(counts, frame.left, frame.right),
-          logarithmic ? log_axis(smallest, largest, frame.bottom, frame.top)
-                      : linear_axis(largest, frame.bottom, frame.top)};
+  return {count_axis(counts, lines_frame.left, lines_frame.right),
+          logarithmic ? log_axis(smallest, largest, lines_frame.bottom, lines_frame.top)
+                      : linear_axis(largest, lines_frame.bottom, lines_frame.top)};
 }
 
 std::string line_of(const LineSeries& series, const ChartAxes& axes) {
@@ -79,17 +79,17 @@ std::string end_labels(const LineChart& chart, const ChartAxes& axes) {
     });
     if (!repeated) labels.push_back(std::move(label));
   }
-  return end_labels_svg(labels, frame.top);
+  return end_labels_svg(labels, lines_frame.top);
 }
 
 }  // namespace
 
 std::string line_chart(const LineChart& chart) {
   ChartAxes axes = axes_of(chart);
-  std::string svg = frame.drawn(axes, chart.tick_text, "devices", chart.unit);
+  std::string svg = lines_frame.drawn(axes, chart.tick_text, "devices", chart.unit);
   for (const LineSeries& series : chart.series) svg += drawn(series, axes);
   svg += end_labels(chart, axes);
-  return chart_element(frame.width, frame.height, chart.title, chart.description, svg);
+  return chart_element(lines_frame.width, lines_frame.height, chart.title, chart.description, svg);
 }
 
 }  // namespace spire::inline page

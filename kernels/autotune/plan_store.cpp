@@ -12,21 +12,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view title = "spire plan 1 ", suffix = ".plan";
+constexpr std::string_view plan_title = "spire plan 1 ", suffix = ".plan";
 constexpr size_t max_file_bytes = size_t{8} << 20, max_folder_bytes = size_t{256} << 20;
 
 // Formats a file: "spire plan 1 <hash64 of the rest>", a line with the name, and the plan.
 std::string to_text(const std::string& name, const std::string& plan) {
   std::string body = fmt::format("{}\n{}", name, plan);
-  return fmt::format("{}{}\n{}", title, hex(hash64(body.data(), body.size())), body);
+  return fmt::format("{}{}\n{}", plan_title, hex(hash64(body.data(), body.size())), body);
 }
 
 // Parses a file. None if it is damaged or has another name: file names are hashes and may collide.
 std::optional<std::string> plan_in(std::string_view text, const std::string& name) {
   size_t end = text.find('\n');
-  if (!text.starts_with(title) || end == std::string_view::npos) return std::nullopt;
+  if (!text.starts_with(plan_title) || end == std::string_view::npos) return std::nullopt;
   std::string_view body = text.substr(end + 1);
-  if (text.substr(title.size(), end - title.size()) != hex(hash64(body.data(), body.size())))
+  if (text.substr(plan_title.size(), end - plan_title.size()) !=
+      hex(hash64(body.data(), body.size())))
     return std::nullopt;
   if (!body.starts_with(name) || body.substr(name.size(), 1) != "\n") return std::nullopt;
   return std::string(body.substr(name.size() + 1));

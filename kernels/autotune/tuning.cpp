@@ -7,7 +7,7 @@
 namespace spire::inline kernels {
 namespace {
 
-constexpr std::string_view title = "spire tuning 1 ";
+constexpr std::string_view tuning_title = "spire tuning 1 ";
 
 // Returns true for text without control characters, which would break the format of lines and tabs.
 bool is_plain(std::string_view text) {
@@ -35,15 +35,16 @@ void TuningChoices::add_missing(const TuningChoices& others) {
 std::string TuningChoices::to_text() const {
   std::string lines;
   for (const auto& [key, choice] : choices_) lines += fmt::format("{}\t{}\n", key, choice);
-  return fmt::format("{}{}\n{}", title, hex(hash64(lines.data(), lines.size())), lines);
+  return fmt::format("{}{}\n{}", tuning_title, hex(hash64(lines.data(), lines.size())), lines);
 }
 
 TuningChoices TuningChoices::from_text(std::string_view text, Category category) {
   size_t end = text.find('\n');
-  if (!text.starts_with(title) || end == std::string_view::npos)
-    fail(category, "it does not begin with '{}'", title);
+  if (!text.starts_with(tuning_title) || end == std::string_view::npos)
+    fail(category, "it does not begin with '{}'", tuning_title);
   std::string_view lines = text.substr(end + 1);
-  if (text.substr(title.size(), end - title.size()) != hex(hash64(lines.data(), lines.size())))
+  if (text.substr(tuning_title.size(), end - tuning_title.size()) !=
+      hex(hash64(lines.data(), lines.size())))
     fail(category, "it fails its checksum");
   TuningChoices choices;
   // The checksum only detects damage. A file made by hand may have any lines, so each is checked.

@@ -12,7 +12,7 @@
 namespace spire::inline kernels::product {
 namespace {
 
-constexpr int64_t block_rows = 512;
+constexpr int64_t deep_block_rows = 512;
 
 template <typename T>
 class DeepKernel : public Kernel {
@@ -21,7 +21,7 @@ class DeepKernel : public Kernel {
       : rows_(rows),
         depth_(depth),
         columns_(columns),
-        block_(std::min(rows, block_rows * threads)),
+        block_(std::min(rows, deep_block_rows * threads)),
         threads_(threads),
         whole_(slab_product(slab_columns)),
         last_(slab_product(depth % slab_columns)) {}

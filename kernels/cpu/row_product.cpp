@@ -9,7 +9,7 @@
 namespace spire::inline kernels::product {
 namespace {
 
-constexpr int64_t chunk_depth = 2304;  // rows of a panel that stay in the cache: 576 KiB
+constexpr int64_t panel_depth = 2304;  // rows of a panel that stay in the cache: 576 KiB
 constexpr int64_t rows_per_thread = 24;
 
 size_t rounded(int64_t floats) {
@@ -77,14 +77,14 @@ RowProduct::RowProduct(Factors factors, RowGroup group, int threads)
   cut();
 }
 
-// A chunk spans at most chunk_depth rows of b, with those between its segments; so segments are
+// A chunk spans at most panel_depth rows of b, with those between its segments; so segments are
 // cut, too.
 void RowProduct::cut() {
   Chunk chunk;
   for (Segment left : group_.segments) {
     while (left.depth > 0) {
       if (chunk.segments.empty()) chunk.begin = left.b;
-      int64_t taken = std::min(left.depth, chunk.begin + chunk_depth - left.b);
+      int64_t taken = std::min(left.depth, chunk.begin + panel_depth - left.b);
       if (taken <= 0) {
         chunks_.push_back(std::exchange(chunk, {}));
         continue;

@@ -14,8 +14,8 @@ namespace spire::inline kernels::product {
 namespace {
 
 constexpr int64_t block_positions = 1024;
-constexpr int64_t slab = 1024;                     // columns of dy that are copied at a time
-constexpr int64_t block_bytes = int64_t{4} << 20;  // of copies of x
+constexpr int64_t slab = 1024;                          // columns of dy that are copied at a time
+constexpr int64_t image_copy_bytes = int64_t{4} << 20;  // of copies of x
 
 size_t floats_bytes(int64_t floats) {
   return align_up(static_cast<size_t>(floats) * sizeof(float));
@@ -43,7 +43,7 @@ class WeightGradient : public Kernel {
   WeightGradient(const ConvolutionShape& shape, bool bias, int threads)
       : shape_(shape), bias_(bias), threads_(threads), images_(padded_input(shape)) {
     int64_t wanted = (block_positions + positions() - 1) / positions();
-    int64_t fit = block_bytes / (images_.floats() * static_cast<int64_t>(sizeof(float)));
+    int64_t fit = image_copy_bytes / (images_.floats() * static_cast<int64_t>(sizeof(float)));
     block_ = std::clamp<int64_t>(std::min(wanted, fit), 1, shape_.n);
     lay_out();
     copies_images_ =

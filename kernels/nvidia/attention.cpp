@@ -155,8 +155,8 @@ class AttentionChoice {
 
 // Describes the pass to cuDNN. Null if no share fits the workspace, or this cuDNN does not know
 // such a graph.
-std::shared_ptr<PreparedAttention> describe(const AttentionShape& shape,
-                                            const CudaLibraries& libraries) {
+std::shared_ptr<PreparedAttention> describe_attention(const AttentionShape& shape,
+                                                      const CudaLibraries& libraries) {
   auto share = share_within(shape, libraries.options().attention_workspace);
   if (!share) return nullptr;
   try {
@@ -175,7 +175,7 @@ std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape&
   auto [found, is_new] = request.cuda->attentions().try_emplace(to_string(shape));
   if (!is_new) return found->second;
   PlanClock clock(request.cuda->plan_store());
-  auto prepared = describe(shape, *request.cuda);
+  auto prepared = describe_attention(shape, *request.cuda);
   if (!prepared || !AttentionChoice(shape, native, request, *prepared).choose()) return nullptr;
   return found->second = prepared;
 }

@@ -33,7 +33,7 @@ using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 // Alignment of a whole matrix, in bytes. That of rows follows from their length.
 constexpr auto alignment = static_cast<uint32_t>(tensor_alignment);
 
-using Algorithm = cublasLtMatmulHeuristicResult_t;
+using Heuristic = cublasLtMatmulHeuristicResult_t;
 
 // Writes "product 130100 <the algorithm's bytes as hexadecimal words>". cuBLASLt's header promises
 // that the bytes mean the same within one version.
@@ -129,7 +129,7 @@ struct CudaProduct::Prepared {
   }
 
   // Returns algorithms in the order in which cuBLASLt ranks them.
-  std::vector<Algorithm> propose(size_t most) const {
+  std::vector<Heuristic> propose(size_t most) const {
     cublasLtMatmulPreference_t made = nullptr;
     lt.check(lt.create_preference(&made), "cublasLtMatmulPreferenceCreate");
     Owned<cublasLtMatmulPreference_t> preference(made, lt.destroy_preference);
@@ -143,7 +143,7 @@ struct CudaProduct::Prepared {
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       prefer(attribute, alignment);
-    std::vector<Algorithm> algorithms(most);
+    std::vector<Heuristic> algorithms(most);
     int found = 0;
     cublasStatus_t status =
         lt.find_algorithms(lt.handle, product.get(), first.get(), second.get(), result.get(),
@@ -151,7 +151,7 @@ struct CudaProduct::Prepared {
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};  // no algorithm for such a product
     lt.check(status, "cublasLtMatmulAlgoGetHeuristic");
     algorithms.resize(static_cast<size_t>(found));
-    std::erase_if(algorithms, [&](const Algorithm& a) {
+    std::erase_if(algorithms, [&](const Heuristic& a) {
       return a.state != CUBLAS_STATUS_SUCCESS || !keeps_to_schemes(a.algo);
     });
     return algorithms;
@@ -181,7 +181,7 @@ struct CudaProduct::Prepared {
   uint32_t schemes;  // mask of the reduction schemes that may be used
   Owned<cublasLtMatmulDesc_t> product;
   Owned<cublasLtMatrixLayout_t> first, second, result;
-  Algorithm algorithm{};
+  Heuristic algorithm{};
 };
 
 CudaProduct::CudaProduct(const ProductShape& shape, CudaLibraries* libraries) {
@@ -201,7 +201,7 @@ std::vector<CudaProduct> CudaProduct::find(const ProductShape& shape, CudaLibrar
                                            size_t most) {
   require(libraries != nullptr, "a product needs the device's libraries");
   std::vector<CudaProduct> found;
-  for (const Algorithm& algorithm : Prepared(shape, *libraries).propose(most)) {
+  for (const Heuristic& algorithm : Prepared(shape, *libraries).propose(most)) {
     auto prepared = std::make_unique<Prepared>(shape, *libraries);
     prepared->algorithm = algorithm;
     found.push_back(CudaProduct(std::move(prepared)));

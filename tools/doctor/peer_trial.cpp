@@ -24,7 +24,6 @@ namespace spire::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Outcome = PeerCopy::Outcome;
 
 // One end of a pipe.
 class PipeEnd {
@@ -105,7 +104,7 @@ Clock::time_point in(double seconds) {
 // then that one's outcome says so.
 void follow(Trial& trial, std::vector<PeerCopy>& copies, const PeerLimits& limits) {
   if (trial.line_by(in(limits.start_seconds)) != ready) {
-    copies[0].outcome = Outcome::failed;
+    copies[0].outcome = PeerCopy::Outcome::failed;
     copies[0].problem = trial.ended()
                             ? "CUDA ended the process at its start"
                             : fmt::format("CUDA did not start within {:g} s", limits.start_seconds);
@@ -115,7 +114,7 @@ void follow(Trial& trial, std::vector<PeerCopy>& copies, const PeerLimits& limit
     auto line = trial.line_by(in(limits.copy_seconds));
     auto tried = line ? read_copy(*line) : std::nullopt;
     if (!tried) {
-      copy.outcome = trial.ended() ? Outcome::failed : Outcome::hung;
+      copy.outcome = trial.ended() ? PeerCopy::Outcome::failed : PeerCopy::Outcome::hung;
       copy.problem = trial.ended() ? "the process that tried it ended by itself" : "";
       return;
     }
@@ -141,7 +140,7 @@ std::vector<PeerCopy> try_in_children(std::vector<PeerCopy> copies, const PeerLi
   while (!waiting.empty() && bad < limits.most_hung) {
     Trial trial(waiting);
     follow(trial, waiting, limits);
-    auto untried = std::ranges::find(waiting, Outcome::untried, &PeerCopy::outcome);
+    auto untried = std::ranges::find(waiting, PeerCopy::Outcome::untried, &PeerCopy::outcome);
     done.insert(done.end(), waiting.begin(), untried);
     waiting.erase(waiting.begin(), untried);
     ++bad;  // it did not come to its end

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <spire/dtype.h>
-#include <spire/error.h>
 #include <spire/export.h>
 #include <spire/shape.h>
 
@@ -117,16 +116,6 @@ class OpWith : public Op {
 // fp16.
 inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
-}
-
-// Helpers for infer(). Both throw an Error(config) that names the op, expect_inputs() if the number
-// of inputs is not in [least, most], expect() unless `holds`.
-SPIRE_API void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least,
-                             size_t most);
-template <typename... Args>
-void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {
-  if (holds) return;
-  fail(Category::config, "[{}] {}", op.name(), fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace spire::inline kernels

@@ -8,7 +8,7 @@
 namespace spire::inline bench {
 namespace {
 
-double bytes_of(FloatRange range) {
+double range_bytes(FloatRange range) {
   return static_cast<double>(range.size()) * sizeof(float);
 }
 
@@ -43,7 +43,7 @@ double exposed_reduction(const StepProfile& profile, const CommunicationModel& m
   double shares = 0;  // of the sums that the lane has made so far
   double exchanged = 0, cost = 0;
   for (size_t b = 0; b < profile.buckets.size(); ++b) {
-    double bytes = bytes_of(profile.buckets[b]);
+    double bytes = range_bytes(profile.buckets[b]);
     shares += share_seconds(model, bytes);
     double seconds = bucket_seconds(model, members, bytes);
     exchanged = std::max(exchanged, profile.ready[b] * backward + shares) + seconds;

@@ -16,16 +16,15 @@ namespace spire::inline sweep {
 
 namespace {
 
-using Json = nlohmann::json;
 using State = PointResult::State;
 
 // JSON has no NaN: such a number is null.
-double number(const Json& object, const std::string& name) {
-  const Json& value = object.at(name);
+double number(const nlohmann::json& object, const std::string& name) {
+  const nlohmann::json& value = object.at(name);
   return value.is_null() ? std::nan("") : value.get<double>();
 }
 
-void read_validation(const Json& val, PointResult& result) {
+void read_validation(const nlohmann::json& val, PointResult& result) {
   if (val.is_null()) return;
   constexpr std::string_view prefix = "best_";
   for (const auto& [key, value] : val.items())
@@ -75,7 +74,7 @@ PointResult read_point_result(const std::filesystem::path& run) {
   try {
     auto text = read_file_if_there(run / "summary.json", Category::config);
     if (!text) return result;
-    Json json = Json::parse(*text);
+    nlohmann::json json = nlohmann::json::parse(*text);
     PointResult read;
     read.exit = json.at("exit").get<int>();
     read.state = state_of(read.exit);

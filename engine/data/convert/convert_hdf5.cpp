@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t block_bytes = 256 << 10;       // of the input's rows with one checksum
+constexpr int64_t checksum_block = 256 << 10;    // of the input's rows with one checksum
 constexpr int64_t max_skeleton_bytes = 1 << 20;  // of the file beside rows, names and attributes
 
 fs::path file_for(const fs::path& to) {
@@ -110,7 +110,7 @@ ConversionFingerprint Hdf5Conversion::open_source() {
          "data.csv.categories=one_hot");
   rows_.count = {split(0).count(), split(1).count()};
   auto row_bytes = static_cast<int64_t>(spec.columns[0].row_bytes());
-  rows_.block = std::clamp<int64_t>(block_bytes / row_bytes, 1, rows_.count[0]);
+  rows_.block = std::clamp<int64_t>(checksum_block / row_bytes, 1, rows_.count[0]);
   bool by_class = config_.data.name == "image_folder";
   if (options_.order == "shuffled" || (options_.order == "auto" && by_class))
     order_.emplace(rows_.count[0], config_.seed);

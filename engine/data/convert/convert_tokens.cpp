@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t part_bytes = 1 << 20;  // of text encoded at once
+constexpr size_t encoded_part = 1 << 20;  // of text encoded at once
 constexpr int64_t id_bytes = sizeof(int32_t);
 constexpr const char* ids_name = "ids";
 constexpr const char* journal_name = "journal";
@@ -129,7 +129,7 @@ void TokenConversion::encode(const PreallocatedFile& ids) {
     if (options_.stop != nullptr && options_.stop->load()) journal_.save(ids);
     stop_if_asked(options_, progress());
     auto first = static_cast<size_t>(text_done());
-    size_t end = end_of_part(text_, first, part_bytes);
+    size_t end = end_of_part(text_, first, encoded_part);
     std::vector<int32_t> part =
         text_.vocabulary->encode(std::string_view(text_.text).substr(first, end - first));
     ids.write(ids_done() * id_bytes, std::as_bytes(std::span(part)));

@@ -12,12 +12,13 @@
 namespace spire::inline data {
 namespace {
 
-constexpr size_t side = 32, channels = 3, plane = side * side, pixels = channels * plane;
+constexpr size_t cifar_side = 32, cifar_channels = 3, cifar_plane = cifar_side * cifar_side,
+                 cifar_pixels = cifar_channels * cifar_plane;
 
 // Transposes (C, H, W) to (H, W, C).
 void append_image(std::span<const uint8_t> planes, std::vector<uint8_t>& out) {
-  for (size_t p = 0; p < plane; ++p)
-    for (size_t c = 0; c < channels; ++c) out.push_back(planes[c * plane + p]);
+  for (size_t p = 0; p < cifar_plane; ++p)
+    for (size_t c = 0; c < cifar_channels; ++c) out.push_back(planes[c * cifar_plane + p]);
 }
 
 // Refuses label bytes out of range, also of the labels that are not used.
@@ -26,15 +27,15 @@ void check_labels(const InputFile& file, std::span<const uint8_t> record, uint64
   for (size_t i = 0; i < labels.classes.size(); ++i)
     if (record[i] >= labels.classes[i])
       fail(Category::data, "{}: byte {}: label {} of record {}, expected 0 to {}; {}",
-           file.path().string(), number * (labels.classes.size() + pixels) + i, record[i], number,
-           labels.classes[i] - 1, "get an intact copy, and check data.name");
+           file.path().string(), number * (labels.classes.size() + cifar_pixels) + i, record[i],
+           number, labels.classes[i] - 1, "get an intact copy, and check data.name");
 }
 
 void append_file(const std::filesystem::path& path, const CifarLabels& labels,
                  LabelledImages& out) {
   InputFile file(existing_input(path));
   size_t label_bytes = labels.classes.size();
-  std::vector<uint8_t> record(label_bytes + pixels);
+  std::vector<uint8_t> record(label_bytes + cifar_pixels);
   uint64_t number = 0;
   // The length of a gzip file is not known: read until a record is missing or short.
   for (size_t got = file.read(record); got > 0; got = file.read(record), ++number) {
@@ -82,8 +83,8 @@ DatasetPair open_set(const CifarSet& set, const DataConfig& config, const ReadOp
 
 LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const CifarLabels& labels) {
   LabelledImages images;
-  images.height = images.width = side;
-  images.channels = channels;
+  images.height = images.width = cifar_side;
+  images.channels = cifar_channels;
   images.classes = labels.classes[labels.used];
   for (const std::filesystem::path& path : paths) append_file(path, labels, images);
   return images;

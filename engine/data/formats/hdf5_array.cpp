@@ -13,7 +13,7 @@ using h5::check;
 using h5::Handle;
 
 constexpr int max_rank = 4;
-constexpr int64_t max_row_bytes = int64_t{1} << 30;
+constexpr int64_t max_hdf5_row = int64_t{1} << 30;
 constexpr uint64_t max_chunk_bytes = uint64_t{256} << 20;  // as libhdf5 decodes whole chunks
 constexpr uint64_t max_compression = 1 << 15;  // bound of the bytes that filters make of one
 
@@ -165,7 +165,7 @@ void Hdf5Array::note_chunks(std::span<const hsize_t> dims) {
 void Hdf5Array::check_storage(int rank, const hsize_t* dims) const {
   uint64_t row = 8;  // bytes, from the largest element in memory
   for (int axis = 1; axis < rank; ++axis)
-    if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > max_row_bytes)
+    if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > max_hdf5_row)
       fail(Category::data, "{}: dimension {} is {}; the file is damaged or is not a set of samples",
            location_, axis, dims[axis]);
   if (dims[0] == 0) fail(Category::data, "{}: contains no samples", location_);

@@ -18,8 +18,8 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t max_parts = 4;         // of a split's rows
-constexpr int64_t part_bytes = 1 << 20;  // of a part
+constexpr int64_t max_parts = 4;           // of a split's rows
+constexpr int64_t checked_part = 1 << 20;  // of a part
 constexpr std::array attributes = {"mean",        "stddev",     "feature_names",
                                    "class_names", "vocabulary", "classes"};
 
@@ -44,7 +44,7 @@ void probe_attributes(const Hdf5Table& table) {
 
 void probe_rows(const Hdf5Table& table) {
   auto row_bytes = static_cast<int64_t>(table.row_bytes());
-  int64_t rows = std::clamp<int64_t>(part_bytes / row_bytes, 1, table.count());
+  int64_t rows = std::clamp<int64_t>(checked_part / row_bytes, 1, table.count());
   std::array<std::vector<std::byte>, 2> memory;
   for (size_t c : {0, 1})
     memory[c].resize(static_cast<size_t>(rows) * table.columns()[c].row_bytes());

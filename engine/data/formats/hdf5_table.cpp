@@ -18,7 +18,7 @@ std::string chosen(const Hdf5LinkResolver& within, const std::string& name,
   return group + "/" + *known.begin();
 }
 
-std::string group_of(const std::string& name) {
+std::string group_path_of(const std::string& name) {
   size_t end = name.rfind('/');
   return end == name.npos || end == 0 ? "/" : name.substr(0, end);
 }
@@ -49,7 +49,7 @@ Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names, const std::s
 std::set<std::string> Hdf5Table::datasets_beside() const {
   std::set<std::string> found;
   for (const Hdf5Array& array : arrays_)
-    for (std::string& other : links_->datasets_in(group_of(array.name())))
+    for (std::string& other : links_->datasets_in(group_path_of(array.name())))
       found.insert(std::move(other));
   return found;
 }

@@ -21,8 +21,8 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t max_statistics_rows = 10'000;  // read for mean and deviation
-constexpr int64_t max_classes = 1 << 20;         // inferred from labels
+constexpr int64_t max_statistics_rows = 10'000;    // read for mean and deviation
+constexpr int64_t max_inferred_classes = 1 << 20;  // inferred from labels
 
 // Calls use(rows, memory) with blocks of the input, evenly spread over the file.
 void sample_blocks(const RowTable& table, int64_t block_rows,
@@ -135,7 +135,7 @@ int64_t count_classes(const RowTable& table) {
     table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
     for (int64_t row = 0; row < rows; ++row) {
       int64_t label = labels[static_cast<size_t>(row)];
-      if (label >= max_classes)
+      if (label >= max_inferred_classes)
         fail(Category::data, "{}: sample {}: label {}; set the attribute classes if it is right",
              table.location(1), first + row, label);
       classes = std::max(classes, label + 1);

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t max_classes = 1 << 20;
+constexpr int64_t max_shard_classes = 1 << 20;
 constexpr uint64_t max_label_bytes = 1 << 20;
 
 struct MemberName {
@@ -101,8 +101,9 @@ class ShardIndexer {
     } else if (!label) {
       return ignore(member.name);
     }
-    if (*label < 0 || *label >= max_classes)
-      fail_in(member.name, fmt::format("label {}, expected 0 to {}", *label, max_classes - 1));
+    if (*label < 0 || *label >= max_shard_classes)
+      fail_in(member.name,
+              fmt::format("label {}, expected 0 to {}", *label, max_shard_classes - 1));
     sample_.label = label;
   }
 

@@ -14,7 +14,7 @@ namespace spire::inline data {
 namespace {
 
 constexpr size_t file_header = 14, info_header = 40;
-constexpr int64_t pixels_per_byte = 8;  // 1 bit a pixel
+constexpr int64_t bmp_pixels_per_byte = 8;  // 1 bit a pixel
 
 [[noreturn]] void fail_bmp(const char* problem) {
   fail(Category::data, "BMP: {}; get an intact copy, or convert the file to PNG", problem);
@@ -35,7 +35,7 @@ class BmpFile {
     if (height == INT32_MIN) fail_bmp("an impossible height");
     from_top_ = height < 0;
     size_ = {std::abs(height), width};
-    check_image_size(size_, file.size(), pixels_per_byte);
+    check_image_size(size_, file.size(), bmp_pixels_per_byte);
   }
 
   ImageSize size() const { return size_; }

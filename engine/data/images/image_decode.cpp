@@ -11,25 +11,25 @@ namespace spire::inline data {
 namespace {
 
 template <size_t n>
-bool begins_with(std::span<const uint8_t> file, const std::array<uint8_t, n>& magic) {
+bool has_magic(std::span<const uint8_t> file, const std::array<uint8_t, n>& magic) {
   return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
 }
 
 bool is_png(std::span<const uint8_t> file) {
-  return begins_with(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
+  return has_magic(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
 }
 bool is_webp(std::span<const uint8_t> file) {
   constexpr size_t after_length = 8;
-  return begins_with(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
-         begins_with(file.subspan(std::min(file.size(), after_length)),
-                     std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
+  return has_magic(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
+         has_magic(file.subspan(std::min(file.size(), after_length)),
+                   std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
 }
 bool is_bmp(std::span<const uint8_t> file) {
-  return begins_with(file, std::array<uint8_t, 2>{'B', 'M'});
+  return has_magic(file, std::array<uint8_t, 2>{'B', 'M'});
 }
 bool is_tiff(std::span<const uint8_t> file) {
-  return begins_with(file, std::array<uint8_t, 4>{'I', 'I', 42, 0}) ||
-         begins_with(file, std::array<uint8_t, 4>{'M', 'M', 0, 42});
+  return has_magic(file, std::array<uint8_t, 4>{'I', 'I', 42, 0}) ||
+         has_magic(file, std::array<uint8_t, 4>{'M', 'M', 0, 42});
 }
 
 struct ImageFormat {
@@ -60,7 +60,7 @@ const ImageFormat& format_of(std::span<const uint8_t> file) {
 }  // namespace
 
 bool is_jpeg(std::span<const uint8_t> file) {
-  return begins_with(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
+  return has_magic(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
 }
 
 ImageSize image_size(std::span<const uint8_t> file) {

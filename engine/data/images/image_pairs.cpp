@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t channels = 3;  // all images are decoded to RGB
+constexpr int64_t rgb_channels = 3;  // all images are decoded to RGB
 
 // Working memory of one reader thread; it grows to the needs of the largest pair.
 struct PairScratch {
@@ -135,8 +135,8 @@ class ImagePairs : public Dataset {
     Box box = cropper_.box(size, epoch, sample);
     int reduce = is_jpeg(scratch.file) ? cropper_.reduction(box) : 1;
     decode_image(scratch.file, reduce, scratch.image);
-    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width * channels));
-    cropper_.crop(scratch.image.pixels, scratch.image.size, channels, box, reduce,
+    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width * rgb_channels));
+    cropper_.crop(scratch.image.pixels, scratch.image.size, rgb_channels, box, reduce,
                   scratch.cropped.data(), scratch.resizing);
     writer.write(scratch.cropped.data(), epoch, sample, out);
   }
@@ -203,7 +203,7 @@ int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label)
 // Mean and deviation of the pixels of up to 1000 training inputs, evenly spread.
 Normalization normalization_of(const std::vector<ImagePair>& pairs) {
   constexpr size_t most = 1000;
-  PixelHistogram histogram(channels);
+  PixelHistogram histogram(rgb_channels);
   std::vector<uint8_t> file;
   RgbImage image;
   size_t used = std::min(most, pairs.size());
@@ -227,7 +227,7 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
   auto [height, width] = size_for(config, train.front());
   PairFormat format{.spec = {}, .resized = config.image.size > 0};
   SampleSpec& spec = format.spec;
-  spec.columns = {{"images", {height, width, channels}, options.image_dtype()}};
+  spec.columns = {{"images", {height, width, rgb_channels}, options.image_dtype()}};
   if (masks) {
     int64_t classes = options.trained_classes ? options.trained->classes : config.pairs.classes;
     if (classes == 0) classes = count_classes(train, config.pairs.ignore_label);
@@ -235,9 +235,9 @@ PairFormat format_of(const std::vector<ImagePair>& train, const DataConfig& conf
     spec.columns.push_back({"masks", {height, width}, options.stored ? DType::u8 : DType::i32});
     format.masks.emplace(classes, config.pairs.ignore_label);
   } else {
-    spec.columns.push_back({"target_images", {height, width, channels}, options.image_dtype()});
+    spec.columns.push_back({"target_images", {height, width, rgb_channels}, options.image_dtype()});
   }
-  spec.normalization = configured_normalization(config, channels);
+  spec.normalization = configured_normalization(config, rgb_channels);
   if (spec.normalization.mean.empty()) spec.normalization = normalization_of(train);
   return format;
 }

@@ -19,7 +19,7 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t pixels_per_byte = 4096;  // far more than real images reach
+constexpr int64_t jpeg_pixels_per_byte = 4096;  // far more than real images reach
 constexpr int max_scans = 200;  // of a progressive image; a damaged file may announce millions
 
 struct ErrorManager {
@@ -62,7 +62,7 @@ class Jpeg {
     error_.base.error_exit = jump_out;
     error_.base.emit_message = on_message;
     check(read_header(file.data(), file.size()));
-    check_image_size({info_.image_height, info_.image_width}, file.size(), pixels_per_byte);
+    check_image_size({info_.image_height, info_.image_width}, file.size(), jpeg_pixels_per_byte);
   }
 
   ImageSize size() const { return {info_.image_height, info_.image_width}; }

@@ -15,7 +15,8 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t pixels_per_byte = 1032 * 8;  // deflate expands up to 1032 times; 1 bit a pixel
+constexpr int64_t png_pixels_per_byte =
+    1032 * 8;  // deflate expands up to 1032 times; 1 bit a pixel
 
 // One file under decoding, by libpng's simplified interface: it returns errors as text and never
 // jumps.
@@ -26,7 +27,7 @@ class Png {
     if (png_image_begin_read_from_memory(&image_, file.data(), file.size()) == 0)
       fail(Category::data, "PNG: {}; get an intact copy", image_.message);
     try {
-      check_image_size({image_.height, image_.width}, file.size(), pixels_per_byte);
+      check_image_size({image_.height, image_.width}, file.size(), png_pixels_per_byte);
     } catch (...) {  // no destructor runs for a constructor that throws
       png_image_free(&image_);
       throw;

@@ -86,12 +86,13 @@ void shrink_row(int64_t channels, const uint8_t* row, const ResizeScratch& scrat
   }
 }
 
-constexpr double max_ratio = 4.0 / 3.0;  // of width to height; the smallest ratio is its inverse
+constexpr double max_crop_ratio =
+    4.0 / 3.0;  // of width to height; the smallest ratio is its inverse
 
 // Returns the largest centered box whose aspect ratio is within the bounds.
 Box middle(double height, double width) {
-  double w = std::min(width, std::round(height * max_ratio));
-  double h = std::min(height, std::round(width * max_ratio));
+  double w = std::min(width, std::round(height * max_crop_ratio));
+  double h = std::min(height, std::round(width * max_crop_ratio));
   return {std::floor((height - h) / 2), std::floor((width - w) / 2), h, w};
 }
 
@@ -166,7 +167,7 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
   constexpr uint64_t attempts = 10, draws_per_attempt = 4;
   for (uint64_t i = 0; i < attempts * draws_per_attempt; i += draws_per_attempt) {
     double area = height * width * (min_scale + (1 - min_scale) * draws.uniform(i));
-    double ratio = std::exp(std::log(max_ratio) * (2.0 * draws.uniform(i + 1) - 1));
+    double ratio = std::exp(std::log(max_crop_ratio) * (2.0 * draws.uniform(i + 1) - 1));
     auto w = std::lround(std::sqrt(area * ratio)), h = std::lround(std::sqrt(area / ratio));
     if (w < 1 || h < 1 || w > size.width || h > size.height) continue;
     uint32_t top = draws.below(i + 2, static_cast<uint32_t>(size.height - h + 1));

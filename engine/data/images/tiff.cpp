@@ -16,7 +16,7 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t pixels_per_byte = 8 * 4096;  // bits that deflate, LZW or fax codes pack well
+constexpr int64_t tiff_pixels_per_byte = 8 * 4096;  // bits that deflate, LZW or fax codes pack well
 constexpr tmsize_t max_allocation = tmsize_t{1} << 30;
 
 // The file's bytes as libtiff reads them, and its first message.
@@ -82,7 +82,7 @@ class TiffFile {
         TIFFGetField(tiff_.get(), TIFFTAG_IMAGELENGTH, &height) == 0)
       refuse("the header is damaged");
     size_ = {height, width};
-    check_image_size(size_, file.size(), pixels_per_byte);
+    check_image_size(size_, file.size(), tiff_pixels_per_byte);
   }
 
   ImageSize size() const { return size_; }

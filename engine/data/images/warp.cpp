@@ -9,10 +9,10 @@
 namespace spire::inline data {
 namespace {
 
-constexpr int fraction_bits = 16;  // of coordinates
+constexpr int coordinate_bits = 16;  // of coordinates
 
 int64_t fixed(double value) {
-  return static_cast<int64_t>(std::floor(value * (1 << fraction_bits) + 0.5));
+  return static_cast<int64_t>(std::floor(value * (1 << coordinate_bits) + 0.5));
 }
 
 double radians(double degrees) {
@@ -24,7 +24,8 @@ template <int64_t n>
 void pick_nearest(const uint8_t* from, ImageSize size, int64_t channels, int64_t x, int64_t y,
                   uint8_t* out) {
   const int64_t count = n == 0 ? channels : n;
-  const uint8_t* pixel = from + ((y >> fraction_bits) * size.width + (x >> fraction_bits)) * count;
+  const uint8_t* pixel =
+      from + ((y >> coordinate_bits) * size.width + (x >> coordinate_bits)) * count;
   for (int64_t c = 0; c < count; ++c) out[c] = pixel[c];
 }
 
@@ -34,13 +35,13 @@ void pick_bilinear(const uint8_t* from, ImageSize size, int64_t channels, int64_
                    uint8_t* out) {
   constexpr int bits = 11;
   constexpr int32_t all = 1 << bits, rounding = 1 << (2 * bits - 1);
-  constexpr int64_t half = int64_t{1} << (fraction_bits - 1);
+  constexpr int64_t half = int64_t{1} << (coordinate_bits - 1);
   const int64_t count = n == 0 ? channels : n;
   auto share = [](int64_t at) {
-    return static_cast<int32_t>(at >> (fraction_bits - bits)) & (all - 1);
+    return static_cast<int32_t>(at >> (coordinate_bits - bits)) & (all - 1);
   };
   x -= half, y -= half;  // from the middle of pixel (0, 0)
-  int64_t left = x >> fraction_bits, top = y >> fraction_bits;
+  int64_t left = x >> coordinate_bits, top = y >> coordinate_bits;
   int64_t right = std::min(left + 1, size.width - 1), bottom = std::min(top + 1, size.height - 1);
   left = std::max<int64_t>(left, 0), top = std::max<int64_t>(top, 0);
   const uint8_t* upper = from + top * size.width * count;
@@ -56,7 +57,7 @@ void pick_bilinear(const uint8_t* from, ImageSize size, int64_t channels, int64_
 template <auto pick>
 void warp_by(const AffineMap& map, ImageSize size, int64_t channels, const uint8_t* from,
              uint8_t* out, std::optional<uint8_t> outside) {
-  const int64_t width = size.width << fraction_bits, height = size.height << fraction_bits;
+  const int64_t width = size.width << coordinate_bits, height = size.height << coordinate_bits;
   for (int64_t row = 0; row < size.height; ++row) {
     int64_t x = map.x + row * map.down_x, y = map.y + row * map.down_y;
     for (int64_t column = 0; column < size.width; ++column, out += channels) {

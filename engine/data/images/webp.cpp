@@ -9,7 +9,7 @@ namespace spire::inline data {
 namespace {
 
 // Lossless files of one color take some bytes whatever their size.
-constexpr int64_t pixels_per_byte = 1 << 23;
+constexpr int64_t webp_pixels_per_byte = 1 << 23;
 
 WebPBitstreamFeatures features_of(std::span<const uint8_t> file) {
   WebPBitstreamFeatures features;
@@ -17,7 +17,7 @@ WebPBitstreamFeatures features_of(std::span<const uint8_t> file) {
     fail(Category::data, "WebP: the header is damaged; get an intact copy");
   if (features.has_animation != 0)
     fail(Category::data, "WebP: it is an animation; convert one of its images");
-  check_image_size({features.height, features.width}, file.size(), pixels_per_byte);
+  check_image_size({features.height, features.width}, file.size(), webp_pixels_per_byte);
   return features;
 }
 

@@ -19,7 +19,7 @@ namespace spire::inline data {
 namespace {
 
 constexpr size_t max_header_bytes = 1 << 20;
-constexpr int64_t max_row_bytes = int64_t{1} << 30;
+constexpr int64_t max_npy_row = int64_t{1} << 30;
 
 [[noreturn]] void refuse_damage(const std::string& location, const std::string& what) {
   fail(Category::data, "{}: {}; it is no intact .npy file, write it again by numpy.save", location,
@@ -172,9 +172,9 @@ void NpyArray::check_size() const {
   if (total > source_.bytes() - offset_)
     refuse_damage(location(), fmt::format("has {} bytes of numbers, but its shape needs {}",
                                           source_.bytes() - offset_, total));
-  if (total / static_cast<uint64_t>(shape_[0]) > static_cast<uint64_t>(max_row_bytes))
+  if (total / static_cast<uint64_t>(shape_[0]) > static_cast<uint64_t>(max_npy_row))
     fail(Category::data, "{}: has rows of over {} MiB; it is not a set of samples", location(),
-         max_row_bytes >> 20);
+         max_npy_row >> 20);
 }
 
 int64_t NpyArray::row_elements() const {

@@ -5,7 +5,7 @@
 namespace spire::inline data {
 namespace {
 
-constexpr size_t buffer_bytes = size_t{64} << 10;
+constexpr size_t csv_buffer_bytes = size_t{64} << 10;
 // Bounds of memory for files that are no tables.
 constexpr size_t max_field_bytes = size_t{1} << 20;
 constexpr size_t max_fields = size_t{1} << 20;
@@ -13,7 +13,7 @@ constexpr size_t max_fields = size_t{1} << 20;
 }  // namespace
 
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
-    : file_(path), separator_(separator), buffer_(buffer_bytes) {
+    : file_(path), separator_(separator), buffer_(csv_buffer_bytes) {
   filled_ = file_.read(buffer_);
   // Skips the byte order mark, which Excel writes.
   if (filled_ >= 3 && buffer_[0] == 0xef && buffer_[1] == 0xbb && buffer_[2] == 0xbf) offset_ = 3;

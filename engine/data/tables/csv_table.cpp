@@ -123,7 +123,7 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
   rows.numbers.push_back(number);
 }
 
-constexpr size_t few_rows = 20;  // in fewer a feature may count rows by accident
+constexpr size_t few_counted_rows = 20;  // in fewer a feature may count rows by accident
 
 // Returns whether pandas, R or a database would give a column of row numbers this name.
 bool names_rows(const std::string& name) {
@@ -295,7 +295,7 @@ std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
           "{}: the column {} numbers the rows and is left out; data.csv.ignore: [] makes it a "
           "feature",
           path.string(), name));
-    } else if (rows.count() >= few_rows && counts_rows(values, rows)) {
+    } else if (rows.count() >= few_counted_rows && counts_rows(values, rows)) {
       notes.push_back(fmt::format("{}: {} counts the rows; if it is no feature, leave it out by {}",
                                   path.string(), name, ignore_key(layout, column)));
     }

@@ -30,7 +30,7 @@ struct ShardHeader {
 };
 static_assert(sizeof(ShardHeader) == 64);
 
-constexpr size_t part_bytes = 1 << 20;  // of one read by verify()
+constexpr size_t verified_part = 1 << 20;  // of one read by verify()
 constexpr uint64_t max_vocabulary = uint64_t{1} << 31;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
@@ -162,7 +162,7 @@ void TokenShard::read_ids(int64_t first, std::span<int32_t> out) const {
 // Checks the checksum first: a damaged file is reported as such, not by one of its ids.
 void TokenShard::verify() const {
   Hash64 hash;
-  std::vector<std::byte> part(part_bytes);
+  std::vector<std::byte> part(verified_part);
   for (uint64_t at = sizeof(ShardHeader); at < file_->bytes(); at += part.size()) {
     part.resize(std::min<uint64_t>(part.size(), file_->bytes() - at));
     file_->read(at, part);
@@ -171,7 +171,7 @@ void TokenShard::verify() const {
   if (hash.value() != checksum_)
     refuse(path(), fmt::format("the checksum of its tokens is {}, the header says {}",
                                hex(hash.value()), hex(checksum_)));
-  std::vector<int32_t> ids(part_bytes / sizeof(int32_t));
+  std::vector<int32_t> ids(verified_part / sizeof(int32_t));
   for (int64_t first = 0; first < count_; first += std::ssize(ids))
     read(first, std::span(ids).first(
                     static_cast<size_t>(std::min<int64_t>(std::ssize(ids), count_ - first))));

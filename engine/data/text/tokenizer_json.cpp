@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 // GPT-2's pattern, and as tiktoken writes the same.
-constexpr std::array patterns = {
+constexpr std::array split_patterns = {
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
 
@@ -129,7 +129,7 @@ class TokenizerReader {
   void check_split(const std::string& where, const Json& step) const {
     if (member(step, "type") != "Split") unsupported(where, shown(step));
     const Json& regex = member(member(step, "pattern"), "Regex");
-    if (std::ranges::find(patterns, regex) == patterns.end())
+    if (std::ranges::find(split_patterns, regex) == split_patterns.end())
       unsupported(where + ".pattern", regex.is_null() ? "what is no Regex" : shown(regex));
     // The pattern's matches cover the text, so that both say the same.
     const Json &behavior = member(step, "behavior"), &invert = member(step, "invert");

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Time = std::chrono::system_clock::time_point;
 
-double unix_seconds(Time time) {
+double seconds_since_1970(Time time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
@@ -104,7 +104,7 @@ Json eval_json(const EvalReport& eval) {
 Json messages_json(const std::deque<PageHistory::Message>& messages) {
   Json list = Json::array();
   for (const auto& message : messages)
-    list.push_back({{"time", unix_seconds(message.time)},
+    list.push_back({{"time", seconds_since_1970(message.time)},
                     {"warning", message.warning},
                     {"text", message.text}});
   return list;
@@ -113,14 +113,14 @@ Json messages_json(const std::deque<PageHistory::Message>& messages) {
 }  // namespace
 
 std::string page_json(const PublishedState& state, const PageHistory& history, Time now) {
-  Json json = {{"now", unix_seconds(now)}};
+  Json json = {{"now", seconds_since_1970(now)}};
   if (state.start) {
     json["run"] = run_json(*state.start);
     json["devices"] = devices_json(state);
   }
   if (state.step) {
     json["step"] = step_json(*state.step);
-    json["step_at"] = unix_seconds(state.step_at);
+    json["step_at"] = seconds_since_1970(state.step_at);
   }
   if (state.eval) json["eval"] = eval_json(*state.eval);
   if (state.best) json["best"] = eval_json(*state.best);

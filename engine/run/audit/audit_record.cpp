@@ -14,8 +14,6 @@
 namespace spire::inline run {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t hash_digits = 16;
 
 // All NaNs are one word: their bits have no meaning.
@@ -29,7 +27,7 @@ void append_number(double value, std::string& text) {
   }
 }
 
-bool read_number(const Json& json, double& value) {
+bool read_number(const nlohmann::json& json, double& value) {
   using Limits = std::numeric_limits<double>;
   if (json.is_number()) {
     value = json.get<double>();
@@ -43,12 +41,12 @@ bool read_number(const Json& json, double& value) {
   return true;
 }
 
-bool read_field(const Json& json, const char* key, double& value) {
+bool read_field(const nlohmann::json& json, const char* key, double& value) {
   auto found = json.find(key);
   return found != json.end() && read_number(*found, value);
 }
 
-bool read_hashes(const Json& json, const char* key, std::vector<uint64_t>& hashes) {
+bool read_hashes(const nlohmann::json& json, const char* key, std::vector<uint64_t>& hashes) {
   auto found = json.find(key);
   if (found == json.end()) return true;
   if (!found->is_string()) return false;
@@ -57,10 +55,10 @@ bool read_hashes(const Json& json, const char* key, std::vector<uint64_t>& hashe
   return read.has_value();
 }
 
-bool read_towers(const Json& json, std::vector<double>& towers) {
+bool read_towers(const nlohmann::json& json, std::vector<double>& towers) {
   auto found = json.find("towers");
   if (found == json.end() || !found->is_array()) return false;
-  for (const Json& tower : *found)
+  for (const nlohmann::json& tower : *found)
     if (!read_number(tower, towers.emplace_back())) return false;
   return true;
 }
@@ -114,7 +112,7 @@ void append_text(const AuditRecord& record, std::string& text) {
 }
 
 std::optional<AuditRecord> parse_audit_record(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return {};
   auto step = json.find("step"), left_out = json.find("left_out");
   std::vector<uint64_t> samples;

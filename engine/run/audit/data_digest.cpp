@@ -16,21 +16,21 @@ namespace {
 constexpr size_t most_opened = 1000;                    // files of a part
 constexpr uint64_t largest_whole = uint64_t{64} << 20;  // bytes
 constexpr uint64_t most_read = uint64_t{512} << 20;
-constexpr uint64_t piece = uint64_t{1} << 20;
+constexpr uint64_t digest_piece = uint64_t{1} << 20;
 
 // Reads the file's content, or its ends, and counts the bytes in `read`.
 std::string file_text(const std::filesystem::path& path, uint64_t& read) {
   RegularFile file(path, Category::data);
   uint64_t bytes = file.bytes();
   bool whole = bytes <= largest_whole && read + bytes <= most_read;
-  std::vector<std::byte> buffer(std::min(piece, bytes));
+  std::vector<std::byte> buffer(std::min(digest_piece, bytes));
   Hash64 hash;
   auto add = [&](uint64_t offset) {
     hash.add(buffer.data(), file.read_at(offset, buffer));
     read += buffer.size();
   };
   if (whole)
-    for (uint64_t at = 0; at < bytes; at += piece) add(at);
+    for (uint64_t at = 0; at < bytes; at += digest_piece) add(at);
   else
     for (uint64_t at : {uint64_t{0}, bytes - buffer.size()}) add(at);
   return fmt::format("{} {}\n", bytes, hex(hash.value()));

@@ -13,11 +13,11 @@
 namespace spire::inline run {
 namespace {
 
-using Checkpoint = std::optional<std::filesystem::path>;
+using CheckpointPath = std::optional<std::filesystem::path>;
 
-Checkpoint checkpoint_of(const RunRecords& run, int64_t step) {
+CheckpointPath checkpoint_of(const RunRecords& run, int64_t step) {
   auto found = run.checkpoints.find(step);
-  return found == run.checkpoints.end() ? Checkpoint() : found->second;
+  return found == run.checkpoints.end() ? CheckpointPath() : found->second;
 }
 
 // Returns the hash of the weights in a checkpoint; none if it is damaged.
@@ -34,7 +34,7 @@ std::optional<std::string> hash_in(const std::filesystem::path& path) {
 // the weights; 0 if there is none.
 int64_t common_step(const RunRecords& a, const RunRecords& b, int64_t limit) {
   for (auto entry = a.checkpoints.rbegin(); entry != a.checkpoints.rend(); ++entry) {
-    Checkpoint other = checkpoint_of(b, entry->first);
+    CheckpointPath other = checkpoint_of(b, entry->first);
     if (entry->first >= limit || !other) continue;
     auto ours = hash_in(entry->second), theirs = hash_in(*other);
     if (ours && ours == theirs) return entry->first;
@@ -43,7 +43,7 @@ int64_t common_step(const RunRecords& a, const RunRecords& b, int64_t limit) {
 }
 
 ReplayStart start_of(const RunRecords& run, int64_t from) {
-  return {run.config, from > 0 ? checkpoint_of(run, from) : Checkpoint()};
+  return {run.config, from > 0 ? checkpoint_of(run, from) : CheckpointPath()};
 }
 
 // A record does not tell infinities and NaNs apart.
@@ -56,7 +56,7 @@ bool confirms(const std::optional<double>& recorded, double computed) {
 std::string deviation_of(const char* name, const RunRecords& run, Replay& replay,
                          const StepOutcome& result) {
   int64_t step = replay.step();
-  if (Checkpoint path = checkpoint_of(run, step)) {
+  if (CheckpointPath path = checkpoint_of(run, step)) {
     LoadedCheckpoint saved = load_checkpoint(*path);
     if (auto found = first_difference(*saved.tensors, replay.state()))
       return fmt::format("run {}: {} holds at {} of {} the value {}, and the replay computes {}",

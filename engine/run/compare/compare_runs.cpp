@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int64_t piece = 1 << 20;  // floats that are compared at a time
+constexpr int64_t compared_piece = 1 << 20;  // floats that are compared at a time
 
 bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return true;  // not recorded
@@ -80,10 +80,10 @@ std::optional<ElementDifference> difference_of(const SavedTensor& a, const Saved
   if (shape != other_shape)
     return ElementDifference{
         fmt::format("{} {}, in the other run {}", name, to_string(shape), to_string(other_shape))};
-  std::vector<float> left(static_cast<size_t>(std::min(piece, shape.elements())));
+  std::vector<float> left(static_cast<size_t>(std::min(compared_piece, shape.elements())));
   std::vector<float> right(left.size());
-  for (int64_t begin = 0; begin < shape.elements(); begin += piece) {
-    auto count = static_cast<size_t>(std::min(piece, shape.elements() - begin));
+  for (int64_t begin = 0; begin < shape.elements(); begin += compared_piece) {
+    auto count = static_cast<size_t>(std::min(compared_piece, shape.elements() - begin));
     std::span<float> l(left.data(), count), r(right.data(), count);
     a.state.read(a.group, a.tensor, begin, l);
     b.state.read(b.group, b.tensor, begin, r);

@@ -26,7 +26,7 @@ size_t own_bytes(const PlacedDevice& device, size_t total) {
   return parse_memory_limit(device.memory_limit).share(total, 1).value_or(0);
 }
 
-std::string text_of(size_t bytes) {
+std::string limit_bytes_text(size_t bytes) {
   return bytes_text(static_cast<int64_t>(bytes));
 }
 
@@ -72,7 +72,7 @@ std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
       fail(Category::config,
            "memory.limit: {} for {}, but other devices have limits of {} there, which leave "
            "nothing; give each device a limit, or raise memory.limit",
-           text_of(*limit.bytes), to_string(devices[d].id), text_of(taken));
+           limit_bytes_text(*limit.bytes), to_string(devices[d].id), limit_bytes_text(taken));
     if (limit.bytes) limit.bytes = (*limit.bytes - taken) / sharers;
     limits.push_back(limit);
   }

@@ -21,7 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold numbers as memory does");
 
-constexpr size_t piece_floats = size_t{1} << 21;
+constexpr size_t npz_piece_floats = size_t{1} << 21;
 
 // Header of a .npy file of version 1.0: a Python dict, padded so that the data begin at a multiple
 // of 64 bytes.
@@ -121,7 +121,7 @@ void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite>
                Existing existing) {
   AtomicWriter file(path, Category::config, existing);
   StoredZip zip(file);
-  std::vector<float> piece(piece_floats);
+  std::vector<float> piece(npz_piece_floats);
   for (const TensorToWrite& tensor : tensors) {
     std::string header = npy_header(tensor.shape);
     int64_t count = tensor.shape.elements();

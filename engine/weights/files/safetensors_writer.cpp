@@ -140,7 +140,7 @@ std::string index_text(const std::vector<File>& files, std::span<const TensorToW
 }
 
 // Whether the companion is there already as it would be written.
-bool is_there(const CompanionFile& companion) {
+bool is_written(const CompanionFile& companion) {
   return read_file_if_there(companion.path, Category::config) == companion.text;
 }
 
@@ -172,7 +172,7 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
     return *writers.back().first;
   };
   const auto& companion = options.companion;
-  if (companion && !is_there(*companion)) open(companion->path).write(companion->text);
+  if (companion && !is_written(*companion)) open(companion->path).write(companion->text);
   for (const File& file : files) write_file(file, tensors, options, pieces, open(file.path));
   if (files.size() > 1) {
     fs::path index = path.string() + ".index.json";

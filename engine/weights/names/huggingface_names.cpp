@@ -109,7 +109,7 @@ NameTable gpt2_names(const Graph& graph) {
   return std::move(table.table());
 }
 
-NameTable vit_names(const Graph& graph) {
+NameTable huggingface_vit_names(const Graph& graph) {
   Table table(graph, "vit.");
   const Shape &token = table.shape_of("class_token.weight"),
               &positions = table.shape_of("positions.weight");
@@ -185,7 +185,7 @@ TransformerFacts transformer_facts(const Graph& graph) {
 
 NameTable huggingface_names(const ModelConfig& model, const Graph& graph) {
   if (model.name == "gpt") return gpt2_names(graph);
-  if (model.name == "vit") return vit_names(graph);
+  if (model.name == "vit") return huggingface_vit_names(graph);
   if (model.name == "llama") return llama_names(model, graph);
   fail(Category::config,
        "Hugging Face has no model like model.name: {} here, only gpt (GPT-2), llama and vit; use "

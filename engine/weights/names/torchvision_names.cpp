@@ -119,7 +119,7 @@ std::string vit_layer(std::string_view layer) {
   return name.empty() ? "" : fmt::format("encoder.layers.encoder_layer_{}.{}", block - 1, name);
 }
 
-NameTable vit_names(const Graph& graph) {
+NameTable torchvision_vit_names(const Graph& graph) {
   float epsilon = transformer_facts(graph).epsilon;
   if (epsilon != 1e-6f)
     fail(Category::config,
@@ -144,7 +144,7 @@ NameTable vit_names(const Graph& graph) {
 NameTable torchvision_names(const ModelConfig& model, const Graph& graph) {
   if (model.name == "resnet") return resnet_names(model, graph);
   if (model.name == "vgg") return vgg_names(model, graph);
-  if (model.name == "vit") return vit_names(graph);
+  if (model.name == "vit") return torchvision_vit_names(graph);
   fail(Category::config,
        "torchvision has no model like model.name: {}, only resnet, vgg and vit; use names: pytorch "
        "or spire",

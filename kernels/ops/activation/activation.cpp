@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {
@@ -71,6 +73,11 @@ std::vector<TensorSpec> ActivationBackwardOp::infer(std::span<const TensorSpec> 
          to_string(inputs[1]));
   expect(*this, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
   return {inputs[0]};
+}
+
+Value through_relu(GradientBuilder& builder, Value dy) {
+  ActivationAttributes relu{.kind = Activation::relu};
+  return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
 }
 
 }  // namespace spire::inline kernels

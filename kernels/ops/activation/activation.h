@@ -60,6 +60,10 @@ class ActivationBackwardOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
+// Emits the gradient through a relu that is the last part of a fused op: of output 0 of the op
+// whose gradient `builder` makes, and of `dy`, that output's gradient.
+Value through_relu(GradientBuilder& builder, Value dy);
+
 // The functors: value(x) is f(x); gradient(dy, v) is dy * f', with the v of ActivationBackwardOp. A
 // NaN gives a NaN. V is float or a vector of floats.
 struct Relu {

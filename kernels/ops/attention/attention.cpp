@@ -3,6 +3,8 @@
 // from qkv and logsumexp, so neither scores nor probabilities are ever in memory as a whole.
 #include "kernels/ops/attention/attention.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv) {
@@ -39,10 +41,6 @@ TensorSpec logsumexp_of(const TensorSpec& qkv, int64_t heads) {
   return {{qkv.shape[0], heads, qkv.shape[1]}, DType::f32};
 }
 
-TensorSpec key_spec() {
-  return {{1}, DType::i32};
-}
-
 }  // namespace
 
 std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) const {
@@ -52,7 +50,7 @@ std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) c
   if (attributes_.documents) expect_positions(*this, inputs[0], inputs[1]);
   std::vector<TensorSpec> outputs = {output_of(inputs[0], attributes_),
                                      logsumexp_of(inputs[0], attributes_.heads)};
-  if (attributes_.dropout > 0) outputs.push_back(key_spec());
+  if (attributes_.dropout > 0) outputs.push_back(dropout_key_spec());
   return outputs;
 }
 
@@ -93,7 +91,7 @@ std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> i
   TensorSpec logsumexp = logsumexp_of(qkv, attributes_.heads);
   expect(*this, inputs[3] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),
          to_string(inputs[3]));
-  if (drops) expect(*this, inputs[4] == key_spec(), "the key is {}", to_string(inputs[4]));
+  if (drops) expect(*this, inputs[4] == dropout_key_spec(), "the key is {}", to_string(inputs[4]));
   if (attributes_.documents) expect_positions(*this, qkv, inputs.back());
   return {qkv};
 }

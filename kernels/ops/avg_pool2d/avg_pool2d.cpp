@@ -2,6 +2,8 @@
 // kept.
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/window.h"
 
 namespace spire::inline kernels {

@@ -32,7 +32,7 @@ PoolingDescs operands_of(const AvgPool2dAttributes& a, const TensorSpec& x, cons
           {a.padding.h, a.padding.w}};
 }
 
-auto describe_forward(const dnnl::engine& engine, const PoolingDescs& o) {
+auto describe_pooling(const dnnl::engine& engine, const PoolingDescs& o) {
   return describe<PoolingForward>(engine, attributes(false), dnnl::prop_kind::forward_training,
                                   o.algorithm, o.x, o.y, o.strides, o.kernel, o.dilation, o.padding,
                                   o.padding);
@@ -108,7 +108,7 @@ template <>
 std::unique_ptr<Kernel> make_cpu(const AvgPool2dOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     PoolingDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0]);
-    auto desc = describe_forward(kernel.engine(), o);
+    auto desc = describe_pooling(kernel.engine(), o);
     kernel.append(desc, PoolingForward(desc),
                   {{DNNL_ARG_SRC, o.x, {Kind::input, 0}}, {DNNL_ARG_DST, o.y, {Kind::output, 0}}});
   });
@@ -119,7 +119,7 @@ std::unique_ptr<Kernel> make_cpu(const AvgPool2dBackwardOp& op, const KernelRequ
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     PoolingDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[0]);
     auto desc = describe_backward<PoolingBackward>(
-        kernel.engine(), describe_forward(kernel.engine(), o), o.algorithm, o.x, o.y, o.strides,
+        kernel.engine(), describe_pooling(kernel.engine(), o), o.algorithm, o.x, o.y, o.strides,
         o.kernel, o.dilation, o.padding, o.padding);
     kernel.append(
         desc, PoolingBackward(desc),

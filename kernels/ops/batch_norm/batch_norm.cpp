@@ -3,8 +3,11 @@
 // again.
 #include "kernels/ops/batch_norm/batch_norm.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/spec_checks.h"
 
 namespace spire::inline kernels {
 
@@ -13,14 +16,6 @@ namespace {
 void expect_normalizable(const Op& op, const TensorSpec& x) {
   expect(op, is_float_type(x.dtype), "cannot compute on {}", to_string(x));
   expect(op, x.shape.rank() >= 2 && x.shape.back() > 0, "takes (N, ..., C), got {}", to_string(x));
-}
-
-void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
-  expect(op, got == want, "{} is {}, not {}", what, to_string(got), to_string(want));
-}
-
-TensorSpec channels_of(const TensorSpec& x) {
-  return {{x.shape.back()}, DType::f32};
 }
 
 // The same attributes with a relu behind, null when there is one already.
@@ -49,7 +44,7 @@ std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) c
   size_t count = attributes_.residual ? 4 : 3;
   expect_inputs(*this, inputs, count, count);
   expect_normalizable(*this, inputs[0]);
-  TensorSpec c = channels_of(inputs[0]);
+  TensorSpec c = per_channel(inputs[0]);
   expect_like(*this, inputs[1], c, "gamma");
   expect_like(*this, inputs[2], c, "beta");
   if (attributes_.residual) expect_like(*this, inputs[3], inputs[0], "residual");
@@ -86,7 +81,7 @@ std::vector<TensorSpec> BatchNormBackwardOp::infer(std::span<const TensorSpec> i
   expect_inputs(*this, inputs, count, count);
   expect_normalizable(*this, inputs[1]);
   const TensorSpec& x = inputs[1];
-  TensorSpec c = channels_of(x);
+  TensorSpec c = per_channel(x);
   expect_like(*this, inputs[0], x, "dy");
   for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
   if (attributes_.relu) expect_like(*this, inputs[5], attributes_.residual ? x : c, "mask");
@@ -99,7 +94,7 @@ std::vector<TensorSpec> BatchNormEvalOp::infer(std::span<const TensorSpec> input
   size_t count = attributes_.residual ? 6 : 5;
   expect_inputs(*this, inputs, count, count);
   expect_normalizable(*this, inputs[0]);
-  TensorSpec c = channels_of(inputs[0]);
+  TensorSpec c = per_channel(inputs[0]);
   for (size_t i : {1, 2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
   if (attributes_.residual) expect_like(*this, inputs[5], inputs[0], "residual");
   return {inputs[0]};
@@ -122,7 +117,7 @@ std::vector<TensorSpec> BatchNormEvalBackwardOp::infer(std::span<const TensorSpe
   expect_inputs(*this, inputs, 3, 3);
   expect_normalizable(*this, inputs[0]);
   for (size_t i : {1, 2})
-    expect_like(*this, inputs[i], channels_of(inputs[0]), "a vector of channels");
+    expect_like(*this, inputs[i], per_channel(inputs[0]), "a vector of channels");
   return {inputs[0]};
 }
 
@@ -145,7 +140,7 @@ std::vector<TensorSpec> BatchNormSyncOp::infer(std::span<const TensorSpec> input
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& x = inputs[0];
   expect_normalizable(*this, x);
-  TensorSpec c = channels_of(x);
+  TensorSpec c = per_channel(x);
   expect_like(*this, inputs[1], c, "gamma");
   expect_like(*this, inputs[2], c, "beta");
   expect_like(*this, inputs[3], sums_of(x), "the vector of moments");
@@ -198,9 +193,9 @@ std::vector<TensorSpec> BatchNormSyncBackwardOp::infer(std::span<const TensorSpe
   const TensorSpec& x = inputs[1];
   expect_normalizable(*this, x);
   expect_like(*this, inputs[0], x, "dy");
-  for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], channels_of(x), "a vector of channels");
+  for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], per_channel(x), "a vector of channels");
   expect_like(*this, inputs[5], sums_of(x), "the vector of sums");
-  if (masks()) expect_like(*this, inputs[6], channels_of(x), "beta");
+  if (masks()) expect_like(*this, inputs[6], per_channel(x), "beta");
   return {x};
 }
 

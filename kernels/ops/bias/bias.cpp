@@ -1,16 +1,11 @@
 // Shapes and gradients of a bias: dx = dy needs no kernel, db is the column sum of dy.
 #include "kernels/ops/bias/bias.h"
 
+#include <spire/op_checks.h>
+
+#include "kernels/spec_checks.h"
+
 namespace spire::inline kernels {
-
-namespace {
-
-void expect_rows(const Op& op, const TensorSpec& x) {
-  expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
-         "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
-}
-
-}  // namespace
 
 std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);

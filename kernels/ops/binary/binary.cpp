@@ -1,6 +1,8 @@
 // Shapes and gradients of elementwise ops on two tensors.
 #include "kernels/ops/binary/binary.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

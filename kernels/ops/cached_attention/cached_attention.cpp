@@ -1,5 +1,7 @@
 #include "kernels/ops/cached_attention/cached_attention.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> CachedAttentionOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,6 +1,8 @@
 // Shape and gradient of cast.
 #include "kernels/ops/cast/cast.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> CastOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,6 +1,8 @@
 // Shapes and gradients of concat, slice and pad_channels. Gradients are slices and their inverse.
 #include "kernels/ops/concat/concat.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 size_t bytes_from_axis(const TensorSpec& spec, int axis) {

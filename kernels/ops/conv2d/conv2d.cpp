@@ -2,6 +2,8 @@
 // gradients of a transposed convolution are a convolution and its weight gradient.
 #include "kernels/ops/conv2d/conv2d.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
@@ -25,11 +27,6 @@ TensorSpec convolved(const Op& op, const Conv2dAttributes& g, const TensorSpec& 
 }
 
 // Returns dy before the relu: masked by y > 0.
-Value through_relu(GradientBuilder& builder, Value dy) {
-  ActivationAttributes relu{.kind = Activation::relu};
-  return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
-}
-
 void expect_attributes(const Op& op, const ConvTranspose2dAttributes& a) {
   expect(op, a.stride.h > 0 && a.stride.w > 0, "stride must be at least 1, got {}",
          to_short_string(a.stride));

@@ -41,7 +41,7 @@ ConvolutionDescs operands_of(const Conv2dAttributes& g, const TensorSpec& x, con
   return o;
 }
 
-auto describe_forward(const dnnl::engine& engine, const ConvolutionDescs& o) {
+auto describe_convolution(const dnnl::engine& engine, const ConvolutionDescs& o) {
   return describe<dnnl::convolution_forward>(
       engine, attributes(o.relu), dnnl::prop_kind::forward_training,
       dnnl::algorithm::convolution_direct, o.x, o.any_w, o.bias, o.y, o.strides, o.dilation,
@@ -78,7 +78,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& reques
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     ConvolutionDescs o = operands_of(op.attributes(), request.inputs[0], request.inputs[1].shape,
                                      request.outputs[0]);
-    auto desc = describe_forward(kernel.engine(), o);
+    auto desc = describe_convolution(kernel.engine(), o);
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}},
         kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
@@ -101,8 +101,9 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelReq
     ConvolutionDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[1].shape,
                                      request.inputs[0]);
     auto desc = describe_backward<dnnl::convolution_backward_data>(
-        kernel.engine(), describe_forward(kernel.engine(), o), dnnl::algorithm::convolution_direct,
-        o.x, o.any_w, o.y, o.strides, o.dilation, o.padding, o.padding);
+        kernel.engine(), describe_convolution(kernel.engine(), o),
+        dnnl::algorithm::convolution_direct, o.x, o.any_w, o.y, o.strides, o.dilation, o.padding,
+        o.padding);
     kernel.append(desc, dnnl::convolution_backward_data(desc),
                   {{DNNL_ARG_DIFF_DST, o.y, {Kind::input, 0}},
                    kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
@@ -125,8 +126,9 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const Kernel
     // The gradient is fp32 with bf16 activations, too.
     Desc any_dw = any_layout(o.w_dims, DType::f32);
     auto desc = describe_backward<dnnl::convolution_backward_weights>(
-        kernel.engine(), describe_forward(kernel.engine(), o), dnnl::algorithm::convolution_direct,
-        o.x, any_dw, o.bias, o.y, o.strides, o.dilation, o.padding, o.padding);
+        kernel.engine(), describe_convolution(kernel.engine(), o),
+        dnnl::algorithm::convolution_direct, o.x, any_dw, o.bias, o.y, o.strides, o.dilation,
+        o.padding, o.padding);
     Binding dw = kernel.write_result(DNNL_ARG_DIFF_WEIGHTS, 0, o.plain_w, desc.diff_weights_desc());
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}}, {DNNL_ARG_DIFF_DST, o.y, {Kind::input, 1}}, dw};

@@ -2,13 +2,15 @@
 // sum of dy. Behind a relu, dy is masked by y > 0 first.
 #include "kernels/ops/dense/dense.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-void expect_rows(const Op& op, const TensorSpec& x) {
+void expect_matrix(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0, "takes an input (.., K), got {}",
          to_string(x.shape));
   expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
@@ -24,18 +26,13 @@ void expect_weights(const Op& op, const TensorSpec& w) {
          "takes weights fp32 (N, K), got {}", to_string(w));
 }
 
-Value through_relu(GradientBuilder& builder, Value dy) {
-  ActivationAttributes relu{.kind = Activation::relu};
-  return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
-}
-
 }  // namespace
 
 std::vector<TensorSpec> DenseOp::infer(std::span<const TensorSpec> inputs) const {
   size_t count = attributes_.bias ? 3 : 2;
   expect_inputs(*this, inputs, count, count);
   const TensorSpec &x = inputs[0], &w = inputs[1];
-  expect_rows(*this, x);
+  expect_matrix(*this, x);
   expect_weights(*this, w);
   expect(*this, x.shape.back() == w.shape[1], "weights {} take {} features, the input {} has {}",
          to_string(w.shape), w.shape[1], to_string(x.shape), x.shape.back());
@@ -76,7 +73,7 @@ std::unique_ptr<Op> DenseOp::with_relu() const {
 std::vector<TensorSpec> DenseBackwardDataOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &dy = inputs[0], &w = inputs[1];
-  expect_rows(*this, dy);
+  expect_matrix(*this, dy);
   expect_weights(*this, w);
   expect(*this, dy.shape.back() == w.shape[0], "weights {} make {} features, the gradient is {}",
          to_string(w.shape), w.shape[0], to_string(dy.shape));
@@ -91,7 +88,7 @@ int64_t DenseBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
 std::vector<TensorSpec> DenseBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &x = inputs[0], &dy = inputs[1];
-  expect_rows(*this, x);
+  expect_matrix(*this, x);
   expect(*this, dy == with_last(x, dy.shape.rank() > 0 ? dy.shape.back() : 0),
          "takes an input and a gradient of equal rows, got {} and {}", to_string(x), to_string(dy));
   int64_t features = x.shape.back(), outputs = dy.shape.back();

@@ -30,7 +30,7 @@ DenseDescs operands_of(const TensorSpec& x, const TensorSpec& y, bool bias) {
           row_major({outputs, features}, DType::f32), any_layout({outputs, features}, x.dtype)};
 }
 
-auto describe_forward(const dnnl::engine& engine, const DenseDescs& o, bool relu) {
+auto describe_dense(const dnnl::engine& engine, const DenseDescs& o, bool relu) {
   return describe<dnnl::inner_product_forward>(
       engine, attributes(relu), dnnl::prop_kind::forward_training, o.x, o.any_w, o.bias, o.y);
 }
@@ -56,7 +56,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request
     return product::tiled_forward(*shape, {attributes.bias, attributes.relu}, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.inputs[0], request.outputs[0], attributes.bias);
-    auto desc = describe_forward(kernel.engine(), o, attributes.relu);
+    auto desc = describe_dense(kernel.engine(), o, attributes.relu);
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}},
         kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
@@ -73,7 +73,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequ
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.outputs[0], request.inputs[0], false);
     auto desc = describe_backward<dnnl::inner_product_backward_data>(
-        kernel.engine(), describe_forward(kernel.engine(), o, false), o.x, o.any_w, o.y);
+        kernel.engine(), describe_dense(kernel.engine(), o, false), o.x, o.any_w, o.y);
     kernel.append(desc, dnnl::inner_product_backward_data(desc),
                   {{DNNL_ARG_DIFF_DST, o.y, {Kind::input, 0}},
                    kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
@@ -90,7 +90,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelR
     DenseDescs o = operands_of(request.inputs[0], request.inputs[1], bias);
     // Written as plain fp32 at once: as fast here as oneDNN's own layout and a reorder.
     auto desc = describe_backward<dnnl::inner_product_backward_weights>(
-        kernel.engine(), describe_forward(kernel.engine(), o, false), o.x, o.plain_w, o.bias, o.y);
+        kernel.engine(), describe_dense(kernel.engine(), o, false), o.x, o.plain_w, o.bias, o.y);
     std::vector<Binding> bindings{{DNNL_ARG_SRC, o.x, {Kind::input, 0}},
                                   {DNNL_ARG_DIFF_DST, o.y, {Kind::input, 1}},
                                   {DNNL_ARG_DIFF_WEIGHTS, o.plain_w, {Kind::output, 0}}};

@@ -45,7 +45,7 @@ class DenseProductCudaKernel : public Kernel {
   std::vector<Packing> packings_;
 };
 
-int64_t rows_of(const TensorSpec& x) {
+int64_t dense_rows_of(const TensorSpec& x) {
   return x.shape.elements() / x.shape.back();
 }
 
@@ -80,7 +80,7 @@ class DenseBackwardWeightsCudaKernel : public Kernel {
     const TensorSpec &x = request.inputs[0], &dy = request.inputs[1];
     return {.m = dy.shape.back(),
             .n = x.shape.back(),
-            .k = rows_of(x),
+            .k = dense_rows_of(x),
             .transpose_a = true,
             .pitch_a = dy.row_pitch,
             .operands = x.dtype};
@@ -96,7 +96,7 @@ template <>
 std::unique_ptr<Kernel> make_cuda(const DenseOp& op, const KernelRequest& request) {
   const auto& attributes = op.attributes();
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  ProductShape shape{.m = rows_of(x),
+  ProductShape shape{.m = dense_rows_of(x),
                      .n = y.pitch(),
                      .k = x.shape.back(),
                      .transpose_b = true,
@@ -116,7 +116,7 @@ std::unique_ptr<Kernel> make_cuda(const DenseOp& op, const KernelRequest& reques
 template <>
 std::unique_ptr<Kernel> make_cuda(const DenseBackwardDataOp&, const KernelRequest& request) {
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
-  ProductShape shape{.m = rows_of(dy),
+  ProductShape shape{.m = dense_rows_of(dy),
                      .n = dx.shape.back(),
                      .k = dy.pitch(),
                      .operands = dy.dtype,

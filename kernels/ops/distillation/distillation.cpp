@@ -1,6 +1,8 @@
 // Shapes and gradient of distillation.
 #include "kernels/ops/distillation/distillation.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -13,7 +13,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int64_t grain = 16;  // rows
+constexpr int64_t distillation_grain = 16;  // rows
 
 template <typename T>
 class DistillationCpuKernel : public Kernel {
@@ -33,7 +33,7 @@ class DistillationCpuKernel : public Kernel {
     auto of_x = static_cast<float*>(args.outputs[1]), of_z = static_cast<float*>(args.outputs[2]);
     auto partial = static_cast<double*>(args.workspace);
     std::fill_n(partial, threads_, 0.0);
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
+    parallel_for(threads_, rows_, distillation_grain, [&](int64_t begin, int64_t end, int chunk) {
       double loss = 0;
       for (int64_t n = begin; n < end; ++n)
         loss += row(x + n * classes_, z + n * classes_, of_x[n], of_z[n]);
@@ -87,7 +87,7 @@ class DistillationBackwardCpuKernel : public Kernel {
     auto of_z = static_cast<const float*>(args.inputs[3]);
     auto dx = static_cast<T*>(args.outputs[0]);
     float scale = factor_ * args.step->loss_gradient_scale();
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
+    parallel_for(threads_, rows_, distillation_grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         int64_t first = n * classes_;
         float row_x = of_x[n], row_z = of_z[n];

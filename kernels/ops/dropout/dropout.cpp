@@ -1,6 +1,8 @@
 // Shapes and gradient of dropout. In evaluation y is a view of x, and dx = dy.
 #include "kernels/ops/dropout/dropout.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {
@@ -10,17 +12,17 @@ void expect_droppable(const Op& op, const TensorSpec& x, float rate) {
   expect(op, rate >= 0 && rate < 1, "rate {} is outside [0, 1)", rate);
 }
 
-TensorSpec key_spec() {
+}  // namespace
+
+TensorSpec dropout_key_spec() {
   return {{1}, DType::i32};
 }
-
-}  // namespace
 
 std::vector<TensorSpec> DropoutOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_droppable(*this, inputs[0], attributes_.rate);
   if (!attributes_.training) return {inputs[0]};  // a view, which needs no key
-  return {inputs[0], key_spec()};
+  return {inputs[0], dropout_key_spec()};
 }
 
 void DropoutOp::gradient(GradientBuilder& builder) const {
@@ -36,7 +38,7 @@ void DropoutOp::gradient(GradientBuilder& builder) const {
 std::vector<TensorSpec> DropoutBackwardOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect_droppable(*this, inputs[0], attributes_.rate);
-  expect(*this, inputs[1] == key_spec(), "the key is {}", to_string(inputs[1]));
+  expect(*this, inputs[1] == dropout_key_spec(), "the key is {}", to_string(inputs[1]));
   return {inputs[0]};
 }
 

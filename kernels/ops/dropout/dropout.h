@@ -26,6 +26,9 @@ class DropoutOp : public OpWith<DropoutAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
+// Spec of the key, an output of ops that drop.
+TensorSpec dropout_key_spec();
+
 // inputs: dy, key. outputs: dx = dy * keep / (1 - rate).
 class DropoutBackwardOp : public OpWith<DropoutAttributes> {
  public:

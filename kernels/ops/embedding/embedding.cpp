@@ -2,6 +2,8 @@
 // ops have contributed already (take_gradient) instead of in one more pass.
 #include "kernels/ops/embedding/embedding.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) const {

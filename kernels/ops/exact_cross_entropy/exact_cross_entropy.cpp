@@ -1,6 +1,8 @@
 // Shapes and gradient of the exact cross entropy.
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -9,7 +9,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int64_t grain = 16;  // rows
+constexpr int64_t exact_loss_grain = 16;  // rows
 
 class ExactCrossEntropyCpuKernel : public Kernel {
  public:
@@ -31,7 +31,7 @@ class ExactCrossEntropyCpuKernel : public Kernel {
     auto smoothing = static_cast<double>(attributes_.label_smoothing);
     auto weight = static_cast<double>(attributes_.weight);
     std::fill_n(partial, threads_, ExactLoss{});
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
+    parallel_for(threads_, rows_, exact_loss_grain, [&](int64_t begin, int64_t end, int chunk) {
       for (int64_t row = begin; row < end; ++row) {
         ExactSoftmaxRow softmax(logits + row * classes_, classes_);
         ExactLoss one = softmax.loss(targets.of(row), smoothing, weight);
@@ -71,7 +71,7 @@ class ExactCrossEntropyBackwardCpuKernel : public Kernel {
     auto smoothing = static_cast<double>(attributes_.label_smoothing);
     double scale = static_cast<double>(attributes_.weight) *
                    static_cast<double>(args.step->loss_gradient_scale());
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
+    parallel_for(threads_, rows_, exact_loss_grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) {
         ExactSoftmaxRow softmax(logits + row * classes_, classes_);
         LabelTarget target = targets.of(row);

@@ -1,6 +1,8 @@
 // Shapes of the gradients that exact sums give.
 #include "kernels/ops/exact_gradient/exact_gradient.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ExactGradientOp::infer(std::span<const TensorSpec> inputs) const {

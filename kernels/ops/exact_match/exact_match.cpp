@@ -1,6 +1,8 @@
 // Shape of exact matches. A score has no gradient.
 #include "kernels/ops/exact_match/exact_match.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ExactMatchOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,6 +1,8 @@
 // Shapes, gradients and work of exact products.
 #include "kernels/ops/exact_product/exact_product.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/ops/exact_gradient/exact_gradient.h"
 #include "kernels/ops/exact_range/exact_range.h"
 #include "kernels/ops/tower_sum/tower_sum.h"

@@ -1,6 +1,8 @@
 // Shape of the flags of exponents.
 #include "kernels/ops/exact_range/exact_range.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) const {

@@ -11,7 +11,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int64_t grain = 4096;
+constexpr int64_t range_grain = 4096;
 
 class ExactRangeCpuKernel : public Kernel {
  public:
@@ -28,7 +28,7 @@ class ExactRangeCpuKernel : public Kernel {
     for (size_t i = 0; i < counts_.size(); ++i, flags += exponent_count) {
       auto* x = static_cast<const float*>(args.inputs[i]);
       std::fill_n(largest, threads_, 0);
-      parallel_for(threads_, counts_[i], grain, [&](int64_t begin, int64_t end, int chunk) {
+      parallel_for(threads_, counts_[i], range_grain, [&](int64_t begin, int64_t end, int chunk) {
         largest[chunk] = largest_exponent(x + begin, end - begin);
       });
       flags[*std::max_element(largest, largest + threads_)] = 1;

@@ -1,6 +1,8 @@
 // Shapes and gradient of expand.
 #include "kernels/ops/expand/expand.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,6 +1,8 @@
 // Shapes and gradient of gather.
 #include "kernels/ops/gather/gather.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -1,6 +1,10 @@
 // Shapes and gradient of group normalization. The backward reads x, mean and rstd; y is not kept.
 #include "kernels/ops/group_norm/group_norm.h"
 
+#include <spire/op_checks.h>
+
+#include "kernels/spec_checks.h"
+
 namespace spire::inline kernels {
 
 namespace {
@@ -8,14 +12,6 @@ namespace {
 void expect_samples(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0 && is_float_type(x.dtype),
          "takes an input (N, .., C) of fp32 or bf16, got {}", to_string(x));
-}
-
-TensorSpec channels_of(const TensorSpec& x) {
-  return {{x.shape.back()}, DType::f32};
-}
-
-void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
-  expect(op, got == want, "{} must be {}, got {}", what, to_string(want), to_string(got));
 }
 
 }  // namespace
@@ -27,8 +23,8 @@ std::vector<TensorSpec> GroupNormOp::infer(std::span<const TensorSpec> inputs) c
   int64_t groups = attributes_.groups, channels = x.shape.back();
   expect(*this, groups >= 1 && channels % groups == 0,
          "{} groups do not divide {} channels; use a divisor", groups, channels);
-  expect_like(*this, inputs[1], channels_of(x), "gamma");
-  expect_like(*this, inputs[2], channels_of(x), "beta");
+  expect_like(*this, inputs[1], per_channel(x), "gamma");
+  expect_like(*this, inputs[2], per_channel(x), "beta");
   expect(*this, attributes_.epsilon > 0, "epsilon is {}; it must be positive", attributes_.epsilon);
   TensorSpec statistics{{x.shape[0], groups}, DType::f32};
   return {x, statistics, statistics};
@@ -50,12 +46,12 @@ std::vector<TensorSpec> GroupNormBackwardOp::infer(std::span<const TensorSpec> i
   const TensorSpec &x = inputs[1], &mean = inputs[3];
   expect_samples(*this, x);
   expect_like(*this, inputs[0], x, "dy");
-  expect_like(*this, inputs[2], channels_of(x), "gamma");
+  expect_like(*this, inputs[2], per_channel(x), "gamma");
   bool fits = mean.shape.rank() == 2 && mean.dtype == DType::f32 && mean.shape[0] == x.shape[0] &&
               mean.shape[1] >= 1 && x.shape.back() % mean.shape[1] == 0;
   expect(*this, fits, "mean {} does not fit an input {}", to_string(mean), to_string(x));
   expect_like(*this, inputs[4], mean, "rstd");
-  return {x, channels_of(x), channels_of(x)};
+  return {x, per_channel(x), per_channel(x)};
 }
 
 }  // namespace spire::inline kernels

@@ -1,26 +1,17 @@
 // Shapes and gradient of layer normalization. The backward reads x, mean and rstd; y is not kept.
 #include "kernels/ops/layer_norm/layer_norm.h"
 
+#include <spire/op_checks.h>
+
+#include "kernels/spec_checks.h"
+
 namespace spire::inline kernels {
 
 namespace {
 
-void expect_rows(const Op& op, const TensorSpec& x) {
-  expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
-         "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
-}
-
-// Specs of gamma and beta, and of mean and rstd.
-TensorSpec columns_of(const TensorSpec& x) {
-  return {{x.shape.back()}, DType::f32};
-}
-
-TensorSpec rows_of(const TensorSpec& x) {
+// Spec of mean and rstd.
+TensorSpec per_row(const TensorSpec& x) {
   return {{x.shape.elements() / x.shape.back()}, DType::f32};
-}
-
-void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
-  expect(op, got == want, "{} must be {}, got {}", what, to_string(want), to_string(got));
 }
 
 }  // namespace
@@ -29,10 +20,10 @@ std::vector<TensorSpec> LayerNormOp::infer(std::span<const TensorSpec> inputs) c
   expect_inputs(*this, inputs, 3, 3);
   const TensorSpec& x = inputs[0];
   expect_rows(*this, x);
-  expect_like(*this, inputs[1], columns_of(x), "gamma");
-  expect_like(*this, inputs[2], columns_of(x), "beta");
+  expect_like(*this, inputs[1], per_channel(x), "gamma");
+  expect_like(*this, inputs[2], per_channel(x), "beta");
   expect(*this, attributes_.epsilon > 0, "epsilon is {}; it must be positive", attributes_.epsilon);
-  return {x, rows_of(x), rows_of(x)};
+  return {x, per_row(x), per_row(x)};
 }
 
 void LayerNormOp::gradient(GradientBuilder& builder) const {
@@ -51,10 +42,10 @@ std::vector<TensorSpec> LayerNormBackwardOp::infer(std::span<const TensorSpec> i
   const TensorSpec& x = inputs[1];
   expect_rows(*this, x);
   expect_like(*this, inputs[0], x, "dy");
-  expect_like(*this, inputs[2], columns_of(x), "gamma");
-  expect_like(*this, inputs[3], rows_of(x), "mean");
-  expect_like(*this, inputs[4], rows_of(x), "rstd");
-  return {x, columns_of(x), columns_of(x)};
+  expect_like(*this, inputs[2], per_channel(x), "gamma");
+  expect_like(*this, inputs[3], per_row(x), "mean");
+  expect_like(*this, inputs[4], per_row(x), "rstd");
+  return {x, per_channel(x), per_channel(x)};
 }
 
 }  // namespace spire::inline kernels

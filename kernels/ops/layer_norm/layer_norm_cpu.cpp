@@ -23,14 +23,6 @@ LayerNormRows extents_of(const Shape& shape, int threads) {
   return {shape.elements() / shape.back(), shape.back(), threads};
 }
 
-// `lanes`, with zeros behind the first `count`.
-inline FloatLanes first_lanes(const FloatLanes& lanes, int count) {
-  if (count == lane_count) return lanes;
-  FloatLanes kept{};
-  for (int i = 0; i < count; ++i) kept[i] = lanes[i];
-  return kept;
-}
-
 template <typename T>
 class LayerNormCpuKernel : public Kernel {
  public:
@@ -60,7 +52,7 @@ class LayerNormCpuKernel : public Kernel {
 
   float rstd_of(const T* x, float mean) const {
     float squares = sum_over(e_.width, [&](int64_t i, auto count) {
-      FloatLanes off = first_lanes(load_floats(x + i, count) - mean, count);
+      FloatLanes off = first_lanes(load_floats(x + i, count) - mean, count, 0);
       return off * off;
     });
     return 1.0f / std::sqrt(squares / static_cast<float>(e_.width) + epsilon_);

@@ -1,6 +1,8 @@
 // Shapes, gradient and work of the batched product.
 #include "kernels/ops/matmul/matmul.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,6 +1,8 @@
 // Shapes and gradient of max pooling. The backward reads the index of each maximum, a byte, not x.
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -1,6 +1,8 @@
 // Shapes and gradient of mean_loss.
 #include "kernels/ops/mean_loss/mean_loss.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

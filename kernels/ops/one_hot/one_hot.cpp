@@ -1,6 +1,8 @@
 // Shape of one-hot rows. Labels have no gradient.
 #include "kernels/ops/one_hot/one_hot.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) const {

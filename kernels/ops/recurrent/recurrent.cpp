@@ -2,6 +2,8 @@
 // a = W h + b of all steps at once.
 #include "kernels/ops/recurrent/recurrent.h"
 
+#include <spire/op_checks.h>
+
 #include "kernels/ops/dense/dense.h"
 
 namespace spire::inline kernels {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> ReduceOp::infer(std::span<const TensorSpec> inputs) const {

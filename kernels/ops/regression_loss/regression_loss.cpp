@@ -2,6 +2,8 @@
 // so the difference is not kept.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

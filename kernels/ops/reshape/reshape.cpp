@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -1,6 +1,8 @@
 // Shapes, gradients and taps of resize.
 #include "kernels/ops/resize/resize.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

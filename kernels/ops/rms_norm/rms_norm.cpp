@@ -1,6 +1,8 @@
 // Shapes and gradient of RMS normalization. The backward reads x and rstd; y is not kept.
 #include "kernels/ops/rms_norm/rms_norm.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {
@@ -15,7 +17,7 @@ TensorSpec rstd_of(const TensorSpec& x) {
 }
 
 // x, and gamma.
-void expect_rows(const Op& op, const TensorSpec& x, const TensorSpec& gamma) {
+void expect_rows_and_gamma(const Op& op, const TensorSpec& x, const TensorSpec& gamma) {
   expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
          "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
   expect(op, gamma == gain_of(x), "gamma must be {}, got {}", to_string(gain_of(x)),
@@ -26,7 +28,7 @@ void expect_rows(const Op& op, const TensorSpec& x, const TensorSpec& gamma) {
 
 std::vector<TensorSpec> RmsNormOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
-  expect_rows(*this, inputs[0], inputs[1]);
+  expect_rows_and_gamma(*this, inputs[0], inputs[1]);
   expect(*this, attributes_.epsilon > 0, "epsilon is {}; it must be positive", attributes_.epsilon);
   return {inputs[0], rstd_of(inputs[0])};
 }
@@ -43,7 +45,7 @@ void RmsNormOp::gradient(GradientBuilder& builder) const {
 std::vector<TensorSpec> RmsNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 4, 4);
   const TensorSpec &dy = inputs[0], &x = inputs[1], &rstd = inputs[3];
-  expect_rows(*this, x, inputs[2]);
+  expect_rows_and_gamma(*this, x, inputs[2]);
   expect(*this, dy == x, "gradient {} does not fit {}", to_string(dy), to_string(x));
   expect(*this, rstd == rstd_of(x), "rstd must be {}, got {}", to_string(rstd_of(x)),
          to_string(rstd));

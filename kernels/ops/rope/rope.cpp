@@ -1,6 +1,8 @@
 // Shapes and gradient of rotary position embedding.
 #include "kernels/ops/rope/rope.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> RopeOp::infer(std::span<const TensorSpec> inputs) const {

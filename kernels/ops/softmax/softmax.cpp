@@ -1,6 +1,8 @@
 // Shapes and gradients of softmax and log_softmax. The backward reads y, so x need not be kept.
 #include "kernels/ops/softmax/softmax.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> SoftmaxOp::infer(std::span<const TensorSpec> inputs) const {

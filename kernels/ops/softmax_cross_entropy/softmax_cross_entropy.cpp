@@ -2,12 +2,14 @@
 // logits and logsumexp.
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {
 
-void expect_rows(const Op& op, std::span<const TensorSpec> inputs,
-                 const SoftmaxCrossEntropyAttributes& attributes) {
+void expect_logits(const Op& op, std::span<const TensorSpec> inputs,
+                   const SoftmaxCrossEntropyAttributes& attributes) {
   const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss, weight] = attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
@@ -41,7 +43,7 @@ void expect_mix(const Op& op, std::span<const TensorSpec> inputs, size_t first,
 std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec> inputs) const {
   size_t count = attributes_.mixed ? 4 : 2;
   expect_inputs(*this, inputs, count, count);
-  expect_rows(*this, inputs, attributes_);
+  expect_logits(*this, inputs, attributes_);
   if (attributes_.mixed) expect_mix(*this, inputs, 2, attributes_.rows_per_sample);
   return {{{1}, DType::f64}, {{1}, DType::f64}, {{inputs[0].shape[0]}, DType::f32}};
 }
@@ -59,7 +61,7 @@ std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(
     std::span<const TensorSpec> inputs) const {
   size_t count = attributes_.mixed ? 5 : 3;
   expect_inputs(*this, inputs, count, count);
-  expect_rows(*this, inputs, attributes_);
+  expect_logits(*this, inputs, attributes_);
   if (attributes_.mixed) expect_mix(*this, inputs, 3, attributes_.rows_per_sample);
   expect(*this, inputs[2] == TensorSpec{{inputs[0].shape[0]}, DType::f32},
          "takes logsumexp ({}), got {}", inputs[0].shape[0], to_string(inputs[2]));

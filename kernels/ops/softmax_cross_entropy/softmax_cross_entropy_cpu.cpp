@@ -16,7 +16,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int64_t grain = 16;  // rows
+constexpr int64_t cross_entropy_grain = 16;  // rows
 
 // Sums over rows: of losses, and of rows whose largest logit is the label's.
 struct LossTotals {
@@ -129,7 +129,7 @@ class SoftmaxCrossEntropyCpuKernel : public Kernel {
     weigh_samples(attributes_, targets, rows_, threads_, of_samples);
     SampleWeights weights(attributes_, of_samples);
     auto logsumexp = static_cast<float*>(args.outputs[2]);
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int chunk) {
+    parallel_for(threads_, rows_, cross_entropy_grain, [&](int64_t begin, int64_t end, int chunk) {
       LossTotals totals;
       for (int64_t n = begin; n < end; ++n) {
         logsumexp[n] = add_row(logits + n * classes_, targets.of(n), weights.of(n), totals);
@@ -209,7 +209,7 @@ class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
     auto gradient = static_cast<T*>(args.outputs[0]);
     float scale = attributes_.weight * (args.step->loss_gradient_scale() /
                                         static_cast<float>(attributes_.rows_per_sample));
-    parallel_for(threads_, rows_, grain, [&](int64_t begin, int64_t end, int) {
+    parallel_for(threads_, rows_, cross_entropy_grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         auto weight = static_cast<float>(weights.of(n));
         row(logits + n * classes_, targets.of(n), logsumexp[n], scale * weight,

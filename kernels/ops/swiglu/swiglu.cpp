@@ -1,6 +1,8 @@
 // Shapes and gradient of swiglu. The backward reads x; y is not kept.
 #include "kernels/ops/swiglu/swiglu.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 namespace {

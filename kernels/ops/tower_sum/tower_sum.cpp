@@ -2,6 +2,8 @@
 // gradient (BatchNormSyncOp).
 #include "kernels/ops/tower_sum/tower_sum.h"
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> TowerSumOp::infer(std::span<const TensorSpec> inputs) const {

@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) const {

@@ -1,0 +1,22 @@
+// Checks of an op's inputs, for Op::infer(). They are apart from op.h, which CUDA files include:
+// these need fmt.
+#pragma once
+#include <span>
+#include <utility>
+
+#include <spire/error.h>
+#include <spire/op.h>
+
+namespace spire::inline kernels {
+
+// Both throw an Error(config) that names the op, expect_inputs() if the number
+// of inputs is not in [least, most], expect() unless `holds`.
+SPIRE_API void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least,
+                             size_t most);
+template <typename... Args>
+void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {
+  if (holds) return;
+  fail(Category::config, "[{}] {}", op.name(), fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace spire::inline kernels
