@@ -1,6 +1,7 @@
 # What a person may choose, and the flags every target of the project gets.
 option(SPIRE_BUILD_TESTS "build the tests" ON)
 option(SPIRE_FUZZ "build the fuzz targets and nothing else; needs clang (preset fuzz)" OFF)
+option(SPIRE_UNITY "compile several sources of a folder at a time; OFF: each alone, as clang-tidy and preset debug need it" ON)
 option(SPIRE_WERROR "treat warnings as errors" ON)
 set(SPIRE_ARCH "native" CACHE STRING "instruction set of the CPU kernels (-march=...): native, x86-64-v3, x86-64-v4, ...")
 set(SPIRE_SANITIZE "" CACHE STRING "sanitizers for every target: address,undefined or thread")
@@ -21,7 +22,7 @@ add_library(spire_flags INTERFACE)
 # fmt 9 takes nvcc for a compiler without constexpr.
 target_compile_definitions(spire_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 target_compile_options(spire_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local> -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>
   # The folders that are compiled for SPIRE_ARCH keep vectors wider than its registers to themselves.
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<IN_LIST:$<TARGET_PROPERTY:NAME>,spire_kernels;spire_collective;spire_optim>,$<NOT:$<STREQUAL:${SPIRE_ARCH},native>>>:-Wno-psabi>

@@ -1,6 +1,9 @@
 # spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...] [OWN_FLAGS])
 #   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
-#   OWN_FLAGS: its CMakeLists.txt sets compile options, so that it compiles the large headers anew.
+#   Its sources are compiled in units of several (SPIRE_UNITY), so names in their anonymous namespaces differ.
+#   OWN_FLAGS: its CMakeLists.txt sets compile options, so that it cannot use the compiled headers of the others.
+# spire_replaceable(<files> ...)
+#   sources in whose place a test program links its own: each is an object of its own.
 # spire_cuda_kernels(<floor> <files.cu> ...)
 #   kernels of our own for GPUs: nvcc compiles them into the floor, tests/emulation the same files for the CPU.
 # spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
@@ -66,6 +69,15 @@ function(_spire_quick_to_compile target)
   target_compile_options(${target} PRIVATE ${quick} ${_spire_for_ccache})
 endfunction()
 
+# Compiles the sources of a target in units of `count` of them: the same headers are parsed once a unit.
+function(_spire_in_units target count)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SPIRE_UNITY} UNITY_BUILD_BATCH_SIZE ${count})
+endfunction()
+
+function(spire_replaceable)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 function(spire_reuse_large_headers target)
   _spire_precompiled(precompiled_for_floors OBJECT_LIBRARY HEADERS ${SPIRE_LARGE_HEADERS})
   _spire_hide(precompiled_for_floors)
@@ -90,10 +102,8 @@ function(spire_floor name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
   _spire_hide(${target})
-  if(ARG_OWN_FLAGS)
-    target_precompile_headers(${target} PRIVATE ${SPIRE_LARGE_HEADERS})
-    target_compile_options(${target} PRIVATE ${_spire_for_ccache})
-  else()
+  _spire_in_units(${target} 8)
+  if(NOT ARG_OWN_FLAGS)
     spire_reuse_large_headers(${target})
   endif()
 endfunction()

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 namespace spire::inline kernels {
 
 namespace {

@@ -1,6 +1,10 @@
 // Checks of windows, and the extents that they make.
 #include "kernels/window.h"
 
+#include <fmt/format.h>
+
+#include <spire/op_checks.h>
+
 namespace spire::inline kernels {
 
 std::string to_string(Extent2d extent) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "models/model.h"

@@ -1,4 +1,5 @@
 // Convolutional models that make an image of each image: unet and autoencoder.
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "models/model.h"

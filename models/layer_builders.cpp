@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <spire/error.h>
+
 namespace spire::inline models {
 namespace {
 

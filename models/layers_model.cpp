@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/error.h>
 #include <spire/text.h>
 
 #include "models/layer_builders.h"

@@ -1,4 +1,5 @@
 // Fully connected models: linear (no hidden layer) and mlp.
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "models/model.h"

@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "engine/config/words.h"

@@ -12,6 +12,7 @@
 // `identity`).
 #include <array>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "models/model.h"

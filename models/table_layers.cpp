@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 namespace spire::inline models {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <spire/error.h>
+
 #include "models/model.h"
 #include "models/transformer_size.h"
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/op_checks.h>
 #include <spire/spire.h>
 
 #include "softplus.h"

@@ -1,4 +1,6 @@
 // Stands for softplus_cuda.cu in a build without a CUDA compiler.
+#include <spire/error.h>
+
 #include "softplus.h"
 
 std::unique_ptr<spire::Kernel> softplus_kernel_cuda(const spire::KernelRequest& request, bool) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
 

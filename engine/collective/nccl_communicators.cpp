@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <spire/error.h>
+
 #include "engine/base/thread.h"
 #include "engine/device/cuda_error.h"
 

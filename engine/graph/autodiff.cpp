@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/graph/graph.h"
 #include "kernels/ops/binary/binary.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <spire/error.h>
+
 #include "engine/device/device_memory.h"
 
 namespace spire::inline graph {

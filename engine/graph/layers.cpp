@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "engine/base/random_numbers.h"

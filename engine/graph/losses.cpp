@@ -1,4 +1,5 @@
 // Appends losses and scores to a training graph.
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "kernels/ops/distillation/distillation.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <spire/error.h>
+
 #include "engine/base/hash.h"
 
 namespace spire::inline graph {

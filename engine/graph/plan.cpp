@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/graph/buffer_assignment.h"
 
 namespace spire::inline graph {

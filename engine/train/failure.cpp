@@ -1,5 +1,7 @@
 #include "engine/train/failure.h"
 
+#include <spire/error.h>
+
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/error.h>
+
 #include "engine/base/hash.h"
 #include "engine/train/device_set.h"
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <spire/error.h>
 #include <spire/text.h>
 
 #include "engine/device/gpu_requirements.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/observe/formatting.h"
 #include "engine/train/state_tensors.h"

@@ -5,6 +5,8 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/error.h>
+
 #include "engine/base/hash.h"
 
 namespace spire::inline training {

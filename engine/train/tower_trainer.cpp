@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <spire/error.h>
+
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"
 #include "engine/train/replica.h"

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include <spire/error.h>
+
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <spire/error.h>
+
 namespace spire::inline training {
 
 UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t floats,

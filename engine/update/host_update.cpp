@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include <spire/error.h>
+
 namespace spire::inline update {
 namespace {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 namespace spire::inline kernels {
 namespace {
 

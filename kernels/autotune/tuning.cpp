@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 #include "engine/base/hash.h"
 
 namespace spire::inline kernels {

@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <omp.h>
 
+#include <spire/error.h>
+
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/tile_packing.h"

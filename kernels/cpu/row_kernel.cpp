@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/device/device_memory.h"
 
 namespace spire::inline kernels::product {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 #include "kernels/autotune/engine_timer.h"
 #include "kernels/cuda/packing.h"
 #include "kernels/nvidia/convolution_form.h"

@@ -1,5 +1,7 @@
 #include "kernels/nvidia/convolution_form.h"
 
+#include <spire/error.h>
+
 namespace spire::inline kernels {
 namespace {
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <sstream>
 
+#include <spire/error.h>
+
 #include "engine/device/device_memory.h"
 #include "kernels/nvidia/cublaslt.h"
 #include "kernels/nvidia/libraries.h"

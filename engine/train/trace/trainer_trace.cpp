@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/train/tower_trainer.h"
 
 namespace spire::inline training {

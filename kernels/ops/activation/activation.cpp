@@ -37,6 +37,10 @@ bool reads_input(Activation kind) {
 
 }  // namespace
 
+void refuse_activation() {
+  fail(Category::unexpected, "unknown activation");
+}
+
 std::string_view name(Activation activation) {
   return names[static_cast<size_t>(activation)].forward;
 }

@@ -198,6 +198,8 @@ struct Abs {
   }
 };
 
+[[noreturn]] void refuse_activation();  // throws Error(unexpected)
+
 // Calls visit(functor) with the functor of `attributes`.
 template <typename Visit>
 decltype(auto) with_activation(const ActivationAttributes& attributes, const Visit& visit) {
@@ -229,7 +231,7 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
     case Activation::abs:
       return visit(Abs{});
   }
-  fail(Category::unexpected, "unknown activation");
+  refuse_activation();
 }
 
 }  // namespace spire::inline kernels

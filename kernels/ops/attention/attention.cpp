@@ -5,6 +5,8 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/ops/dropout/dropout.h"
+
 namespace spire::inline kernels {
 
 PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv) {

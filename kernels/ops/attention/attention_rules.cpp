@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include <spire/error.h>
+
 namespace spire::inline kernels {
 namespace {
 
