@@ -9,6 +9,7 @@
 #include <tests/described_gpu/float_atomics.h>
 #include <tests/described_gpu/shapes.h>
 #include <tests/kernels/nvidia/described_gpus.h>
+#include <tests/long_tests.h>
 
 #include <spire/error.h>
 
@@ -67,7 +68,7 @@ enum class Sweep { one_of_each_kind, operations, engines };
 
 Sweep sweep() {
   const char* asked = std::getenv("SPIRE_ALL_PLANS");
-  if (!asked) return Sweep::one_of_each_kind;
+  if (!asked) return long_tests() ? Sweep::operations : Sweep::one_of_each_kind;
   return std::string(asked) == "operations" ? Sweep::operations : Sweep::engines;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes down what the shipped configs ask a GPU's libraries for, by running them on GPUs that are emulated: trainer plan
-# compiles every kernel of a run and computes nothing. With SPIRE_ALL_PLANS it runs the op tests, too.
+# compiles every kernel of a run and computes nothing. With SPIRE_ALL_PLANS or SPIRE_TESTS=long it runs the op tests, too.
 # Usage: record.sh EMULATED_TRAINER EMULATION_TEST CONFIGS OUTPUT
 set -euo pipefail
 trainer=$1 tests=$2 configs=$3 output=$4
@@ -41,7 +41,7 @@ for config in "$configs"/*.yaml; do
     *) plan "$config" ;;
   esac
 done
-if [[ -n ${SPIRE_ALL_PLANS:-} ]]; then
+if [[ -n ${SPIRE_ALL_PLANS:-} || ${SPIRE_TESTS:-} = long ]]; then
   "$tests" --gtest_filter='Everywhere/Conv*cuda*:Everywhere/Attention*cuda*' > "$folder/log" 2>&1 ||
     { tail -50 "$folder/log" >&2; exit 1; }
 fi

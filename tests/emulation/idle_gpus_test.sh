@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Two trainers that start together with devices: auto:1 never get one GPU, on emulated GPUs and a scripted NVML.
-# Usage: idle_gpus_test.sh TRAINER SCRIPTED_NVML TRIALS
+# Usage: idle_gpus_test.sh TRAINER SCRIPTED_NVML; SPIRE_TESTS=long lets them start 100 times, in place of 3
 set -euo pipefail
 
-trainer=$1 trials=$3
+trainer=$1 trials=3
+[ "${SPIRE_TESTS:-}" != long ] || trials=100
 work=$(mktemp -d)
 trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$work"' EXIT
 export EMULATED_GPUS=4 EMULATED_ORDER=reversed EMULATED_PCI=yes SPIRE_NVML=$2 SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work

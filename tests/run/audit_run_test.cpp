@@ -8,6 +8,7 @@
 #include <spire/random_stream.h>
 
 #include "engine/checkpoint/checkpoint_file.h"
+#include "tests/long_tests.h"
 #include "tests/run/audit_fixture.h"
 
 namespace spire {
@@ -179,6 +180,7 @@ class AuditFaults : public testing::Test {
     EXPECT_NE(found.a, found.b);
   }
 
+  static int trials() { return long_tests() ? 25 : 3; }
   void try_faults(Kind kind, int trials) {
     uint64_t draw = 0;
     RandomStream random(static_cast<uint64_t>(kind), Purpose::initialize, 1, 0);
@@ -200,16 +202,16 @@ class AuditFaults : public testing::Test {
 };
 
 TEST_F(AuditFaults, NameAFlippedBitOfAWeight) {
-  try_faults(Kind::weight, AUDIT_TRIALS);
+  try_faults(Kind::weight, trials());
 }
 TEST_F(AuditFaults, NameAFlippedBitOfAGradient) {
-  try_faults(Kind::gradient, AUDIT_TRIALS);
+  try_faults(Kind::gradient, trials());
 }
 TEST_F(AuditFaults, NameAFlippedBitOfASample) {
-  try_faults(Kind::sample, AUDIT_TRIALS);
+  try_faults(Kind::sample, trials());
 }
 TEST_F(AuditFaults, NameAFlippedBitOfARandomDraw) {
-  try_faults(Kind::draw, AUDIT_TRIALS);
+  try_faults(Kind::draw, trials());
 }
 
 // The run learns from another one, whose weights each replay computes with, too.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/long_tests.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -82,7 +83,8 @@ TEST_F(Directory, NoWordDeletesWhatNoRunWrote) {
 TEST_F(Directory, OfTwoRunsBegunTogetherOneIsRefused) {
   std::string hash = printed_hash(run({"steps=12"}));
   const std::vector<Words> modes = {{}, {"--overwrite"}, {"--resume", "auto"}};
-  for (int meeting = 0; meeting < MEETINGS; ++meeting) {
+  const int meetings = long_tests() ? 100 : 9;
+  for (int meeting = 0; meeting < meetings; ++meeting) {
     const Words& mode = modes[static_cast<size_t>(meeting) % modes.size()];
     SCOPED_TRACE(testing::PrintToString(mode));
     std::string name = "both" + std::to_string(meeting);

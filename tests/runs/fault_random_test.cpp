@@ -6,6 +6,7 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "tests/long_tests.h"
 #include "tests/runs/faulty_ranks.h"
 
 namespace spire {
@@ -101,7 +102,8 @@ class RandomFaults : public testing::TestWithParam<int> {
 };
 
 TEST_P(RandomFaults, EndTheRunWhichResumes) {
-  for (int trial = 0; trial < FAULT_TRIALS / parts && !HasFailure(); ++trial) {
+  const int trials = long_tests() ? 20 : 3;
+  for (int trial = 0; trial < trials && !HasFailure(); ++trial) {
     std::filesystem::remove_all(folder_ / "run");
     auto model = static_cast<size_t>(draw(static_cast<int>(models.size())));
     Start start = draw_start(model);

@@ -9,6 +9,7 @@
 
 #include <spire/random_stream.h>
 
+#include "tests/long_tests.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -86,7 +87,7 @@ class RandomKills : public testing::TestWithParam<KillCase> {
 };
 
 TEST_P(RandomKills, LeaveARunThatResumes) {
-  constexpr int kills = KILL_MOMENTS / 2;
+  const int kills = long_tests() ? 25 : 3;
   Output straight = straight_run();
   int rounds = 0;
   while (killed_ < kills && !HasFailure()) {
