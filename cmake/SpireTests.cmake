@@ -1,7 +1,13 @@
-# spire_test(<name> SOURCES ... DEPENDS ... [PREFIX ...])
-#   one GoogleTest program, each of its tests a CTest case, its name behind the prefix.
+# spire_test(<name> SOURCES ... DEPENDS ... [CASES] [WAITS])
+#   one GoogleTest program. Each of its suites is a CTest case, <name>.<suite>: a process.
+#   CASES: each of its tests is one, <name>.<suite>.<test>: those that take seconds, or want a process of their own.
+#   WAITS: its tests wait more than they compute, for time limits to pass; tools/test.sh runs many of them at once.
 # spire_test_objects(<name> SOURCES ... DEPENDS ...)
 #   tests that several programs link.
+# spire_suites(<program> [ONLY <filter>] [NOT <filter>] [CASES] [WAITS])
+#   registers the suites of a program made otherwise, or those that GoogleTest's filters name.
+# spire_register_suites()
+#   once, behind all of them: CTest lists their suites when it starts.
 
 # What tests include beside the floors they depend on.
 _spire_room(tests tests)
@@ -19,20 +25,37 @@ function(_spire_quick_to_compile target)
   target_compile_options(${target} PRIVATE ${quick} ${_spire_for_ccache})
 endfunction()
 
-# WAITS: its tests wait more than they compute, for time limits to pass; tools/test.sh runs many of them at once.
 function(spire_test name)
-  cmake_parse_arguments(ARG "WAITS" "PREFIX" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "CASES;WAITS" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${SPIRE_TEST_ROOM})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} spire_flags GTest::gtest_main GTest::gmock)
   _spire_quick_to_compile(${name})
-  include(GoogleTest)
-  set(label "")
-  if(ARG_WAITS)
-    set(label LABELS waits)  # an empty label would swallow the property behind it
-  endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 600 ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp" ${label})
+  set(words GPU_ROWS)
+  foreach(word CASES WAITS)
+    if(ARG_${word})
+      list(APPEND words ${word})
+    endif()
+  endforeach()
+  spire_suites(${name} ${words})
+endfunction()
+
+# GPU_ROWS: some of its tests need a GPU, by their names.
+function(spire_suites program)
+  list(JOIN ARGN " " words)
+  set_property(GLOBAL APPEND_STRING PROPERTY SPIRE_SUITES
+    "spire_register(${program} $<TARGET_FILE:${program}> ${CMAKE_CURRENT_BINARY_DIR} ${words})\n")
+endfunction()
+
+function(spire_register_suites)
+  get_property(programs GLOBAL PROPERTY SPIRE_SUITES)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/suites.cmake)
+  file(GENERATE OUTPUT ${file} CONTENT
+"set(SPIRE_CMAKE ${CMAKE_COMMAND})
+set(SPIRE_TEST_ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
+include(${PROJECT_SOURCE_DIR}/cmake/register_suites.cmake)
+${programs}spire_say_what_needs_a_gpu()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
 endfunction()
 
 function(spire_test_objects name)

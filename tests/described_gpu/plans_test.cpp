@@ -68,8 +68,8 @@ enum class Sweep { one_of_each_kind, operations, engines };
 
 Sweep sweep() {
   const char* asked = std::getenv("SPIRE_ALL_PLANS");
-  if (!asked) return long_tests() ? Sweep::operations : Sweep::one_of_each_kind;
-  return std::string(asked) == "operations" ? Sweep::operations : Sweep::engines;
+  if (asked && std::string_view(asked) == "engines") return Sweep::engines;
+  return long_tests() ? Sweep::operations : Sweep::one_of_each_kind;
 }
 
 class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
