@@ -53,7 +53,7 @@ step() {
 say_skipped() {
   awk '/: Skipped$/ { getline reason }
     /^\[  SKIPPED \] .* \([0-9]+ ms\)$/ { if (!n[reason]++) first[reason] = $4 }
-    END { for (r in n) printf "skipped: %s%s: %s\n", first[r], n[r] > 1 ? " and " n[r] - 1 " more" : "", r }' \
+    END { for (r in n) printf "skipped: %s%s: %s\n", first[r], (n[r] > 1 ? " and " n[r] - 1 " more" : ""), r }' \
     "$build/Testing/Temporary/LastTest.log"
 }
 

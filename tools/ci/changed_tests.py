@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 DOCUMENTS = re.compile(r"docs/(?!examples/).*|.*\.md|\.clang-.*|\.git.*|tools/lint.*|\.ci/.*|packaging/.*|third_party/licences/.*")
-CONCERNS_ALL = re.compile(r"CMakeLists\.txt|CMakePresets\.json|cmake/.*|third_party/.*|engine/api/.*|engine/base/.*\.h")
+CONCERNS_ALL = re.compile(r"(tests/)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|third_party/.*|engine/api/.*|engine/base/.*\.h")
 
 
 def read(path):
@@ -23,7 +23,7 @@ def read(path):
 
 
 def git(*words):
-    return subprocess.check_output(["git", *words], text=True).split("\n")[:-1]
+    return subprocess.run(["git", *words], text=True, stdout=subprocess.PIPE).stdout.split("\n")[:-1]
 
 
 def programs():
@@ -32,7 +32,7 @@ def programs():
     for path in git("ls-files", "tests/*CMakeLists.txt"):
         folder = os.path.dirname(path)
         text = re.sub(r"#.*", "", read(path))
-        for kind, name, words in re.findall(r"\b(spire_test_objects|spire_test|spire_fuzzer|add_executable)\((\w+)([^)]*)\)", text):
+        for kind, name, words in re.findall(r"\b(spire_test_objects|spire_test|spire_fuzzer|add_executable)\((\w+)\s([^)]*)\)", text):
             name = f"fuzz_{name}_test" if kind == "spire_fuzzer" else name
             (objects if kind == "spire_test_objects" else calls)[name] = (folder, words)
     for name, (folder, words) in calls.items():
@@ -52,25 +52,34 @@ class Choice:
     def __init__(self, build):
         self.build, self.programs = build, list(programs())
         self.targets, self.cases, self.all = set(), set(), False
+        self.registered = read(build + "/tests/suites.cmake")
 
     def take(self, program, suites=()):
         self.targets.add(program)
+        if f"({program} " not in self.registered:  # a part of other cases
+            return ", ".join(self.of_script(program))
         some = "(" + "|".join(suites) + ")" if suites else ""
         self.cases.add(rf"^{program}\.(.*/)?{some}(\.|$)" if suites else rf"^{program}\.")
         return program + (": " + ", ".join(suites) if suites else "")
 
     def of_source(self, path):
-        """Tests of a file in tests/: its suites in each program that has it, or those of its folder's programs."""
-        suites = suites_of(path)
-        users = [name for name, _, paths in self.programs if path in paths]
-        users = users or [name for name, folder, _ in self.programs if path.startswith(folder + "/") and name.endswith("_test")]
-        return [self.take(name, suites) for name in users]
+        """Suites of a file in tests/, in each program that has it; or the programs of its folder."""
+        users = [self.take(name, suites_of(path)) for name, _, paths in self.programs if path in paths]
+        return users or self.of_folder(os.path.dirname(path))
+
+    def of_header(self, path, seen):
+        """Tests of the files in tests/ that include a header."""
+        names = []
+        for user in set(git("grep", "-l", f'#include ["<]{path}[">]', "--", "tests")) - seen:
+            seen.add(user)
+            names += self.of_header(user, seen) if user.endswith(".h") else self.of_source(user)
+        return names
 
     def of_folder(self, folder):
         """All programs with a file of a folder in tests/."""
         names = [n for n, there, paths in self.programs
                  if there == folder or (not os.path.exists(folder + "/CMakeLists.txt") and any(p.startswith(folder + "/") for p in paths))]
-        return [self.take(n) for n in names if n.endswith("_test") and n != "emulation_test"]
+        return [self.take(n) for n in names if n.endswith("_test") and (n != "emulation_test" or folder == "tests/emulation")]
 
     def of_script(self, path):
         """CTest cases whose command names the file, and the programs that they start."""
@@ -111,12 +120,14 @@ class Choice:
         if parts[0] == "engine":
             named = f"tests/{'/'.join(parts[1:-1])}/{parts[-1].rsplit('.', 1)[0]}_test.cpp"
             return self.of_source(named) if path.endswith(".cpp") and os.path.exists(named) else self.of_folder("tests/" + parts[1])
-        if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h")):
+        if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h", "CMakeLists.txt")):
             return self.of_folder("tests/" + parts[0])
         if parts[0] == "configs":
             return self.of_folder("tests/config")
+        if path.endswith("CMakeLists.txt"):
+            return self.of_folder(os.path.dirname(path))
         if path.endswith((".cpp", ".h")):
-            return self.of_source(path)
+            return self.of_source(path) if path.endswith(".cpp") else sorted(set(self.of_header(path, {path})))
         return self.of_script(path)
 
 
