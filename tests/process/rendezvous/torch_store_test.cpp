@@ -116,9 +116,10 @@ TEST(TorchStore, SpeaksAsPyTorchDoes) {
 
 TEST(TorchStore, AnotherProgramIsAnError) {
   Listener listener(0);
+  std::optional<Socket> socket;  // open until the store has read the answer
   run_ranks(2, [&](int rank) {
     if (rank == 1) {
-      auto socket = listener.accept(soon());
+      socket = listener.accept(soon());
       socket->send_all("HTTP/1.1 400", 12, soon());
       return;
     }
