@@ -11,4 +11,6 @@ inline bool long_tests() {
   return form != nullptr && std::string_view(form) == "long";
 }
 
+inline constexpr std::string_view skipped_in_short_form = "a long test, SPIRE_TESTS=long runs it";
+
 }  // namespace spire

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/hosts/network.h"
+#include "tests/long_tests.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -26,6 +27,7 @@ class Hosts : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (!network_.missing().empty()) GTEST_SKIP() << network_.missing();
+    if (GetParam() > 2 && !long_tests()) GTEST_SKIP() << skipped_in_short_form;
   }
 
   Words words(const std::string& name, const Words& more) const {
