@@ -12,7 +12,7 @@ using testing::Not;
 using Strategy = RunConfig::Strategy;
 
 constexpr int64_t floats = 3 * 4096;
-constexpr double bytes = 4.0 * floats;
+constexpr double gradient_bytes = 4.0 * floats;
 constexpr double rounding = 1e-14;  // of sums of seconds
 
 // Eight towers of 0.5 s forward and 1 s backward each; two buckets, complete at a quarter of
@@ -80,7 +80,7 @@ TEST(Prediction, ASlowLinkBoundsTheSpeed) {
     constexpr double beta = 1e9;
     PredictedPoint point = predict(profile(), model_of(strategy, 0, beta), Scaling::weak, 8);
     double squares = floats / 4096 * 8;
-    double bound = 8 * 8 * 32 / (7.0 / 8 * (times * bytes + squares) * beta);
+    double bound = 8 * 8 * 32 / (7.0 / 8 * (times * gradient_bytes + squares) * beta);
     EXPECT_NEAR(point.samples_per_s / bound, 1, 1e-9);
   }
 }
@@ -113,7 +113,8 @@ TEST(Prediction, DevicesOfAMemberShareTheSumAndCopyWeights) {
   CommunicationModel model = model_of(Strategy::parameter_device, 1, 1, 1e-6);
   model.devices_per_member = 2;
   PredictedPoint point = predict(profile(), model, Scaling::strong, 2);
-  EXPECT_NEAR(point.exposed_seconds, 0.5 * bytes * 1e-6 + bytes * 1e-6 * 2 / 3, rounding);
+  EXPECT_NEAR(point.exposed_seconds, 0.5 * gradient_bytes * 1e-6 + gradient_bytes * 1e-6 * 2 / 3,
+              rounding);
 }
 
 TEST(Prediction, UnevenTowersWaitForTheSlowestLane) {

@@ -14,7 +14,7 @@ namespace {
 using Floats = std::vector<float>;
 constexpr int64_t count = 100'003;  // more than a socket takes at a time
 
-Floats values_of(int rank) {
+Floats values_of_rank(int rank) {
   Floats values(static_cast<size_t>(count));
   std::iota(values.begin(), values.end(), 1000.0f * static_cast<float>(rank));
   return values;
@@ -56,7 +56,7 @@ class Exchanges : public OnEachKind {
 TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
   on_two([](Rank& self) {
     OnDevice<float> mine(self.device, Floats(count)), theirs(self.device, Floats(2 * count));
-    OnDevice<float> source(self.device, values_of(self.rank));
+    OnDevice<float> source(self.device, values_of_rank(self.rank));
     self.exchange->prepare(mine.data(), count * sizeof(float));
     int peer = 1 - self.rank;
     constexpr size_t bytes = count * sizeof(float);
@@ -71,7 +71,7 @@ TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
       self.exchange->exchange(sends, receives, *self.stream);
     }
     self.stream->synchronize();
-    Floats expected = values_of(peer);
+    Floats expected = values_of_rank(peer);
     Floats got = theirs.values();
     EXPECT_EQ(Floats(got.begin(), got.begin() + count), expected);
     EXPECT_EQ(got[count], expected[1]);
@@ -85,8 +85,8 @@ TEST_P(Exchanges, MessagesFollowTheWorkOfTheStream) {
 TEST_P(Exchanges, RunInTheOrderOfTheCallsOnAnyStreams) {
   on_two([](Rank& self) {
     constexpr size_t bytes = count * sizeof(float);
-    OnDevice<float> first(self.device, values_of(self.rank));
-    OnDevice<float> second(self.device, values_of(self.rank + 2));
+    OnDevice<float> first(self.device, values_of_rank(self.rank));
+    OnDevice<float> second(self.device, values_of_rank(self.rank + 2));
     OnDevice<float> got(self.device, Floats(count)), then(self.device, Floats(count));
     auto other = make_stream(self.device);
     int peer = 1 - self.rank;
@@ -99,18 +99,18 @@ TEST_P(Exchanges, RunInTheOrderOfTheCallsOnAnyStreams) {
                             std::vector<Incoming>{{peer, then.data(), bytes}}, *other);
     other->synchronize();
     self.stream->synchronize();
-    EXPECT_EQ(got.values(), values_of(peer));
-    EXPECT_EQ(then.values(), values_of(peer + 2));
+    EXPECT_EQ(got.values(), values_of_rank(peer));
+    EXPECT_EQ(then.values(), values_of_rank(peer + 2));
   });
 }
 
 TEST_P(Exchanges, AllReduceAddsAndIsEqualEverywhere) {
   on_two([](Rank& self) {
-    OnDevice<float> values(self.device, values_of(self.rank));
+    OnDevice<float> values(self.device, values_of_rank(self.rank));
     self.exchange->all_reduce(values.data(), count, *self.stream);
     self.exchange->all_reduce(values.data(), 0, *self.stream);
     self.stream->synchronize();
-    Floats sum = values_of(0), other = values_of(1);
+    Floats sum = values_of_rank(0), other = values_of_rank(1);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
     EXPECT_EQ(values.values(), sum);
   });

@@ -18,7 +18,7 @@ constexpr FloatRange ranges[] = {{0, length},           {5, 4999},
                                  {chunk + 6, chunk + 7}};
 
 // Values whose sum depends on the order of additions.
-std::vector<float> values_of(int tower) {
+std::vector<float> values_of_tower(int tower) {
   RandomStream random(11, Purpose::initialize, static_cast<uint64_t>(tower));
   std::vector<float> values(length);
   uint64_t i = 0;
@@ -38,12 +38,12 @@ class LaneArithmeticTest : public EveryDevice {
 };
 
 TEST_P(LaneArithmeticTest, AddsWithinTheRangeAlone) {
-  auto into = place(values_of(0)), from = place(values_of(1));
+  auto into = place(values_of_tower(0)), from = place(values_of_tower(1));
   for (FloatRange range : ranges) {
-    into.set(values_of(0));
+    into.set(values_of_tower(0));
     arithmetic()->add(into.data(), from.data(), range);
     stream().synchronize();
-    std::vector<float> expected = values_of(0), other = values_of(1);
+    std::vector<float> expected = values_of_tower(0), other = values_of_tower(1);
     for (auto i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i)
       expected[i] += other[i];
     ASSERT_EQ(into.values(), expected) << range.begin << " to " << range.end;
@@ -54,7 +54,7 @@ TEST_P(LaneArithmeticTest, AddsWithinTheRangeAlone) {
 struct Towers {
   Towers(DeviceId device, int count, int shard) {
     for (int tower = 0; tower < count; ++tower) {
-      host.push_back(values_of(tower));
+      host.push_back(values_of_tower(tower));
       int64_t first = tower == shard ? chunk : 0;
       there.emplace_back(device,
                          std::vector<float>(host.back().begin() + first, host.back().end()));
@@ -83,7 +83,7 @@ TEST_P(LaneArithmeticTest, SumsHaveTheBitsOfTheTree) {
       TreeSum tree(order, {0, count}, towers.leaves), host(order, {0, count}, towers.host_leaves);
       for (FloatRange range : ranges) {
         if (range.begin < chunk) continue;
-        std::vector<float> before = values_of(100);
+        std::vector<float> before = values_of_tower(100);
         auto out = place(before);
         sums->sum(tree, range, out.data());
         stream().synchronize();
@@ -108,7 +108,7 @@ TEST_P(LaneArithmeticTest, SumsDeepTrees) {
     TreeSum tree(Reduction::invariant, {0, end}, towers.leaves);
     TreeSum host(Reduction::invariant, {0, end}, towers.host_leaves);
     ASSERT_EQ(tree.depth(), depth);
-    std::vector<float> before = values_of(100);
+    std::vector<float> before = values_of_tower(100);
     auto out = place(before);
     sums->sum(tree, {4, length}, out.data());
     stream().synchronize();
@@ -122,7 +122,7 @@ TEST_P(LaneArithmeticTest, SumsOfRowsHaveTheBitsOfTheTree) {
     for (int64_t count : {int64_t{1}, int64_t{63}, int64_t{300}}) {
       std::vector<double> rows, expected;
       for (int tower = 0; tower < towers; ++tower) {
-        auto values = values_of(tower);
+        auto values = values_of_tower(tower);
         for (size_t i = 0; i < static_cast<size_t>(count); ++i) rows.push_back(values[i] / 3.0);
       }
       for (int64_t i = 0; i < count; ++i) {
@@ -171,7 +171,7 @@ TEST_P(LaneArithmeticTest, SumsUpToTheMaximumOfLeaves) {
 }
 
 TEST_P(LaneArithmeticTest, SquaresOfChunks) {
-  std::vector<float> host = values_of(0);
+  std::vector<float> host = values_of_tower(0);
   auto values = place(host);
   OnDevice<double> squares(GetParam(), {-1, -1, -1, -1});
   arithmetic()->square(values.data(), {0, length}, squares.data());
@@ -187,9 +187,9 @@ TEST_P(LaneArithmeticTest, SquaresOfChunks) {
 // Independent of the cut and the address of the buffer.
 TEST_P(LaneArithmeticTest, ASquareDoesNotDependOnTheRange) {
   OnDevice<double> whole(GetParam(), {0, 0, 0, 0}), parts(GetParam(), {0, 0, 0, -1});
-  auto values = place(values_of(0));
+  auto values = place(values_of_tower(0));
   arithmetic()->square(values.data(), {0, length}, whole.data());
-  std::vector<float> moved = values_of(0);
+  std::vector<float> moved = values_of_tower(0);
   moved.insert(moved.begin(), 0.0f);
   auto shifted = place(moved);
   for (FloatRange range : {FloatRange{2 * chunk, 3 * chunk}, {0, 2 * chunk}, {chunk, chunk}})

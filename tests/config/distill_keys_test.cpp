@@ -10,24 +10,24 @@
 namespace spire {
 namespace {
 
-DistillConfig parsed(const std::vector<std::string>& words) {
+DistillConfig distill_of(const std::vector<std::string>& words) {
   return parse_config({}, words).config.distill;
 }
 
 TEST(DistillKeys, AreReadAndChecked) {
-  EXPECT_EQ(parsed({}).from, "none");
-  DistillConfig config = parsed({"distill.from=runs/a", "distill.temperature=2.5",
-                                 "distill.weight=1", "distill.hash=0123456789abcdef"});
+  EXPECT_EQ(distill_of({}).from, "none");
+  DistillConfig config = distill_of({"distill.from=runs/a", "distill.temperature=2.5",
+                                     "distill.weight=1", "distill.hash=0123456789abcdef"});
   EXPECT_EQ(config.from, "runs/a");
   EXPECT_EQ(config.temperature, 2.5);
   EXPECT_EQ(config.weight, 1);
   EXPECT_EQ(config.hash, "0123456789abcdef");
   for (const char* wrong : {"distill.temperature=0", "distill.temperature=-1", "distill.weight=1.5",
                             "distill.weight=-0.1"})
-    EXPECT_THROW(parsed({"distill.from=runs/a", wrong}), Error) << wrong;
+    EXPECT_THROW(distill_of({"distill.from=runs/a", wrong}), Error) << wrong;
   EXPECT_THAT(message_of(Category::config,
                          [] {
-                           parsed({"distill.from=runs/a", "distill.hash=abc"});
+                           distill_of({"distill.from=runs/a", "distill.hash=abc"});
                          }),
               testing::HasSubstr("'abc' is no hash of 16 hex digits"));
 }

@@ -38,7 +38,7 @@ Written write(std::string_view path, const std::string& value) {
   return written;
 }
 
-std::string message_of(const Written& written) {
+std::string why_refused(const Written& written) {
   try {
     parse_config({{"run.yaml", written.yaml}}, {});
   } catch (const Error& error) {
@@ -84,7 +84,7 @@ TEST(EveryKey, SaysWhatTypeItTakes) {
     if (field.pairs) wrong.value = "{a: b, c: d}";
     if (field.maps) wrong = {"{a: [b]}", "a word", "a list"};
     Written written = write(field.path, wrong.value);
-    std::string message = message_of(written);
+    std::string message = why_refused(written);
     EXPECT_THAT(message,
                 testing::StartsWith(fmt::format("{}: {}: expected {}", written.value_place(),
                                                 field.path, wrong.expected)));
@@ -96,7 +96,7 @@ TEST(EveryKey, SaysThatAValueIsMissing) {
   for (const Field& field : schema()) {
     if (!field.unset.empty()) continue;  // null means something
     Written written = write(field.path, "");
-    std::string message = message_of(written);
+    std::string message = why_refused(written);
     EXPECT_THAT(message, testing::StartsWith(fmt::format("{}: {}: the value is missing; expected ",
                                                          written.key_place(), field.path)));
   }
@@ -113,7 +113,7 @@ TEST(EveryKey, SaysWhichValuesAreInRange) {
       std::string number = fmt::format("{}", value);
       if (number.find('e') != number.npos) number = fmt::format("{:.0f}", value);
       Written written = write(field.path, is_list(field) ? "[" + number + "]" : number);
-      EXPECT_EQ(message_of(written),
+      EXPECT_EQ(why_refused(written),
                 fmt::format("{}: {}: {} is out of range; it must be {}", written.value_place(),
                             field.path, number, range.text()));
     }
@@ -124,7 +124,7 @@ TEST(EveryKey, SaysWhichWordsItKnows) {
   for (const Field& field : schema()) {
     if (field.choices.empty()) continue;
     Written written = write(field.path, "qqqqqqqqqqqq");
-    EXPECT_EQ(message_of(written), fmt::format("{}: {}: unknown value 'qqqqqqqqqqqq'; must be {}{}",
+    EXPECT_EQ(why_refused(written), fmt::format("{}: {}: unknown value 'qqqqqqqqqqqq'; must be {}{}",
                                                written.value_place(), field.path,
                                                field.choices.size() == 1 ? "" : "one of: ",
                                                fmt::join(field.choices, ", ")));

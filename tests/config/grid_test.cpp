@@ -6,6 +6,8 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
+
 namespace spire {
 namespace {
 
@@ -53,17 +55,6 @@ TEST(Grid, PointsAreAllCombinationsAndTheLastAxisIsTheFastest) {
   EXPECT_THAT(grid_point(axes, 5), ElementsAre("optimizer.lr=0.2", "seed=3"));
 }
 
-template <typename Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "no error";
-}
-
 struct BadGrid {
   std::string text, message;
   friend std::ostream& operator<<(std::ostream& out, const BadGrid& g) { return out << g.text; }
@@ -73,7 +64,7 @@ class BadGrids : public testing::TestWithParam<BadGrid> {};
 
 TEST_P(BadGrids, AreRefusedWithTheirPlace) {
   auto read = [&] { read_grid({"g.yaml", GetParam().text}); };
-  EXPECT_THAT(message_of(read), HasSubstr(GetParam().message));
+  EXPECT_THAT(message_of(Category::config, read), HasSubstr(GetParam().message));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -87,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Grid, AxesAreCheckedByTheSchema) {
   auto check = [](const GridAxis& axis) {
-    return message_of([&] { check_axis(axis, {"output"}); });
+    return message_of(Category::config, [&] { check_axis(axis, {"output"}); });
   };
   EXPECT_THAT(check({"optimizer.lrr", {"1", "2"}}),
               HasSubstr("optimizer.lrr: unknown key; did you mean 'optimizer.lr'?"));

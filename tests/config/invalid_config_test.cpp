@@ -5,24 +5,13 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "tests/config/config_text.h"
 #include "tests/config/invalid_configs.h"
 
 namespace spire {
 namespace {
 
 using testing::HasSubstr;
-
-std::string message_of(const std::string& yaml, const Strings& overrides) {
-  try {
-    parse_config({{"run.yaml", yaml}}, overrides);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    EXPECT_EQ(error.exit_code(), 2);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted: " << yaml;
-  return "";
-}
 
 class InvalidConfig : public testing::TestWithParam<InvalidConfigCase> {};
 

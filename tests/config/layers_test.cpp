@@ -7,6 +7,7 @@
 #include "engine/config/check.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/text.h"
+#include "tests/config/config_text.h"
 
 namespace spire {
 namespace {
@@ -15,21 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using List = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
-
-ResolvedConfig parse(const std::string& yaml, const Strings& overrides = {}) {
-  return parse_config({{"run.yaml", yaml}}, overrides);
-}
-
-std::string message_of(const std::string& yaml, const Strings& overrides = {}) {
-  try {
-    parse(yaml, overrides);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted: " << yaml;
-  return "";
-}
 
 const std::string residual_yaml = R"(model:
   layers:

@@ -9,6 +9,7 @@
 
 #include "engine/config/layer_types.h"
 #include "engine/config/schema.h"
+#include "tests/config/config_text.h"
 
 namespace spire {
 namespace {
@@ -53,15 +54,6 @@ TEST(Synonyms, IgnoreCaseUnderscoresAndDashes) {
 TEST(Synonyms, MayHaveSeveralMeanings) {
   EXPECT_EQ(our_word(Vocabulary::layer_keys, "output_dim", {"units"}), "units");
   EXPECT_EQ(our_word(Vocabulary::layer_keys, "output_dim", {"width"}), "width");
-}
-
-std::string message_of(const std::string& yaml) {
-  try {
-    parse_config({{"run.yaml", yaml}}, {});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 TEST(Synonyms, AreInTheMessagesOfAConfig) {

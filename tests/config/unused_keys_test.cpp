@@ -8,13 +8,10 @@
 #include <spire/load_config.h>
 
 #include "engine/config/schema.h"
+#include "tests/config/config_text.h"
 
 namespace spire {
 namespace {
-
-ResolvedConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return parse_config({{"run.yaml", yaml}}, overrides);
-}
 
 TEST(UnusedKeys, WarnsOfGivenKeysThatAreNotUsed) {
   ResolvedConfig resolved = parse(

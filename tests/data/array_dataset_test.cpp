@@ -7,22 +7,13 @@
 #include <spire/array_dataset.h>
 #include <spire/error.h>
 
+#include "tests/data/test_files.h"
+
 namespace spire {
 namespace {
 
 using testing::ElementsAre;
 using testing::ElementsAreArray;
-
-template <typename T>
-std::vector<T> read_column(const Dataset& data, size_t column, std::vector<int64_t> samples) {
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<std::byte*> rows;
-  for (const Column& each : data.spec().columns)
-    rows.push_back(memory.emplace_back(samples.size() * each.row_bytes()).data());
-  data.read(samples, 0, rows);
-  const auto* first = reinterpret_cast<const T*>(rows[column]);
-  return {first, first + memory[column].size() / sizeof(T)};
-}
 
 std::vector<float> counting(size_t count) {
   std::vector<float> numbers(count);

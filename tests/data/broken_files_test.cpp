@@ -33,7 +33,7 @@ struct DamagedFile {
   std::vector<const char*> says;
 };
 
-Bytes cut(const Bytes& bytes, std::ptrdiff_t from_end) {
+Bytes without_tail(const Bytes& bytes, std::ptrdiff_t from_end) {
   return Bytes(bytes.begin(), bytes.end() - from_end);
 }
 
@@ -63,11 +63,11 @@ const std::vector<DamagedFile> broken_files = {
      {"ends at byte 3"}},
     {"TruncatedDimensions",
      train_images,
-     [] { return cut(valid_images, 26); },
+     [] { return without_tail(valid_images, 26); },
      {"ends at byte 14", "within the IDX header"}},
     {"TruncatedBody",
      train_images,
-     [] { return cut(valid_images, 1); },
+     [] { return without_tail(valid_images, 1); },
      {"(4, 3, 2)", "23 bytes", "truncated", "intact copy"}},
     {"TrailingBytes",
      train_images,
@@ -138,11 +138,11 @@ const std::vector<DamagedFile> broken_files = {
      {"bytes 4-15", "damaged header"}},
     {"TruncatedGzip",
      train_images,
-     [] { return cut(gzip(valid_images), 12); },
+     [] { return without_tail(gzip(valid_images), 12); },
      {"gzip", "truncated", "intact copy"}},
     {"TruncatedGzipChecksum",
      train_images,
-     [] { return cut(gzip(valid_images), 1); },
+     [] { return without_tail(gzip(valid_images), 1); },
      {"gzip", "truncated"}},
     {"TruncatedGzipHeader",
      train_images,
@@ -164,7 +164,7 @@ const std::vector<DamagedFile> broken_files = {
      {"gzip", "follow its end"}},
     {"TruncatedInsideGzip",
      train_images,
-     [] { return gzip(cut(valid_images, 3)); },
+     [] { return gzip(without_tail(valid_images, 3)); },
      {"ends at byte 37", "40 were announced"}},
     {"TrailingInsideGzip",
      train_images,

@@ -6,6 +6,8 @@
 
 namespace spire {
 
+constexpr uint64_t mib = uint64_t{1} << 20, gib = uint64_t{1} << 30;
+
 // A finding of a topic and level, whose text (what was seen, then the remedy) contains `part`.
 MATCHER_P3(IsFinding, topic, level, part, "") {
   std::string text = arg.seen + "; " + arg.remedy;

@@ -12,8 +12,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 
-constexpr uint64_t mib = uint64_t{1} << 20, gib = uint64_t{1} << 30;
-
 TEST(ShmCheck, MattersBetweenGpus) {
   ProcessLimits docker{.shm = FileSystemSpace{64 * mib, 64 * mib}};
   EXPECT_THAT(check_shm(docker, 0), good("shm", "64.0 MiB of 64.0 MiB in /dev/shm are free"));

@@ -13,8 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr uint64_t mib = uint64_t{1} << 20, gib = uint64_t{1} << 30;
-
 class RunChecks : public testing::Test {
  protected:
   RunChecks() {

@@ -13,7 +13,6 @@ namespace {
 using testing::ElementsAre;
 namespace fs = std::filesystem;
 
-constexpr uint64_t gib = uint64_t{1} << 30;
 constexpr TrialLimits small{.bytes = uint64_t{1} << 20, .seconds = 10};
 
 TEST(DiskCheck, TriesTheFolderAndLeavesNothing) {

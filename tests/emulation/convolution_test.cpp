@@ -17,7 +17,7 @@
 namespace spire {
 namespace {
 
-constexpr DeviceId gpu{DeviceKind::cuda, 0};
+constexpr DeviceId test_gpu{DeviceKind::cuda, 0};
 constexpr auto forward = ConvolutionPass::forward;
 constexpr auto backward_data = ConvolutionPass::backward_data;
 constexpr auto backward_weights = ConvolutionPass::backward_weights;
@@ -84,10 +84,10 @@ Computed compute(const ConvolutionShape& s, const std::string& engine) {
   Tuning::Options options;
   if (!engine.empty()) options.recorded.set(to_string(ConvolutionKey{"emulated", s}), engine);
   Tuning tuning(options);
-  CudaLibraries libraries(gpu, {.tuning = &tuning});
+  CudaLibraries libraries(test_gpu, {.tuning = &tuning});
   CudaConvolution convolution(s, &libraries);
   Tensors tensors(s);
-  auto stream = make_stream(gpu);
+  auto stream = make_stream(test_gpu);
   convolution.run(tensors.pointers, stream->native());
   stream->synchronize();
   Computed computed{{}, convolution.result(), !tuning.replaced().empty()};

@@ -1,4 +1,4 @@
-// A stream, an event and a number of the emulated device, for tests.
+// A stream, an event, a number and kernels of the emulated device, for tests.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -54,5 +54,14 @@ class DeviceInt {
  private:
   int* number_ = nullptr;
 };
+
+inline __global__ void set_number(int* out, int value) {
+  *out = value;
+}
+
+inline __global__ void wait_for_one_that_left() {
+  if (threadIdx.x == 7) return;
+  __syncthreads();
+}
 
 }  // namespace spire

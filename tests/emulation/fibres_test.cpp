@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <tests/emulation/cuda_objects.h>
 
 #include <spire/error.h>
 
@@ -53,11 +54,6 @@ __global__ void shuffle(int* out) {
 
 __global__ void count(int* out) {
   out[threadIdx.x] = __syncthreads_count(threadIdx.x % 5 == 0);
-}
-
-__global__ void wait_for_one_that_left() {
-  if (threadIdx.x == 7) return;
-  __syncthreads();
 }
 
 __global__ void wait_apart() {

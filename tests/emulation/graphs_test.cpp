@@ -11,9 +11,6 @@
 namespace spire {
 namespace {
 
-__global__ void set(int* out, int value) {
-  *out = value;
-}
 __global__ void add(int* out, const int* in, int by) {
   *out = *in + by;
 }
@@ -96,7 +93,7 @@ TEST(EmulationGraphs, BranchesWithoutAWaitShow) {
   DeviceInt number, read;
   TestGraph graph(stream, [&] {
     pass(stream, forked, side);
-    launch(set, 1, 1, side.get(), number.get(), 1);
+    launch(set_number, 1, 1, side.get(), number.get(), 1);
     launch(add, 1, 1, stream.get(), read.get(), number.get(), 0);
     pass(side, joined, stream);
   });
@@ -116,7 +113,7 @@ TEST(EmulationGraphs, OtherStreamsRunBetweenTheNodesOfAGraph) {
   TestStream stream, other;
   DeviceInt number, read;
   TestGraph graph(stream, [&] {
-    for (int i = 1; i <= 20; ++i) launch(set, 1, 1, stream.get(), number.get(), i);
+    for (int i = 1; i <= 20; ++i) launch(set_number, 1, 1, stream.get(), number.get(), i);
   });
   bool between = false;
   for (int i = 0; i < 256; ++i) {
@@ -135,7 +132,7 @@ TEST(EmulationGraphs, ABranchThatIsNotJoinedIsRefused) {
   DeviceInt number;
   ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
   pass(stream, forked, side);
-  launch(set, 1, 1, side.get(), number.get(), 1);
+  launch(set_number, 1, 1, side.get(), number.get(), 1);
   cudaStreamCaptureStatus status{};
   EXPECT_EQ(cudaStreamIsCapturing(side.get(), &status), cudaSuccess);
   EXPECT_EQ(status, cudaStreamCaptureStatusActive);
@@ -194,9 +191,9 @@ TEST(EmulationGraphs, OtherThreadsMayWaitDuringACapture) {
   TestStream stream;
   DeviceInt number, other;
   TestGraph graph(stream, [&] {
-    launch(set, 1, 1, stream.get(), number.get(), 1);
+    launch(set_number, 1, 1, stream.get(), number.get(), 1);
     std::thread([&] {
-      launch(set, 1, 1, nullptr, other.get(), 2);
+      launch(set_number, 1, 1, nullptr, other.get(), 2);
       EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       EXPECT_EQ(other.value(), 2);
     }).join();

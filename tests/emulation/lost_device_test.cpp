@@ -13,8 +13,8 @@ namespace spire {
 namespace {
 
 using emulation::set_lost;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Category category_of(cudaError_t code) {
   try {
@@ -39,7 +39,7 @@ TEST(CudaError, FailedHardwareIsALostGpuAndAFaultOfTheProgramIsNot) {
   EXPECT_EQ(category_of(cudaErrorMemoryAllocation), Category::out_of_memory);
 }
 
-class EmulationLostDevice : public testing::Test {
+class EmulationLostDevice : public ::testing::Test {
  protected:
   void SetUp() override { remember_gpus(discover_cuda().devices); }
   void TearDown() override {

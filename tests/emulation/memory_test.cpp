@@ -15,7 +15,7 @@
 namespace spire {
 namespace {
 
-constexpr int tries = 64;
+constexpr int copy_tries = 64;
 
 __global__ void copy_one(int* out, const int* in) {
   *out = *in;
@@ -96,16 +96,16 @@ TEST(EmulationMemory, OtherStreamsWaitForAStagedCopy) {
   TestStream stream;
   DeviceInt number, read;
   int right = 0, right_after_waiting = 0;
-  for (int i = 0; i < 2 * tries; ++i) {
-    bool waits = i < tries;
+  for (int i = 0; i < 2 * copy_tries; ++i) {
+    bool waits = i < copy_tries;
     check_cuda(cudaMemcpy(number.get(), &i, sizeof i, cudaMemcpyHostToDevice), "cudaMemcpy");
     if (waits) check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     launch(copy_one, 1, 1, stream.get(), read.get(), number.get());
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     (waits ? right_after_waiting : right) += read.value() == i;
   }
-  EXPECT_EQ(right_after_waiting, tries);
-  EXPECT_LT(right, tries);
+  EXPECT_EQ(right_after_waiting, copy_tries);
+  EXPECT_LT(right, copy_tries);
 }
 
 TEST(EmulationMemory, CopiesOutOfBoundsOrOfTheWrongKindAreRefused) {
@@ -147,7 +147,7 @@ TEST(EmulationMemory, CopiesBetweenDevices) {
 }
 
 // Leaves a given amount of memory on a GPU.
-class AlmostFull : public testing::Test {
+class AlmostFull : public ::testing::Test {
  protected:
   explicit AlmostFull(size_t left = 1000) {
     DeviceSpace space = space_of(gpu);

@@ -14,10 +14,10 @@ namespace spire {
 namespace {
 
 using emulation::PeerGroups;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Sets up the emulated machine for one test.
-class EmulationPeers : public testing::Test {
+class EmulationPeers : public ::testing::Test {
  protected:
   ~EmulationPeers() override { set_machine(2, {{0, 1, 2, 3}}); }
   static void set_machine(int devices, const PeerGroups& groups) {
@@ -210,7 +210,7 @@ TEST_F(EmulationPeers, AFailureOfOneEndsAllByName) {
         fail(Category::device, "fallen off the bus");
     });
     std::string text = message_of(Category::device, [&] { run_steps(trainer, run, 0, 4); });
-    EXPECT_THAT(text, testing::StartsWith(thread + ", " + phase_text(phase, 0)));
+    EXPECT_THAT(text, ::testing::StartsWith(thread + ", " + phase_text(phase, 0)));
     EXPECT_THAT(text, HasSubstr("of step 2: fallen off the bus"));
   }
 }

@@ -13,7 +13,7 @@
 namespace spire {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr DeviceId gpu{DeviceKind::cuda, 0};
 
@@ -147,7 +147,7 @@ TEST(EmulationStaging, AStepAndAnEvaluationCopyFromPinnedMemoryAlone) {
 }
 
 // Leaves a given amount of pinned memory.
-class EmulationPinned : public testing::Test {
+class EmulationPinned : public ::testing::Test {
  protected:
   static void leave(size_t bytes) {
     emulation::set_pinned_limit(emulation::pinned_memory() + bytes);

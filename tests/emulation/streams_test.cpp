@@ -14,18 +14,9 @@ namespace {
 
 constexpr int tries = 64;
 
-__global__ void set(int* out, int value) {
-  *out = value;
-}
-
 // Writes the value of the other number plus one.
 __global__ void add_one(int* out, const int* in) {
   *out = *in + 1;
-}
-
-__global__ void wait_for_one_that_left() {
-  if (threadIdx.x == 7) return;
-  __syncthreads();
 }
 
 // One stream writes a number, another one reads it. Returns how often the right value was read.
@@ -35,7 +26,7 @@ int pass_on(bool with_wait) {
   DeviceInt number, read;
   int right = 0;
   for (int i = 0; i < tries; ++i) {
-    launch(set, 1, 1, writer.get(), number.get(), i);
+    launch(set_number, 1, 1, writer.get(), number.get(), i);
     check_cuda(cudaEventRecord(written.get(), writer.get()), "cudaEventRecord");
     if (with_wait) check_cuda(cudaStreamWaitEvent(reader.get(), written.get()), "wait");
     launch(add_one, 1, 1, reader.get(), read.get(), number.get());
@@ -56,8 +47,8 @@ TEST(EmulationStreams, AForgottenWaitShowsFarOff) {
   DeviceInt number, other, read;
   int right = 0;
   for (int i = 0; i < tries; ++i) {
-    launch(set, 1, 1, writer.get(), number.get(), i);
-    for (int k = 0; k < 30; ++k) launch(set, 1, 1, reader.get(), other.get(), k);
+    launch(set_number, 1, 1, writer.get(), number.get(), i);
+    for (int k = 0; k < 30; ++k) launch(set_number, 1, 1, reader.get(), other.get(), k);
     launch(add_one, 1, 1, reader.get(), read.get(), number.get());
     check_cuda(cudaStreamSynchronize(reader.get()), "cudaStreamSynchronize");
     right += read.value() == i + 1;
@@ -69,7 +60,7 @@ TEST(EmulationStreams, AForgottenWaitShowsFarOff) {
 TEST(EmulationStreams, NothingRunsBeforeAWait) {
   TestStream stream;
   int value = 0;
-  launch(set, 1, 1, stream.get(), &value, 1);
+  launch(set_number, 1, 1, stream.get(), &value, 1);
   EXPECT_EQ(value, 0);
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   EXPECT_EQ(value, 1);
@@ -79,7 +70,7 @@ TEST(EmulationStreams, QueriesMakeProgress) {
   TestStream stream;
   TestEvent event;
   int value = 0, queries = 0;
-  for (int i = 1; i <= 5; ++i) launch(set, 1, 1, stream.get(), &value, i);
+  for (int i = 1; i <= 5; ++i) launch(set_number, 1, 1, stream.get(), &value, i);
   ASSERT_EQ(cudaEventRecord(event.get(), stream.get()), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
@@ -94,10 +85,10 @@ TEST(EmulationStreams, AWaitIsForTheLatestRecord) {
   TestEvent event;
   int before = 0, after = 0;
   ASSERT_EQ(cudaStreamWaitEvent(second.get(), event.get()), cudaSuccess);  // never recorded
-  launch(set, 1, 1, first.get(), &before, 1);
+  launch(set_number, 1, 1, first.get(), &before, 1);
   ASSERT_EQ(cudaEventRecord(event.get(), first.get()), cudaSuccess);
   ASSERT_EQ(cudaStreamWaitEvent(second.get(), event.get()), cudaSuccess);
-  launch(set, 1, 1, first.get(), &after, 1);
+  launch(set_number, 1, 1, first.get(), &after, 1);
   ASSERT_EQ(cudaEventRecord(event.get(), second.get()), cudaSuccess);  // the event moves on
   EXPECT_EQ(cudaEventSynchronize(event.get()), cudaSuccess);
   EXPECT_EQ(before, 1);
@@ -113,9 +104,9 @@ TEST(EmulationStreams, TheNullStreamOrdersBlockingStreams) {
     DeviceInt number, read;
     right = 0;
     for (int i = 0; i < tries; ++i) {
-      launch(set, 1, 1, stream.get(), number.get(), i);
+      launch(set_number, 1, 1, stream.get(), number.get(), i);
       launch(add_one, 1, 1, nullptr, read.get(), number.get());
-      launch(set, 1, 1, stream.get(), number.get(), -1);
+      launch(set_number, 1, 1, stream.get(), number.get(), -1);
       check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       right += read.value() == i + 1;
     }
@@ -132,14 +123,14 @@ TEST(EmulationStreams, HostFunctionsRunInOrderAndCallNothing) {
     cudaError_t from_inside = cudaSuccess;
   } seen;
   TestStream stream;
-  launch(set, 1, 1, stream.get(), &seen.value, 3);
+  launch(set_number, 1, 1, stream.get(), &seen.value, 3);
   auto look = [](void* data) {
     auto* s = static_cast<Seen*>(data);
     s->at_call = s->value;
     s->from_inside = cudaDeviceSynchronize();
   };
   ASSERT_EQ(cudaLaunchHostFunc(stream.get(), look, &seen), cudaSuccess);
-  launch(set, 1, 1, stream.get(), &seen.value, 4);
+  launch(set_number, 1, 1, stream.get(), &seen.value, 4);
   ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   EXPECT_EQ(seen.at_call, 3);
   EXPECT_EQ(seen.from_inside, cudaErrorNotPermitted);
@@ -153,12 +144,12 @@ TEST(EmulationStreams, AStreamBelongsToADevice) {
   EXPECT_EQ(count, 2);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
-  EXPECT_THROW(launch(set, 1, 1, stream.get(), &value, 1), Error);
+  EXPECT_THROW(launch(set_number, 1, 1, stream.get(), &value, 1), Error);
   TestStream here;
   EXPECT_EQ(cudaEventRecord(event.get(), here.get()), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventRecord(event.get(), stream.get()), cudaSuccess);
   EXPECT_EQ(cudaStreamWaitEvent(here.get(), event.get()), cudaSuccess);
-  launch(set, 1, 1, here.get(), &value, 2);
+  launch(set_number, 1, 1, here.get(), &value, 2);
   EXPECT_EQ(cudaStreamSynchronize(here.get()), cudaSuccess);
   EXPECT_EQ(value, 2);
   cudaSetDevice(0);
@@ -180,7 +171,7 @@ TEST(EmulationStreams, DestroyingAStreamFinishesItsWork) {
   int value = 0;
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  launch(set, 1, 1, stream, &value, 1);
+  launch(set_number, 1, 1, stream, &value, 1);
   ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   EXPECT_EQ(value, 1);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);

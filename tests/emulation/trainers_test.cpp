@@ -15,7 +15,7 @@
 namespace spire {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class Heard : public Observer {
  public:
@@ -26,7 +26,7 @@ class Heard : public Observer {
   std::vector<std::string> notes;
 };
 
-class EmulationTrainers : public testing::Test {
+class EmulationTrainers : public ::testing::Test {
  protected:
   EmulationTrainers() {
     std::string pattern = std::filesystem::temp_directory_path() / "spire_trainers_XXXXXX";

@@ -12,7 +12,7 @@
 namespace spire {
 namespace {
 
-constexpr int64_t batch = 4;
+constexpr int64_t exact_batch = 4;
 
 std::vector<std::string> ops_of(const Graph& graph) {
   std::vector<std::string> names;
@@ -22,8 +22,8 @@ std::vector<std::string> ops_of(const Graph& graph) {
 
 struct Net {
   Graph graph{true};
-  Value x = graph.input("images", {{batch, 6, 6, 2}, DType::f32});
-  Value labels = graph.input("labels", {{batch}, DType::i32});
+  Value x = graph.input("images", {{exact_batch, 6, 6, 2}, DType::f32});
+  Value labels = graph.input("labels", {{exact_batch}, DType::i32});
 };
 
 TEST(ExactOps, TakeThePlaceOfThoseThatSum) {
@@ -80,9 +80,9 @@ TEST(ExactOps, AreRefusedForLossesThatHaveNone) {
   auto refusal = [](const CrossEntropyOptions& options, int64_t positions) {
     return message_of(Category::config, [&] {
       Graph g(true);
-      Value x = g.input("features", {{batch * positions, 6}, DType::f32});
-      Value labels = g.input("labels", {{batch, positions}, DType::i32});
-      Value y = reshape(g, dense(g, "d", x, 5), {batch, positions, 5});
+      Value x = g.input("features", {{exact_batch * positions, 6}, DType::f32});
+      Value labels = g.input("labels", {{exact_batch, positions}, DType::i32});
+      Value y = reshape(g, dense(g, "d", x, 5), {exact_batch, positions, 5});
       cross_entropy_loss(g, y, labels, options);
       use_exact_ops(g, 32);
     });

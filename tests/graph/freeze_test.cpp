@@ -16,13 +16,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t batch = 4;
+constexpr int64_t frozen_batch = 4;
 
 // Two convolutions with batch norm, then the head.
-Graph net(bool sync = false) {
+Graph low_and_high_net(bool sync = false) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 6, 6, 3}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{frozen_batch, 6, 6, 3}, DType::f32});
+  Value labels = g.input("labels", {{frozen_batch}, DType::i32});
   for (const char* name : {"low", "high"}) {
     x = conv2d(g, name, x, {.channels = 5, .padding = {1, 1}, .bias = false});
     x = relu(g, batch_norm(g, fmt::format("{}.norm", name), x, {.sync = sync}));
@@ -37,7 +37,7 @@ struct FrozenNet {
 };
 
 FrozenNet lower(const FreezeOptions& freeze, bool sync = false) {
-  Graph graph = net(sync);
+  Graph graph = low_and_high_net(sync);
   freeze_parameters(graph, freeze);
   fuse_activations(graph);
   auto gradients = differentiate(graph);
@@ -119,14 +119,14 @@ TEST(Freeze, TheLayoutEndsWithWhatIsFrozen) {
 // What is trained has the bits of the whole model's gradient, with activations in the gradient
 // buffer and gaps that stay zero.
 TEST(Freeze, OtherGradientsKeepTheirBits) {
-  std::vector<float> images(batch * 6 * 6 * 3);
+  std::vector<float> images(frozen_batch * 6 * 6 * 3);
   RandomStream random(4, Purpose::initialize);
   for (size_t i = 0; i < images.size(); ++i) images[i] = random.uniform(i);
   std::vector<int32_t> labels = {0, 2, 1, 0};
   for (bool over_gradients : {false, true}) {
     RunChoices choices{.over_gradients = over_gradients};
-    GraphRun whole = run_graph(net(), images, labels, choices);
-    Graph frozen = net();
+    GraphRun whole = run_graph(low_and_high_net(), images, labels, choices);
+    Graph frozen = low_and_high_net();
     freeze_parameters(frozen, {{"low*"}, false});
     GraphRun part = run_graph(std::move(frozen), images, labels, choices);
     EXPECT_EQ(part.loss, whole.loss);
@@ -138,7 +138,7 @@ TEST(Freeze, OtherGradientsKeepTheirBits) {
 
 TEST(Freeze, RefusesPatternsWithoutAMatchAndModelsWithoutTraining) {
   auto refusal = [](const std::vector<std::string>& patterns) {
-    Graph graph = net();
+    Graph graph = low_and_high_net();
     return message_of(Category::config, [&] { freeze_parameters(graph, {patterns}); });
   };
   EXPECT_THAT(refusal({"low*", "hed.weight"}),

@@ -12,22 +12,13 @@
 namespace spire {
 namespace {
 
-constexpr int64_t batch = 4;
-
-struct Data {
-  std::vector<float> images = std::vector<float>(batch * 8 * 8 * 2);
-  std::vector<int32_t> labels = {0, 2, 1, 2};
-  Data() {
-    RandomStream random(9, Purpose::initialize);
-    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
-  }
-};
+constexpr int64_t plan_batch = 4;
 
 // Every kind of sharing: a residual block, views, pooling, a branch that is read twice.
 Graph residual_net() {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{plan_batch, 8, 8, 2}, DType::f32});
+  Value labels = g.input("labels", {{plan_batch}, DType::i32});
   Value stem = relu(
       g,
       batch_norm(g, "n0", conv2d(g, "c0", x, {.channels = 4, .padding = {1, 1}, .bias = false})));
@@ -53,13 +44,13 @@ void expect_near(const GraphRun& a, const GraphRun& b, double tolerance) {
 }
 
 TEST(Plan, FusionKeepsLossAndGradients) {
-  Data data;
+  RandomImages data(plan_batch, 8 * 8 * 2);
   expect_near(run_graph(residual_net(), data.images, data.labels, {.fuse = true}),
               run_graph(residual_net(), data.images, data.labels, {.fuse = false}), 1e-5);
 }
 
 TEST(Plan, KernelsReadWrittenMemoryOnly) {
-  Data data;
+  RandomImages data(plan_batch, 8 * 8 * 2);
   GraphRun zeros = run_graph(residual_net(), data.images, data.labels, {.poison = 0});
   GraphRun poisoned = run_graph(residual_net(), data.images, data.labels, {.poison = 0xff});
   EXPECT_EQ(zeros.loss, poisoned.loss);
@@ -68,7 +59,7 @@ TEST(Plan, KernelsReadWrittenMemoryOnly) {
 }
 
 TEST(Plan, AnArenaOverTheGradientsKeepsTheBits) {
-  Data data;
+  RandomImages data(plan_batch, 8 * 8 * 2);
   GraphRun apart = run_graph(residual_net(), data.images, data.labels);
   GraphRun over =
       run_graph(residual_net(), data.images, data.labels, {.poison = 0xff, .over_gradients = true});
@@ -116,7 +107,7 @@ TEST(Plan, TheWorkspaceBeginsAtItsAlignment) {
 }
 
 TEST(Plan, RunsAreEqualToTheBit) {
-  Data data;
+  RandomImages data(plan_batch, 8 * 8 * 2);
   for (int threads : {1, 2}) {
     GraphRun a = run_graph(residual_net(), data.images, data.labels, {.threads = threads});
     GraphRun b = run_graph(residual_net(), data.images, data.labels, {.threads = threads});
@@ -127,11 +118,11 @@ TEST(Plan, RunsAreEqualToTheBit) {
 
 // Central differences of the whole net in the weights' own initial values.
 TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
-  Data data;
+  RandomImages data(plan_batch, 8 * 8 * 2);
   auto net = [&](float shift) {
     Graph g(true);
-    Value x = g.input("images", {{batch, 8, 8, 2}, DType::f32});
-    Value labels = g.input("labels", {{batch}, DType::i32});
+    Value x = g.input("images", {{plan_batch, 8, 8, 2}, DType::f32});
+    Value labels = g.input("labels", {{plan_batch}, DType::i32});
     Value y = flatten(g, tanh(g, conv2d(g, "c", x, {.channels = 3, .initialize = constant(0.1f)})));
     Value w = g.parameter("shifted", {3, g.spec(y).shape[1]},
                           [&, shift](const RandomStream& r, int64_t first, std::span<float> v) {
@@ -142,7 +133,7 @@ TEST(Plan, GradientsOfTheWholeNetFollowDifferencesOfItsLoss) {
     return run_graph(std::move(g), data.images, data.labels);
   };
   constexpr float h = 1e-2f;
-  double numeric = (net(h).loss - net(-h).loss) / (2 * h) / batch;
+  double numeric = (net(h).loss - net(-h).loss) / (2 * h) / plan_batch;
   EXPECT_NEAR(net(0).gradients["shifted"][17], numeric, 1e-4 * std::abs(numeric) + 1e-6);
 }
 

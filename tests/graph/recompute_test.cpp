@@ -12,16 +12,7 @@
 namespace spire {
 namespace {
 
-constexpr int64_t batch = 6;
-
-struct Data {
-  std::vector<float> images = std::vector<float>(batch * 8 * 8 * 4);
-  std::vector<int32_t> labels = {0, 2, 1, 2, 0, 1};
-  Data() {
-    RandomStream random(9, Purpose::initialize);
-    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
-  }
-};
+constexpr int64_t recompute_batch = 6;
 
 Value conv_norm(Graph& g, const std::string& name, Value x, bool sync) {
   x = conv2d(g, name, x, {.channels = 4, .padding = {1, 1}, .bias = false});
@@ -29,10 +20,10 @@ Value conv_norm(Graph& g, const std::string& name, Value x, bool sync) {
 }
 
 // Residual blocks of convolutions, batch norms and dropout, then a dense block behind a view.
-Graph net(bool sync = false) {
+Graph block_net(bool sync = false) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8, 8, 4}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{recompute_batch, 8, 8, 4}, DType::f32});
+  Value labels = g.input("labels", {{recompute_batch}, DType::i32});
   x = relu(g, conv_norm(g, "stem", x, sync));
   for (int i = 0; i < 4; ++i) {
     Graph::Block block(g, fmt::format("block{}", i));
@@ -42,7 +33,7 @@ Graph net(bool sync = false) {
   }
   {
     Graph::Block block(g, "block");
-    Value flat = reshape(g, x, {batch, 256});
+    Value flat = reshape(g, x, {recompute_batch, 256});
     x = dense(g, "d1", tanh(g, dense(g, "d0", flat, 64)), 32);
     x = dropout(g, x, 0.2f);
   }
@@ -64,23 +55,18 @@ Prepared prepare(Graph graph, bool fuse = true) {
   return {std::move(graph), std::move(gradients)};
 }
 
-int64_t count(const Graph& graph, std::string_view name) {
-  return std::ranges::count_if(graph.nodes(),
-                               [=](const Node& node) { return node.op->name() == name; });
-}
-
 class Bits : public testing::TestWithParam<std::tuple<bool, bool, int>> {};
 
 TEST_P(Bits, AreTheSameWithAndWithout) {
   auto [sync, fuse, threads] = GetParam();
-  Data data;
+  RandomImages data(recompute_batch, 8 * 8 * 4);
   std::set<double> losses;
   int64_t steps = threads == 1 ? 3 : 1;
   for (int64_t step = 0; step < steps; ++step) {  // dropout draws other numbers in each
     RunChoices choices{.fuse = fuse, .poison = 0xff, .threads = threads, .step = step};
-    GraphRun kept = run_graph(net(sync), data.images, data.labels, choices);
+    GraphRun kept = run_graph(block_net(sync), data.images, data.labels, choices);
     choices.recompute = true;
-    GraphRun anew = run_graph(net(sync), data.images, data.labels, choices);
+    GraphRun anew = run_graph(block_net(sync), data.images, data.labels, choices);
     EXPECT_EQ(anew.loss, kept.loss);
     EXPECT_EQ(anew.gradients, kept.gradients);
     EXPECT_LT(anew.arena_bytes, kept.arena_bytes);
@@ -104,11 +90,11 @@ INSTANTIATE_TEST_SUITE_P(Recompute, Bits,
 TEST(Recompute, AChainOfBlocksKeepsTheTensorsBetweenThem) {
   constexpr int n = 10, k = 8;
   constexpr int64_t width = 256;
-  constexpr size_t bytes = batch * width * 4;
+  constexpr size_t bytes = recompute_batch * width * 4;
   auto chain = [] {
     Graph g(true);
-    Value x = g.input("images", {{batch, width}, DType::f32});
-    Value labels = g.input("labels", {{batch}, DType::i32});
+    Value x = g.input("images", {{recompute_batch, width}, DType::f32});
+    Value labels = g.input("labels", {{recompute_batch}, DType::i32});
     for (int i = 0; i < n; ++i) {
       Graph::Block block(g, fmt::format("block{}", i));
       for (int j = 0; j < k; ++j)
@@ -127,7 +113,7 @@ TEST(Recompute, AChainOfBlocksKeepsTheTensorsBetweenThem) {
 }
 
 TEST(Recompute, BackwardReadsNothingFromInsideABlock) {
-  Prepared p = prepare(net());
+  Prepared p = prepare(block_net());
   std::vector<int> block_of(static_cast<size_t>(p.graph.value_count()), -1);
   std::vector<size_t> bytes(block_of.size());
   std::set<int> leaves;
@@ -139,7 +125,7 @@ TEST(Recompute, BackwardReadsNothingFromInsideABlock) {
     }
   }
   recompute_blocks(p.graph);
-  constexpr size_t image = batch * 8 * 8 * 4 * 4;
+  constexpr size_t image = recompute_batch * 8 * 8 * 4 * 4;
   int large = 0;
   for (const Node& node : p.graph.nodes()) {
     if (!node.backward) continue;
@@ -153,7 +139,7 @@ TEST(Recompute, BackwardReadsNothingFromInsideABlock) {
 }
 
 TEST(Recompute, RepetitionsKeepTheIdsThatKeyRandomNumbers) {
-  Prepared p = prepare(net());
+  Prepared p = prepare(block_net());
   std::vector<int> drawn;
   for (const Node& node : p.graph.nodes()) {
     if (node.op->name() == "dropout") drawn.push_back(node.id);
@@ -169,17 +155,17 @@ TEST(Recompute, RepetitionsKeepTheIdsThatKeyRandomNumbers) {
 }
 
 TEST(Recompute, SumsOverTowersAreMadeOnce) {
-  Prepared p = prepare(net(true));
-  int64_t sums = count(p.graph, "tower_sum"), moments = count(p.graph, "batch_norm_moments");
-  int64_t norms = count(p.graph, "batch_norm_sync");
+  Prepared p = prepare(block_net(true));
+  int64_t sums = op_count(p.graph, "tower_sum"), moments = op_count(p.graph, "batch_norm_moments");
+  int64_t norms = op_count(p.graph, "batch_norm_sync");
   EXPECT_GT(recompute_blocks(p.graph), 0);
-  EXPECT_EQ(count(p.graph, "tower_sum"), sums);
-  EXPECT_EQ(count(p.graph, "batch_norm_moments"), moments);
-  EXPECT_GT(count(p.graph, "batch_norm_sync"), norms);
+  EXPECT_EQ(op_count(p.graph, "tower_sum"), sums);
+  EXPECT_EQ(op_count(p.graph, "batch_norm_moments"), moments);
+  EXPECT_GT(op_count(p.graph, "batch_norm_sync"), norms);
 }
 
 TEST(Recompute, GradientsAreTheSameTensorsInTheSameOrder) {
-  Prepared p = prepare(net());
+  Prepared p = prepare(block_net());
   ParameterLayout before(p.graph, p.gradients);
   recompute_blocks(p.graph);
   ParameterLayout after(p.graph, p.gradients);
@@ -193,7 +179,7 @@ TEST(Recompute, GradientsAreTheSameTensorsInTheSameOrder) {
 
 TEST(Recompute, EveryNodeReadsWhatEarlierOnesMade) {
   for (bool fuse : {false, true}) {
-    Prepared p = prepare(net(true), fuse);
+    Prepared p = prepare(block_net(true), fuse);
     recompute_blocks(p.graph);
     const auto& nodes = p.graph.nodes();
     for (size_t n = 0; n < nodes.size(); ++n) {
@@ -203,15 +189,15 @@ TEST(Recompute, EveryNodeReadsWhatEarlierOnesMade) {
 }
 
 TEST(Recompute, ASecondTimeChangesNothing) {
-  Prepared p = prepare(net());
+  Prepared p = prepare(block_net());
   EXPECT_GT(recompute_blocks(p.graph), 0);
   EXPECT_EQ(recompute_blocks(p.graph), 0);
 }
 
 TEST(Recompute, WithoutBlocksNothingRunsTwice) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{recompute_batch, 8}, DType::f32});
+  Value labels = g.input("labels", {{recompute_batch}, DType::i32});
   cross_entropy_loss(g, dense(g, "b", tanh(g, dense(g, "a", x, 8)), 3), labels, 0.0f);
   Prepared p = prepare(std::move(g));
   EXPECT_EQ(recompute_blocks(p.graph), 0);
@@ -219,7 +205,7 @@ TEST(Recompute, WithoutBlocksNothingRunsTwice) {
 
 TEST(Recompute, ABlockInsideABlockBelongsToIt) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8}, DType::f32});
+  Value x = g.input("images", {{recompute_batch, 8}, DType::f32});
   {
     Graph::Block outer(g, "outer");
     x = tanh(g, x);
@@ -243,7 +229,7 @@ TEST(Recompute, ABlockInsideABlockBelongsToIt) {
 // relu(conv) across the edge of a block: the fused node is in neither.
 TEST(Recompute, ANodeFusedAcrossAnEdgeIsInNoBlock) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8, 8, 4}, DType::f32});
+  Value x = g.input("images", {{recompute_batch, 8, 8, 4}, DType::f32});
   {
     Graph::Block block(g, "block");
     x = conv2d(g, "c", tanh(g, x), {.channels = 4, .padding = {1, 1}});
@@ -256,7 +242,7 @@ TEST(Recompute, ANodeFusedAcrossAnEdgeIsInNoBlock) {
 }
 
 TEST(Recompute, AGraphWithRepetitionsIsNotNumberedAnew) {
-  Prepared p = prepare(net());
+  Prepared p = prepare(block_net());
   recompute_blocks(p.graph);
   EXPECT_THROW(p.graph.number_nodes(), Error);
 }

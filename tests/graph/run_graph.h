@@ -18,6 +18,23 @@ struct GraphRun {
   std::map<std::string, std::vector<float>> gradients;  // by parameter, contributions by state
 };
 
+// Random images of so many values each, and a label for each.
+struct RandomImages {
+  std::vector<float> images;
+  std::vector<int32_t> labels = {0, 2, 1, 2, 0, 1};
+
+  RandomImages(int64_t count, int64_t values) : images(static_cast<size_t>(count * values)) {
+    labels.resize(static_cast<size_t>(count));
+    RandomStream random(9, Purpose::initialize);
+    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
+  }
+};
+
+inline int64_t op_count(const Graph& graph, std::string_view name) {
+  return std::ranges::count_if(graph.nodes(),
+                               [=](const Node& node) { return node.op->name() == name; });
+}
+
 struct RunChoices {
   bool fuse = true;
   unsigned char poison = 0;  // what the arena and gradients hold before the run

@@ -11,13 +11,13 @@
 namespace spire {
 namespace {
 
-constexpr int64_t batch = 6;
+constexpr int64_t sync_batch = 6;
 
 // One of each form: with relu, with residual and relu, bare.
-Graph net(bool sync, bool training = true) {
+Graph norms_net(bool sync, bool training = true) {
   Graph g(training);
-  Value x = g.input("images", {{batch, 6, 6, 2}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{sync_batch, 6, 6, 2}, DType::f32});
+  Value labels = g.input("labels", {{sync_batch}, DType::i32});
   BatchNormOptions options{.sync = sync};
   auto normal = [&](const std::string& name, Value v) {
     Conv2dOptions conv{.channels = 4, .padding = {1, 1}, .bias = false};
@@ -30,27 +30,13 @@ Graph net(bool sync, bool training = true) {
   return g;
 }
 
-int64_t count(const Graph& graph, std::string_view name) {
-  return std::ranges::count_if(graph.nodes(),
-                               [=](const Node& node) { return node.op->name() == name; });
-}
-
-struct Data {
-  std::vector<float> images = std::vector<float>(batch * 6 * 6 * 2);
-  std::vector<int32_t> labels = {0, 2, 1, 2, 0, 1};
-  Data() {
-    RandomStream random(9, Purpose::initialize);
-    for (size_t i = 0; i < images.size(); ++i) images[i] = 2 * random.uniform(i) - 1;
-  }
-};
-
 TEST(SyncBatchNorm, OneTowerTrainsWithTheBitsOfThePlainLayer) {
-  Data data;
+  RandomImages data(sync_batch, 6 * 6 * 2);
   for (bool fuse : {false, true}) {
     for (int threads : {1, 2}) {
       RunChoices choices{.fuse = fuse, .poison = 0xff, .threads = threads};
-      GraphRun sync = run_graph(net(true), data.images, data.labels, choices);
-      GraphRun plain = run_graph(net(false), data.images, data.labels, choices);
+      GraphRun sync = run_graph(norms_net(true), data.images, data.labels, choices);
+      GraphRun plain = run_graph(norms_net(false), data.images, data.labels, choices);
       EXPECT_EQ(sync.loss, plain.loss);
       EXPECT_EQ(sync.gradients, plain.gradients);
     }
@@ -58,46 +44,46 @@ TEST(SyncBatchNorm, OneTowerTrainsWithTheBitsOfThePlainLayer) {
 }
 
 TEST(SyncBatchNorm, FusesWithReluAndResidual) {
-  Graph sync = net(true), plain = net(false);
+  Graph sync = norms_net(true), plain = norms_net(false);
   EXPECT_EQ(fuse_activations(sync), 3);  // two relus, one add
   EXPECT_EQ(fuse_activations(plain), 3);
-  EXPECT_EQ(count(sync, "relu") + count(sync, "add"), 0);
-  EXPECT_EQ(count(sync, "batch_norm_sync"), 3);
+  EXPECT_EQ(op_count(sync, "relu") + op_count(sync, "add"), 0);
+  EXPECT_EQ(op_count(sync, "batch_norm_sync"), 3);
 }
 
 TEST(SyncBatchNorm, TowersMeetOnceForwardAndOnceBackward) {
-  Graph g = net(true);
+  Graph g = norms_net(true);
   fuse_activations(g);
-  EXPECT_EQ(count(g, "tower_sum"), 3);
+  EXPECT_EQ(op_count(g, "tower_sum"), 3);
   auto gradients = differentiate(g);
   std::vector<Value> keep;
   for (const auto& gradient : gradients) keep.push_back(gradient.gradient);
   remove_dead_nodes(g, keep);
-  EXPECT_EQ(count(g, "tower_sum"), 6);
-  EXPECT_EQ(count(g, "batch_norm_gradient_sums"), 3);
-  EXPECT_EQ(count(g, "batch_norm_sync_backward"), 3);
-  EXPECT_EQ(count(g, "batch_norm") + count(g, "batch_norm_backward"), 0);
+  EXPECT_EQ(op_count(g, "tower_sum"), 6);
+  EXPECT_EQ(op_count(g, "batch_norm_gradient_sums"), 3);
+  EXPECT_EQ(op_count(g, "batch_norm_sync_backward"), 3);
+  EXPECT_EQ(op_count(g, "batch_norm") + op_count(g, "batch_norm_backward"), 0);
 }
 
 // Nothing before the first one is trained: its input needs no gradient, so towers need not meet.
 TEST(SyncBatchNorm, AnInputThatIsNotTrainedNeedsNoSumBackward) {
   Graph g(true);
-  Value x = g.input("images", {{batch, 8}, DType::f32});
-  Value labels = g.input("labels", {{batch}, DType::i32});
+  Value x = g.input("images", {{sync_batch, 8}, DType::f32});
+  Value labels = g.input("labels", {{sync_batch}, DType::i32});
   Value y = dense(g, "d", batch_norm(g, "n", x, {.sync = true}), 3);
   cross_entropy_loss(g, y, labels, 0.0f);
   differentiate(g);
-  EXPECT_EQ(count(g, "tower_sum"), 1);
-  EXPECT_EQ(count(g, "batch_norm_gradient_sums"), 1);
+  EXPECT_EQ(op_count(g, "tower_sum"), 1);
+  EXPECT_EQ(op_count(g, "batch_norm_gradient_sums"), 1);
 }
 
 TEST(SyncBatchNorm, EvaluationUsesTheRunningStatisticsAsThePlainLayerDoes) {
-  Graph sync = net(true, false), plain = net(false, false);
+  Graph sync = norms_net(true, false), plain = norms_net(false, false);
   ASSERT_EQ(sync.nodes().size(), plain.nodes().size());
   for (size_t n = 0; n < sync.nodes().size(); ++n) {
     EXPECT_EQ(sync.nodes()[n].op->name(), plain.nodes()[n].op->name());
   }
-  EXPECT_EQ(count(sync, "batch_norm_eval"), 3);
+  EXPECT_EQ(op_count(sync, "batch_norm_eval"), 3);
 }
 
 TEST(SyncBatchNorm, BothLayersHaveTheSameParametersAndStates) {
@@ -108,7 +94,7 @@ TEST(SyncBatchNorm, BothLayersHaveTheSameParametersAndStates) {
     }
     return all;
   };
-  EXPECT_EQ(names(net(true)), names(net(false)));
+  EXPECT_EQ(names(norms_net(true)), names(norms_net(false)));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace spire {
 namespace {
 
-constexpr int64_t rows = 4, vocabulary = 3000, width = 16;
+constexpr int64_t rows = 4, word_count = 3000, word_width = 16;
 
 // logits = head tanh(table[ids]), where the head is the table or a parameter of the same values.
 struct TiedNet {
@@ -20,8 +20,8 @@ struct TiedNet {
     Graph g(true);
     Value ids = g.input("ids", {{rows}, DType::i32});
     Value labels = g.input("labels", {{rows}, DType::i32});
-    auto words = embedding(g, "words", ids, vocabulary, width, DType::f32, initial());
-    Value head = tied ? words.table : g.parameter("head", {vocabulary, width}, initial());
+    auto words = embedding(g, "words", ids, word_count, word_width, DType::f32, initial());
+    Value head = tied ? words.table : g.parameter("head", {word_count, word_width}, initial());
     cross_entropy_loss(g, tied_dense(g, head, tanh(g, words.output)), labels, 0.0f);
     return g;
   }
@@ -36,7 +36,7 @@ struct TiedNet {
 };
 
 // The first input takes floats: here these have the bits of ids.
-GraphRun run(Graph graph) {
+GraphRun run_on_tokens(Graph graph) {
   std::vector<int32_t> ids = {5, 17, 5, 2999}, labels = {17, 5, 2, 0};
   std::vector<float> words(ids.size());
   std::memcpy(words.data(), ids.data(), ids.size() * sizeof(float));
@@ -44,7 +44,8 @@ GraphRun run(Graph graph) {
 }
 
 TEST(TiedWeights, GradientIsTheSumOfBothUses) {
-  GraphRun tied = run(TiedNet{true}.graph()), apart = run(TiedNet{false}.graph());
+  GraphRun tied = run_on_tokens(TiedNet{true}.graph()),
+           apart = run_on_tokens(TiedNet{false}.graph());
   EXPECT_EQ(tied.loss, apart.loss);
   const auto &sum = tied.gradients["words.weight"], &table = apart.gradients["words.weight"];
   const auto& head = apart.gradients["head"];
@@ -67,7 +68,7 @@ size_t activation_bytes(Graph graph) {
 
 // The head's gradient is made in the gradient buffer, and the table's is added to it there.
 TEST(TiedWeights, SumNeedsNoTableInTheArena) {
-  EXPECT_LT(activation_bytes(TiedNet{true}.graph()), size_t{vocabulary * width * 4});
+  EXPECT_LT(activation_bytes(TiedNet{true}.graph()), size_t{word_count * word_width * 4});
   EXPECT_EQ(activation_bytes(TiedNet{true}.graph()), activation_bytes(TiedNet{false}.graph()));
 }
 

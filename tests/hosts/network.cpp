@@ -24,11 +24,6 @@ bool comes_true(double seconds, const std::function<bool()>& condition) {
   return true;
 }
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 }  // namespace
 
 Network::Network(int hosts) : net_("spire-" + std::to_string(getpid())) {

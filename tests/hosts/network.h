@@ -4,10 +4,9 @@
 #include <vector>
 
 #include "tests/tools/program.h"
+#include "tests/tools/words.h"
 
 namespace spire {
-
-using Words = std::vector<std::string>;
 
 class Network {
  public:

@@ -4,6 +4,8 @@
 
 #include <tests/kernels/eager.h>
 
+#include <spire/error.h>
+
 #include "kernels/nvidia/libraries.h"
 
 namespace spire::testing {

@@ -5,7 +5,6 @@
 #include "kernels/ops/activation/activation.h"
 
 namespace spire::testing {
-
 namespace {
 
 const Environment cpu{{DeviceKind::cpu, 0}, DType::f32, 1, 0};
@@ -35,8 +34,6 @@ class WrongGradientOp : public ActivationOp {
     builder.set_gradient(0, dx[0]);
   }
 };
-
-}  // namespace
 
 TEST(OpHarness, AcceptsWhatIsRight) {
   check_op(relu_case(0.1, 1), cpu);
@@ -82,4 +79,5 @@ TEST(OpHarness, MemoryStartsAsNaN) {
   for (double value : fresh.data) EXPECT_NE(value, value);
 }
 
+}  // namespace
 }  // namespace spire::testing

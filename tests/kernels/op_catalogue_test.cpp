@@ -17,8 +17,8 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct CatalogueRow {
   std::vector<std::string> ops;

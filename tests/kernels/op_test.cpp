@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <tests/kernels/eager.h>
 #include <tests/kernels/op_test.h>
 
+#include <spire/error.h>
 #include <spire/random_stream.h>
 
 namespace spire::testing {
@@ -157,6 +160,12 @@ HostTensor absolute(const HostTensor& tensor) {
   return result;
 }
 
+double largest(const HostTensor& tensor) {
+  double most = 0;
+  for (double value : tensor.data) most = std::max(most, std::abs(value));
+  return most;
+}
+
 std::vector<HostTensor> absolute(std::span<const HostTensor> tensors) {
   std::vector<HostTensor> result;
   for (const HostTensor& tensor : tensors) result.push_back(absolute(tensor));
@@ -192,6 +201,9 @@ Input sums(HostTensor tensor) {
 }
 Input labels(HostTensor tensor) {
   return {std::move(tensor), Role::labels, false};
+}
+Input plain(HostTensor tensor) {
+  return {std::move(tensor), Role::statistic, true};
 }
 
 void OpTest::SetUp() {

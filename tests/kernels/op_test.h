@@ -29,6 +29,7 @@ HostTensor zeros(const Shape& shape);
 HostTensor uniform(const Shape& shape, uint64_t seed, double low = -1, double high = 1);
 HostTensor absolute(const HostTensor& tensor);
 std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
+double largest(const HostTensor& tensor);  // magnitude
 // Rounds to multiples of 1/64: they and their sums in fp32 are exact in bf16, so that a relu cuts
 // where the reference does.
 HostTensor on_grid(HostTensor tensor);
@@ -47,6 +48,7 @@ Input parameter(HostTensor tensor);
 Input statistic(HostTensor tensor);  // no gradient
 Input sums(HostTensor tensor);       // no gradient
 Input labels(HostTensor tensor);     // no gradient
+Input plain(HostTensor tensor);      // no gradient; fp32 in every environment
 
 // Implementation of attention on a GPU: cuDNN's where it has one, for all heads at once or head by
 // head; or Spire's kernels.

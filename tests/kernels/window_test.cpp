@@ -7,7 +7,6 @@
 #include "kernels/ops/conv2d/conv2d.h"
 
 namespace spire::testing {
-
 namespace {
 
 // All axes that pooling allows, up to 9 pixels.
@@ -31,8 +30,6 @@ void every_axis(const Body& body) {
 bool contains(IndexRange range, int64_t i) {
   return range.begin <= i && i < range.end;
 }
-
-}  // namespace
 
 // A window has a pixel if and only if the pixel has the window, and if a tap of it is there.
 TEST(WindowAxis, PixelsAndPositionsAreOneRelation) {
@@ -89,4 +86,5 @@ TEST(KernelTeam, IsRestoredAfterPrepareAndRun) {
   omp_set_num_threads(before);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
+
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
 #include "models/model.h"

@@ -15,14 +15,14 @@ namespace {
 
 using Build = Value (*)(Graph&, Value, const ModelConfig&, int64_t);
 
-struct Made {
+struct MadeNet {
   Graph graph{true};
   Value images, result;
 };
 
 // channels: of the result; 0: those of the images.
-Made made(Build build, const ModelConfig& config, Shape images, int64_t channels = 0) {
-  Made m;
+MadeNet made(Build build, const ModelConfig& config, Shape images, int64_t channels = 0) {
+  MadeNet m;
   m.images = m.graph.input("images", {images, DType::f32});
   m.result = build(m.graph, m.images, config, channels == 0 ? images.back() : channels);
   return m;
@@ -32,9 +32,9 @@ TEST(ImageToImage, ResultsHaveTheImagesShapeWhateverItsSize) {
   for (Build build : {&autoencoder, &unet}) {
     for (const char* upsample : {"conv_transpose", "resize"}) {
       for (Shape shape : {Shape{2, 28, 28, 1}, {1, 32, 32, 3}, {1, 21, 38, 3}, {3, 9, 8, 2}}) {
-        Made m = made(build, {.upsample = *find_word<ModelConfig::Upsample>(upsample)}, shape);
+        MadeNet m = made(build, {.upsample = *find_word<ModelConfig::Upsample>(upsample)}, shape);
         EXPECT_EQ(m.graph.spec(m.result).shape, shape) << upsample;
-        Made classes = made(build, {}, shape, 7);
+        MadeNet classes = made(build, {}, shape, 7);
         EXPECT_EQ(classes.graph.spec(classes.result).shape,
                   Shape({shape[0], shape[1], shape[2], 7}));
       }
@@ -44,9 +44,9 @@ TEST(ImageToImage, ResultsHaveTheImagesShapeWhateverItsSize) {
 
 TEST(ImageToImage, OutputActivationIsTheLastOp) {
   for (Build build : {&autoencoder, &unet}) {
-    Made linear = made(build, {}, {1, 16, 16, 1});
+    MadeNet linear = made(build, {}, {1, 16, 16, 1});
     EXPECT_EQ(linear.graph.nodes().back().op->name(), "conv2d");
-    Made bounded =
+    MadeNet bounded =
         made(build, {.output_activation = ModelConfig::OutputActivation::sigmoid}, {1, 16, 16, 1});
     EXPECT_EQ(bounded.graph.nodes().back().op->name(), "sigmoid");
   }
@@ -83,7 +83,7 @@ TEST(Unet, ConcatenatesTheTensorsOfTheWayDown) {
 
 // The loss of a result against the images themselves, and "score", its squared error.
 Graph reconstruction(Build build, const ModelConfig& config, Regression kind) {
-  Made m = made(build, config, {2, 12, 12, 1});
+  MadeNet m = made(build, config, {2, 12, 12, 1});
   m.graph.input("labels", {{2}, DType::i32});
   reconstruction_loss(m.graph, m.result, m.images, kind);
   return std::move(m.graph);

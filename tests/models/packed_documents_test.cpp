@@ -14,15 +14,15 @@ namespace {
 
 constexpr int64_t vocabulary = 13, context = 90;
 
-const ModelConfig test_gpt = {
+const ModelConfig packed_gpt = {
     .name = "gpt", .blocks = 2, .width = 24, .heads = 3, .context = context};
-const ModelConfig test_llama = {.name = "llama",
-                                .blocks = 2,
-                                .width = 24,
-                                .heads = 6,
-                                .context = context,
-                                .kv_heads = 2,
-                                .mlp_width = 20};
+const ModelConfig packed_llama = {.name = "llama",
+                                  .blocks = 2,
+                                  .width = 24,
+                                  .heads = 6,
+                                  .context = context,
+                                  .kv_heads = 2,
+                                  .mlp_width = 20};
 
 Graph graph_of(const ModelConfig& model, int64_t length, bool packed) {
   std::vector<Column> columns = {{"tokens", {length}, DType::i32},
@@ -107,7 +107,7 @@ TEST_P(PackedModels, BordersCount) {
   EXPECT_GT(std::abs(packed - joined), 1e-3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PackedModels, testing::Values(test_gpt, test_llama),
+INSTANTIATE_TEST_SUITE_P(Models, PackedModels, testing::Values(packed_gpt, packed_llama),
                          [](const auto& test) { return test.param.name; });
 
 TEST(PackedDocuments, OtherModelsAreRefused) {

@@ -36,7 +36,7 @@ Graph vit_graph(const ModelConfig& config, Shape image, int64_t classes, int64_t
                      training);
 }
 
-int64_t parameter_count(const Graph& graph) {
+int64_t weight_count(const Graph& graph) {
   int64_t count = 0;
   for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
   return count;
@@ -52,15 +52,14 @@ TEST(Gpt, HasThePublishedParameterCounts) {
                                                                   {"gpt2_large", 774030080},
                                                                   {"gpt2_xl", 1557611200}};
   for (const auto& [size, count] : published)
-    EXPECT_EQ(parameter_count(gpt_graph({.name = "gpt", .size = size}, 1024, 50257)), count)
-        << size;
+    EXPECT_EQ(weight_count(gpt_graph({.name = "gpt", .size = size}, 1024, 50257)), count) << size;
 }
 
 TEST(Vit, HasThePublishedParameterCounts) {
   const std::vector<std::pair<std::string, int64_t>> published = {
       {"tiny", 5717416}, {"small", 22050664}, {"base", 86567656}};
   for (const auto& [size, count] : published)
-    EXPECT_EQ(parameter_count(vit_graph({.name = "vit", .size = size}, {224, 224, 3}, 1000)), count)
+    EXPECT_EQ(weight_count(vit_graph({.name = "vit", .size = size}, {224, 224, 3}, 1000)), count)
         << size;
 }
 
@@ -148,7 +147,7 @@ TEST(Gpt, ShortRowsReadTheFirstPositions) {
   std::vector<float> part = forward(gpt_graph(config, 4, 13, 1, false), tokens.data());
   ASSERT_EQ(part.size(), 4u * 13);
   for (size_t i = 0; i < part.size(); ++i) EXPECT_NEAR(part[i], whole[i], 1e-6);
-  EXPECT_EQ(parameter_count(gpt_graph(config, 4, 13)), parameter_count(gpt_graph(config, 9, 13)));
+  EXPECT_EQ(weight_count(gpt_graph(config, 4, 13)), weight_count(gpt_graph(config, 9, 13)));
 }
 
 TEST(Gpt, DropsOutOnlyInTraining) {

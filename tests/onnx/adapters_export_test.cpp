@@ -21,13 +21,6 @@ const std::vector<std::string> adapted_mlp = {"model.name=mlp",     "model.hidde
                                               "adapt.lora.rank=2",  "adapt.lora.patterns=[dense1]",
                                               "adapt.lora.alpha=3", "optimizer.lr=0.1"};
 
-Output exported(const TrainedRun& run, const std::string& to,
-                const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"export", "--checkpoint", run.run(), "--to", run.folder / to};
-  words.insert(words.end(), more.begin(), more.end());
-  return trainer(words);
-}
-
 const NamedTensor& tensor_of(const TrainingState& state, const std::string& name) {
   auto found = std::ranges::find(state.weights, name, &NamedTensor::name);
   require(found != state.weights.end(), "no tensor '{}'", name);

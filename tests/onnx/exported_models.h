@@ -11,6 +11,8 @@
 
 namespace spire {
 
+constexpr int no_package = 77;  // exit code of a Python script that lacks one
+
 struct ExportCase {
   std::string name;
   std::vector<std::string> words;  // of its config

@@ -158,7 +158,7 @@ std::vector<std::pair<int64_t, double>> sources(const ParsedNode& node, int64_t 
   return {{inside(low), 1 - share}, {inside(low + 1), share}};
 }
 
-OnnxArrays resize(const ParsedNode& node, const Inputs& in) {
+OnnxArrays resized(const ParsedNode& node, const Inputs& in) {
   const OnnxArray &x = *in[0], &size = *in[3];
   if (node.ints("axes") != std::vector<int64_t>{2, 3}) throw std::runtime_error("other axes");
   OnnxArray y = zeros({x.dims[0], x.dims[1], static_cast<int64_t>(size.data[0]),
@@ -180,7 +180,7 @@ OnnxFormulas image_formulas() {
           {"AveragePool", pool},
           {"GlobalAveragePool", global_average_pool},
           {"BatchNormalization", batch_normalization},
-          {"Resize", resize}};
+          {"Resize", resized}};
 }
 
 }  // namespace spire

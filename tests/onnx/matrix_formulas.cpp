@@ -88,7 +88,7 @@ OnnxArrays gemm(const ParsedNode& node, const Inputs& in) {
   return {y};
 }
 
-OnnxArrays softmax(const ParsedNode& node, const Inputs& in) {
+OnnxArrays softmax_rows(const ParsedNode& node, const Inputs& in) {
   OnnxArray y = *in[0];
   if (node.at("axis").i != -1) throw std::runtime_error("another axis");
   auto length = static_cast<std::ptrdiff_t>(y.dims.back());
@@ -100,8 +100,8 @@ OnnxArrays softmax(const ParsedNode& node, const Inputs& in) {
   return {y};
 }
 
-OnnxArrays log_softmax(const ParsedNode& node, const Inputs& in) {
-  OnnxArrays y = softmax(node, in);
+OnnxArrays log_softmax_rows(const ParsedNode& node, const Inputs& in) {
+  OnnxArrays y = softmax_rows(node, in);
   for (double& value : y[0].data) value = std::log(value);
   return y;
 }
@@ -149,8 +149,8 @@ OnnxFormulas matrix_formulas() {
       {"MatMul",
        [](const Node&, const Inputs& in) -> OnnxArrays { return {product(*in[0], *in[1])}; }},
       {"Gemm", gemm},
-      {"Softmax", softmax},
-      {"LogSoftmax", log_softmax},
+      {"Softmax", softmax_rows},
+      {"LogSoftmax", log_softmax_rows},
       {"ReduceSum",
        [](const Node& node, const Inputs& in) -> OnnxArrays {
          return {sum_over_axis(node, in, false)};

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int no_package = 77;
 constexpr int64_t samples = 3;
 
 int run_python(const std::string& words, const fs::path& log) {

@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int no_package = 77;
 constexpr int64_t windows = 3;
 
 int run_peft(const std::string& words, const fs::path& log) {

@@ -8,17 +8,17 @@ namespace spire {
 namespace {
 
 using Inputs = std::vector<const OnnxArray*>;
-using Numbers = std::vector<double>;
+using Doubles = std::vector<double>;
 
 double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
 // matrix (1, rows, columns) times a vector, and the biases of `rows` rows from `first` on.
-Numbers product(const OnnxArray& matrix, const double* vector, const OnnxArray& biases,
+Doubles product(const OnnxArray& matrix, const double* vector, const OnnxArray& biases,
                 int64_t first) {
   int64_t rows = matrix.dims[1], columns = matrix.dims[2];
-  Numbers sums;
+  Doubles sums;
   for (int64_t row = 0; row < rows; ++row) {
     double sum = biases.data[static_cast<size_t>(first + row)];
     for (int64_t k = 0; k < columns; ++k)
@@ -33,21 +33,21 @@ struct State {
 };
 
 // wx, rh: sums of the gates i, o, f, c, for unit u of `units`.
-State lstm_unit(const Numbers& wx, const Numbers& rh, size_t u, size_t units, State before) {
+State lstm_unit(const Doubles& wx, const Doubles& rh, size_t u, size_t units, State before) {
   auto gate = [&](size_t g) { return wx[g * units + u] + rh[g * units + u]; };
   double c = sigmoid(gate(2)) * before.c + sigmoid(gate(0)) * std::tanh(gate(3));
   return {sigmoid(gate(1)) * std::tanh(c), c};
 }
 
 // The gates z, r, h.
-State gru_unit(const Numbers& wx, const Numbers& rh, size_t u, size_t units, State before) {
+State gru_unit(const Doubles& wx, const Doubles& rh, size_t u, size_t units, State before) {
   auto gate = [&](size_t g) { return wx[g * units + u] + rh[g * units + u]; };
   double z = sigmoid(gate(0)), r = sigmoid(gate(1));
   double h = std::tanh(wx[2 * units + u] + r * rh[2 * units + u]);
   return {(1 - z) * h + z * before.h, 0};
 }
 
-using UnitFormula = State (*)(const Numbers&, const Numbers&, size_t, size_t, State);
+using UnitFormula = State (*)(const Doubles&, const Doubles&, size_t, size_t, State);
 
 // x (T, N, F) -> (T, 1, N, H)
 OnnxArrays recurrent(const ParsedNode& node, const Inputs& in, UnitFormula unit) {
@@ -58,11 +58,11 @@ OnnxArrays recurrent(const ParsedNode& node, const Inputs& in, UnitFormula unit)
   for (int64_t n = 0; n < samples; ++n) {
     std::vector<State> states(units);
     for (int64_t t = 0; t < steps; ++t) {
-      Numbers h;
+      Doubles h;
       for (const State& state : states) h.push_back(state.h);
       int64_t row = t * samples + n;
-      Numbers wx = product(w, x.data.data() + row * features, b, 0);
-      Numbers rh = product(r, h.data(), b, w.dims[1]);
+      Doubles wx = product(w, x.data.data() + row * features, b, 0);
+      Doubles rh = product(r, h.data(), b, w.dims[1]);
       for (size_t u = 0; u < units; ++u) {
         states[u] = unit(wx, rh, u, units, states[u]);
         y.data[static_cast<size_t>(row) * units + u] = states[u].h;

@@ -13,7 +13,7 @@ Numbers numbers(const OnnxArray& array) {
   return {array.data.begin(), array.data.end()};
 }
 
-OnnxArrays transpose(const ParsedNode& node, const Inputs& in) {
+OnnxArrays transposed(const ParsedNode& node, const Inputs& in) {
   const OnnxArray& x = *in[0];
   Numbers axes = node.ints("perm"), strides(x.dims.size(), 1), dims;
   for (size_t i = x.dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * x.dims[i + 1];
@@ -35,7 +35,7 @@ OnnxArrays count_up(const ParsedNode&, const Inputs& in) {
   return {y};
 }
 
-OnnxArrays reshape(const ParsedNode&, const Inputs& in) {
+OnnxArrays reshaped(const ParsedNode&, const Inputs& in) {
   Numbers dims = numbers(*in[1]);
   int64_t known = 1;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -50,12 +50,12 @@ OnnxArrays reshape(const ParsedNode&, const Inputs& in) {
   return {y};
 }
 
-OnnxArrays flatten(const ParsedNode& node, const Inputs& in) {
+OnnxArrays flattened(const ParsedNode& node, const Inputs& in) {
   if (node.at("axis").i != 1) throw std::runtime_error("another axis");
   return {{{in[0]->dims[0], in[0]->size() / in[0]->dims[0]}, in[0]->data}};
 }
 
-OnnxArrays concat(const ParsedNode& node, const Inputs& in) {
+OnnxArrays joined(const ParsedNode& node, const Inputs& in) {
   int64_t axis = node.at("axis").i, before = split_at(*in[0], axis).before;
   OnnxArray y{in[0]->dims, {}};
   y.dims[static_cast<size_t>(axis)] = 0;
@@ -90,12 +90,12 @@ Numbers range(int64_t begin, int64_t length) {
   return all;
 }
 
-OnnxArrays slice(const ParsedNode&, const Inputs& in) {
+OnnxArrays sliced(const ParsedNode&, const Inputs& in) {
   int64_t begin = numbers(*in[1]).at(0), end = numbers(*in[2]).at(0), axis = numbers(*in[3]).at(0);
   return {select(*in[0], axis, range(begin, end - begin))};
 }
 
-OnnxArrays split(const ParsedNode& node, const Inputs& in) {
+OnnxArrays split_up(const ParsedNode& node, const Inputs& in) {
   OnnxArrays parts;
   int64_t begin = 0;
   for (int64_t length : numbers(*in[1])) {
@@ -106,7 +106,7 @@ OnnxArrays split(const ParsedNode& node, const Inputs& in) {
 }
 
 // The indices may have several axes, which take the place of the one that is read.
-OnnxArrays gather(const ParsedNode& node, const Inputs& in) {
+OnnxArrays gathered(const ParsedNode& node, const Inputs& in) {
   int64_t axis = node.at("axis").i;
   OnnxArray y = select(*in[0], axis, numbers(*in[1]));
   auto place = y.dims.begin() + axis;
@@ -116,20 +116,20 @@ OnnxArrays gather(const ParsedNode& node, const Inputs& in) {
 }
 
 // To a shape with more axes in front.
-OnnxArrays expand(const ParsedNode&, const Inputs& in) {
+OnnxArrays expanded(const ParsedNode&, const Inputs& in) {
   OnnxArray y = zeros(numbers(*in[1]));
   for (int64_t i = 0; i < y.size(); ++i)
     y.data[static_cast<size_t>(i)] = in[0]->data[static_cast<size_t>(i % in[0]->size())];
   return {y};
 }
 
-OnnxArrays shape(const ParsedNode& node, const Inputs& in) {
+OnnxArrays first_extent(const ParsedNode& node, const Inputs& in) {
   if (node.at("start").i != 0 || node.at("end").i != 1) throw std::runtime_error("other axes");
   return {{{1}, {static_cast<double>(in[0]->dims[0])}}};
 }
 
 // Zeros behind the end of one axis.
-OnnxArrays pad(const ParsedNode&, const Inputs& in) {
+OnnxArrays padded(const ParsedNode&, const Inputs& in) {
   Numbers counts = numbers(*in[1]);
   size_t rank = in[0]->dims.size();
   for (size_t axis = 0; axis < rank; ++axis) {
@@ -140,7 +140,7 @@ OnnxArrays pad(const ParsedNode&, const Inputs& in) {
     ParsedNode join;
     join.attributes["axis"].i = static_cast<int64_t>(axis);
     OnnxArray nothing = zeros(behind.dims);
-    return concat(join, {in[0], &nothing});
+    return joined(join, {in[0], &nothing});
   }
   return {*in[0]};
 }
@@ -148,9 +148,10 @@ OnnxArrays pad(const ParsedNode&, const Inputs& in) {
 }  // namespace
 
 OnnxFormulas shape_formulas() {
-  return {{"Transpose", transpose}, {"Reshape", reshape}, {"Flatten", flatten}, {"Concat", concat},
-          {"Slice", slice},         {"Split", split},     {"Gather", gather},   {"Expand", expand},
-          {"Shape", shape},         {"Pad", pad},         {"Range", count_up}};
+  return {{"Transpose", transposed}, {"Reshape", reshaped}, {"Flatten", flattened},
+          {"Concat", joined},        {"Slice", sliced},     {"Split", split_up},
+          {"Gather", gathered},      {"Expand", expanded},  {"Shape", first_extent},
+          {"Pad", padded},           {"Range", count_up}};
 }
 
 }  // namespace spire

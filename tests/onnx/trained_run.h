@@ -32,4 +32,12 @@ struct TrainedRun {
   std::string checkpoint() const { return run() + "/checkpoints/step_00000002.h5"; }
 };
 
+// What `trainer export` of the run to a file of its folder says.
+inline Output exported(const TrainedRun& run, const std::string& to,
+                       const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"export", "--checkpoint", run.run(), "--to", run.folder / to};
+  words.insert(words.end(), more.begin(), more.end());
+  return trainer(words);
+}
+
 }  // namespace spire

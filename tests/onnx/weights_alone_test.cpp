@@ -21,13 +21,6 @@ using testing::HasSubstr;
 const std::vector<std::string> small_cnn = {"model.name=cnn", "model.channels=[4]",
                                             "model.hidden=[8]"};
 
-Output exported(const TrainedRun& run, const std::string& to,
-                const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"export", "--checkpoint", run.run(), "--to", run.folder / to};
-  words.insert(words.end(), more.begin(), more.end());
-  return trainer(words);
-}
-
 TEST(WeightsAlone, HaveTheBitsOfTheCheckpointUnderItsNames) {
   TrainedRun run(small_cnn);
   Output output = exported(run, "w.safetensors", {"--names", "spire"});

@@ -38,8 +38,8 @@ class Hashed {
 };
 
 // A model's entry in the file, and what its formula says.
-struct Recorded {
-  explicit Recorded(const Json& entry)
+struct RecordedModel {
+  explicit RecordedModel(const Json& entry)
       : seed(entry["seed"]),
         beta(entry["beta"]),
         classes(entry["classes"]),
@@ -121,18 +121,18 @@ void expect_equal(const std::string& name, const std::vector<float>& values, con
     EXPECT_NEAR(got[k], want[k], tolerance * want[0]) << name << ", figure " << k;
 }
 
-struct Peer {
+struct GradientPeer {
   std::string name;
   ModelConfig model;
 };
 
-class EqualsPyTorch : public testing::TestWithParam<Peer> {};
+class EqualsPyTorch : public testing::TestWithParam<GradientPeer> {};
 
 TEST_P(EqualsPyTorch, InLogitsAndAllGradients) {
   constexpr double test_tolerance = 1e-4;  // relative to each tensor's norm
   std::ifstream file(SPIRE_PEER_GRADIENTS);
   Json entry = Json::parse(file)["models"][GetParam().name];
-  Recorded recorded(entry);
+  RecordedModel recorded(entry);
   Graph graph = build_model(GetParam().model, {}, recorded.input(), true);
   auto fill = [&](const ParameterEntry& e, std::span<float> values) { recorded.fill(e, values); };
   auto samples = static_cast<size_t>(recorded.shape.front());
@@ -158,12 +158,14 @@ TEST_P(EqualsPyTorch, InLogitsAndAllGradients) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, EqualsPyTorch,
-    testing::Values(
-        Peer{"resnet20", {.name = "resnet"}},
-        Peer{"resnet20_identity", {.name = "resnet", .shortcut = ModelConfig::Shortcut::identity}},
-        Peer{"resnet50",
-             {.name = "resnet", .depth = 50, .variant = ModelConfig::Variant::imagenet}},
-        Peer{"gpt2_of_2_blocks", {.name = "gpt", .blocks = 2}}, Peer{"vit_tiny", {.name = "vit"}}),
+    testing::Values(GradientPeer{"resnet20", {.name = "resnet"}},
+                    GradientPeer{"resnet20_identity",
+                                 {.name = "resnet", .shortcut = ModelConfig::Shortcut::identity}},
+                    GradientPeer{
+                        "resnet50",
+                        {.name = "resnet", .depth = 50, .variant = ModelConfig::Variant::imagenet}},
+                    GradientPeer{"gpt2_of_2_blocks", {.name = "gpt", .blocks = 2}},
+                    GradientPeer{"vit_tiny", {.name = "vit"}}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -51,17 +51,17 @@ std::map<std::string, uint32_t> definition_order(const ModelConfig& model) {
   return order;
 }
 
-struct Peer {
+struct LossPeer {
   std::string name;
   ModelConfig model;
   int64_t towers;
   double tolerance;  // relative
 };
 
-class FollowsPyTorch : public testing::TestWithParam<Peer> {};
+class FollowsPyTorch : public testing::TestWithParam<LossPeer> {};
 
 TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
-  const Peer& peer = GetParam();
+  const LossPeer& peer = GetParam();
   DatasetPair data;
   try {
     data = open_dataset(DataConfig{}, {});
@@ -102,9 +102,9 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
 
 // ResNet-20 in one tower: PyTorch's batch norm looks at all 128 samples.
 INSTANTIATE_TEST_SUITE_P(Models, FollowsPyTorch,
-                         testing::Values(Peer{"mlp", {.name = "mlp"}, 2, 1e-4},
-                                         Peer{"cnn", {.name = "cnn"}, 2, 1e-4},
-                                         Peer{"resnet20", {.name = "resnet"}, 1, 1e-4}),
+                         testing::Values(LossPeer{"mlp", {.name = "mlp"}, 2, 1e-4},
+                                         LossPeer{"cnn", {.name = "cnn"}, 2, 1e-4},
+                                         LossPeer{"resnet20", {.name = "resnet"}, 1, 1e-4}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -16,13 +16,13 @@
 namespace spire {
 namespace {
 
-struct Recorded {
+struct RecordedLosses {
   std::vector<double> losses;
   int64_t vocabulary, length, rows;
   double lr, momentum;
 };
 
-Recorded recorded(const std::string& name) {
+RecordedLosses recorded(const std::string& name) {
   std::ifstream file(SPIRE_PEER_TOKEN_LOSSES);
   auto all = nlohmann::json::parse(file);
   const auto& setup = all["setup"];
@@ -34,7 +34,7 @@ Recorded recorded(const std::string& name) {
 struct Rows {
   std::vector<int32_t> tokens, targets;
 
-  explicit Rows(const Recorded& peer) {
+  explicit Rows(const RecordedLosses& peer) {
     auto token = [&](int64_t i) {
       return static_cast<int32_t>((i * i + 3 * i + i / 7) % peer.vocabulary);
     };
@@ -44,7 +44,7 @@ struct Rows {
       targets.push_back(token(i + 1));
     }
   }
-  std::unique_ptr<Dataset> dataset(const Recorded& peer) const {
+  std::unique_ptr<Dataset> dataset(const RecordedLosses& peer) const {
     Shape shape = {std::ssize(tokens) / peer.length, peer.length};
     return array_dataset(
         {array("tokens", tokens.data(), shape), array("targets", targets.data(), shape)},
@@ -56,7 +56,7 @@ class FollowsTransformers : public testing::TestWithParam<ModelConfig> {};
 
 TEST_P(FollowsTransformers, FromTheSameWeightsAndRows) {
   const ModelConfig& model = GetParam();
-  Recorded peer = recorded(model.name);
+  RecordedLosses peer = recorded(model.name);
   ASSERT_EQ(peer.losses.size(), 100u);
   Rows rows(peer);
   auto data = rows.dataset(peer);

@@ -7,12 +7,10 @@
 
 #include <spire/error.h>
 
+#include "tests/process/soon.h"
+
 namespace spire {
 namespace {
-
-Deadline soon() {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
-}
 
 TEST(Frame, ArrivesWhole) {
   for (size_t length : {size_t{0}, size_t{1}, size_t{4096}, size_t{2'000'000}}) {

@@ -16,15 +16,9 @@
 
 #include "engine/observe/audit_file.h"
 #include "engine/observe/json_files.h"
+#include "tests/tools/words.h"
 
 namespace spire {
-
-using Words = std::vector<std::string>;
-
-inline Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // Keeps steps and warnings, and writes metrics.jsonl and audit.jsonl.
 class Reports : public Observer {

@@ -14,7 +14,7 @@
 namespace spire {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 TEST(ThinCurve, KeepsAllValuesOfAShortCurve) {
   ThinCurve curve;
@@ -57,11 +57,11 @@ TEST(ThinCurve, KeepsExtremesMeanAndEndsOfAMillionValues) {
 TEST(ThinCurve, HasGapsOnlyWhereNothingWasFinite) {
   ThinCurve curve;
   curve.add(0, 1);
-  curve.add(1, nan);
+  curve.add(1, no_number);
   curve.add(2, std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(curve.points()[1].y));
   EXPECT_TRUE(std::isnan(curve.points()[2].y));
-  for (int i = 3; i < 5000; ++i) curve.add(i, i % 2 == 0 ? 1 : nan);
+  for (int i = 3; i < 5000; ++i) curve.add(i, i % 2 == 0 ? 1 : no_number);
   for (const CurvePoint& point : curve.points()) EXPECT_EQ(point.y, 1);
 }
 

@@ -30,18 +30,13 @@ using testing::StartsWith;
 constexpr auto test_bound =
     std::chrono::seconds(60);  // a hang; checkpoints are tried again in less
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // What no run wrote: path and content of the data, and of notes that a person put beside a run.
 std::map<std::string, std::string> files_of_user(const RunFolder& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder / "")) {
     bool data = entry.path().parent_path() == folder / "data";
     if (data || entry.path().filename() == "notes.txt")
-      files[entry.path()] = bytes_of(entry.path());
+      files[entry.path()] = content_of(entry.path());
   }
   return files;
 }
@@ -113,10 +108,10 @@ const std::vector<Command> commands = {
      hash},
     {"Predict", trained, [](const RunFolder& f) { return predict(f, {}); },
      [](const RunFolder& f) { return predict(f, {"--overwrite"}); },
-     [](const RunFolder& f) { return bytes_of(f / "out.csv"); }},
+     [](const RunFolder& f) { return content_of(f / "out.csv"); }},
     {"Convert", [](const RunFolder&) {}, [](const RunFolder& f) { return convert(f, {}); },
      [](const RunFolder& f) { return convert(f, {"--overwrite"}); },
-     [](const RunFolder& f) { return bytes_of(f / "converted.h5"); }},
+     [](const RunFolder& f) { return content_of(f / "converted.h5"); }},
 };
 
 struct SystemError {
@@ -180,7 +175,7 @@ class FailingCalls : public testing::TestWithParam<Refused> {
   }
   void try_one(Scene& scene, uint64_t n, const SystemError& error, const std::string& expected);
   uint64_t counted(Call call) const {
-    std::string bytes = bytes_of(counters_.path());
+    std::string bytes = content_of(counters_.path());
     uint64_t count = 0;
     size_t at = static_cast<size_t>(call) * sizeof count;
     if (bytes.size() >= at + sizeof count) std::memcpy(&count, bytes.data() + at, sizeof count);
@@ -226,7 +221,7 @@ void FailingCalls::try_one(Scene& scene, uint64_t n, const SystemError& error,
   Output again = trainer(command.again(folder));
   EXPECT_EQ(again.code, 0) << again.err << "after\n" << output.err;
   EXPECT_EQ(command.result(folder), expected) << again.err;
-  for (const auto& [path, content] : users) EXPECT_EQ(bytes_of(path), content) << path;
+  for (const auto& [path, content] : users) EXPECT_EQ(content_of(path), content) << path;
 }
 
 // The calls to refuse, counted from 1: all of them, or three at random, one in each third of the

@@ -17,12 +17,6 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
-
 class FaultCases : public testing::Test {
  protected:
   Start start(int ranks, const std::string& name, const Words& more,

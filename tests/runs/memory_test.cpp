@@ -68,29 +68,29 @@ TEST(Memory, NoSnapshotIsPlannedWhereNoStepFollowsTheCheckpoint) {
   EXPECT_GT(planned("all", {"checkpoint.every_epochs=1"}), never);
 }
 
-struct Case {
+struct ModelCase {
   const char* name;
   Words words;
 };
 
-const Words images = {"data.name=synthetic", "data.synthetic.kind=images", "batch_size=64",
-                      "data.augment.crop=0", "data.augment.flip=false"};
-const Words small_images = images + Words{"data.synthetic.shape=[28,28,1]"};
+const Words synthetic_images = {"data.name=synthetic", "data.synthetic.kind=images",
+                                "batch_size=64", "data.augment.crop=0", "data.augment.flip=false"};
+const Words small_images = synthetic_images + Words{"data.synthetic.shape=[28,28,1]"};
 const Words tokens = {"data.name=synthetic", "data.synthetic.kind=tokens",
                       "data.synthetic.shape=[128]", "batch_size=8", "optimizer.name=adamw"};
 
 // With all that a run may do beside its steps: it evaluates averaged weights and saves, and
 // resumes.
 TEST(Memory, OfEveryModelIsAtMostThePlanAndALittle) {
-  const std::vector<Case> models = {
+  const std::vector<ModelCase> models = {
       {"mlp", small_images + Words{"model.name=mlp", "model.hidden=[512,256]"}},
       {"cnn", small_images + Words{"model.name=cnn"}},
-      {"resnet20",
-       images + Words{"data.synthetic.shape=[32,32,3]", "model.name=resnet", "model.depth=20"}},
+      {"resnet20", synthetic_images + Words{"data.synthetic.shape=[32,32,3]", "model.name=resnet",
+                                            "model.depth=20"}},
       {"gpt", tokens + Words{"model.name=gpt", "model.blocks=2", "model.width=192", "model.heads=6",
                              "eval.samples=0"}}};
   RunFolder folder;
-  auto expect_planned = [&](const Case& model, const std::string& run, const Words& more) {
+  auto expect_planned = [&](const ModelCase& model, const std::string& run, const Words& more) {
     Output output = trainer(
         folder.run(run, Words{"towers=2", "optimizer.lr=0.001", "data.synthetic.samples=1024",
                               "data.synthetic.test_samples=128", "checkpoint.every_steps=1"} +
@@ -99,7 +99,7 @@ TEST(Memory, OfEveryModelIsAtMostThePlanAndALittle) {
     EXPECT_LT(beside_plan(folder.summary(run)), int64_t{BESIDE_PLAN_MIB} * mib)
         << run << " " << testing::PrintToString(more);
   };
-  for (const Case& model : models) {
+  for (const ModelCase& model : models) {
     std::string snapshot = std::string(model.name) + "_snapshot", plain = model.name;
     expect_planned(model, plain, {"steps=2", "checkpoint.snapshot=never"});
     expect_planned(model, snapshot, {"steps=1", "ema.decay=0.9", "checkpoint.snapshot=always"});

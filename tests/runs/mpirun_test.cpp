@@ -21,8 +21,7 @@ const std::string test_mpirun = MPIRUN_PROGRAM;
 // Ends what hangs: code 124. A test's own run takes a second.
 const Words bounded = {"timeout", "--kill-after=5", "60"};
 
-const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant",
-                      "check.replicas_every=7"};
+const Words checked_course = test_course + Words{"check.replicas_every=7"};
 const Words batch_norm_cnn = test_cnn + Words{"precision=bf16", "model.normalization=batch_norm"};
 
 struct Model {
@@ -72,12 +71,6 @@ std::vector<Output> run_torchrun(int ranks, const Words& words) {
   return outputs;
 }
 
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
-
 // Paths below the run's directory.
 std::vector<std::string> files(const fs::path& directory) {
   std::vector<std::string> names;
@@ -90,7 +83,7 @@ std::vector<std::string> files(const fs::path& directory) {
 class Processes : public testing::TestWithParam<Model> {
  protected:
   Words words(const std::string& name, const Words& more = {}) const {
-    return folder_.run(name, course + GetParam().words + more);
+    return folder_.run(name, checked_course + GetParam().words + more);
   }
 
   std::string one_process(const std::string& name = "one") const {
@@ -233,7 +226,7 @@ class Contradictions : public testing::Test {
   // Ends with code 2 and this message, long before timeouts.start, and leaves no output directory.
   void expect_refused(const Words& command, const std::string& message, const Words& more = {}) {
     auto begin = std::chrono::steady_clock::now();
-    Output output = run_command(command + folder_.run("run", course + test_mlp + more));
+    Output output = run_command(command + folder_.run("run", checked_course + test_mlp + more));
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(output.code, 2) << output.err;
     EXPECT_THAT(output.err, HasSubstr("error[2]: "));
@@ -290,7 +283,9 @@ class Disagreements : public Contradictions {
     EXPECT_FALSE(fs::exists(folder_ / "run"));
   }
 
-  Words run(const Words& more = {}) const { return folder_.run("run", course + test_mlp + more); }
+  Words run(const Words& more = {}) const {
+    return folder_.run("run", checked_course + test_mlp + more);
+  }
 };
 
 TEST_F(Disagreements, OneRankTwice) {
@@ -314,7 +309,7 @@ TEST_F(Disagreements, AnotherConfig) {
   expect_all_refused({torchrun(0, 2, port) + run(), torchrun(1, 2, port) + run({"towers=4"})},
                      "towers: 8 on rank 0, but 4 on rank 1");
   expect_all_refused({torchrun(0, 2, port) + run(),
-                      torchrun(1, 2, port) + folder_.run("another", course + test_mlp)},
+                      torchrun(1, 2, port) + folder_.run("another", checked_course + test_mlp)},
                      "start all ranks with the same config");
   EXPECT_FALSE(fs::exists(folder_ / "another"));
 }

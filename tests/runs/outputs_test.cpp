@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 unsigned mode_of(const fs::path& path) {
   struct stat status = {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777u : 0;
@@ -68,7 +63,7 @@ class Outputs : public testing::Test {
   void expect_written(const Words& words, const fs::path& where) const {
     Output output = ends(predict(words));
     EXPECT_EQ(output.code, 0) << output.err;
-    EXPECT_EQ(bytes_of(where), expected_);
+    EXPECT_EQ(content_of(where), expected_);
   }
 
   RunFolder folder_;
@@ -84,7 +79,7 @@ TEST_F(Outputs, AFileThatHoldsSomethingIsReplacedOnlyWhenAskedAndKeepsItsMode) {
   EXPECT_EQ(mode_of(folder_ / "empty"), 0600u);
   fs::permissions(folder_ / "notes", fs::perms(0640));
   expect_refused({"--to", path("notes")}, "notes: is there already; name another file, or give");
-  EXPECT_EQ(bytes_of(folder_ / "notes"), "notes");
+  EXPECT_EQ(content_of(folder_ / "notes"), "notes");
   expect_written({"--to", path("notes"), "--overwrite"}, folder_ / "notes");
   EXPECT_EQ(mode_of(folder_ / "notes"), 0640u);
 }
@@ -157,11 +152,11 @@ TEST_F(Outputs, APipeIsWrittenAndASignalEndsTheWaitForItsReader) {
 TEST_F(Outputs, WhatIsReadIsNeverWrittenOver) {
   fs::create_hard_link(checkpoint_, folder_ / "same");
   fs::create_symlink(checkpoint_, folder_ / "link");
-  std::string before = bytes_of(checkpoint_);
+  std::string before = content_of(checkpoint_);
   for (const std::string& target :
        {checkpoint_.string(), path("same"), path("link"), path("data/t10k-images-idx3-ubyte")})
     expect_refused({"--to", target, "--overwrite"}, "is one of the inputs; choose another file");
-  EXPECT_EQ(bytes_of(checkpoint_), before);
+  EXPECT_EQ(content_of(checkpoint_), before);
 }
 
 struct Pipe {

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -58,7 +53,7 @@ TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
   auto lines = lines_of(output.out);
   ASSERT_EQ(lines.size(), 101u);
   EXPECT_EQ(lines[0], "sample,class,name,probability,p_0,p_1,p_2,p_3,truth");
-  std::string labels = bytes_of(folder_ / "data/t10k-labels-idx1-ubyte");
+  std::string labels = content_of(folder_ / "data/t10k-labels-idx1-ubyte");
   ASSERT_EQ(labels.size(), 108u);
   int right = 0;
   for (size_t i = 0; i < 100; ++i) {
@@ -77,7 +72,7 @@ TEST_F(Predict, ClassesAreThoseThatEvaluationCounts) {
 
 // The 12 x 12 test images of the run folder, from the 16th byte of their file on.
 PngImage test_image(const RunFolder& folder, size_t sample) {
-  std::string file = bytes_of(folder / "data/t10k-images-idx3-ubyte");
+  std::string file = content_of(folder / "data/t10k-images-idx3-ubyte");
   auto first = file.begin() + 16 + static_cast<std::ptrdiff_t>(144 * sample);
   return {12, 12, 1, {first, first + 144}};
 }
@@ -173,7 +168,7 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
   EXPECT_THAT(skipped.err, HasSubstr("warning: " + bad + ": its 8 bytes are no JPEG, PNG"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: " + missing + ": there is no such file"));
   EXPECT_THAT(skipped.err, HasSubstr("warning: 2 inputs left out\n"));
-  Json rows = Json::parse(bytes_of(file));
+  Json rows = Json::parse(content_of(file));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["input"], good);
   EXPECT_EQ(rows[0]["row"], 0);
@@ -209,7 +204,7 @@ TEST_F(Predict, TablesNeedTheirFeaturesOnly) {
   Output own = predict({mine, "--to", mine});
   EXPECT_EQ(own.code, 2);
   EXPECT_THAT(own.err, HasSubstr("mine.csv is one of the inputs; choose another file"));
-  EXPECT_EQ(bytes_of(mine), features);
+  EXPECT_EQ(content_of(mine), features);
   std::ofstream(mine) << "width,height\n1,2\n1,x\n";
   Output broken = predict({mine});
   EXPECT_EQ(broken.code, 4);
@@ -225,7 +220,7 @@ TEST_F(Predict, SomeSamplesAreTheFirstOfAllAndJsonSaysTheSame) {
   fs::path file = folder_ / "three.json";
   Output output = predict({"--count", "3", "--format", "json", "--to", file.string()});
   ASSERT_EQ(output.code, 0) << output.err;
-  Json rows = Json::parse(bytes_of(file));
+  Json rows = Json::parse(content_of(file));
   ASSERT_EQ(rows.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     auto cells = cells_of(some[i + 1]);
@@ -237,14 +232,14 @@ TEST_F(Predict, SomeSamplesAreTheFirstOfAllAndJsonSaysTheSame) {
 TEST_F(Predict, ImagesBecomeImagesInTrainingAndAfter) {
   train({"model.name=autoencoder", "model.channels=[4]", "data.normalize=unit", "eval.samples=5"});
   std::string png = "\x89PNG";
-  EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000010.png"), StartsWith(png));
-  EXPECT_THAT(bytes_of(folder_ / "run/samples/step_00000020.png"), StartsWith(png));
+  EXPECT_THAT(content_of(folder_ / "run/samples/step_00000010.png"), StartsWith(png));
+  EXPECT_THAT(content_of(folder_ / "run/samples/step_00000020.png"), StartsWith(png));
   EXPECT_TRUE(folder_.summary("run")["val"].contains("psnr"));
   fs::path images = folder_ / "images";
   Output output = predict({"--count", "7", "--to", images.string()});
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("7 images in "));
-  EXPECT_THAT(bytes_of(images / "000006.png"), StartsWith(png));
+  EXPECT_THAT(content_of(images / "000006.png"), StartsWith(png));
   EXPECT_FALSE(fs::exists(images / "000007.png"));
 }
 
@@ -263,13 +258,13 @@ TEST_F(Predict, ImagesAreNamedAfterTheirInputs) {
   EXPECT_THAT(output.out, HasSubstr("5 images in "));
   for (const char* name :
        {"inner/x.png", "x.png", "x_2.png", "images_000000.png", "images_000001.png"})
-    EXPECT_THAT(bytes_of(out / name), StartsWith("\x89PNG")) << name;
+    EXPECT_THAT(content_of(out / name), StartsWith("\x89PNG")) << name;
 
-  std::string before = bytes_of(folder_ / "in/x.png");
+  std::string before = content_of(folder_ / "in/x.png");
   Output over = predict({in, "--to", in});
   EXPECT_EQ(over.code, 2);
   EXPECT_THAT(over.err, HasSubstr("is one of the inputs; choose another file"));
-  EXPECT_EQ(bytes_of(folder_ / "in/x.png"), before);
+  EXPECT_EQ(content_of(folder_ / "in/x.png"), before);
 }
 
 TEST_F(Predict, APromptMayComeFromAFile) {
@@ -437,7 +432,7 @@ TEST_F(Predict, TokensBecomeText) {
          "data.synthetic.shape=[16]", "data.synthetic.classes=6", "data.synthetic.samples=64",
          "data.synthetic.test_samples=16", "optimizer.name=adamw", "optimizer.lr=0.01",
          "eval.samples=2"});
-  std::string text = bytes_of(folder_ / "run/samples/step_00000004.txt");
+  std::string text = content_of(folder_ / "run/samples/step_00000004.txt");
   EXPECT_EQ(lines_of(text).size(), 6u) << text;  // prompt, tokens, blank; twice
   EXPECT_THAT(text, StartsWith("> "));
   Output output = predict({"--prompt", "x"});

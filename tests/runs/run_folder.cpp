@@ -14,7 +14,7 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uint32_t side = 12, test_pixels = side * side, test_classes = 4;
+constexpr uint32_t test_side = 12, test_pixels = test_side * test_side, test_classes = 4;
 
 void write_idx(const fs::path& path, uint32_t magic, const std::vector<uint32_t>& sizes,
                const std::string& body) {
@@ -42,11 +42,11 @@ void write_images(const fs::path& folder, const std::string& prefix, uint32_t co
     }
     labels += static_cast<char>(label);
   }
-  write_idx(folder / (prefix + "-images-idx3-ubyte"), 0x803, {count, side, side}, pixels);
+  write_idx(folder / (prefix + "-images-idx3-ubyte"), 0x803, {count, test_side, test_side}, pixels);
   write_idx(folder / (prefix + "-labels-idx1-ubyte"), 0x801, {count}, labels);
 }
 
-fs::path make_folder() {
+fs::path make_run_folder() {
   fs::path memory = "/dev/shm";
   fs::path parent = ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
   std::string name = (parent / "spire_runs_XXXXXX").string();
@@ -56,7 +56,7 @@ fs::path make_folder() {
 
 }  // namespace
 
-RunFolder::RunFolder() : path_(make_folder()) {
+RunFolder::RunFolder() : path_(make_run_folder()) {
   fs::create_directory(path_ / "data");
   write_images(path_ / "data", "train", 300, 1);
   write_images(path_ / "data", "t10k", 100, 2);

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 
-using Words = std::vector<std::string>;
 using Json = nlohmann::json;
 
 // Models by the words that choose them. The cnn draws dropout, crops and flips; the resnet has
@@ -23,10 +23,8 @@ const Words test_cnn = {"model.name=cnn",    "model.channels=[4,8]", "model.hidd
 const Words test_resnet = {"model.name=resnet", "model.depth=8", "precision=bf16",
                            "optimizer.lr=0.05"};
 
-inline Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+// A run of 50 steps for several processes.
+const Words test_course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
 
 // A folder with 300 training and 100 test images of 12 x 12 in 4 classes, removed with the object.
 // In memory where the system has a place for that: these runs do little but write checkpoints.

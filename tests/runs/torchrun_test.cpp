@@ -15,7 +15,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string test_torchrun = TORCHRUN_PROGRAM;
-const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
 
 class Torchrun : public testing::Test {
  protected:
@@ -25,13 +24,13 @@ class Torchrun : public testing::Test {
   Output run(const Words& variables, const Words& options, const std::string& name) const {
     Words command = variables + Words{"timeout", "--kill-after=5", "100", test_torchrun} + options +
                     Words{"--nproc-per-node=2", "--no-python", TRAINER_PROGRAM};
-    return Program("/usr/bin/env", command + folder_.run(name, course + test_mlp)).finish();
+    return Program("/usr/bin/env", command + folder_.run(name, test_course + test_mlp)).finish();
   }
   RunFolder folder_;
 };
 
 TEST_F(Torchrun, StartsARunInEachOfItsModes) {
-  Output alone = trainer(folder_.run("alone", course + test_mlp));
+  Output alone = trainer(folder_.run("alone", test_course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
   std::string port = std::to_string(ReservedPort().number());
   struct {

@@ -20,8 +20,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const Words course = {"batch_size=2", "towers=8", "steps=50", "schedule.name=constant"};
-
 Words rank_words(int rank, int port, const Words& words,
                  const std::string& secret = "two ranks of this test") {
   return Words{"RANK=" + std::to_string(rank),
@@ -58,11 +56,11 @@ bool waits_at(int port) {
 
 TEST(UnknownPeers, NeitherJoinNorEndARunNorWriteToItsTerminal) {
   RunFolder folder;
-  Output alone = trainer(folder.run("alone", course + test_mlp));
+  Output alone = trainer(folder.run("alone", test_course + test_mlp));
   ASSERT_EQ(alone.code, 0) << alone.err;
   ReservedPort held;
   int port = held.number();
-  Words words = folder.run("two", course + test_mlp);
+  Words words = folder.run("two", test_course + test_mlp);
   Program first("/usr/bin/env", rank_words(0, port, words));
   ASSERT_TRUE(waits_at(port)) << first.finish().err;
   EXPECT_EQ(listeners(port), std::vector<std::string>{"0100007F"}) << "loopback, and no other";
@@ -90,7 +88,8 @@ TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
   RunFolder folder;
   ReservedPort held;
   int port = held.number();
-  Words words = folder.run("two", course + test_mlp + Words{"steps=1000000", "log.every_steps=1"});
+  Words words =
+      folder.run("two", test_course + test_mlp + Words{"steps=1000000", "log.every_steps=1"});
   Program first("/usr/bin/env", rank_words(0, port, words));
   Program second("/usr/bin/env", rank_words(1, port, words));
   ASSERT_TRUE(first.wait_for("step 1/"));
@@ -105,7 +104,7 @@ TEST(UnknownPeers, FindNoPortWhileTheRunTrains) {
 TEST(UnknownPeers, ARankWithAnotherSecretIsToldSo) {
   RunFolder folder;
   ReservedPort held;
-  Words words = folder.run("two", course + test_mlp + Words{"timeouts.start=3"});
+  Words words = folder.run("two", test_course + test_mlp + Words{"timeouts.start=3"});
   Program first("/usr/bin/env", rank_words(0, held.number(), words));
   Program second("/usr/bin/env", rank_words(1, held.number(), words, "those of another run"));
   Output other = second.finish();
@@ -120,8 +119,8 @@ TEST(UnknownPeers, ARankWithAnotherSecretIsToldSo) {
 TEST(UnknownPeers, ANetworkNeedsASecret) {
   RunFolder folder;
   Words variables = {"-u", "SPIRE_SECRET", "RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=10.9.0.1"};
-  Output output = Program("/usr/bin/env",
-                          variables + Words{TRAINER_PROGRAM} + folder.run("two", course + test_mlp))
+  Output output = Program("/usr/bin/env", variables + Words{TRAINER_PROGRAM} +
+                                              folder.run("two", test_course + test_mlp))
                       .finish();
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.last_error_line(), HasSubstr("MASTER_ADDR=10.9.0.1, over a network"));

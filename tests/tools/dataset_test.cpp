@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "tests/tools/small_data.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "tests/tools/small_data.h"
+#include "tests/tools/words.h"
 
 namespace spire {
-
-using Words = std::vector<std::string>;
 
 // Four towers of eight samples: the same run on one, two or four processes.
 struct ManyProcesses {

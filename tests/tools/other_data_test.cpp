@@ -9,6 +9,7 @@
 
 #include "engine/data/images/png.h"
 #include "tests/tools/small_data.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 namespace {
@@ -17,12 +18,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // Returns the text after a name on its line: "test_accuracy 0.9750".
 std::string figures(const Output& output) {

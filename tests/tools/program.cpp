@@ -15,12 +15,6 @@ namespace spire {
 
 namespace {
 
-int count(const std::string& text, const std::string& part) {
-  int times = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 struct Stat {
   char state = 0;
   pid_t parent = 0;
@@ -52,6 +46,12 @@ std::filesystem::path make_folder() {
 }
 
 }  // namespace
+
+int count(const std::string& text, const std::string& part) {
+  int times = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
 
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -39,6 +39,8 @@ class Program {
   int status_ = 0;
 };
 
+// How often the text holds the part.
+int count(const std::string& text, const std::string& part);
 // The bytes of a file; empty when it is not there or cannot be read, as a file of /proc whose
 // process ends meanwhile.
 std::string content_of(const std::filesystem::path& path);

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 const Words long_run = {"steps=3000", "checkpoint.every_steps=20", "checkpoint.every_epochs=0",
                         "eval.every_epochs=0", "log.every_steps=100"};
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // Returns the last hash on stdout: an attempt that fails also prints one.
 std::string last_hash(const Output& output) {
   size_t last = output.out.rfind("\nparameter hash");

@@ -16,12 +16,6 @@ using testing::Not;
 using testing::StartsWith;
 namespace fs = std::filesystem;
 
-size_t count(const std::string& text, const std::string& part) {
-  size_t times = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 TEST(Processes, AnyNumberEndsWithTheHashOfOne) {
   ManyProcesses many;
   Output alone = trainer(many.run("alone"));
@@ -30,9 +24,9 @@ TEST(Processes, AnyNumberEndsWithTheHashOfOne) {
     Output output = trainer(many.run(std::string("run") + number, {"--processes", number}));
     EXPECT_EQ(output.code, 0) << output.err;
     EXPECT_EQ(parameter_hash(output), parameter_hash(alone));
-    EXPECT_EQ(count(output.out, "parameter hash"), 1u);
-    EXPECT_EQ(count(output.err, "step 12/12"), 1u);
-    EXPECT_EQ(count(output.err, "global batch"), 1u);
+    EXPECT_EQ(count(output.out, "parameter hash"), 1);
+    EXPECT_EQ(count(output.err, "step 12/12"), 1);
+    EXPECT_EQ(count(output.err, "global batch"), 1);
     EXPECT_THAT(output.err, Not(HasSubstr("restart")));
   }
 }
@@ -114,8 +108,8 @@ TEST(Processes, ASignalStopsThemWithACheckpoint) {
     program.signal(number);
     Output stopped = program.finish();
     EXPECT_EQ(stopped.code, 75) << stopped.err;
-    EXPECT_EQ(count(stopped.err, "\nstopping: "), 1u) << stopped.err;
-    EXPECT_EQ(count(stopped.err, "error["), 1u) << stopped.err;
+    EXPECT_EQ(count(stopped.err, "\nstopping: "), 1) << stopped.err;
+    EXPECT_EQ(count(stopped.err, "error["), 1) << stopped.err;
     EXPECT_THAT(stopped.last_error_line(), StartsWith("error[75]: stopped by a signal at step "));
     EXPECT_THAT(stopped.last_error_line(), HasSubstr("--resume auto"));
     EXPECT_TRUE(std::ranges::all_of(ranks, gone));

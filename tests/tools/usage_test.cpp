@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/program.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
-using Words = std::vector<std::string>;
 
 struct BadUsage {
   std::string name;

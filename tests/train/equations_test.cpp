@@ -13,31 +13,15 @@
 namespace spire {
 namespace {
 
-SmallRun with(const std::function<void(SmallRun&)>& change) {
-  SmallRun run;
-  change(run);
-  return run;
-}
-
-std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
-  std::vector<float> weights;
-  on_ranks(run, [&](TowerTrainer& trainer) {
-    run_steps(trainer, run, 0, steps);
-    if (trainer.placement().rank == 0)
-      weights.assign(trainer.weights(), trainer.weights() + trainer.layout().total_floats());
-  });
-  return weights;
-}
-
-using Matrix = Eigen::MatrixXd;
+using Eigen::MatrixXd;
 
 // Least squares by gradient descent in closed form: a dense layer y = W x + b, classes targets,
 // loss = mean over samples and classes of (y - onehot)^2.
 struct LeastSquares {
-  Matrix weight, bias;
+  MatrixXd weight, bias;
 
-  void step(const Matrix& x, const Matrix& target, double lr) {
-    Matrix residual = (weight * x).colwise() + bias.col(0);
+  void step(const MatrixXd& x, const MatrixXd& target, double lr) {
+    MatrixXd residual = (weight * x).colwise() + bias.col(0);
     residual -= target;
     double scale = 2.0 / static_cast<double>(residual.size());
     weight -= lr * scale * residual * x.transpose();
@@ -49,7 +33,7 @@ LeastSquares closed_form(const SmallRun& run, int64_t steps) {
   TowerTrainer trainer(run.options(), run.place());  // for the weights at the start
   auto matrix = [&](const char* name, int64_t rows, int64_t columns) {
     const float* values = trainer.weights() + trainer.layout().find(name).offset;
-    Matrix m(rows, columns);
+    MatrixXd m(rows, columns);
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) m(r, c) = double{values[r * columns + c]};
     }
@@ -62,7 +46,7 @@ LeastSquares closed_form(const SmallRun& run, int64_t steps) {
   for (int64_t s = 0; s < steps; ++s) {
     const Batch& batch = loader.next();
     auto pixels = batch.column<float>(0);
-    Matrix x(64, batch.valid), target = Matrix::Zero(4, batch.valid);
+    MatrixXd x(64, batch.valid), target = MatrixXd::Zero(4, batch.valid);
     for (int64_t n = 0; n < batch.valid; ++n) {
       for (int64_t p = 0; p < 64; ++p) x(p, n) = double{pixels[n * 64 + p]};
       target(batch.column<int32_t>(1)[n], n) = 1;
@@ -80,7 +64,7 @@ SPIRE_TEST_ON_EACH_KIND(Equations);
 TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
   constexpr int64_t steps = 12;
   for (int64_t towers : {1, 2, 3, 5, 8}) {  // of five the last has fewer samples
-    SmallRun run = with([&](SmallRun& r) {
+    SmallRun run = changed_run([&](SmallRun& r) {
       r.model = {.name = "linear"};
       r.loss = {.name = LossConfig::Name::mse};
       r.towers = towers;
@@ -111,7 +95,7 @@ TEST_P(Equations, TowersAreTheClosedFormOfLeastSquares) {
 
 // Statistics over all towers' samples are those of one tower that has them all.
 TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
-  SmallRun whole = with([](SmallRun& r) {
+  SmallRun whole = changed_run([](SmallRun& r) {
     r.model = {.name = "resnet", .depth = 8};
     r.towers = 1;
     r.batch_size = 24;
@@ -144,7 +128,7 @@ TEST_P(Equations, SyncBatchNormIsBatchNormOfTheGlobalBatch) {
 
 TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
   for (int ranks : rank_counts({1, 2})) {
-    SmallRun run = with([&](SmallRun& r) {
+    SmallRun run = changed_run([&](SmallRun& r) {
       r.model = {.name = "mlp", .hidden = {200, 100}};
       r.towers = 12;  // three a lane, six a device: not the tree
       r.ranks = ranks;
@@ -161,7 +145,7 @@ TEST_P(Equations, NativeIsTheInvariantResultToRounding) {
 
 // A state saved by any of these is continued by any other, optimizer state and clipping included.
 TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
-  SmallRun base = with([](SmallRun& r) {
+  SmallRun base = changed_run([](SmallRun& r) {
     r.model.hidden = {200, 100};
     r.towers = 8;
     r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01, .clip_norm = 1.0};
@@ -198,7 +182,7 @@ TEST_P(Equations, AStateMovesBetweenDevicesProcessesAndStrategies) {
 TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
   if (!on_gpu()) GTEST_SKIP() << "a CPU's weights are the host's anyway";
   for (const char* optimizer : {"adamw", "lamb"}) {
-    SmallRun run = with([&](SmallRun& r) {
+    SmallRun run = changed_run([&](SmallRun& r) {
       r.model.normalization = ModelConfig::Normalization::batch_norm;
       r.model.hidden = {200};
       r.optimizer = {.name = *find_word<OptimizerConfig::Name>(optimizer),
@@ -234,7 +218,7 @@ TEST_P(Equations, TheHostUpdatesTheWeightsOfGpus) {
 }
 
 std::string difference_found(DeviceKind kind, int ranks, int devices, int rank, int device) {
-  SmallRun run = with([&](SmallRun& r) {
+  SmallRun run = changed_run([&](SmallRun& r) {
     r.towers = 8;
     r.ranks = ranks;
     r.strategy = "mirrored";  // by which no replica is copied from another

@@ -18,16 +18,16 @@ struct Split {
   std::optional<int64_t> global_batch = {};
 };
 
-struct Row {
+struct ExactRow {
   std::string name;
   std::function<void(SmallRun&)> change;
 };
 
 // With a global batch of 24 the second step has 7 samples, so one tower has fewer than the others
 // and some have none. The third step is of the next epoch.
-constexpr int64_t samples = 31, steps = 3;
+constexpr int64_t samples = 31, exact_steps = 3;
 
-SmallRun exact_run(const Row& row, const Split& split) {
+SmallRun exact_run(const ExactRow& row, const Split& split) {
   SmallRun run;
   run.exact = true;
   run.samples = samples;
@@ -38,23 +38,23 @@ SmallRun exact_run(const Row& row, const Split& split) {
   return run;
 }
 
-class Exact : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DeviceKind>>> {
+class Exact : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<ExactRow, DeviceKind>>> {
  protected:
   void SetUp() override { skip_without_gpu(kind()); }
   static DeviceKind kind() { return std::get<DeviceKind>(GetParam()); }
-  static const Row& row() { return std::get<Row>(GetParam()); }
+  static const ExactRow& row() { return std::get<ExactRow>(GetParam()); }
 };
 
 TEST_P(Exact, OneHashForAnySplitOfTheGlobalBatch) {
   SmallRun whole = exact_run(row(), {1, 24});
   whole.devices = devices_of(kind(), 1);
-  uint64_t expected = hash_after(whole, steps);
+  uint64_t expected = hash_after(whole, exact_steps);
   std::vector<Split> splits = {{3, 8}, {6, 4}};
   if (kind() == DeviceKind::cpu) splits.insert(splits.end(), {{2, 12}, {4, 6}, {24, 1}});
   for (Split split : splits) {
     SmallRun run = exact_run(row(), split);
     run.devices = devices_of(kind(), 1);
-    EXPECT_EQ(hash_after(run, steps), expected) << split.towers << " x " << split.batch_size;
+    EXPECT_EQ(hash_after(run, exact_steps), expected) << split.towers << " x " << split.batch_size;
   }
 }
 
@@ -64,28 +64,29 @@ TEST_P(Exact, OneHashForUnevenTowers) {
     SmallRun whole = exact_run(row(), {1, *split.global_batch}), uneven = exact_run(row(), split);
     whole.devices = devices_of(kind(), 1);
     uneven.devices = devices_of(kind(), kind() == DeviceKind::cpu ? 2 : 1);
-    EXPECT_EQ(hash_after(uneven, steps), hash_after(whole, steps)) << split.towers << " towers";
+    EXPECT_EQ(hash_after(uneven, exact_steps), hash_after(whole, exact_steps))
+        << split.towers << " towers";
   }
 }
 
 TEST_P(Exact, OneHashOnAnyDevicesProcessesAndStrategies) {
   SmallRun whole = exact_run(row(), {1, 24});
   whole.devices = devices_of(kind(), 1);
-  uint64_t expected = hash_after(whole, steps);
+  uint64_t expected = hash_after(whole, exact_steps);
   SmallRun run = exact_run(row(), {6, 4});
   for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
     run.strategy = strategy;
     run.devices = devices_of(kind(), run.strategy == "mirrored" ? 3 : 2);
-    EXPECT_EQ(hash_after(run, steps), expected) << strategy;
+    EXPECT_EQ(hash_after(run, exact_steps), expected) << strategy;
   }
   run.reduction = "native";
-  EXPECT_EQ(hash_after(run, steps), expected) << "native";
+  EXPECT_EQ(hash_after(run, exact_steps), expected) << "native";
   run.reduction = "invariant";
   for (int ranks : {2, 3}) {
     if (!can_share(kind(), ranks, ranks)) continue;
     run.ranks = ranks;
     run.devices = devices_of_rank(kind(), ranks, ranks);
-    EXPECT_EQ(hash_after(run, steps), expected) << ranks << " processes";
+    EXPECT_EQ(hash_after(run, exact_steps), expected) << ranks << " processes";
   }
 }
 
@@ -95,10 +96,10 @@ TEST_P(Exact, AGpusHashIsTheCpus) {
   if (on_cpu.optimizer.clip_norm > 0) GTEST_SKIP() << "a GPU sums norms in another order";
   on_cpu.tower_threads = 2;
   on_gpu.devices = devices_of(kind(), 1);
-  EXPECT_EQ(hash_after(on_gpu, steps), hash_after(on_cpu, steps));
+  EXPECT_EQ(hash_after(on_gpu, exact_steps), hash_after(on_cpu, exact_steps));
 }
 
-const std::vector<Row> rows = {
+const std::vector<ExactRow> exact_rows = {
     {"linear_sgd", [](SmallRun& r) { r.model = {.name = "linear"}; }},
     {"linear_mse",
      [](SmallRun& r) {
@@ -121,10 +122,10 @@ const std::vector<Row> rows = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Exact,
-                         testing::Combine(testing::ValuesIn(rows),
+                         testing::Combine(testing::ValuesIn(exact_rows),
                                           testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
                          [](const auto& test) {
-                           return std::get<Row>(test.param).name + "_" +
+                           return std::get<ExactRow>(test.param).name + "_" +
                                   name_of(std::get<DeviceKind>(test.param));
                          });
 
@@ -133,22 +134,22 @@ TEST(ExactTowers, Fp32HasAnotherHashForAnotherSplit) {
   SmallRun whole, split;
   whole.towers = 1, whole.batch_size = 24;
   split.towers = 4, split.batch_size = 6;
-  EXPECT_NE(hash_after(whole, steps), hash_after(split, steps));
+  EXPECT_NE(hash_after(whole, exact_steps), hash_after(split, exact_steps));
 }
 
 TEST(ExactTowers, DoNotDependOnThreads) {
   SmallRun run;
   run.exact = true;
-  uint64_t expected = hash_after(run, steps);
+  uint64_t expected = hash_after(run, exact_steps);
   run.tower_threads = 2;
-  EXPECT_EQ(hash_after(run, steps), expected);
+  EXPECT_EQ(hash_after(run, exact_steps), expected);
 }
 
 TEST(ExactTowers, DoNotDependOnWhatIsRecomputed) {
-  Row cnn{"cnn", [](SmallRun&) {}};
+  ExactRow cnn{"cnn", [](SmallRun&) {}};
   SmallRun whole = exact_run(cnn, {1, 24}), split = exact_run(cnn, {4, 6});
   split.recompute = true;
-  EXPECT_EQ(hash_after(split, steps), hash_after(whole, steps));
+  EXPECT_EQ(hash_after(split, exact_steps), hash_after(whole, exact_steps));
 }
 
 // The reported loss, too, is a sum of numbers on one grid.
@@ -158,7 +159,7 @@ TEST(ExactTowers, ReportOneLossForAnySplit) {
     run.exact = true;
     run.towers = split.towers, run.batch_size = split.batch_size;
     TowerTrainer trainer(run.options(), run.place());
-    return run_steps(trainer, run, 0, steps).loss;
+    return run_steps(trainer, run, 0, exact_steps).loss;
   };
   EXPECT_EQ(loss_of({1, 24}), loss_of({4, 6}));
 }

@@ -12,36 +12,36 @@ namespace {
 class JudgedSteps : public OnEachKind {};
 SPIRE_TEST_ON_EACH_KIND(JudgedSteps);
 
-struct Hashes {
+struct StateHashes {
   uint64_t weights = 0;
   std::optional<uint64_t> average;
 
-  bool operator==(const Hashes&) const = default;
+  bool operator==(const StateHashes&) const = default;
 };
 
-Hashes hashes_of(TowerTrainer& trainer) {
+StateHashes hashes_of(TowerTrainer& trainer) {
   return {trainer.parameter_hash(), trainer.average_hash()};
 }
 
-constexpr int64_t rejected = 2, steps = 3;
+constexpr int64_t rejected = 2, judged_steps = 3;
 
 // Step 2 is judged bad, or left out by the loop where there is no judge.
-Hashes train(const SmallRun& run) {
+StateHashes train(const SmallRun& run) {
   ImageDataset data = run.dataset();
   TowerTrainer trainer(run.options(), run.place());
   BatchLoader loader(data, run.loading_ahead(trainer));
-  Hashes hashes;
+  StateHashes hashes;
   if (run.judged)
     trainer.set_judge([](const StepOutcome& result) { return result.step != rejected; });
   trainer.team().lead([&] {
     loader.start(0, 0, INT64_MAX);
-    for (int64_t step = 1; step <= steps; ++step) {
+    for (int64_t step = 1; step <= judged_steps; ++step) {
       const Batch& batch = loader.next();
       if (step == rejected && !run.judged) {
         trainer.set_rejected_steps(1);
         continue;
       }
-      Hashes before = step < rejected ? Hashes{} : hashes_of(trainer);
+      StateHashes before = step < rejected ? StateHashes{} : hashes_of(trainer);
       EXPECT_EQ(trainer.step(batch, step - 1, run.optimizer.lr).rejected, step == rejected);
       if (step < rejected) continue;
       EXPECT_EQ(hashes_of(trainer) == before, step == rejected) << "step " << step;
@@ -54,13 +54,13 @@ Hashes train(const SmallRun& run) {
   return hashes;
 }
 
-struct Case {
+struct JudgedCase {
   const char* name;
   std::function<void(SmallRun&)> change;
   bool only_gpus = false;
 };
 
-const std::vector<Case> cases = {
+const std::vector<JudgedCase> judged_cases = {
     {"averaged weights", [](SmallRun& run) { run.ema.decay = 0.9; }},
     {"sharded, averaged",
      [](SmallRun& run) {
@@ -77,7 +77,7 @@ const std::vector<Case> cases = {
 };
 
 TEST_P(JudgedSteps, AreAsIfTheyHadNotBeen) {
-  for (const Case& row : cases) {
+  for (const JudgedCase& row : judged_cases) {
     if (row.only_gpus && !on_gpu()) continue;
     SCOPED_TRACE(row.name);
     SmallRun run;
@@ -87,7 +87,7 @@ TEST_P(JudgedSteps, AreAsIfTheyHadNotBeen) {
     run.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};  // counts its steps
     run.loss_scale.initial = 1024;                                      // no step overflows
     row.change(run);
-    Hashes left_out = train(run);
+    StateHashes left_out = train(run);
     run.judged = true;
     EXPECT_EQ(train(run), left_out);
   }

@@ -20,13 +20,13 @@ std::vector<int> device_counts(DeviceKind kind) {
 }
 constexpr int64_t towers = 8;
 
-struct Row {
+struct MatrixRow {
   std::string name;
   std::function<void(SmallRun&)> change;
   int64_t gpu_steps = 8, cpu_steps = 50;
 };
 
-SmallRun row_run(const Row& row, DType precision) {
+SmallRun row_run(const MatrixRow& row, DType precision) {
   SmallRun run;
   run.towers = towers;
   run.precision = precision;
@@ -53,7 +53,8 @@ Hashes hashes_after(const SmallRun& run, int64_t steps) {
   return hashes[0];
 }
 
-class Matrix : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DType, DeviceKind>>> {
+class Matrix
+    : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<MatrixRow, DType, DeviceKind>>> {
  protected:
   void SetUp() override { skip_without_gpu(kind()); }
   static DeviceKind kind() { return std::get<DeviceKind>(GetParam()); }
@@ -62,7 +63,7 @@ class Matrix : public SkipsWithoutGpu<testing::TestWithParam<std::tuple<Row, DTy
 // {1, 2, 4, 8 devices} x {1, 2, 4 processes that share them} x {3 strategies}. On GPUs, which are
 // slow where they are emulated, fp32 and bf16 take turns: each of these runs once.
 TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
-  const Row& row = std::get<Row>(GetParam());
+  const MatrixRow& row = std::get<MatrixRow>(GetParam());
   SmallRun run = row_run(row, std::get<DType>(GetParam()));
   bool gpus = kind() == DeviceKind::cuda, full = run.precision == DType::f32;
   int64_t steps = gpus ? row.gpu_steps : row.cpu_steps;
@@ -86,7 +87,7 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
 
 // The parameter device is the first one above, and the last one here.
 TEST_P(Matrix, OneHashOnAnyParameterDevice) {
-  SmallRun run = row_run(std::get<Row>(GetParam()), std::get<DType>(GetParam()));
+  SmallRun run = row_run(std::get<MatrixRow>(GetParam()), std::get<DType>(GetParam()));
   int64_t steps = kind() == DeviceKind::cuda ? 1 : 5;
   run.devices = devices_of(kind(), 2);
   uint64_t expected = hash_after(run, steps);
@@ -144,7 +145,7 @@ const char* const llama_layers =
     "kv_heads: 2, causal: true, rope_theta: 100, norm: rms_norm, mlp: swiglu, bias: false, "
     "dropout: 0.1}, silu, global_avg_pool, dense: {units: classes}]";
 
-const std::vector<Row> rows = {
+const std::vector<MatrixRow> matrix_rows = {
     {"mlp_clipped_adamw",
      [](SmallRun& r) {
        r.model.name = "mlp";
@@ -208,11 +209,11 @@ const std::vector<Row> rows = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix,
-                         testing::Combine(testing::ValuesIn(rows),
+                         testing::Combine(testing::ValuesIn(matrix_rows),
                                           testing::Values(DType::f32, DType::bf16),
                                           testing::Values(DeviceKind::cpu, DeviceKind::cuda)),
                          [](const auto& test) {
-                           return std::get<Row>(test.param).name + "_" +
+                           return std::get<MatrixRow>(test.param).name + "_" +
                                   std::string(name(std::get<DType>(test.param))) + "_" +
                                   name_of(std::get<DeviceKind>(test.param));
                          });

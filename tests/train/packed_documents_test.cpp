@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t test_length = 16, step_count = 17;  // of an epoch of 13 steps
+constexpr int64_t row_length = 16, step_count = 17;  // of an epoch of 13 steps
 
 class PackedTraining : public testing::TestWithParam<ModelConfig> {
  protected:
@@ -41,7 +41,7 @@ class PackedTraining : public testing::TestWithParam<ModelConfig> {
     config.tokens.text = {folder_.string()};
     config.tokens.vocabulary = TokensConfig::Vocabulary::characters;
     config.tokens.documents = documents_;
-    config.tokens.length = test_length;
+    config.tokens.length = row_length;
     return open_dataset(config, {.dtype = run_.precision, .seed = run_.seed});
   }
 
@@ -108,8 +108,8 @@ TEST_P(PackedTraining, OutputsOfRowsNeedNoPositions) {
   options.classes = pair.train->spec().classes;
   options.sample_rows = 1;
   TowerTrainer trainer(options, run_.place());
-  std::vector<int32_t> tokens(test_length, 1);
-  std::vector<float> logits(static_cast<size_t>(test_length * options.classes));
+  std::vector<int32_t> tokens(row_length, 1);
+  std::vector<float> logits(static_cast<size_t>(row_length * options.classes));
   trainer.team().lead([&] {
     trainer.begin_evaluation();
     ForwardPass& pass = *trainer.sampler();

@@ -22,7 +22,7 @@ SmallRun small(const Case& c, bool recompute) {
   return run;
 }
 
-int64_t activations(const TowerTrainer& trainer) {
+int64_t planned_activations(const TowerTrainer& trainer) {
   auto memory = trainer.planned_memory();
   for (const auto& [kind, bytes] : memory[0]) {
     if (kind == "activations") return bytes;
@@ -59,9 +59,9 @@ TEST_P(Recompute, ReportsThePlannedBytesWithAndWithout) {
   ASSERT_TRUE(b.recompute());
   EXPECT_GT(b.recompute()->nodes, 0);
   EXPECT_LT(b.recompute()->bytes, b.recompute()->bytes_without);
-  int64_t arenas = activations(b) / b.recompute()->bytes;  // in lockstep one a tower
-  EXPECT_EQ(activations(b), arenas * b.recompute()->bytes);
-  EXPECT_EQ(activations(a), arenas * b.recompute()->bytes_without);
+  int64_t arenas = planned_activations(b) / b.recompute()->bytes;  // in lockstep one a tower
+  EXPECT_EQ(planned_activations(b), arenas * b.recompute()->bytes);
+  EXPECT_EQ(planned_activations(a), arenas * b.recompute()->bytes_without);
 }
 
 INSTANTIATE_TEST_SUITE_P(

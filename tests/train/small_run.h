@@ -130,6 +130,12 @@ struct SmallRun {
   }
 };
 
+inline SmallRun changed_run(const std::function<void(SmallRun&)>& change) {
+  SmallRun run;
+  change(run);
+  return run;
+}
+
 // Runs steps [from, to), and returns the last one's numbers in `result`.
 inline StepOutcome run_steps(TowerTrainer& trainer, const SmallRun& run, int64_t from, int64_t to) {
   ImageDataset data = run.dataset();
@@ -176,6 +182,17 @@ inline uint64_t hash_after(const SmallRun& run, int64_t steps) {
   });
   for (uint64_t hash : hashes) require(hash == hashes[0], "ranks end with different weights");
   return hashes[0];
+}
+
+// Returns the weights of rank 0.
+inline std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
+  std::vector<float> weights;
+  on_ranks(run, [&](TowerTrainer& trainer) {
+    run_steps(trainer, run, 0, steps);
+    if (trainer.placement().rank == 0)
+      weights.assign(trainer.weights(), trainer.weights() + trainer.layout().total_floats());
+  });
+  return weights;
 }
 
 // Returns the state that rank 0 would save; all ranks take part. On the leading thread.

@@ -11,18 +11,12 @@
 namespace spire {
 namespace {
 
-struct Case {
+struct TowersCase {
   std::string name;
   SmallRun run;
 };
 
-SmallRun with(const std::function<void(SmallRun&)>& change) {
-  SmallRun run;
-  change(run);
-  return run;
-}
-
-class Invariance : public testing::TestWithParam<Case> {};
+class Invariance : public testing::TestWithParam<TowersCase> {};
 
 // One hash for every number of devices. 30 steps: more than one epoch, so ragged last batches, in
 // which one tower has fewer samples and others none, are among them.
@@ -41,19 +35,19 @@ TEST_P(Invariance, AnyNumberOfDevicesTrainsTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(
     All, Invariance,
     testing::Values(
-        Case{"cnn_dropout", with([](SmallRun&) {})},
-        Case{"cnn_bf16", with([](SmallRun& r) { r.precision = DType::bf16; })},
-        Case{"mlp_clipped_adamw", with([](SmallRun& r) {
-               r.model = {.name = "mlp", .hidden = {24, 12}, .channels = {}, .dropout = 0.5};
-               r.optimizer = {.name = OptimizerConfig::Name::adamw,
-                              .lr = 0.01,
-                              .weight_decay = 0.01,
-                              .clip_norm = 0.5};
-             })},
-        Case{"resnet_batch_norm", with([](SmallRun& r) {
-               r.model = {.name = "resnet", .hidden = {}, .channels = {}, .depth = 8};
-             })},
-        Case{"odd_towers", with([](SmallRun& r) { r.towers = 5; })}),
+        TowersCase{"cnn_dropout", changed_run([](SmallRun&) {})},
+        TowersCase{"cnn_bf16", changed_run([](SmallRun& r) { r.precision = DType::bf16; })},
+        TowersCase{"mlp_clipped_adamw", changed_run([](SmallRun& r) {
+                     r.model = {.name = "mlp", .hidden = {24, 12}, .channels = {}, .dropout = 0.5};
+                     r.optimizer = {.name = OptimizerConfig::Name::adamw,
+                                    .lr = 0.01,
+                                    .weight_decay = 0.01,
+                                    .clip_norm = 0.5};
+                   })},
+        TowersCase{"resnet_batch_norm", changed_run([](SmallRun& r) {
+                     r.model = {.name = "resnet", .hidden = {}, .channels = {}, .depth = 8};
+                   })},
+        TowersCase{"odd_towers", changed_run([](SmallRun& r) { r.towers = 5; })}),
     [](const auto& test) { return test.param.name; });
 
 class Towers : public OnEachKind {};
@@ -66,15 +60,9 @@ TEST_P(Towers, TheHashDependsOnTheSeed) {  // so equal hashes above prove someth
   EXPECT_NE(hash_after(run, 5), hash_after(other, 5));
 }
 
-std::vector<float> weights_after(const SmallRun& run, int64_t steps) {
-  TowerTrainer trainer(run.options(), run.place());
-  run_steps(trainer, run, 0, steps);
-  return {trainer.weights(), trainer.weights() + trainer.layout().total_floats()};
-}
-
 // N towers of b samples are one tower of N b samples, to rounding, ragged last batch included.
 TEST_P(Towers, AreOneTowerOfAllTheirSamples) {
-  SmallRun whole = with([](SmallRun& r) {
+  SmallRun whole = changed_run([](SmallRun& r) {
     r.model = {.name = "mlp", .hidden = {24}, .channels = {}};
     r.towers = 1;
     r.batch_size = 48;
@@ -115,15 +103,16 @@ std::vector<StepOutcome> results_of(const SmallRun& run, int64_t steps, bool one
 }
 
 // Runs with numbers that the host, or the device, may not know yet when the next step begins.
-std::vector<Case> runs_with_late_numbers(DeviceKind kind) {
-  std::vector<Case> cases = {{"clipped", with([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
-                             {"sums over towers", with([](SmallRun& r) {
-                                r.model.normalization = ModelConfig::Normalization::batch_norm;
-                                r.model.batch_norm = ModelConfig::BatchNorm::sync;
-                              })}};
+std::vector<TowersCase> runs_with_late_numbers(DeviceKind kind) {
+  std::vector<TowersCase> cases = {
+      {"clipped", changed_run([](SmallRun& r) { r.optimizer.clip_norm = 0.5; })},
+      {"sums over towers", changed_run([](SmallRun& r) {
+         r.model.normalization = ModelConfig::Normalization::batch_norm;
+         r.model.batch_norm = ModelConfig::BatchNorm::sync;
+       })}};
   if (kind == DeviceKind::cpu) return cases;
   for (const char* name : {"adamw", "lamb"}) {
-    cases.push_back({name, with([&](SmallRun& r) {
+    cases.push_back({name, changed_run([&](SmallRun& r) {
                        r.precision = DType::f16;
                        r.optimizer = {.name = *find_word<OptimizerConfig::Name>(name),
                                       .lr = 0.01,
@@ -137,7 +126,7 @@ std::vector<Case> runs_with_late_numbers(DeviceKind kind) {
 
 // The next step may have begun to write its numbers by then.
 TEST_P(Towers, AStepsNumbersAreItsOwnHoweverLateTheyAreRead) {
-  for (Case c : runs_with_late_numbers(GetParam())) {
+  for (TowersCase c : runs_with_late_numbers(GetParam())) {
     for (int ranks : rank_counts({1, 2})) {
       SCOPED_TRACE(fmt::format("{}, {} ranks", c.name, ranks));
       c.run.ranks = ranks;
@@ -163,7 +152,7 @@ TEST_P(Towers, AStepsNumbersAreItsOwnHoweverLateTheyAreRead) {
 }
 
 TEST_P(Towers, LearnWhatCanBeLearned) {
-  SmallRun run = with([](SmallRun& r) {
+  SmallRun run = changed_run([](SmallRun& r) {
     r.model.dropout = 0;
     r.optimizer.lr = 0.01;
     r.devices = devices(1);
@@ -181,7 +170,7 @@ TEST_P(Towers, LearnWhatCanBeLearned) {
 // Each kind of device has its kernels, which give the same numbers to rounding.
 TEST_P(Towers, TrainWhatOneCpuTrains) {
   for (bool graphs : {true, false}) {
-    SmallRun run = with([&](SmallRun& r) {
+    SmallRun run = changed_run([&](SmallRun& r) {
       r.model.normalization = ModelConfig::Normalization::batch_norm;
       r.cuda.graphs = graphs;
     });
@@ -222,7 +211,7 @@ TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
 }
 
 TEST_P(Towers, ARestoredSnapshotContinuesBitForBit) {
-  SmallRun run = with([](SmallRun& r) {
+  SmallRun run = changed_run([](SmallRun& r) {
     r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
     r.devices = devices(1);
   });
@@ -248,7 +237,7 @@ void expect_same_values(const TrainingState& a, const TrainingState& b) {
 }
 
 TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
-  SmallRun run = with([](SmallRun& r) {
+  SmallRun run = changed_run([](SmallRun& r) {
     r.optimizer = {.name = OptimizerConfig::Name::adam, .lr = 0.01};
     r.ema = {.decay = 0.9};
   });
@@ -276,7 +265,7 @@ TEST_P(Towers, ASnapshotStaysAndTheStateItselfIsTheSame) {
 
 // 2.5 million weights are read in two pieces, the second of which begins inside a tensor.
 TEST_P(Towers, AStateOfSeveralPiecesIsGatheredAndRestored) {
-  SmallRun run = with([](SmallRun& r) {
+  SmallRun run = changed_run([](SmallRun& r) {
     r.batch_size = 1;
     r.towers = 2;
     r.model = {.name = "mlp", .hidden = {2000, 1200}};

@@ -16,7 +16,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-struct Case {
+struct UpdateCase {
   std::string name;
   OptimizerConfig optimizer;
   EmaConfig ema = {};
@@ -33,7 +33,7 @@ OptimizerConfig with_all(OptimizerConfig optimizer) {
 // The epsilon is so large that a gradient near zero, which is mostly rounding, moves nothing. Each
 // optimizer alone, and with all that may go along: clipping, averages, weights without decay,
 // factors of the learning rate.
-std::vector<Case> cases() {
+std::vector<UpdateCase> update_cases() {
   OptimizerConfig plain{.name = OptimizerConfig::Name::sgd, .momentum = 0};
   OptimizerConfig momentum{.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
   OptimizerConfig nesterov{.name = OptimizerConfig::Name::sgd, .momentum = 0.9, .nesterov = true};
@@ -98,7 +98,7 @@ struct State {
 // Weights in a device's memory with their updates: those of `shares` devices that own shards.
 class Updates {
  public:
-  Updates(const Case& c, const ParameterLayout& layout, DeviceId device, int shares = 1)
+  Updates(const UpdateCase& c, const ParameterLayout& layout, DeviceId device, int shares = 1)
       : layout_(layout),
         stream_(make_stream(device)),
         memory_(device),
@@ -217,7 +217,7 @@ void expect_near(const Floats& values, const std::vector<double>& expected, doub
 }
 
 TEST_P(ParameterUpdateTest, FollowsTheFloat64Reference) {
-  for (const Case& c : cases()) {
+  for (const UpdateCase& c : update_cases()) {
     SCOPED_TRACE(c.name);
     Updates updates(c, layout_, GetParam());
     UpdateReference reference(c.optimizer, c.ema, layout_, values_of(layout_, 1));
@@ -233,7 +233,7 @@ TEST_P(ParameterUpdateTest, FollowsTheFloat64Reference) {
 }
 
 TEST_P(ParameterUpdateTest, AllocatesWhatItAnnounced) {
-  for (const Case& c : cases()) {
+  for (const UpdateCase& c : update_cases()) {
     SCOPED_TRACE(c.name);
     for (int shares : {1, 3}) {
       Updates updates(c, layout_, GetParam(), shares);
@@ -244,7 +244,7 @@ TEST_P(ParameterUpdateTest, AllocatesWhatItAnnounced) {
 }
 
 TEST_P(ParameterUpdateTest, ShardsGiveTheSameBitsAsTheWhole) {
-  for (const Case& c : cases()) {
+  for (const UpdateCase& c : update_cases()) {
     SCOPED_TRACE(c.name);
     Updates whole(c, layout_, GetParam());
     for (int step = 1; step <= 2; ++step) whole.run(step);
@@ -281,7 +281,7 @@ TEST_P(ParameterUpdateTest, ASecondExchangeOfAveragesRestoresTheBits) {
 
 // Also where the weights are divided among another number of devices.
 TEST_P(ParameterUpdateTest, ContinuesFromACopiedState) {
-  for (const Case& c : cases()) {
+  for (const UpdateCase& c : update_cases()) {
     Updates first(c, layout_, GetParam()), second(c, layout_, GetParam(), 3);
     first.run(1);
     second.restore(first.state());
@@ -294,7 +294,7 @@ TEST_P(ParameterUpdateTest, ContinuesFromACopiedState) {
 // Chunk by chunk, in any order, from sums that lie elsewhere: the bits of the update in parts.
 TEST(HostUpdate, ChunksGiveTheSameBitsAsParts) {
   const ParameterLayout layout = small_layout();
-  for (const Case& c : cases()) {
+  for (const UpdateCase& c : update_cases()) {
     if (layerwise(c.optimizer)) continue;
     SCOPED_TRACE(c.name);
     Updates parts(c, layout, {}), chunks(c, layout, {}, 3);

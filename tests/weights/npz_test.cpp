@@ -5,17 +5,12 @@
 #include "engine/base/read_file.h"
 #include "engine/weights/files/npz_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/weights/to_write.h"
 
 namespace spire {
 namespace {
 
 using testing::HasSubstr;
-
-TensorToWrite to_write(const NamedTensor& tensor) {
-  return {tensor.name, tensor.shape, [tensor](int64_t begin, std::span<float> out) {
-            std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
-          }};
-}
 
 using Npz = CheckpointTest;
 

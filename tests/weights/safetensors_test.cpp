@@ -9,18 +9,13 @@
 #include "engine/weights/files/safetensors_writer.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/weights/to_write.h"
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-TensorToWrite to_write(const NamedTensor& tensor) {
-  return {tensor.name, tensor.shape, [tensor](int64_t begin, std::span<float> out) {
-            std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
-          }};
-}
 
 std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
   std::vector<TensorToWrite> all;

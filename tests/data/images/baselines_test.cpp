@@ -15,7 +15,7 @@ namespace spire {
 namespace {
 
 constexpr int64_t side = 28;
-constexpr size_t pixels = side * side;
+constexpr size_t pixel_count = side * side;
 using Image = std::vector<float>;
 
 struct Quality {
@@ -28,7 +28,7 @@ Quality quality(const DegradeConfig& degrade, const std::function<Image(const Im
   config.normalize = DataConfig::Normalize::unit;
   config.degrade = degrade;
   DatasetPair data = open_dataset(config, {.dtype = DType::f32, .seed = 7});
-  Image input(pixels), target(pixels);
+  Image input(pixel_count), target(pixel_count);
   int32_t label = 0;
   std::vector<std::byte*> columns = {reinterpret_cast<std::byte*>(input.data()),
                                      reinterpret_cast<std::byte*>(target.data()),
@@ -38,9 +38,9 @@ Quality quality(const DegradeConfig& degrade, const std::function<Image(const Im
     data.test->read({&sample, 1}, 0, columns);
     Image restored = filter(input);
     double error = 0;
-    for (size_t i = 0; i < pixels; ++i)
+    for (size_t i = 0; i < pixel_count; ++i)
       error += std::pow(double{restored[i]} - double{target[i]}, 2);
-    squares += error / pixels;
+    squares += error / pixel_count;
     similarity += ssim(restored, target, side, side, 1);
   }
   auto count = static_cast<double>(data.test->count());
@@ -53,7 +53,7 @@ Image unchanged(const Image& image) {
 
 // Median of the 3 x 3 pixels around each; at the edges the nearest pixels count again.
 Image median(const Image& image) {
-  Image result(pixels);
+  Image result(pixel_count);
   for (int64_t y = 0; y < side; ++y)
     for (int64_t x = 0; x < side; ++x) {
       std::array<float, 9> near{};

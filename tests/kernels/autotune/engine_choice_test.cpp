@@ -10,12 +10,7 @@ namespace spire {
 namespace {
 
 using testing::FakeEngines;
-
-TuningChoices one(const std::string& key, const std::string& engine) {
-  TuningChoices choices;
-  choices.set(key, engine);
-  return choices;
-}
+using testing::one_choice;
 
 TEST(EngineChoice, TakesTheFavouriteWithoutTuning) {
   FakeEngines engines({3, 1});
@@ -30,8 +25,8 @@ TEST(EngineChoice, KeepsTheFastestForThisAndLaterRuns) {
   FakeEngines engines({3, -1, 1, 2});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.selected, "e2");
-  EXPECT_EQ(tuning.chosen(), one("k", "e2"));
-  EXPECT_EQ(tuning.measured(), one("k", "e2"));
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e2"));
+  EXPECT_EQ(tuning.measured(), one_choice("k", "e2"));
   EXPECT_TRUE(tuning.replaced().empty());
 }
 
@@ -47,7 +42,8 @@ TEST(EngineChoice, MeasuresAnOperationOnce) {
 }
 
 TEST(EngineChoice, PrefersTheRecordedChoiceToTheCachedOne) {
-  Tuning tuning({.recorded = one("k", "e2"), .cached = one("k", "e1"), .measures = true});
+  Tuning tuning(
+      {.recorded = one_choice("k", "e2"), .cached = one_choice("k", "e1"), .measures = true});
   FakeEngines engines({1, 2, 3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.selected, "e2");
@@ -55,24 +51,25 @@ TEST(EngineChoice, PrefersTheRecordedChoiceToTheCachedOne) {
 }
 
 TEST(EngineChoice, RecordsOnlyTheCachedChoicesThatItUses) {
-  TuningChoices cached = one("k", "e1");
+  TuningChoices cached = one_choice("k", "e1");
   cached.set("use the config of its run", "e7");
-  Tuning tuning({.recorded = one("of another device", "e3"), .cached = cached, .measures = true});
+  Tuning tuning(
+      {.recorded = one_choice("of another device", "e3"), .cached = cached, .measures = true});
   FakeEngines engines({1, 2, 3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.selected, "e1");
-  TuningChoices expected = one("k", "e1");
+  TuningChoices expected = one_choice("k", "e1");
   expected.set("of another device", "e3");
   EXPECT_EQ(tuning.chosen(), expected);
 }
 
 TEST(EngineChoice, ReplacesAnEngineThatNoLongerExists) {
   for (bool measures : {true, false}) {
-    Tuning tuning({.recorded = one("k", "e9"), .measures = measures});
+    Tuning tuning({.recorded = one_choice("k", "e9"), .measures = measures});
     FakeEngines engines({2, 1});
     EXPECT_TRUE(choose_engine(engines, "k", &tuning));
     EXPECT_EQ(engines.selected, measures ? "e1" : "e0");
-    EXPECT_EQ(tuning.chosen(), one("k", engines.selected));
+    EXPECT_EQ(tuning.chosen(), one_choice("k", engines.selected));
     EXPECT_EQ(tuning.replaced(), tuning.chosen());
   }
 }
@@ -82,7 +79,7 @@ TEST(EngineChoice, KeepsAnUnmeasuredFavouriteForThisRunOnly) {
   FakeEngines engines({3, 1});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.selected, "e0");
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
   EXPECT_TRUE(tuning.measured().empty());
 }
 
@@ -92,7 +89,7 @@ TEST(EngineChoice, KeepsTheFavouriteForThisRunOnlyWithoutMemoryToMeasure) {
   engines.memory = false;
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.selected, "e0");
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
   EXPECT_TRUE(tuning.measured().empty());
 }
 
@@ -124,7 +121,7 @@ TEST(EngineChoice, KeepsAnEngineWithoutRivalsForThisRunOnly) {
   FakeEngines engines({3});
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_EQ(engines.runs, 0);
-  EXPECT_EQ(tuning.chosen(), one("k", "e0"));
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
   EXPECT_TRUE(tuning.measured().empty());
 }
 
@@ -139,7 +136,7 @@ TEST(NativeEngine, IsMeasuredWithTheLibrarysEngines) {
     EnginesAndNative engines(library, two_ms);
     EXPECT_TRUE(choose_engine(engines, "k", &tuning));
     EXPECT_EQ(engines.is_native(), best > 2);
-    EXPECT_EQ(tuning.measured(), one("k", best > 2 ? "own" : "e1"));
+    EXPECT_EQ(tuning.measured(), one_choice("k", best > 2 ? "own" : "e1"));
     EnginesAndNative again(library, two_ms);  // another kernel of the shape
     EXPECT_TRUE(choose_engine(again, "k", &tuning));
     EXPECT_EQ(again.is_native(), best > 2);
@@ -158,29 +155,29 @@ TEST(NativeEngine, ComesAfterTheLibrarysEnginesWithoutMeasurement) {
 TEST(NativeEngine, IsTheFallbackIfTheLibrarysEnginesFail) {
   FakeEngines none({}), broken({-1, -1});
   for (FakeEngines* library : {&none, &broken}) {
-    Tuning tuning({.recorded = one("k", "e7"), .measures = true});
+    Tuning tuning({.recorded = one_choice("k", "e7"), .measures = true});
     EnginesAndNative engines(*library, two_ms);
     EXPECT_TRUE(choose_engine(engines, "k", &tuning));
     EXPECT_TRUE(engines.is_native());
-    EXPECT_EQ(tuning.replaced(), one("k", "own"));
+    EXPECT_EQ(tuning.replaced(), one_choice("k", "own"));
   }
 }
 
 // A record of kernels with other bits is no record of these.
 TEST(NativeEngine, IsNotRecalledByAnotherKernelsName) {
-  Tuning tuning({.recorded = one("k", native_name), .measures = true});
+  Tuning tuning({.recorded = one_choice("k", native_name), .measures = true});
   FakeEngines none({});
   EnginesAndNative engines(none, two_ms, native_mma_name), again(none, two_ms, native_mma_name);
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
   EXPECT_TRUE(engines.is_native());
-  EXPECT_EQ(tuning.replaced(), one("k", native_mma_name));
+  EXPECT_EQ(tuning.replaced(), one_choice("k", native_mma_name));
   EXPECT_TRUE(choose_engine(again, "k", &tuning));
   EXPECT_TRUE(again.is_native());
   EXPECT_TRUE(is_native(native_name) && is_native(native_mma_name) && !is_native("engine 5"));
 }
 
 TEST(NativeEngine, MayBeAbsent) {
-  Tuning tuning({.recorded = one("k", "own"), .measures = true});
+  Tuning tuning({.recorded = one_choice("k", "own"), .measures = true});
   FakeEngines library({4}), none({});
   EnginesAndNative engines(library, nullptr), nothing(none, nullptr);
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));

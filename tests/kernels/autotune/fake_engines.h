@@ -7,6 +7,12 @@
 
 namespace spire::testing {
 
+inline TuningChoices one_choice(const std::string& key, const std::string& engine) {
+  TuningChoices choices;
+  choices.set(key, engine);
+  return choices;
+}
+
 // Engines "e0", "e1", ... with given times. A negative time: the engine fails when it runs.
 class FakeEngines : public Engines {
  public:

@@ -1,13 +1,15 @@
 #include "kernels/autotune/tuning.h"
 
 #include <gmock/gmock.h>
+#include <tests/kernels/autotune/fake_engines.h>
 
 #include "engine/base/hash.h"
 
 namespace spire {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
+using testing::one_choice;
 
 TuningChoices some() {
   TuningChoices choices;
@@ -90,15 +92,9 @@ TEST(TuningChoices, KeysAndChoicesOfSeveralLinesAreRefused) {
   EXPECT_TRUE(choices.empty());
 }
 
-TuningChoices one(const std::string& key, const std::string& engine) {
-  TuningChoices choices;
-  choices.set(key, engine);
-  return choices;
-}
-
 TEST(Tuning, AdoptsAnotherProcessesChoices) {
-  Tuning tuning({.recorded = one("k", "mine")});
-  TuningChoices theirs = one("k", "theirs");
+  Tuning tuning({.recorded = one_choice("k", "mine")});
+  TuningChoices theirs = one_choice("k", "theirs");
   theirs.set("l", "theirs");
   tuning.adopt(theirs);
   EXPECT_EQ(tuning.find("k"), "theirs");

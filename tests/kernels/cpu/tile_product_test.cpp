@@ -5,7 +5,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 struct Sizes {
@@ -41,8 +40,6 @@ void check(const Sizes& s) {
   }
 }
 
-}  // namespace
-
 // Fewer rows than a tile, whole tiles and a rest; 1 to 5 registers of columns.
 TEST(TileProduct, EverySizeOfTile) {
   for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13}) {
@@ -55,4 +52,5 @@ TEST(TileProduct, EverySizeOfTile) {
   }
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -15,8 +15,6 @@
 namespace spire::testing {
 namespace {
 
-using product::ConvolutionShape;
-
 struct ShapeCase {
   std::string name;
   int64_t n, h, w, c, o;
@@ -24,7 +22,7 @@ struct ShapeCase {
   bool bias = true;
   bool winograd = false;
 
-  ConvolutionShape shape() const {
+  product::ConvolutionShape shape() const {
     auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
       return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
     };
@@ -113,7 +111,7 @@ struct TestTensor {
 // Calls body(x, w, y) for the C products of numbers x + c of x and w + c * taps of w, which belong
 // to number y of y.
 template <typename Body>
-void over_products(const ConvolutionShape& s, const Body& body) {
+void over_products(const product::ConvolutionShape& s, const Body& body) {
   const Window& window = s.window;
   for (int64_t n = 0; n < s.n; ++n)
     for (int64_t i = 0; i < s.oh; ++i)
@@ -196,7 +194,7 @@ class GuardedMemory {
 
 class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCase, DType>> {
  protected:
-  ConvolutionShape shape() const { return std::get<0>(GetParam()).shape(); }
+  product::ConvolutionShape shape() const { return std::get<0>(GetParam()).shape(); }
   DType dtype() const { return std::get<1>(GetParam()); }
   bool winograd() const { return std::get<0>(GetParam()).winograd; }
   bool with_bias() const { return std::get<0>(GetParam()).bias; }  // and, forward, with relu

@@ -9,11 +9,10 @@
 namespace spire::testing {
 namespace {
 
-using product::ConvolutionShape;
+const Window padded_3x3{{3, 3}, {1, 1}, {1, 1}};
 
-const Window same{{3, 3}, {1, 1}, {1, 1}};
-
-ConvolutionShape shape_of(int64_t h, int64_t w, int64_t c, int64_t o, const Window& window = same) {
+product::ConvolutionShape shape_of(int64_t h, int64_t w, int64_t c, int64_t o,
+                                   const Window& window = padded_3x3) {
   auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
     return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
   };
@@ -43,7 +42,9 @@ TEST(WinogradRules, ComputesWindowsOf3x3WithoutStrideAndDilation) {
 TEST(WinogradRules, IsGivenLayersOf32To256ChannelsWithFullTiles) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     bool here = product::fp32_is_fastest(dtype);
-    auto given = [&](const ConvolutionShape& shape) { return winograd::is_faster(shape, dtype); };
+    auto given = [&](const product::ConvolutionShape& shape) {
+      return winograd::is_faster(shape, dtype);
+    };
     EXPECT_EQ(given(shape_of(8, 8, 32, 256)), here);
     EXPECT_EQ(given(shape_of(8, 8, 256, 32)), here);
     EXPECT_FALSE(given(shape_of(8, 8, 16, 64)));

@@ -23,7 +23,7 @@ using testing::a100;
 using testing::h100;
 using testing::has_driver;
 
-constexpr size_t most = size_t{256} << 20;
+constexpr size_t workspace_limit = size_t{256} << 20;
 
 ConvolutionShape shape_of(ConvolutionPass pass, DType dtype) {
   return {.pass = pass,
@@ -60,7 +60,7 @@ TEST_F(CudnnEngine, EachOneProposedIsFoundAgainByItsText) {
   for (auto pass : {ConvolutionPass::forward, ConvolutionPass::backward_data,
                     ConvolutionPass::backward_weights}) {
     auto c = convolution(pass, DType::bf16);
-    CudnnRules rules{.max_workspace = most};
+    CudnnRules rules{.max_workspace = workspace_limit};
     auto texts = proposed(c, rules);
     EXPECT_GT(texts.size(), 1u);
     for (const std::string& text : texts) {
@@ -73,7 +73,7 @@ TEST_F(CudnnEngine, EachOneProposedIsFoundAgainByItsText) {
 
 TEST_F(CudnnEngine, TextsOfNoEngineAreRefused) {
   auto c = convolution(ConvolutionPass::backward_data, DType::bf16);
-  CudnnRules rules{.max_workspace = most};
+  CudnnRules rules{.max_workspace = workspace_limit};
   std::string good = proposed(c, rules).at(0);
   for (const std::string& text :
        {std::string(), std::string("engine"), std::string("engine x"), std::string("engine 1x"),
@@ -85,8 +85,8 @@ TEST_F(CudnnEngine, TextsOfNoEngineAreRefused) {
 
 TEST_F(CudnnEngine, TheTextOfAnEngineThatBreaksTheRulesIsRefused) {
   auto c = convolution(ConvolutionPass::forward, DType::f32);
-  CudnnRules tf32{.tensor_cores = true, .max_workspace = most};
-  CudnnRules fp32{.tensor_cores = false, .max_workspace = most};
+  CudnnRules tf32{.tensor_cores = true, .max_workspace = workspace_limit};
+  CudnnRules fp32{.tensor_cores = false, .max_workspace = workspace_limit};
   auto all = proposed(c, tf32), kept = proposed(c, fp32);
   int broken = 0;
   for (const std::string& text : all) {
@@ -115,7 +115,7 @@ size_t engines_of(const Cudnn& cudnn, const ConvolutionShape& shape, const Convo
   std::set<std::string> texts;
   for (auto heuristic : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     for (auto& config :
-         engine_configs(cudnn, convolution.graph(), heuristic, {.max_workspace = most}))
+         engine_configs(cudnn, convolution.graph(), heuristic, {.max_workspace = workspace_limit}))
       texts.insert(engine_text(config));
   return texts.size();
 }

@@ -7,7 +7,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 constexpr double slope = 0.2;
@@ -85,8 +84,6 @@ double worst_error(F f, Activation kind, float low, float high) {
   Eigen::ArrayXd want = exact(kind, x.cast<double>());
   return ((got - want).abs() / want.abs().max(1e-30)).maxCoeff();
 }
-
-}  // namespace
 
 TEST_P(ActivationTest, ValuesAndGradients) {
   for (Activation kind :
@@ -192,4 +189,5 @@ TEST(ActivationOp, RefusesWhatItCannotCompute) {
   EXPECT_THROW(ActivationOp({Activation::leaky_relu, -0.5f}).infer(one), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -10,7 +10,6 @@
 #include "kernels/ops/dropout/dropout.h"
 
 namespace spire::testing {
-
 namespace {
 
 // keep of (sample, head, query, key).
@@ -146,8 +145,6 @@ std::vector<Environment> gpus(AttentionBy by) {
     all.push_back({.device = {DeviceKind::cuda, 0}, .dtype = dtype, .attention = by});
   return all;
 }
-
-}  // namespace
 
 TEST_P(AttentionTest, ValuesAndGradients) {
   for (bool causal : {false, true}) {
@@ -416,4 +413,5 @@ TEST(AttentionOp, RefusesInputsThatDoNotFit) {
             "[attention] 4 heads do not divide the columns of q, k and v in fp32 (2, 5, 20)");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // The mean of the pixels under each window, and of zeros around x where they count.
@@ -59,8 +58,6 @@ OpCase global_case(Shape shape) {
 
 class AvgPool2dTest : public OpTest {};
 class GlobalAvgPoolTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(AvgPool2dTest, EveryKernelStridePaddingAndCount) {
   for (int64_t kernel : {1, 2, 3}) {
@@ -120,4 +117,5 @@ TEST(GlobalAvgPoolShapes, SaysWhatDoesNotFit) {
             "[global_avg_pool_backward] takes the gradient of fp32 (2, 4), got fp32 (2, 3, 3, 4)");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -9,7 +9,6 @@
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire::testing {
-
 namespace {
 
 // The tensor as the kernel reads it.
@@ -122,8 +121,6 @@ void expect_bits_of_the_plain_form(BatchNormAttributes form, const Shape& shape,
   }
 }
 
-}  // namespace
-
 TEST_P(BatchNormSyncTest, Moments) {
   for (int64_t channels : {1, 3, 16, 64, 300}) {
     check_values(moments_case(uniform({2, 7, channels}, 30, -1, 3)), GetParam());
@@ -211,4 +208,5 @@ TEST(BatchNormSyncOp, BackwardTakesTheMaskOnceOnly) {
   EXPECT_THROW(BatchNormSyncBackwardOp(both).infer(std::vector{x, x, c, c, c, sums, c}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

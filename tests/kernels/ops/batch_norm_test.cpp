@@ -1,7 +1,6 @@
 #include <tests/kernels/ops/batch_norm_reference.h>
 
 namespace spire::testing {
-
 namespace {
 
 OpCase train_case(BatchNormAttributes attributes, HostTensor x) {
@@ -24,8 +23,6 @@ OpCase train_case(BatchNormAttributes attributes, HostTensor x) {
 }
 
 class BatchNormTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(BatchNormTest, ValuesAndGradients) {
   for (const BatchNormAttributes& form : batch_norm_forms) {
@@ -129,4 +126,5 @@ TEST(BatchNormOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(BatchNormOp({1e-5f, true, true}).infer(std::vector{x, c, c, c}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

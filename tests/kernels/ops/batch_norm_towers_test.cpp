@@ -8,7 +8,6 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 
 namespace spire::testing {
-
 namespace {
 
 struct Batch {
@@ -162,12 +161,6 @@ void expect_near(const HostTensor& got, const HostTensor& want, DType dtype, dou
   }
 }
 
-double largest(const HostTensor& tensor) {
-  double most = 0;
-  for (double value : tensor.data) most = std::max(most, std::abs(value));
-  return most;
-}
-
 void expect_same_step(const Step& got, const Step& want, DType dtype, double rows) {
   expect_near(got.y, want.y, dtype, largest(want.y), "y");
   expect_near(got.dx, want.dx, dtype, largest(want.dx), "dx");
@@ -200,8 +193,6 @@ class BatchNormTowersTest : public OpTest {
     }
   }
 };
-
-}  // namespace
 
 TEST_P(BatchNormTowersTest, ASplitBatchIsTheWholeBatch) {
   for (int64_t channels : {1, 3, 16, 64}) {
@@ -238,4 +229,5 @@ TEST_P(BatchNormTowersTest, StatisticsAreUnbiasedOverTheGlobalBatch) {
 
 SPIRE_TEST_EVERYWHERE(BatchNormTowersTest);
 
+}  // namespace
 }  // namespace spire::testing

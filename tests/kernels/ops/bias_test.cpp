@@ -3,7 +3,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 OpCase bias_case(Shape shape) {
@@ -21,8 +20,6 @@ OpCase bias_case(Shape shape) {
 }
 
 class BiasTest : public OpTest {};
-
-}  // namespace
 
 // One channel, fewer than a register, a whole one and more.
 TEST_P(BiasTest, EveryShape) {
@@ -68,4 +65,5 @@ TEST(BiasShapes, SaysWhatDoesNotFit) {
             "[bias] takes an input (.., C) of fp32 or bf16, got int32 (4, 3)");
 }
 
+}  // namespace
 }  // namespace spire::testing

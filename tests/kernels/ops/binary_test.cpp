@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y = a + b, with a relu behind where asked for.
@@ -69,8 +68,6 @@ class SubTest : public OpTest {};
 class DivTest : public OpTest {};
 class MulTest : public OpTest {};
 
-}  // namespace
-
 // The second shape is shared by two threads and fills no last register.
 TEST_P(AddTest, ValuesAndGradients) {
   check_op(add_case(false, {3, 5, 7}), GetParam());
@@ -127,4 +124,5 @@ TEST(BinaryOps, NameWhatTheyCannotDo) {
             "[div] cannot divide fp32 (2, 3) and fp32 (3)");
 }
 
+}  // namespace
 }  // namespace spire::testing

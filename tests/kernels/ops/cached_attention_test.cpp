@@ -10,7 +10,6 @@
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
 namespace spire::testing {
-
 namespace {
 
 // Texts (N, L, (H + 2 G) D) whose rows are read in pieces.
@@ -117,8 +116,6 @@ class CachedAttentionTest : public OpTest {
   }
 };
 
-}  // namespace
-
 TEST_P(CachedAttentionTest, ReadsTextsInPieces) {
   read(Texts(2, 9, 2, 2, 16), {5, 1, 1, 2});
   read(Texts(1, 70, 3, 3, 10), {63, 1, 1, 1, 4});
@@ -162,4 +159,5 @@ TEST(KeyValueCache, HasOneSizeOfEachLayer) {
   EXPECT_THROW(cache.reserve(2, 100), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

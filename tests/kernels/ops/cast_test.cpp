@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 class CastTest : public OpTest {};
@@ -16,8 +15,6 @@ OpCase cast_case(Input x, DType to) {
   test.value_factor = test.gradient_factor = 1;  // one rounding
   return test;
 }
-
-}  // namespace
 
 // From the run's dtype to fp32 and from fp32 to the run's.
 TEST_P(CastTest, RoundsOnceEachWay) {
@@ -44,4 +41,5 @@ TEST(CastOp, ConvertsNumbersOnly) {
             "[cast] converts between fp32, bf16 and fp16, not fp32 (4) to fp64");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y[before, a, after] over the axes before, at and after the joined one.
@@ -60,8 +59,6 @@ OpCase pad_case(Shape shape, int64_t channels) {
 
 class ConcatTest : public OpTest {};
 class PadChannelsTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(ConcatTest, ValuesAndGradientsAlongEachAxis) {
   for (int axis = 0; axis < 4; ++axis) {
@@ -149,4 +146,5 @@ TEST(PadChannelsOp, RefusesFewerChannels) {
   EXPECT_THROW(PadChannelsOp(9).infer(std::vector{labels}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

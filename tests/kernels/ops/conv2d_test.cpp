@@ -12,7 +12,6 @@
 #include "kernels/cpu/tiled_convolution.h"
 
 namespace spire::testing {
-
 namespace {
 
 // The definition, in float64: zeros around x, groups of channels, relu behind.
@@ -65,8 +64,6 @@ OpCase conv_case(Shape x, Shape w, Conv2dAttributes attributes) {
 }
 
 class Conv2dTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(Conv2dTest, EveryStridePaddingAndDilation) {
   for (int64_t stride : {1, 2, 3}) {
@@ -179,8 +176,6 @@ TEST_P(Conv2dTest, WithReluIsTheReluOfTheSameSum) {
 
 SPIRE_TEST_EVERYWHERE(Conv2dTest);
 
-namespace {
-
 std::vector<Packing> packings_of(const Op& op, std::vector<TensorSpec> inputs, int threads = 1) {
   auto outputs = op.infer(inputs);
   KernelRequest request{.inputs = inputs, .outputs = outputs, .device = {}, .threads = threads};
@@ -192,8 +187,6 @@ std::vector<char> packed(const Packing& packing, const std::vector<float>& plain
   packing.pack(plain.data(), bytes.data());
   return bytes;
 }
-
-}  // namespace
 
 TEST(Conv2dShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(Conv2dOp(), {f32({1, 3, 3, 2}), f32({4, 2, 5, 5})}),
@@ -307,4 +300,5 @@ TEST(Conv2dDeathTest, NoBf16OnThisCpuIsAnErrorThatSaysWhatToDo) {
               "\\[conv2d\\] bf16 is not supported on this CPU; use precision: fp32");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -4,7 +4,6 @@
 #include "kernels/ops/conv2d/conv2d.h"
 
 namespace spire::testing {
-
 namespace {
 
 // The definition, in float64: each input pixel adds its weighted kernel to the output.
@@ -49,8 +48,6 @@ OpCase transpose_case(Shape x, Shape w, ConvTranspose2dAttributes attributes) {
 }
 
 class ConvTranspose2dTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(ConvTranspose2dTest, EveryStridePaddingAndOutputPadding) {
   for (int64_t stride : {1, 2, 3}) {
@@ -126,4 +123,5 @@ TEST(ConvTranspose2dShapes, SaysWhatDoesNotFit) {
             "[conv_transpose2d] takes an input (N, H, W, C), got (3, 3, 2)");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -4,7 +4,6 @@
 #include <tests/kernels/packing_units.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y = x w^T + b, relu behind.
@@ -37,8 +36,6 @@ OpCase dense_case(Shape x, int64_t outputs, DenseAttributes attributes) {
 }
 
 class DenseTest : public OpTest {};
-
-}  // namespace
 
 // One, fewer than a register, and more than one of rows, features and outputs.
 TEST_P(DenseTest, EverySize) {
@@ -154,4 +151,5 @@ TEST(DensePacking, AUnitReadsItsOwnWeights) {
   EXPECT_GE(checked, 2);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -17,8 +17,8 @@ double log_sum(const Eigen::ArrayXd& x) {
 }
 
 // loss, logsumexp of logits / T, logsumexp of teacher / T. in: logits, teacher [, loss so far]
-std::vector<HostTensor> reference(std::span<const HostTensor> in,
-                                  const DistillationAttributes& attributes) {
+std::vector<HostTensor> distillation_reference(std::span<const HostTensor> in,
+                                               const DistillationAttributes& attributes) {
   auto temperature = static_cast<double>(attributes.temperature);
   auto x = matrix_of(in[0]), z = matrix_of(in[1]);
   std::vector<HostTensor> out = {zeros({1}), zeros({x.rows()}), zeros({x.rows()})};
@@ -49,7 +49,9 @@ OpCase distillation_case(int64_t rows, int64_t classes, const DistillationAttrib
   test.op = std::make_shared<DistillationOp>(attributes);
   test.inputs = {activation(uniform({rows, classes}, 31, -size, size)),
                  teacher(uniform({rows, classes}, 32, -size, size))};
-  test.reference = [=](std::span<const HostTensor> in) { return reference(in, attributes); };
+  test.reference = [=](std::span<const HostTensor> in) {
+    return distillation_reference(in, attributes);
+  };
   // The exponentials of a row are fp32, so a row's loss has the rounding of fp32, 2^29 times
   // fp64's.
   auto temperature = static_cast<double>(attributes.temperature);

@@ -5,7 +5,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 StepContext step_context(int64_t first_row) {
@@ -44,8 +43,6 @@ OpCase dropout_case(Shape shape, float rate, int op_id) {
 }
 
 class DropoutTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(DropoutTest, ValuesAndGradients) {
   Environment environment = GetParam();
@@ -100,4 +97,5 @@ TEST(DropoutOp, RefusesRatesOutsideItsRange) {
   EXPECT_THROW(DropoutOp({-0.1f}).infer(x), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -6,11 +6,10 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y[i] = table[ids[i]]
-std::vector<HostTensor> reference(std::span<const HostTensor> in) {
+std::vector<HostTensor> embedding_reference(std::span<const HostTensor> in) {
   const HostTensor &ids = in[0], &table = in[1];
   int64_t width = table.shape[1];
   std::vector<int64_t> dims(ids.shape.dims().begin(), ids.shape.dims().end());
@@ -32,13 +31,11 @@ OpCase embedding_case(Shape ids, int64_t vocabulary, int64_t width, DType dtype)
   OpCase test;
   test.op = std::make_shared<EmbeddingOp>(EmbeddingAttributes{dtype});
   test.inputs = {labels(random_ids(ids, vocabulary)), parameter(uniform({vocabulary, width}, 312))};
-  test.reference = reference;
+  test.reference = embedding_reference;
   return test;
 }
 
 class EmbeddingTest : public OpTest {};
-
-}  // namespace
 
 // Places share ids, so that rows of the gradient are sums.
 TEST_P(EmbeddingTest, ValuesAndGradients) {
@@ -102,4 +99,5 @@ TEST(EmbeddingOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(EmbeddingBackwardOp(10).infer(std::vector{table, ids}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

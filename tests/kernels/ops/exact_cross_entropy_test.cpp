@@ -7,12 +7,7 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
-
-Input plain(HostTensor tensor) {  // fp32 in every environment
-  return {std::move(tensor), Role::statistic, true};
-}
 
 HostTensor labels_of(int64_t rows, int64_t classes) {
   HostTensor labels = zeros({rows});
@@ -62,8 +57,6 @@ class ExactCrossEntropyTest : public OpTest {
     if (GetParam().dtype != DType::f32) GTEST_SKIP() << "exact ops are fp32";
   }
 };
-
-}  // namespace
 
 TEST_P(ExactCrossEntropyTest, ValuesAndGradients) {
   for (int64_t rows : {1, 70}) {
@@ -169,4 +162,5 @@ TEST(ExactFunctions, AreTheExponentialAndTheLogarithm) {
   EXPECT_TRUE(std::isnan(exact_logarithm(std::nan(""))));
 }
 
+}  // namespace
 }  // namespace spire::testing

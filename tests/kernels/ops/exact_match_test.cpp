@@ -5,12 +5,9 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 class ExactMatchTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(ExactMatchTest, CountsSamplesAllOfWhoseLabelsAreRight) {
   std::vector<Input> in = {activation({{4, 2}, {2, -1, 0.5, 0.5, -3, -1, 0, 4}}),
@@ -41,4 +38,5 @@ TEST(ExactMatchOp, RefusesLabelsOfAnotherShape) {
   EXPECT_THROW(ExactMatchOp().infer(std::vector<TensorSpec>{f32({4}), f32({4})}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -14,20 +14,9 @@
 #include "kernels/ops/exact_range/exact_range.h"
 
 namespace spire::testing {
-
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-Input plain(HostTensor tensor) {  // fp32 in every environment
-  return {std::move(tensor), Role::statistic, true};
-}
-
-double largest(const HostTensor& tensor) {
-  double most = 0;
-  for (double value : tensor.data) most = std::max(most, std::abs(value));
-  return most;
-}
 
 // A convolution by its formula; dense layers as images of one pixel.
 HostTensor convolve(const ExactProductAttributes& a, std::span<const HostTensor> in,
@@ -97,8 +86,6 @@ class ExactProductTest : public OpTest {
   }
 };
 
-}  // namespace
-
 TEST_P(ExactProductTest, OfDenseLayers) {
   for (auto [rows, outputs] : {std::pair<int64_t, int64_t>{1, 1}, {5, 33}, {40, 10}}) {
     SCOPED_TRACE(fmt::format("{} rows, {} outputs", rows, outputs));
@@ -165,8 +152,6 @@ TEST_P(ExactProductTest, FollowsMagnitudes) {
   EXPECT_EQ(run_op(op, nothing, GetParam())[0].data, std::vector<double>(12, 0.0));
 }
 
-namespace {
-
 HostTensor samples_of(const HostTensor& all, int64_t begin, int64_t end) {
   Shape shape = all.shape;
   int64_t size = all.size() / shape[0];
@@ -200,8 +185,6 @@ HostTensor total_of(const HostTensor& x, const HostTensor& dy, const std::vector
     return run_op(ExactProductBackwardWeightsOp(a, w), inputs, where)[0];
   });
 }
-
-}  // namespace
 
 TEST_P(ExactProductTest, WeightGradientsAreOneSumForAnySplit) {
   ExactProductAttributes a{.padding = {1, 1}, .bias = true, .global_batch = 12};
@@ -309,4 +292,5 @@ TEST(ExactGrid, HoldsTheLargestSumsOfEachLength) {
   }
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y[n] = x for every sample n.
@@ -22,8 +21,6 @@ OpCase expand_case(Input x, int64_t count, DType dtype) {
 }
 
 class ExpandTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(ExpandTest, ParametersAndActivations) {
   DType dtype = GetParam().dtype;
@@ -64,4 +61,5 @@ TEST(ExpandOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(ExpandOp({4, DType::f32}).infer(full), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,7 +5,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y[outer, k, inner] = x[outer, indices[k], inner]
@@ -24,8 +23,6 @@ std::vector<HostTensor> taken(std::span<const HostTensor> in, int axis) {
 }
 
 class GatherTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(GatherTest, ValuesAndGradientsAlongEachAxis) {
   for (int axis = 0; axis < 3; ++axis) {
@@ -82,4 +79,5 @@ TEST(GatherOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(GatherBackwardOp(0, 9).infer(std::vector{x, indices}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,10 +5,9 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
-constexpr double epsilon = 1e-5;
+constexpr double group_norm_epsilon = 1e-5;
 
 // Calls visit(first, element, channel) for each element of x; statistics are of the sample and
 // group with that index.
@@ -21,7 +20,7 @@ void over_elements(const HostTensor& x, int64_t groups, const Visit& visit) {
   }
 }
 
-std::vector<HostTensor> reference(std::span<const HostTensor> in, int64_t groups) {
+std::vector<HostTensor> group_norm_reference(std::span<const HostTensor> in, int64_t groups) {
   const HostTensor &x = in[0], &gamma = in[1], &beta = in[2];
   Shape statistics{x.shape[0], groups};
   std::vector<HostTensor> out = {x, zeros(statistics), zeros(statistics)};
@@ -31,7 +30,7 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in, int64_t groups
   over_elements(x, groups, [&](int64_t at, int64_t i, int64_t) {
     rstd[at] += (x[i] - mean[at]) * (x[i] - mean[at]) / size;
   });
-  for (double& value : rstd.data) value = 1 / std::sqrt(value + epsilon);
+  for (double& value : rstd.data) value = 1 / std::sqrt(value + group_norm_epsilon);
   over_elements(x, groups, [&](int64_t at, int64_t i, int64_t c) {
     y[i] = gamma[c] * (x[i] - mean[at]) * rstd[at] + beta[c];
   });
@@ -45,10 +44,12 @@ OpCase group_norm_case(Shape shape, int64_t groups) {
   test.inputs = {activation(uniform(shape, 401, -1, 3)),
                  parameter(uniform({channels}, 402, 0.5, 1.5)),
                  parameter(uniform({channels}, 403))};
-  test.reference = [groups](std::span<const HostTensor> in) { return reference(in, groups); };
+  test.reference = [groups](std::span<const HostTensor> in) {
+    return group_norm_reference(in, groups);
+  };
   // Values are relative to the largest terms: |gamma xhat| + |beta| < 6, |x| < 3.
   test.magnitude = [groups](std::span<const HostTensor> in) {
-    auto bound = reference(in, groups);
+    auto bound = group_norm_reference(in, groups);
     for (double& b : bound[0].data) b = std::abs(b) + 3;
     for (double& b : bound[1].data) b = 3;
     for (double& b : bound[2].data) b *= 3;
@@ -60,7 +61,7 @@ OpCase group_norm_case(Shape shape, int64_t groups) {
 
 class GroupNormTest : public OpTest {};
 
-std::vector<HostTensor> gradients_on(int threads, Environment environment) {
+std::vector<HostTensor> group_norm_gradients(int threads, Environment environment) {
   environment.threads = threads;
   HostTensor stats = uniform({5, 5}, 406, 0.5, 1);
   std::vector<Input> inputs = {activation(uniform({5, 7, 9, 35}, 404)),
@@ -68,8 +69,6 @@ std::vector<HostTensor> gradients_on(int threads, Environment environment) {
                                parameter(uniform({35}, 407)), statistic(stats), statistic(stats)};
   return run_op(GroupNormBackwardOp(), inputs, environment);
 }
-
-}  // namespace
 
 // One group, some, and one a channel, which is instance normalization; images, sequences, vectors.
 TEST_P(GroupNormTest, ValuesAndGradients) {
@@ -89,7 +88,7 @@ TEST_P(GroupNormTest, SumsOverManyPositions) {
 }
 
 TEST_P(GroupNormTest, BitsDoNotDependOnTheThreadCount) {
-  auto one = gradients_on(1, GetParam()), three = gradients_on(3, GetParam());
+  auto one = group_norm_gradients(1, GetParam()), three = group_norm_gradients(3, GetParam());
   for (size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].data, three[k].data) << "output " << k;
 }
 
@@ -114,4 +113,5 @@ TEST(GroupNormOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(GroupNormOp().infer(std::vector{f32({10}), c, c}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,13 +5,12 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
-constexpr double epsilon = 1e-5;
+constexpr double layer_norm_epsilon = 1e-5;
 
 // y = gamma (x - mean) rstd + beta, mean and rstd of each row.
-std::vector<HostTensor> reference(std::span<const HostTensor> in) {
+std::vector<HostTensor> layer_norm_reference(std::span<const HostTensor> in) {
   auto x = matrix_of(in[0]).array();
   auto gamma = matrix_of(in[1]).row(0).array(), beta = matrix_of(in[2]).row(0).array();
   std::vector<HostTensor> out = {in[0], zeros({x.rows()}), zeros({x.rows()})};
@@ -19,7 +18,7 @@ std::vector<HostTensor> reference(std::span<const HostTensor> in) {
   auto mean = array_of(out[1]), rstd = array_of(out[2]);
   mean = x.rowwise().mean();
   y = x.colwise() - mean;
-  rstd = (y.square().rowwise().mean() + epsilon).sqrt().inverse();
+  rstd = (y.square().rowwise().mean() + layer_norm_epsilon).sqrt().inverse();
   y = ((y.colwise() * rstd).rowwise() * gamma).rowwise() + beta;
   return out;
 }
@@ -30,10 +29,10 @@ OpCase layer_norm_case(Shape shape) {
   int64_t width = shape.back();
   test.inputs = {activation(uniform(shape, 301, -1, 3)), parameter(uniform({width}, 302, 0.5, 1.5)),
                  parameter(uniform({width}, 303))};
-  test.reference = reference;
+  test.reference = layer_norm_reference;
   // Values of a row are relative to the largest terms: |gamma xhat| + |beta| < 6, |x| < 3.
   test.magnitude = [](std::span<const HostTensor> in) {
-    auto bound = reference(in);
+    auto bound = layer_norm_reference(in);
     for (double& b : bound[0].data) b = std::abs(b) + 3;
     for (double& b : bound[1].data) b = 3;
     for (double& b : bound[2].data) b *= 3;
@@ -46,15 +45,13 @@ OpCase layer_norm_case(Shape shape) {
 class LayerNormTest : public OpTest {};
 
 // Returns the gradients of the op for one dy, computed on `threads`.
-std::vector<HostTensor> gradients_on(int threads, Environment environment) {
+std::vector<HostTensor> layer_norm_gradients(int threads, Environment environment) {
   environment.threads = threads;
   HostTensor x = uniform({300, 35}, 305), stats = uniform({300}, 306, 0.5, 1);
   std::vector<Input> inputs = {activation(uniform({300, 35}, 304)), activation(x),
                                parameter(uniform({35}, 307)), statistic(stats), statistic(stats)};
   return run_op(LayerNormBackwardOp(), inputs, environment);
 }
-
-}  // namespace
 
 TEST_P(LayerNormTest, ValuesAndGradients) {
   for (Shape shape : {Shape{3, 5}, Shape{2, 7, 64}, Shape{9, 77}, Shape{2, 3, 2, 16}, Shape{150}}) {
@@ -71,7 +68,7 @@ TEST_P(LayerNormTest, SumsOverManyRows) {
 }
 
 TEST_P(LayerNormTest, BitsDoNotDependOnTheThreadCount) {
-  auto one = gradients_on(1, GetParam()), three = gradients_on(3, GetParam());
+  auto one = layer_norm_gradients(1, GetParam()), three = layer_norm_gradients(3, GetParam());
   for (size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].data, three[k].data) << "output " << k;
 }
 
@@ -104,4 +101,5 @@ TEST(LayerNormOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(LayerNormOp().infer(std::vector{{{4, 10}, DType::i32}, c, c}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

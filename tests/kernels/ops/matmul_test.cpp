@@ -3,7 +3,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y = a b for each pair of matrices, each transposed where `t` says so.
@@ -42,8 +41,6 @@ OpCase matmul_case(std::vector<int64_t> leading, int64_t m, int64_t k, int64_t n
 
 class MatmulTest : public OpTest {};
 
-}  // namespace
-
 TEST_P(MatmulTest, EveryTransposition) {
   for (bool transpose_a : {false, true}) {
     for (bool transpose_b : {false, true}) {
@@ -78,4 +75,5 @@ TEST(MatmulShapes, SaysWhatDoesNotFit) {
             "[matmul] takes two inputs of fp32 or of bf16, got fp32 and bf16");
 }
 
+}  // namespace
 }  // namespace spire::testing

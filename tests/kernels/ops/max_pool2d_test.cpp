@@ -6,7 +6,6 @@
 #include <tests/kernels/eager.h>
 
 namespace spire::testing {
-
 namespace {
 
 // Distinct under any window and exact in bf16: multiples of 1/64 that repeat after 509 elements.
@@ -59,8 +58,6 @@ HostTensor gradient_of_ones(const Op& backward, const HostTensor& which,
                                       upload(which, DType::u8, false, environment.device)};
   return download(execute(backward, inputs, environment, {})[0]);
 }
-
-}  // namespace
 
 TEST_P(MaxPool2dTest, EveryKernelStrideAndPadding) {
   for (int64_t kernel : {1, 2, 3}) {
@@ -140,4 +137,5 @@ TEST(MaxPool2dShapes, SaysWhatDoesNotFit) {
             "[max_pool2d] cannot compute on int32");
 }
 
+}  // namespace
 }  // namespace spire::testing

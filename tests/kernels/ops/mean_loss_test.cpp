@@ -4,7 +4,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 OpCase mean_loss_case(Shape shape) {
@@ -28,8 +27,6 @@ OpCase mean_loss_case(Shape shape) {
 }
 
 class MeanLossTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(MeanLossTest, ValuesAndGradients) {
   for (Shape shape : {Shape{5, 3, 4}, Shape{7}, Shape{1, 1}}) {
@@ -57,4 +54,5 @@ TEST(MeanLossOp, RefusesWhatIsNoBatchOfNumbers) {
             "[mean_loss] takes fp32, bf16 or fp16 (N, ..), got fp32 ()");
 }
 
+}  // namespace
 }  // namespace spire::testing

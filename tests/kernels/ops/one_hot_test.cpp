@@ -5,12 +5,9 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 class OneHotTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(OneHotTest, HasAOneAtTheLabel) {
   OneHotOp op({3, GetParam().dtype});
@@ -62,4 +59,5 @@ TEST(OneHotOp, RefusesInputsThatAreNoLabels) {
                Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,7 +5,6 @@
 #include <tests/kernels/eager.h>
 
 namespace spire::testing {
-
 namespace {
 
 double logistic(double x) {
@@ -28,7 +27,7 @@ Unit gru_unit(const std::vector<double>& x, const std::vector<double>& a, double
   return {(1 - z) * n + z * h, 0, {r, z, n, a[2]}};
 }
 
-std::vector<HostTensor> reference(std::span<const HostTensor> in, RecurrentCell cell) {
+std::vector<HostTensor> recurrent_reference(std::span<const HostTensor> in, RecurrentCell cell) {
   const HostTensor &x = in[0], &w = in[1], &b = in[2];
   int64_t gates = gates_of(cell), saved = saved_of(cell);
   int64_t samples = x.shape[0], steps = x.shape[1], units = w.shape[1];
@@ -70,7 +69,7 @@ OpCase recurrent_case(RecurrentCell cell, int64_t samples, int64_t steps, int64_
   test.inputs = {activation(uniform({samples, steps, rows}, 501)),
                  parameter(uniform({rows, units}, 502, -bound, bound)),
                  parameter(uniform({rows}, 503, -0.5, 0.5))};
-  test.reference = [cell](std::span<const HostTensor> in) { return reference(in, cell); };
+  test.reference = [cell](std::span<const HostTensor> in) { return recurrent_reference(in, cell); };
   // States are at most 1, and an error of one step goes through those behind it.
   test.floor = 1;
   test.value_factor = 8;
@@ -97,8 +96,6 @@ void check_recurrent(OpCase test, const Environment& environment) {
 }
 
 class RecurrentTest : public OpTest {};
-
-}  // namespace
 
 // Units that fill no register, one, and several; one step, which reads no state; one sample.
 TEST_P(RecurrentTest, ValuesAndGradients) {
@@ -179,4 +176,5 @@ TEST(RecurrentOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(RecurrentOp().infer(std::vector{f32({6, 20}), w, b}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

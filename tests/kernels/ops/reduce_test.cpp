@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 HostTensor reduced(const HostTensor& x, const ReduceAttributes& attributes) {
@@ -34,8 +33,6 @@ OpCase reduce_case(Shape shape, ReduceAttributes attributes) {
 
 class ReduceTest : public OpTest {};
 
-}  // namespace
-
 TEST_P(ReduceTest, SumsAndMeansOverEachAxis) {
   for (bool mean : {false, true}) {
     for (int axis : {0, 1, 2}) {
@@ -64,4 +61,5 @@ TEST(ReduceOp, RefusesAnAxisThatIsNotThere) {
   EXPECT_EQ(refusal(ReduceOp(), {{{4, 3}, DType::i32}}), "[sum] cannot compute on int32 (4, 3)");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -3,7 +3,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 // The sum over all elements of d^2, |d|, or both by their weights.
@@ -36,8 +35,6 @@ OpCase loss_case(Regression kind, Shape shape, RegressionWeights weights = {}) {
 }
 
 class RegressionLossTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(RegressionLossTest, ValuesAndGradients) {
   for (Regression kind : {Regression::mse, Regression::l1, Regression::l1_l2}) {
@@ -83,4 +80,5 @@ TEST(RegressionLossOp, RefusesTargetsThatDiffer) {
   EXPECT_THROW(RegressionLossOp(Regression::l1).infer(std::vector{labels, labels}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -3,7 +3,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // The same elements in another shape: no kernel runs.
@@ -19,8 +18,6 @@ OpCase view_case(std::shared_ptr<const Op> op, Shape from, Shape to) {
 }
 
 class ReshapeTest : public OpTest {};
-
-}  // namespace
 
 // -1 stands for the length that the others leave.
 TEST_P(ReshapeTest, KeepsElementsAndGradients) {
@@ -42,4 +39,5 @@ TEST(ReshapeOp, RefusesShapesOfAnotherSize) {
   EXPECT_EQ(ReshapeOp({24}).infer(x)[0], (TensorSpec{{24}, DType::bf16}));
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -6,7 +6,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // Row and column positions in x of output position i, with weights, by the formula of the header.
@@ -41,8 +40,6 @@ OpCase resize_case(Resize kind, Shape shape, Extent2d size) {
 }
 
 class ResizeTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(ResizeTest, UpAndDownByWholeAndFractionalFactors) {
   for (Resize kind : {Resize::nearest, Resize::bilinear}) {
@@ -122,4 +119,5 @@ TEST(ResizeOp, RefusesEmptySizesAndOtherShapes) {
   EXPECT_THROW(ResizeOp(Resize::nearest, {2, 2}).infer(std::vector{rows}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,10 +5,9 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
-constexpr double epsilon = 1e-5;
+constexpr double rms_norm_epsilon = 1e-5;
 
 // y = gamma x rstd, rstd of each row.
 std::vector<HostTensor> normalized(std::span<const HostTensor> in) {
@@ -16,7 +15,7 @@ std::vector<HostTensor> normalized(std::span<const HostTensor> in) {
   auto gamma = matrix_of(in[1]).row(0).array();
   std::vector<HostTensor> out = {in[0], zeros({x.rows()})};
   auto rstd = array_of(out[1]);
-  rstd = (x.square().rowwise().mean() + epsilon).sqrt().inverse();
+  rstd = (x.square().rowwise().mean() + rms_norm_epsilon).sqrt().inverse();
   matrix_of(out[0]).array() = (x.colwise() * rstd).rowwise() * gamma;
   return out;
 }
@@ -39,8 +38,6 @@ OpCase rms_norm_case(Shape shape) {
 }
 
 class RmsNormTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(RmsNormTest, ValuesAndGradients) {
   for (Shape shape : {Shape{3, 5}, Shape{2, 7, 64}, Shape{9, 77}, Shape{2, 3, 2, 16}, Shape{150}})
@@ -71,7 +68,7 @@ TEST_P(RmsNormTest, RowsOfZerosStayZero) {
   std::vector<Input> inputs = {activation(zeros({2, 3})), parameter(uniform({3}, 317))};
   auto out = run_op(RmsNormOp(), inputs, GetParam());
   EXPECT_EQ(out[0].data, zeros({2, 3}).data);
-  EXPECT_NEAR(out[1][0], 1 / std::sqrt(epsilon), 1e-4);
+  EXPECT_NEAR(out[1][0], 1 / std::sqrt(rms_norm_epsilon), 1e-4);
 }
 
 SPIRE_TEST_EVERYWHERE(RmsNormTest);
@@ -89,4 +86,5 @@ TEST(RmsNormOp, RefusesInputsThatDoNotFit) {
             "[rms_norm_backward] gradient fp32 (4) does not fit bf16 (4, 10)");
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,7 +5,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 // Turns each pair (column, column + D / 2) of the heads by t theta^(-2 i / D).
@@ -42,8 +41,6 @@ OpCase rope_case(Shape shape, const RopeAttributes& attributes) {
 }
 
 class RopeTest : public OpTest {};
-
-}  // namespace
 
 // Heads alone, heads before columns that stay, heads of odd halves, and turning back.
 TEST_P(RopeTest, ValuesAndGradients) {
@@ -89,4 +86,5 @@ TEST(RopeOp, RefusesInputsThatDoNotFit) {
             "[rope] takes an input (N, T, C) of fp32 or bf16, got fp32 (5, 24)");
 }
 
+}  // namespace
 }  // namespace spire::testing

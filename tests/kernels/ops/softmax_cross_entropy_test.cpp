@@ -6,7 +6,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 // The first of the largest elements of a row.
@@ -18,8 +17,8 @@ int64_t first_largest(const HostTensor& x, int64_t row) {
 
 // loss, correct, logsumexp. in: logits, labels [, other_labels, mix]
 // A row's loss is target . (logsumexp - x) + z logsumexp^2, with logsumexp = log sum e^x.
-std::vector<HostTensor> reference(std::span<const HostTensor> in,
-                                  const SoftmaxCrossEntropyAttributes& attributes) {
+std::vector<HostTensor> cross_entropy_reference(std::span<const HostTensor> in,
+                                                const SoftmaxCrossEntropyAttributes& attributes) {
   auto smoothing = static_cast<double>(attributes.label_smoothing);
   int64_t per = attributes.rows_per_sample;
   auto x = matrix_of(in[0]);
@@ -63,7 +62,9 @@ OpCase loss_case(int64_t rows, int64_t classes, const SoftmaxCrossEntropyAttribu
     test.inputs.push_back(random_labels(rows, classes, 53));
     test.inputs.push_back(statistic(uniform({rows / per}, 54, 0, 1)));
   }
-  test.reference = [=](std::span<const HostTensor> in) { return reference(in, attributes); };
+  test.reference = [=](std::span<const HostTensor> in) {
+    return cross_entropy_reference(in, attributes);
+  };
   // The sum of a row is fp32, so a row's loss has the relative rounding of fp32, 2^29 times fp64's.
   double in_fp64 = 0x1p29 * static_cast<double>(rows) * (size + std::log(classes));
   double samples = attributes.unlabelled ? static_cast<double>(rows / per) : 0;  // else exact
@@ -93,8 +94,6 @@ OpCase with_unlabelled_rows(OpCase test, int64_t per) {
 }
 
 class SoftmaxCrossEntropyTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(SoftmaxCrossEntropyTest, ValuesAndGradients) {
   for (float smoothing : {0.0f, 0.1f}) {
@@ -318,4 +317,5 @@ TEST(SoftmaxCrossEntropyOp, RefusesInputsThatDoNotFit) {
   EXPECT_THROW(mixed.infer(std::vector{logits, label}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,7 +5,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 OpCase softmax_case(Shape shape, bool logarithm) {
@@ -33,8 +32,6 @@ OpCase softmax_case(Shape shape, bool logarithm) {
 }
 
 class SoftmaxTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(SoftmaxTest, ValuesAndGradients) {
   for (bool logarithm : {false, true})
@@ -64,4 +61,5 @@ TEST(SoftmaxOp, RefusesWhatItCannotCompute) {
             "[log_softmax_backward] gradient fp32 (4) does not fit fp32 (5)");
 }
 
+}  // namespace
 }  // namespace spire::testing

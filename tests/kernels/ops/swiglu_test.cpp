@@ -5,7 +5,6 @@
 #include <tests/kernels/matrix_views.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y = g / (1 + e^-g) u, of the first and the last half of the columns.
@@ -36,8 +35,6 @@ OpCase swiglu_case(Shape shape) {
 
 class SwigluTest : public OpTest {};
 
-}  // namespace
-
 // Rows of whole packs, of whole registers, and of neither.
 TEST_P(SwigluTest, ValuesAndGradients) {
   for (Shape shape : {Shape{3, 10}, Shape{2, 7, 64}, Shape{5, 16}, Shape{2, 3, 2, 78}, Shape{150}})
@@ -58,4 +55,5 @@ TEST(SwigluOp, RefusesInputsThatDoNotFit) {
             "[swiglu_backward] takes dy fp32 (4, 5), got fp32 (4, 10)");
 }
 
+}  // namespace
 }  // namespace spire::testing

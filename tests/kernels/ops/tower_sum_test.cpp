@@ -7,12 +7,9 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 
 namespace spire::testing {
-
 namespace {
 
 class TowerSumTest : public OpTest {};
-
-}  // namespace
 
 // Sums are fp64, and one tower has nothing to add: the bits stay.
 TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
@@ -42,4 +39,5 @@ TEST(TowerSumOp, TakesOneVectorOfDoubles) {
   EXPECT_THROW(TowerSumOp().infer(std::vector{TensorSpec{{3, 11}, DType::f64}}), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

@@ -5,7 +5,6 @@
 #include <tests/kernels/op_test.h>
 
 namespace spire::testing {
-
 namespace {
 
 // y at every index of y, by the strides of x.
@@ -41,8 +40,6 @@ OpCase transpose_case(Shape shape, const std::vector<int>& axes) {
 }
 
 class TransposeTest : public OpTest {};
-
-}  // namespace
 
 TEST_P(TransposeTest, EveryOrderOfFourAxes) {
   std::vector<int> axes = {0, 1, 2, 3};
@@ -88,4 +85,5 @@ TEST(TransposeOp, RefusesAxesThatAreNoPermutation) {
   EXPECT_THROW(TransposeOp({0, 1, -1}).infer(x), Error);
 }
 
+}  // namespace
 }  // namespace spire::testing

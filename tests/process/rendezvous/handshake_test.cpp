@@ -12,6 +12,7 @@
 #include "tests/base/message_of.h"
 #include "tests/process/file_limit.h"
 #include "tests/process/rendezvous/unknown_peer.h"
+#include "tests/process/soon.h"
 
 namespace spire {
 namespace {
@@ -20,10 +21,6 @@ using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
 const std::string test_secret = "both ends know it";
-
-Deadline soon() {
-  return Clock::now() + std::chrono::seconds(60);
-}
 
 // Advances until something other than "not yet" comes.
 HandshakeServer::State answer(Socket& socket, const Credentials& credentials) {

@@ -7,12 +7,10 @@
 
 #include <spire/error.h>
 
+#include "tests/process/soon.h"
+
 namespace spire {
 namespace {
-
-Deadline soon() {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
-}
 
 TEST(Interface, AnAddressOfThisMachineIsTheOnlyOne) {
   EXPECT_EQ(interface_named("localhost").address, "127.0.0.1");

@@ -11,6 +11,7 @@
 
 #include "engine/process/rendezvous/master_endpoint.h"
 #include "engine/process/rendezvous/rendezvous.h"
+#include "tests/process/soon.h"
 
 namespace spire {
 namespace {
@@ -18,10 +19,6 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::string_literals;
-
-Deadline soon() {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
-}
 
 // Replaces the store of torchrun's agent, with the same bytes for the queries that Spire sends.
 class StoreServer {

@@ -4,13 +4,10 @@
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/peer_mesh.h"
+#include "tests/process/soon.h"
 
 namespace spire {
 namespace {
-
-Deadline soon() {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
-}
 
 const std::string escapes =
     "\x1b[2J\x1b]0;owned\x07\x9b"

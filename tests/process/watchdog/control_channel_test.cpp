@@ -27,7 +27,7 @@ std::vector<ControlMessage> pump(ControlChannel& from, ControlChannel& to, size_
   return messages;
 }
 
-std::string frame_of(const ControlMessage& message) {
+std::string frame_bytes(const ControlMessage& message) {
   return to_bytes({FrameKind::control, to_json(message)});
 }
 
@@ -70,7 +70,7 @@ TEST(ControlChannel, GivesUpOnAPeerThatLeavesTooMuchUnread) {
 TEST(ControlChannel, MessagesBeforeTheEndAreDelivered) {
   auto [a, b] = socket_pair();
   ControlChannel to(std::move(b));
-  std::string last = frame_of(abort_with(3));
+  std::string last = frame_bytes(abort_with(3));
   send_raw(a, last + last.substr(0, 9));
   a = Socket();
   std::vector<ControlMessage> messages;
@@ -86,7 +86,7 @@ TEST(ControlChannel, MessagesBeforeTheEndAreDelivered) {
 TEST(ControlChannel, MessagesBeforeTheEndAreDeliveredAfterAFailedSend) {
   auto [a, b] = socket_pair();
   ControlChannel to(std::move(b));
-  send_raw(a, frame_of(abort_with(3)));
+  send_raw(a, frame_bytes(abort_with(3)));
   a = Socket();
   to.send({});
   to.send({});
@@ -101,7 +101,7 @@ TEST(ControlChannel, MessagesBeforeTheEndAreDeliveredAfterAFailedSend) {
 
 TEST(ControlChannel, MessagesArriveHoweverTheBytesDo) {
   std::string stream;
-  for (size_t bytes : {3, 5000, 0}) stream += frame_of(abort_with(bytes));
+  for (size_t bytes : {3, 5000, 0}) stream += frame_bytes(abort_with(bytes));
   for (size_t piece : {size_t{1}, size_t{3}, size_t{7}, stream.size()}) {
     auto [a, b] = socket_pair();
     ControlChannel to(std::move(b));
@@ -126,7 +126,7 @@ TEST(ControlChannel, ABrokenFrameEndsIt) {
         to_bytes({FrameKind::control, "{\"kind\":\"stop\"}"})}) {
     auto [a, b] = socket_pair();
     ControlChannel to(std::move(b));
-    send_raw(a, frame_of(abort_with(3)) + bytes);
+    send_raw(a, frame_bytes(abort_with(3)) + bytes);
     std::vector<ControlMessage> messages;
     to.receive(messages);
     EXPECT_EQ(messages.size(), 1u);

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/process/watchdog/failures.h"
+
 namespace spire {
 namespace {
-
-const WatchdogLimits test_limits{30, 10, 60};
 
 RankView rank_1(std::vector<PhaseRow> rows = {}) {
   RankView view;
@@ -17,7 +17,7 @@ RankView rank_1(std::vector<PhaseRow> rows = {}) {
   return view;
 }
 
-Failure named(const std::string& text, bool consequence) {
+Failure failure_with(const std::string& text, bool consequence) {
   Failure failure;
   failure.text = text;
   failure.consequence = consequence;
@@ -182,23 +182,23 @@ TEST(FailureArbiter, TheFirstCauseWinsInWhicheverOrderTheFailuresCome) {
   FailureArbiter::Delays delays{0, 1};
   FailureArbiter cause_last;
   EXPECT_FALSE(cause_last.decide(delays, 1e9));
-  cause_last.add(named("lost a peer", true), 10);
-  cause_last.add(named("lost one too", true), 10.1);
+  cause_last.add(failure_with("lost a peer", true), 10);
+  cause_last.add(failure_with("lost one too", true), 10.1);
   EXPECT_FALSE(cause_last.decide(delays, 10.9));
-  cause_last.add(named("killed", false), 10.9);
-  cause_last.add(named("killed later", false), 10.9);
+  cause_last.add(failure_with("killed", false), 10.9);
+  cause_last.add(failure_with("killed later", false), 10.9);
   EXPECT_EQ(cause_last.decide(delays, 10.9)->text, "killed");
 
   FailureArbiter cause_first;
-  cause_first.add(named("killed", false), 10);
-  cause_first.add(named("lost a peer", true), 10);
+  cause_first.add(failure_with("killed", false), 10);
+  cause_first.add(failure_with("lost a peer", true), 10);
   EXPECT_EQ(cause_first.decide(delays, 10)->text, "killed");
 }
 
 TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsAfterItsDelay) {
   FailureArbiter ballot;
-  ballot.add(named("lost a peer", true), 10);
-  ballot.add(named("lost one too", true), 10.5);
+  ballot.add(failure_with("lost a peer", true), 10);
+  ballot.add(failure_with("lost one too", true), 10.5);
   EXPECT_EQ(ballot.due({0, 1}), 11);
   EXPECT_FALSE(ballot.decide({0, 1}, 10.99));
   EXPECT_EQ(ballot.decide({0, 1}, 11)->text, "lost a peer");

@@ -4,6 +4,8 @@
 
 namespace spire {
 
+const WatchdogLimits test_limits{30, 10, 60};
+
 inline std::string name_of(int rank) {
   return fmt::format("rank {} (host a, pid {})", rank, 40 + rank);
 }

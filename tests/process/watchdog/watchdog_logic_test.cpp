@@ -117,8 +117,6 @@ class VirtualRun {
   double now_ = 0;
 };
 
-const WatchdogLimits test_limits{30, 10, 60};
-
 TEST(WatchdogLogic, ARunThatMakesProgressNeverFails) {
   VirtualRun run(3, test_limits);
   for (int step = 0; step < 100; ++step) {

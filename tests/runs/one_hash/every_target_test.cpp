@@ -35,7 +35,7 @@ const Words words_of_text = {"data.name=synthetic",
                              "model.heads=2",
                              "data.synthetic.test_samples=20"};
 
-Target images(const std::string& name, const Words& more) {
+Target image_target(const std::string& name, const Words& more) {
   return {name, [more](const RunFolder&) { return test_cnn + more; }};
 }
 
@@ -77,9 +77,9 @@ Words taught(const RunFolder& folder, const Words& teacher, const Words& student
 
 std::vector<Target> targets() {
   return {
-      images("held_out_validation", {"data.val.share=0.2", "eval.metrics=[f1_macro, top5]"}),
-      images("focal_loss", Words{"loss.name=focal", "loss.focal_gamma=1.5"} + class_weights),
-      images("class_weights", class_weights),
+      image_target("held_out_validation", {"data.val.share=0.2", "eval.metrics=[f1_macro, top5]"}),
+      image_target("focal_loss", Words{"loss.name=focal", "loss.focal_gamma=1.5"} + class_weights),
+      image_target("class_weights", class_weights),
       {"huber_of_sequences",
        [](const RunFolder& folder) {
          return sequences(folder, false) + Words{"loss.name=huber", "loss.huber_delta=0.5"};

@@ -1,0 +1,16 @@
+// Tensors in memory, to be written.
+#pragma once
+#include <algorithm>
+
+#include "engine/checkpoint/training_state.h"
+#include "engine/weights/files/tensor_to_write.h"
+
+namespace spire {
+
+inline TensorToWrite to_write(const NamedTensor& tensor) {
+  return {tensor.name, tensor.shape, [tensor](int64_t begin, std::span<float> out) {
+            std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
+          }};
+}
+
+}  // namespace spire
