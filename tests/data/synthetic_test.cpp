@@ -18,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-DataConfig config_of(const std::string& kind, const std::vector<int64_t>& shape,
-                     int64_t classes = 10) {
+DataConfig synthetic_config(const std::string& kind, const std::vector<int64_t>& shape,
+                            int64_t classes = 10) {
   DataConfig config;
   config.name = "synthetic";
   config.synthetic = {*find_word<SyntheticConfig::Kind>(kind), shape, classes, 600, 100};
@@ -34,15 +34,15 @@ std::vector<int64_t> numbers_to(int64_t end, int64_t begin = 0) {
 
 TEST(Synthetic, HasTheColumnsOfItsKind) {
   ReadOptions options = {DType::bf16, 3};
-  DatasetPair images = open_dataset(config_of("images", {4, 6, 3}), options);
+  DatasetPair images = open_dataset(synthetic_config("images", {4, 6, 3}), options);
   EXPECT_EQ(images.train->count(), 600);
   EXPECT_EQ(images.test->count(), 100);
   EXPECT_EQ(images.train->spec().classes, 10);
   EXPECT_THAT(images.test->spec().columns, ElementsAre(Column{"images", {4, 6, 3}, DType::bf16},
                                                        Column{"labels", {}, DType::i32}));
-  EXPECT_THAT(open_dataset(config_of("features", {7}), {}).train->spec().columns,
+  EXPECT_THAT(open_dataset(synthetic_config("features", {7}), {}).train->spec().columns,
               ElementsAre(Column{"features", {7}, DType::f32}, Column{"labels", {}, DType::i32}));
-  DatasetPair tokens = open_dataset(config_of("tokens", {5}, 33), options);
+  DatasetPair tokens = open_dataset(synthetic_config("tokens", {5}, 33), options);
   EXPECT_EQ(tokens.train->spec().classes, 33);
   EXPECT_THAT(tokens.train->spec().columns,
               ElementsAre(Column{"tokens", {5}, DType::i32}, Column{"targets", {5}, DType::i32}));
@@ -51,7 +51,8 @@ TEST(Synthetic, HasTheColumnsOfItsKind) {
 // Whatever is read before or beside it, and in whichever epoch.
 TEST(Synthetic, ASampleIsAFunctionOfSeedAndNumber) {
   for (const DataConfig& config :
-       {config_of("images", {9, 7, 2}), config_of("features", {70}), config_of("tokens", {12})}) {
+       {synthetic_config("images", {9, 7, 2}), synthetic_config("features", {70}),
+        synthetic_config("tokens", {12})}) {
     DatasetPair pair = open_dataset(config, {DType::f32, 5});
     for (size_t column : {0u, 1u}) {
       auto all = read_column<int32_t>(*pair.train, column, numbers_to(600));
@@ -70,7 +71,7 @@ TEST(Synthetic, ASampleIsAFunctionOfSeedAndNumber) {
 }
 
 TEST(Synthetic, TheTestSetFollowsTheTrainingSet) {
-  DataConfig config = config_of("images", {3, 3, 1}), longer = config;
+  DataConfig config = synthetic_config("images", {3, 3, 1}), longer = config;
   longer.synthetic.samples = 700;
   DatasetPair pair = open_dataset(config, {}), whole = open_dataset(longer, {});
   EXPECT_EQ(read_column<float>(*pair.test, 0, numbers_to(100)),
@@ -79,7 +80,7 @@ TEST(Synthetic, TheTestSetFollowsTheTrainingSet) {
 
 // 600 x 3072 values: both moments within 1 %, as the noise is shared between samples.
 TEST(Synthetic, ImagesHaveMeanZeroAndDeviationOne) {
-  DatasetPair pair = open_dataset(config_of("images", {32, 32, 3}, 500), {DType::f32, 1});
+  DatasetPair pair = open_dataset(synthetic_config("images", {32, 32, 3}, 500), {DType::f32, 1});
   auto values = read_column<float>(*pair.train, 0, numbers_to(600));
   double sum = 0, squares = 0;
   for (float value : values) {
@@ -94,7 +95,7 @@ TEST(Synthetic, ImagesHaveMeanZeroAndDeviationOne) {
 
 // The signs of the means of 8 x 8 blocks of 12 x 12 x 3 values, each 15 deviations from 0.
 TEST(Synthetic, ALabelShowsInTheBlocksOfAnImage) {
-  DatasetPair pair = open_dataset(config_of("images", {96, 96, 3}), {DType::f32, 2});
+  DatasetPair pair = open_dataset(synthetic_config("images", {96, 96, 3}), {DType::f32, 2});
   auto labels = read_column<int32_t>(*pair.train, 1, numbers_to(100));
   auto values = read_column<float>(*pair.train, 0, numbers_to(100));
   std::map<int32_t, std::set<std::vector<bool>>> patterns;
@@ -122,7 +123,7 @@ TEST(Synthetic, ALabelShowsInTheBlocksOfAnImage) {
 // bit.
 TEST(Synthetic, BlocksOfUnevenSizeFollowTheirFormula) {
   constexpr uint64_t seed = 2, noise = 0, patterns = 1, samples = 2;  // the streams' subjects
-  DatasetPair pair = open_dataset(config_of("images", {28, 28, 1}), {DType::f32, seed});
+  DatasetPair pair = open_dataset(synthetic_config("images", {28, 28, 1}), {DType::f32, seed});
   auto labels = read_column<int32_t>(*pair.train, 1, numbers_to(20));
   auto values = read_column<float>(*pair.train, 0, numbers_to(20));
   RandomStream strip(seed, Purpose::synthetic, noise);
@@ -141,7 +142,7 @@ TEST(Synthetic, BlocksOfUnevenSizeFollowTheirFormula) {
 }
 
 TEST(Synthetic, Bf16IsTheRoundedF32) {
-  DataConfig config = config_of("images", {5, 9, 3});
+  DataConfig config = synthetic_config("images", {5, 9, 3});
   auto exact = read_column<float>(*open_dataset(config, {DType::f32, 4}).train, 0, {0, 33});
   auto rounded = read_column<bfloat16>(*open_dataset(config, {DType::bf16, 4}).train, 0, {0, 33});
   ASSERT_EQ(exact.size(), rounded.size());
@@ -150,7 +151,7 @@ TEST(Synthetic, Bf16IsTheRoundedF32) {
 
 // In 3 of 4 places, and by chance in 1 of 50 of the others: 0.755; 4000 places deviate by 0.007.
 TEST(Synthetic, TokensAreFollowedByTheirSuccessors) {
-  DatasetPair pair = open_dataset(config_of("tokens", {4000}, 50), {DType::f32, 8});
+  DatasetPair pair = open_dataset(synthetic_config("tokens", {4000}, 50), {DType::f32, 8});
   auto tokens = read_column<int32_t>(*pair.train, 0, {3});
   auto targets = read_column<int32_t>(*pair.train, 1, {3});
   EXPECT_EQ(std::vector<int32_t>(tokens.begin() + 1, tokens.end()),
@@ -171,7 +172,7 @@ TEST(Synthetic, TokensAreFollowedByTheirSuccessors) {
 
 TEST(Synthetic, AShapeFitsItsKind) {
   auto refusal = [](const std::string& kind, const std::vector<int64_t>& shape) {
-    return message_of(Category::config, [&] { open_dataset(config_of(kind, shape), {}); });
+    return message_of(Category::config, [&] { open_dataset(synthetic_config(kind, shape), {}); });
   };
   EXPECT_THAT(refusal("images", {32}),
               HasSubstr("[32] does not fit images; use [height, width, chan"));
@@ -181,7 +182,7 @@ TEST(Synthetic, AShapeFitsItsKind) {
 }
 
 TEST(Synthetic, IsNotAugmented) {
-  DataConfig config = config_of("images", {8, 8, 3});
+  DataConfig config = synthetic_config("images", {8, 8, 3});
   config.augment.flip = true;
   EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
               HasSubstr("data.augment"));

@@ -49,7 +49,7 @@ TEST(CompareRuns, ConfigsDifferInKeysThatChangeBits) {
                                             "tower_threads: null and 2"));
 }
 
-TrainingState state_of(std::vector<float> weights) {
+TrainingState state_with(std::vector<float> weights) {
   TrainingState state;
   auto count = static_cast<int64_t>(weights.size());
   state.weights.push_back({"fc.weight", {2, count / 2}, std::move(weights)});
@@ -57,7 +57,7 @@ TrainingState state_of(std::vector<float> weights) {
 }
 
 TEST(CompareRuns, StatesDifferInOneBitOfOneElement) {
-  TrainingState a = state_of({1, 2, 3, 4, 5, 6}), b = a;
+  TrainingState a = state_with({1, 2, 3, 4, 5, 6}), b = a;
   EXPECT_FALSE(first_difference(a, b));
   float& changed = b.weights[0].values[4];
   changed = std::bit_cast<float>(std::bit_cast<uint32_t>(changed) ^ 1u);
@@ -87,7 +87,7 @@ TEST(CompareRuns, StatesOfRunsWithOtherFrozenWeightsArePairedByName) {
 }
 
 TEST(CompareRuns, ZerosOfTwoSignsDiffer) {  // as their bits do
-  TrainingState a = state_of({0, 0}), b = state_of({0, -0.0f});
+  TrainingState a = state_with({0, 0}), b = state_with({0, -0.0f});
   EXPECT_TRUE(first_difference(a, b));
 }
 

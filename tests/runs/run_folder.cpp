@@ -10,26 +10,17 @@
 
 #include <spire/random_stream.h>
 
+#include "tests/tools/small_data.h"
+
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr uint32_t test_side = 12, test_pixels = test_side * test_side, test_classes = 4;
 
-void write_idx(const fs::path& path, uint32_t magic, const std::vector<uint32_t>& sizes,
-               const std::string& body) {
-  std::ofstream file(path, std::ios::binary);
-  auto put = [&](uint32_t v) {
-    for (int shift : {24, 16, 8, 0}) file.put(static_cast<char>(v >> shift));
-  };
-  put(magic);
-  for (uint32_t size : sizes) put(size);
-  file << body;
-}
-
 // Noise, and a bright band of three rows at a place that tells the label, on most images.
-void write_images(const fs::path& folder, const std::string& prefix, uint32_t count,
-                  uint64_t seed) {
+void write_banded_images(const fs::path& folder, const std::string& prefix, uint32_t count,
+                         uint64_t seed) {
   RandomStream random(seed, Purpose::initialize);
   std::string pixels, labels;
   for (uint32_t i = 0; i < count; ++i) {
@@ -58,8 +49,8 @@ fs::path make_run_folder() {
 
 RunFolder::RunFolder() : path_(make_run_folder()) {
   fs::create_directory(path_ / "data");
-  write_images(path_ / "data", "train", 300, 1);
-  write_images(path_ / "data", "t10k", 100, 2);
+  write_banded_images(path_ / "data", "train", 300, 1);
+  write_banded_images(path_ / "data", "t10k", 100, 2);
 }
 
 RunFolder::~RunFolder() {

@@ -43,7 +43,7 @@ void expect_refused(const Answers& answers, const std::string& what) {
 }
 
 // The colour is the class; its shade is noise.
-void write_images(const fs::path& folder, const Words& classes, int count) {
+void write_class_images(const fs::path& folder, const Words& classes, int count) {
   for (size_t label = 0; label < classes.size(); ++label) {
     fs::create_directories(folder / classes[label]);
     for (int i = 0; i < count; ++i) {
@@ -59,7 +59,8 @@ void write_images(const fs::path& folder, const Words& classes, int count) {
 TEST(OtherData, ARenamedFolderOfImagesIsRefused) {
   TemporaryFolder folder;
   fs::path data = folder / "data";
-  for (const char* half : {"train", "val"}) write_images(data / half, {"boot", "coat", "dog"}, 8);
+  for (const char* half : {"train", "val"})
+    write_class_images(data / half, {"boot", "coat", "dog"}, 8);
   Words words = {"data.name=image_folder", "data.path=" + data.string(),
                  "data.image.size=8",      "model.name=linear",
                  "batch_size=8",           "devices=cpu",

@@ -17,12 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
-  std::vector<TensorToWrite> all;
-  for (const NamedTensor& tensor : tensors) all.push_back(to_write(tensor));
-  return all;
-}
-
 std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> bits(values.size());
   std::memcpy(bits.data(), values.data(), 4 * bits.size());

@@ -30,7 +30,7 @@ void write_pairs(const std::filesystem::path& path, const std::string& target,
   }
 }
 
-DatasetPair open(const std::filesystem::path& path, const AugmentConfig& augment = {}) {
+DatasetPair open_pairs(const std::filesystem::path& path, const AugmentConfig& augment = {}) {
   DataConfig config = config_of(path);
   config.normalize = DataConfig::Normalize::unit;
   config.augment = augment;
@@ -46,7 +46,7 @@ std::vector<std::byte> target_of(const Dataset& data, int64_t sample, int64_t ep
 }
 
 std::string refusal(const std::filesystem::path& path) {
-  return message_of(Category::data, [&] { target_of(*open(path).train, 0); });
+  return message_of(Category::data, [&] { target_of(*open_pairs(path).train, 0); });
 }
 
 TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
@@ -55,7 +55,7 @@ TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
   for (const std::vector<hsize_t>& dims : {std::vector<hsize_t>{count, height, width, 1},
                                            std::vector<hsize_t>{count, height, width}}) {
     write_pairs(folder / "a.h5", "target_images", dims, target);
-    DatasetPair pair = open(folder / "a.h5");
+    DatasetPair pair = open_pairs(folder / "a.h5");
     EXPECT_THAT(pair.train->spec().columns,
                 ElementsAre(Column{"images", {6, 5, 3}, DType::f32},
                             Column{"target_images", {6, 5, 1}, DType::f32}));
@@ -77,14 +77,14 @@ TEST(Hdf5Pairs, MasksHaveClassesAndMoveWithTheirImages) {
   Bytes masks = pixels(1, 1, 4);
   masks[3] = 255;
   write_pairs(folder / "a.h5", "masks", {count, height, width}, masks);
-  DatasetPair pair = open(folder / "a.h5");
+  DatasetPair pair = open_pairs(folder / "a.h5");
   EXPECT_THAT(pair.train->spec().columns[1], (Column{"masks", {6, 5}, DType::i32}));
   EXPECT_EQ(pair.train->spec().classes, 4);
   std::vector<std::byte> row = target_of(*pair.train, 0);
   const auto* classes = reinterpret_cast<const int32_t*>(row.data());
   for (size_t i = 0; i < 30; ++i) EXPECT_EQ(classes[i], i == 3 ? -1 : static_cast<int>(i % 4));
   // Cropped, pixels outside of the mask have no class.
-  DatasetPair moved = open(folder / "a.h5", {.crop = 4});
+  DatasetPair moved = open_pairs(folder / "a.h5", {.crop = 4});
   int64_t outside = 0;
   for (int64_t epoch = 0; epoch < 8; ++epoch) {
     row = target_of(*moved.train, 1, epoch);

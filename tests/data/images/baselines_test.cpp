@@ -14,8 +14,8 @@
 namespace spire {
 namespace {
 
-constexpr int64_t side = 28;
-constexpr size_t pixel_count = side * side;
+constexpr int64_t test_side = 28;
+constexpr size_t pixel_count = test_side * test_side;
 using Image = std::vector<float>;
 
 struct Quality {
@@ -41,7 +41,7 @@ Quality quality(const DegradeConfig& degrade, const std::function<Image(const Im
     for (size_t i = 0; i < pixel_count; ++i)
       error += std::pow(double{restored[i]} - double{target[i]}, 2);
     squares += error / pixel_count;
-    similarity += ssim(restored, target, side, side, 1);
+    similarity += ssim(restored, target, test_side, test_side, 1);
   }
   auto count = static_cast<double>(data.test->count());
   return {-10 * std::log10(squares / count), similarity / count};
@@ -54,16 +54,16 @@ Image unchanged(const Image& image) {
 // Median of the 3 x 3 pixels around each; at the edges the nearest pixels count again.
 Image median(const Image& image) {
   Image result(pixel_count);
-  for (int64_t y = 0; y < side; ++y)
-    for (int64_t x = 0; x < side; ++x) {
+  for (int64_t y = 0; y < test_side; ++y)
+    for (int64_t x = 0; x < test_side; ++x) {
       std::array<float, 9> near{};
       for (int64_t i = 0; i < 9; ++i) {
-        int64_t row = std::clamp<int64_t>(y + i / 3 - 1, 0, side - 1);
-        int64_t column = std::clamp<int64_t>(x + i % 3 - 1, 0, side - 1);
-        near[static_cast<size_t>(i)] = image[static_cast<size_t>(row * side + column)];
+        int64_t row = std::clamp<int64_t>(y + i / 3 - 1, 0, test_side - 1);
+        int64_t column = std::clamp<int64_t>(x + i % 3 - 1, 0, test_side - 1);
+        near[static_cast<size_t>(i)] = image[static_cast<size_t>(row * test_side + column)];
       }
       std::nth_element(near.begin(), near.begin() + 4, near.end());
-      result[static_cast<size_t>(y * side + x)] = near[4];
+      result[static_cast<size_t>(y * test_side + x)] = near[4];
     }
   return result;
 }

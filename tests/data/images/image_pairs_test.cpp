@@ -52,7 +52,7 @@ void put_masks(const fs::path& folder, int64_t count) {
     put_mask(folder / "target" / (std::string(1, static_cast<char>('a' + i)) + ".png"), 12, 10);
 }
 
-DataConfig config_of(const fs::path& path, Target target = Target::image) {
+DataConfig pairs_config(const fs::path& path, Target target = Target::image) {
   DataConfig config;
   config.name = "image_pairs";
   config.path = path.string();
@@ -61,7 +61,7 @@ DataConfig config_of(const fs::path& path, Target target = Target::image) {
   return config;
 }
 
-DatasetPair open(const DataConfig& config) {
+DatasetPair opened(const DataConfig& config) {
   return open_dataset(config, {});
 }
 
@@ -86,7 +86,7 @@ Pair pair_of(const Dataset& data, int64_t sample, int64_t epoch = 0) {
 
 std::string refusal(const DataConfig& config, Category category = Category::data) {
   return message_of(category, [&] {
-    DatasetPair pair = open(config);
+    DatasetPair pair = opened(config);
     for (const Dataset* half : {pair.train.get(), pair.test.get()})
       for (int64_t i = 0; i < half->count(); ++i) pair_of(*half, i);
   });
@@ -96,7 +96,7 @@ TEST(ImagePairs, MatchByNameWithoutExtension) {
   TemporaryFolder folder;
   put_pairs(folder.path(), 8);
   put(folder / "target/extra/z.png", png_bytes(smooth_image(12, 10, 9)));
-  DatasetPair pair = open(config_of(folder.path()));
+  DatasetPair pair = opened(pairs_config(folder.path()));
   EXPECT_EQ(pair.train->count() + pair.test->count(), 8);
   EXPECT_GT(pair.train->count(), 0);
   EXPECT_GT(pair.test->count(), 0);
@@ -139,16 +139,16 @@ TEST(ImagePairs, PartsAreFoldersOrLists) {
 TEST(ImagePairs, MasksHaveClassesAndPixelsWithoutOne) {
   TemporaryFolder folder;
   put_masks(folder.path(), 6);
-  DatasetPair pair = open(config_of(folder.path(), Target::mask));
+  DatasetPair pair = opened(pairs_config(folder.path(), Target::mask));
   EXPECT_EQ(pair.train->spec().classes, 3);  // as many as the masks contain
   EXPECT_THAT(pair.train->spec().columns[1], (Column{"masks", {12, 10}, DType::i32}));
   std::vector<int32_t> mask = pair_of(*pair.train, 0).mask;
   for (size_t i = 0; i < mask.size(); ++i)
     EXPECT_EQ(mask[i], i == 4 ? -1 : static_cast<int>(i % 3));
 
-  DataConfig more = config_of(folder.path(), Target::mask);
+  DataConfig more = pairs_config(folder.path(), Target::mask);
   more.pairs.classes = 7;
-  EXPECT_EQ(open(more).train->spec().classes, 7);
+  EXPECT_EQ(opened(more).train->spec().classes, 7);
 }
 
 // Palette files, as PASCAL VOC has them: the numbers are classes, whatever their colors.
@@ -192,12 +192,12 @@ TEST(ImagePairs, BlackAndWhiteMasksAreTwoClasses) {
 TEST(ImagePairs, BothMoveAlike) {
   TemporaryFolder folder;
   put_pairs(folder.path(), 6);
-  DataConfig config = config_of(folder.path());
+  DataConfig config = pairs_config(folder.path());
   config.augment = {.crop = 3, .flip = true};
   for (int64_t size : {0, 8}) {
     config.image.size = size;
     config.augment.random_resized_crop = size > 0;
-    DatasetPair pair = open(config);
+    DatasetPair pair = opened(config);
     std::set<std::vector<float>> seen;
     for (int64_t epoch = 0; epoch < 20; ++epoch) {
       Pair read = pair_of(*pair.train, 1, epoch);
@@ -208,7 +208,7 @@ TEST(ImagePairs, BothMoveAlike) {
   }
   // Colors change in the input alone.
   config.augment.color_jitter.brightness = 0.5;
-  Pair read = pair_of(*open(config).train, 1, 3);
+  Pair read = pair_of(*opened(config).train, 1, 3);
   EXPECT_NE(read.image, read.target);
 }
 
@@ -223,12 +223,12 @@ TEST(ImagePairs, PixelsFromOutsideAreThoseOfThePair) {
     write_png(folder / "input" / fmt::format("{}.png", i), image);
     write_png(folder / "target" / fmt::format("{}.png", i), negative);
   }
-  DataConfig config = config_of(folder.path());
+  DataConfig config = pairs_config(folder.path());
   config.normalize = DataConfig::Normalize::unit;
   for (bool affine : {false, true}) {
     config.augment = {.crop = 3, .flip = true};
     if (affine) config.augment.affine = {.rotate = 20, .translate = 0.2};
-    DatasetPair pair = open(config);
+    DatasetPair pair = opened(config);
     for (int64_t epoch = 0; epoch < 20; ++epoch) {
       Pair read = pair_of(*pair.train, 1, epoch);
       // Pixels between two are rounded in each image.
@@ -254,10 +254,10 @@ TEST(ImagePairs, MasksMoveWithTheirImages) {
     write_png(folder / "input" / name, image);
     write_png(folder / "target" / name, mask);
   }
-  DataConfig config = config_of(folder.path(), Target::mask);
+  DataConfig config = pairs_config(folder.path(), Target::mask);
   config.augment = {.crop = 2, .flip = true};
   config.normalize = DataConfig::Normalize::unit;
-  DatasetPair pair = open(config);
+  DatasetPair pair = opened(config);
   int64_t outside = 0;
   for (int64_t epoch = 0; epoch < 30; ++epoch) {
     Pair read = pair_of(*pair.train, 0, epoch);
@@ -272,22 +272,23 @@ TEST(ImagePairs, MasksMoveWithTheirImages) {
 
 TEST(ImagePairs, IncompletePairsAreRefused) {
   TemporaryFolder folder;
-  EXPECT_THAT(refusal(config_of("auto"), Category::config),
+  EXPECT_THAT(refusal(pairs_config("auto"), Category::config),
               HasSubstr("data.path: auto does not work for data.name: image_pairs"));
   put_pairs(folder.path(), 4);
   put(folder / "input/x.png", png_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("input/x.png: has no target"));
+  EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("input/x.png: has no target"));
   fs::remove(folder / "input/x.png");
   put(folder / "input/a.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("a.jpg and a.png have one name"));
+  EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("a.jpg and a.png have one name"));
   fs::remove(folder / "input/a.jpg");
-  DataConfig config = config_of(folder.path());
+  DataConfig config = pairs_config(folder.path());
   config.pairs.test_share = 1e-9;
   EXPECT_THAT(refusal(config), HasSubstr("no pair is left for the test"));
   fs::rename(folder / "target", folder / "targets");
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("needs the folders input and target"));
+  EXPECT_THAT(refusal(pairs_config(folder.path())),
+              HasSubstr("needs the folders input and target"));
   put_pairs(folder / "train", 1);
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("neither val nor test"));
+  EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("neither val nor test"));
 }
 
 TEST(ImagePairs, ListsWithMistakesAreRefusedByLine) {
@@ -308,12 +309,12 @@ TEST(ImagePairs, SizesMustAgree) {
   put_pairs(folder.path(), 4);
   Bytes larger = png_bytes(smooth_image(14, 10, 1));
   put(folder / "target/b.PNG", larger);
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("has another size than its input"));
+  EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("has another size than its input"));
   put(folder / "input/b.png", larger);
-  EXPECT_THAT(refusal(config_of(folder.path())), HasSubstr("set data.image.size"));
-  DataConfig resized = config_of(folder.path());
+  EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("set data.image.size"));
+  DataConfig resized = pairs_config(folder.path());
   resized.image.size = 8;
-  DatasetPair pair = open(resized);
+  DatasetPair pair = opened(resized);
   EXPECT_EQ(pair.train->spec().columns[1].shape, Shape({8, 8, 3}));
   for (int64_t i = 0; i < pair.train->count(); ++i) pair_of(*pair.train, i);
 }
@@ -321,7 +322,7 @@ TEST(ImagePairs, SizesMustAgree) {
 TEST(ImagePairs, WrongMasksAreRefused) {
   TemporaryFolder folder;
   put_masks(folder.path(), 4);
-  DataConfig config = config_of(folder.path(), Target::mask);
+  DataConfig config = pairs_config(folder.path(), Target::mask);
   config.pairs.classes = 2;
   EXPECT_THAT(refusal(config),
               HasSubstr("pixel (0, 2) of the mask is 2, expected a class from 0 to "
@@ -329,22 +330,23 @@ TEST(ImagePairs, WrongMasksAreRefused) {
   config.pairs.ignore_label = 1;
   EXPECT_THAT(refusal(config, Category::config),
               HasSubstr("data.pairs.ignore_label: 1 is one of the 2 classes"));
-  config = config_of(folder.path(), Target::mask);
+  config = pairs_config(folder.path(), Target::mask);
   config.pairs.ignore_label = -1;
   EXPECT_THAT(refusal(config), HasSubstr("masks of 256 classes: give 2 to 255"));
 
   put(folder / "target/b.png", png_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)),
+  EXPECT_THAT(refusal(pairs_config(folder.path(), Target::mask)),
               HasSubstr("a mask has gray or palette pixels"));
   fs::remove(folder / "target/b.png");
   put(folder / "target/b.jpg", jpeg_bytes(smooth_image(12, 10, 1)));
-  EXPECT_THAT(refusal(config_of(folder.path(), Target::mask)), HasSubstr("a mask is a PNG file"));
+  EXPECT_THAT(refusal(pairs_config(folder.path(), Target::mask)),
+              HasSubstr("a mask is a PNG file"));
 }
 
 TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
   TemporaryFolder folder;
   put_pairs(folder.path(), 4);
-  DataConfig config = config_of(folder.path());
+  DataConfig config = pairs_config(folder.path());
   config.augment.rand_augment.count = 2;
   EXPECT_THAT(refusal(config, Category::config), HasSubstr("data.augment.rand_augment"));
   config.augment = {.random_resized_crop = true};
@@ -354,13 +356,13 @@ TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
 TEST(ImagePairs, BrokenFilesAreNamedAndSkipped) {
   TemporaryFolder folder;
   put_pairs(folder.path(), 6);
-  DataConfig config = config_of(folder.path());
+  DataConfig config = pairs_config(folder.path());
   fs::path broken =
       folder / "target" / list_pairs(folder.path(), 0.4).train.pairs[1].target.filename();
   put(broken, {1, 2, 3});
   EXPECT_THAT(refusal(config), HasSubstr(broken.string() + ": sample 1: "));
   config.on_error = DataConfig::OnError::skip;
-  DatasetPair pair = open(config);
+  DatasetPair pair = opened(config);
   EXPECT_EQ(pair_of(*pair.train, 1).image, pair_of(*pair.train, 2).image);
   EXPECT_EQ(pair.train->skipped(), 1);
 }

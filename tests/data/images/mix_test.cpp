@@ -60,7 +60,7 @@ TEST(BetaDraw, HasTheMomentsOfEveryAlpha) {
   }
 }
 
-constexpr int64_t side = 6;
+constexpr int64_t mixed_side = 6;
 
 LoaderOptions mixing(double mixup, double cutmix, int64_t towers = 3) {
   LoaderOptions options = options_of(5, towers, 2);
@@ -85,7 +85,7 @@ struct Pair {
 
 TEST(Mixup, IsTheWeightedSumOfTwoRowsOfATower) {
   for (DType dtype : {DType::f32, DType::bf16}) {
-    ImageDataset dataset = readable(numbered(28, side), dtype);
+    ImageDataset dataset = readable(numbered(28, mixed_side), dtype);
     for (int64_t step = 0; step < 2; ++step) {  // 15 rows, then 13: towers of 5, 5 and 3
       Pair pair(dataset, mixing(0.8, 0), step);
       for (int64_t tower = 0; tower < 3; ++tower) {
@@ -99,9 +99,9 @@ TEST(Mixup, IsTheWeightedSumOfTwoRowsOfATower) {
           if (row == other) {
             EXPECT_EQ(share, 1.0f);
           }
-          for (int64_t i = 0; i < side * side; ++i) {
+          for (int64_t i = 0; i < mixed_side * mixed_side; ++i) {
             auto at = [&](const Batch* batch, int64_t of) -> float {
-              int64_t at_pixel = of * side * side + i;
+              int64_t at_pixel = of * mixed_side * mixed_side + i;
               if (dtype == DType::f32) return batch->column<float>(0)[at_pixel];
               return batch->column<bfloat16>(0)[at_pixel];
             };
@@ -116,40 +116,42 @@ TEST(Mixup, IsTheWeightedSumOfTwoRowsOfATower) {
 
 // Each pixel is of one of the two; the share of the row's own is what `mix` says.
 TEST(Cutmix, PutsABoxOfTheOtherRow) {
-  LabelledImages images = numbered(15, side);
+  LabelledImages images = numbered(15, mixed_side);
   for (size_t i = 0; i < images.pixels.size(); ++i)
-    images.pixels[i] = static_cast<uint8_t>(i / (side * side) * 16);  // image k is all 16 k
+    images.pixels[i] =
+        static_cast<uint8_t>(i / (mixed_side * mixed_side) * 16);  // image k is all 16 k
   ImageDataset dataset = readable(images);
   Pair pair(dataset, mixing(0, 1));
   int boxes = 0;
   for (int64_t row = 0; row < 15; ++row) {
     int64_t other = row / 5 * 5 + 4 - row % 5;
-    const float* pixels = pair.a->column<float>(0) + row * side * side;
-    float own = pair.b->column<float>(0)[row * side * side];
-    float others = pair.b->column<float>(0)[other * side * side];
-    int64_t kept = std::count(pixels, pixels + side * side, own);
-    int64_t taken = std::count(pixels, pixels + side * side, others);
+    const float* pixels = pair.a->column<float>(0) + row * mixed_side * mixed_side;
+    float own = pair.b->column<float>(0)[row * mixed_side * mixed_side];
+    float others = pair.b->column<float>(0)[other * mixed_side * mixed_side];
+    int64_t kept = std::count(pixels, pixels + mixed_side * mixed_side, own);
+    int64_t taken = std::count(pixels, pixels + mixed_side * mixed_side, others);
     if (row != other) {
-      ASSERT_EQ(kept + taken, side * side);
+      ASSERT_EQ(kept + taken, mixed_side * mixed_side);
     }
-    EXPECT_FLOAT_EQ(pair.a->column<float>(3)[row], static_cast<float>(kept) / (side * side));
-    int64_t first = std::find(pixels, pixels + side * side, others) - pixels;
+    EXPECT_FLOAT_EQ(pair.a->column<float>(3)[row],
+                    static_cast<float>(kept) / (mixed_side * mixed_side));
+    int64_t first = std::find(pixels, pixels + mixed_side * mixed_side, others) - pixels;
     if (row == other || taken == 0) continue;
     // The box is a rectangle: every row of it begins at one x and is as long as the others.
-    int64_t x = first % side, width = 0;
-    while (x + width < side && pixels[first + width] == others) ++width;
+    int64_t x = first % mixed_side, width = 0;
+    while (x + width < mixed_side && pixels[first + width] == others) ++width;
     ASSERT_EQ(taken % width, 0);
     for (int64_t y = 0; y < taken / width; ++y)
-      for (int64_t i = 0; i < width; ++i) ASSERT_EQ(pixels[first + y * side + i], others);
+      for (int64_t i = 0; i < width; ++i) ASSERT_EQ(pixels[first + y * mixed_side + i], others);
     ++boxes;
   }
   EXPECT_GT(boxes, 4);
 }
 
 TEST(Mix, BothTakeHalfOfThePairsEach) {
-  LabelledImages images = numbered(200, side);
+  LabelledImages images = numbered(200, mixed_side);
   for (size_t i = 0; i < images.pixels.size(); ++i)
-    images.pixels[i] = static_cast<uint8_t>(i / (side * side));
+    images.pixels[i] = static_cast<uint8_t>(i / (mixed_side * mixed_side));
   ImageDataset dataset = readable(images);
   LoaderOptions options = options_of(200, 1, 1);
   options.mix = {1, 1};
@@ -159,7 +161,7 @@ TEST(Mix, BothTakeHalfOfThePairsEach) {
   // A row of mixup holds one value: neither its own nor the other's.
   int mixups = 0;
   for (int64_t row = 0; row < 100; ++row) {
-    const float* pixels = batch.column<float>(0) + row * side * side;
+    const float* pixels = batch.column<float>(0) + row * mixed_side * mixed_side;
     float own = static_cast<float>((batch.column<int32_t>(1)[row] / 255.0 - 0.5) / 0.25);
     float other = static_cast<float>((batch.column<int32_t>(2)[row] / 255.0 - 0.5) / 0.25);
     mixups += pixels[0] != own && pixels[0] != other ? 1 : 0;
@@ -170,7 +172,7 @@ TEST(Mix, BothTakeHalfOfThePairsEach) {
 // A row is the same whichever towers a process hosts.
 TEST(Mix, TheUnionOfTheTowersIsTheWholeBatch) {
   for (int64_t count = 20; count < 29; ++count) {
-    ImageDataset dataset = readable(numbered(count, side), DType::f32, {2, true});
+    ImageDataset dataset = readable(numbered(count, mixed_side), DType::f32, {2, true});
     LoaderOptions options = mixing(0.4, 1, 4);
     for (int64_t cut = 1; cut < 4; ++cut) {
       LoaderOptions low = options, high = options;
@@ -193,7 +195,7 @@ TEST(Mix, TheUnionOfTheTowersIsTheWholeBatch) {
 }
 
 TEST(Mix, RowsWithoutSamplesAreZero) {
-  ImageDataset dataset = readable(numbered(7, side));
+  ImageDataset dataset = readable(numbered(7, mixed_side));
   BatchLoader loader(dataset, mixing(0.4, 0));
   loader.start(0, 0, 1);
   const Batch& batch = loader.next();
@@ -204,7 +206,7 @@ TEST(Mix, RowsWithoutSamplesAreZero) {
 }
 
 TEST(Mix, TheLoaderNamesTheAddedColumns) {
-  ImageDataset dataset = readable(numbered(7, side));
+  ImageDataset dataset = readable(numbered(7, mixed_side));
   BatchLoader plain(dataset, options_of(5, 1, 0)), mixed(dataset, mixing(1, 0));
   EXPECT_EQ(plain.columns(), dataset.spec().columns);
   ASSERT_EQ(mixed.columns().size(), 4u);

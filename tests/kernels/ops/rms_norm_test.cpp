@@ -10,7 +10,7 @@ namespace {
 constexpr double rms_norm_epsilon = 1e-5;
 
 // y = gamma x rstd, rstd of each row.
-std::vector<HostTensor> normalized(std::span<const HostTensor> in) {
+std::vector<HostTensor> rms_norm_reference(std::span<const HostTensor> in) {
   auto x = matrix_of(in[0]).array();
   auto gamma = matrix_of(in[1]).row(0).array();
   std::vector<HostTensor> out = {in[0], zeros({x.rows()})};
@@ -25,10 +25,10 @@ OpCase rms_norm_case(Shape shape) {
   test.op = std::make_shared<RmsNormOp>();
   test.inputs = {activation(uniform(shape, 311, -1, 3)),
                  parameter(uniform({shape.back()}, 312, 0.5, 1.5))};
-  test.reference = normalized;
+  test.reference = rms_norm_reference;
   // Values of a row are relative to its largest.
   test.magnitude = [](std::span<const HostTensor> in) {
-    auto bound = normalized(in);
+    auto bound = rms_norm_reference(in);
     for (double& b : bound[0].data) b = std::abs(b) + 3;
     for (double& b : bound[1].data) b *= 3;
     return bound;

@@ -126,7 +126,7 @@ TEST(TorchStore, AnotherProgramIsAnError) {
   });
 }
 
-Launch launch_of(int rank, int size, int port) {
+Launch torchrun_launch(int rank, int size, int port) {
   Launch launch;
   launch.launcher = "torchrun";
   launch.rank = rank;
@@ -141,8 +141,8 @@ Launch launch_of(int rank, int size, int port) {
 void expect_join(const StoreServer& server, int size) {
   std::vector<RendezvousResult> results(static_cast<size_t>(size));
   run_ranks(size, [&](int rank) {
-    results[size_t(rank)] =
-        join_at_master(launch_of(rank, size, server.port()), {rank, "host", 100 + rank, {}}, 60);
+    results[size_t(rank)] = join_at_master(torchrun_launch(rank, size, server.port()),
+                                           {rank, "host", 100 + rank, {}}, 60);
   });
   for (const RendezvousResult& result : results) EXPECT_EQ(result.ranks.size(), size_t(size));
 }
@@ -167,8 +167,8 @@ TEST(Rendezvous, AnEndpointThatIsOutOfDateIsLookedUpAgain) {
       // Rank 1 has tried that address first, and has a connection to the silent one.
       std::optional<Socket> asked;
       if (rank == 0 && port != gone) asked = silent.accept(soon());
-      results[size_t(rank)] =
-          join_at_master(launch_of(rank, 2, server.port()), {rank, "host", 100 + rank, {}}, 60);
+      results[size_t(rank)] = join_at_master(torchrun_launch(rank, 2, server.port()),
+                                             {rank, "host", 100 + rank, {}}, 60);
     });
     EXPECT_EQ(results[1].ranks.size(), 2u);
   }
@@ -178,7 +178,7 @@ TEST(Rendezvous, ASecretOfTheEnvironmentIsNotPutIntoTheStore) {
   StoreServer server;
   std::vector<RendezvousResult> results(2);
   run_ranks(2, [&](int rank) {
-    Launch launch = launch_of(rank, 2, server.port());
+    Launch launch = torchrun_launch(rank, 2, server.port());
     launch.secret = "it stays with the ranks";
     results[size_t(rank)] = join_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
   });
