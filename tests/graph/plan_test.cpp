@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "engine/device/device_memory.h"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "tests/graph/run_graph.h"

@@ -1,5 +1,6 @@
 // A parameter that is used twice: its gradients are added, and the sum needs no buffer of its own.
 #include <cmath>
+#include <cstring>
 
 #include <gtest/gtest.h>
 

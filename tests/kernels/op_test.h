@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <spire/error.h>
 
 #include "kernels/kernel.h"
 

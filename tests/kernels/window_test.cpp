@@ -1,5 +1,6 @@
 #include "kernels/window.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 

@@ -191,22 +191,22 @@ TEST(ImageFolder, CorruptImagesAreSkippedByOnError) {
   EXPECT_THAT(pair.train->first_problem(), HasSubstr("train/cat/b.jpg: sample 1"));
 }
 
-std::string refusal(const fs::path& folder) {
+std::string folder_refusal(const fs::path& folder) {
   return message_of(Category::data, [&] { open_dataset(config_of(folder), {}); });
 }
 
 TEST(ImageFolder, IncompleteFoldersAreRefused) {
   TemporaryFolder folder;
-  EXPECT_THAT(refusal(folder / "none"), HasSubstr("cannot be read"));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
+  EXPECT_THAT(folder_refusal(folder / "none"), HasSubstr("cannot be read"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train");
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("has no folders"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("has no folders"));
   fs::create_directories(folder / "train/cat");
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("contain no .jpg"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("contain no .jpg"));
   put(folder / "train/cat/a.png", png_bytes(smooth_image(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("neither a folder val nor a folder test"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("neither a folder val nor a folder test"));
   put(folder / "test/cow/a.png", png_bytes(smooth_image(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("'cow' is not a class"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("'cow' is not a class"));
   EXPECT_THAT(message_of(Category::config, [] { open("image_folder", "auto"); }),
               HasSubstr("data.path"));
 }
@@ -215,10 +215,10 @@ TEST(ImageFolder, LinksToThemselvesAreRefusedByName) {
   TemporaryFolder folder;
   write_images(folder.path());
   fs::create_symlink("c.jpg", folder / "val/cat/c.jpg");
-  EXPECT_THAT(refusal(folder.path()),
+  EXPECT_THAT(folder_refusal(folder.path()),
               AllOf(HasSubstr((folder / "val/cat/c.jpg").string()), HasSubstr("cannot be read")));
   fs::create_symlink("emu", folder / "train/emu");
-  EXPECT_THAT(refusal(folder.path()),
+  EXPECT_THAT(folder_refusal(folder.path()),
               AllOf(HasSubstr((folder / "train/emu").string()), HasSubstr("check data.path")));
 }
 
@@ -271,7 +271,7 @@ TEST(ImageFolder, TrainingImagesReadAsTestImagesHaveTheirSize) {
 TEST(ImageFolder, FlatFoldersOfSingleImagesHaveNoTestSet) {
   TemporaryFolder folder;
   put(folder / "cat/a.png", png_bytes(smooth_image(4, 4)));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("no class has two images"));
+  EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("no class has two images"));
 }
 
 // Gray, transparent and RGB images of different shapes become one shape.

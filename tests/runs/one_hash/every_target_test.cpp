@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/data/numpy/npy_bytes.h"
