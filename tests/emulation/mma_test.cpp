@@ -45,7 +45,7 @@ __global__ void load(uint32_t* words) {
 }
 
 template <typename... Parameters, typename... Arguments>
-void run(void (*kernel)(Parameters...), Arguments... arguments) {
+void run_warp(void (*kernel)(Parameters...), Arguments... arguments) {
   launch(kernel, 1, 32, nullptr, arguments...);
   check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
@@ -63,7 +63,7 @@ void expect_products() {
   for (size_t i = 0; i < 16; ++i)
     for (size_t j = 0; j < 8; ++j)
       for (size_t k = 0; k < 16; ++k) want[i * 8 + j] += a[i * 16 + k] * b[k * 8 + j];
-  run(multiply<T>, a.data(), b.data(), y.data());
+  run_warp(multiply<T>, a.data(), b.data(), y.data());
   EXPECT_EQ(y, want);  // whole numbers: exact
 }
 
@@ -75,19 +75,19 @@ TEST(EmulationMma, MultipliesFragments) {
 TEST(EmulationMma, CutsSums) {
   std::vector<float> a(256, 1.0f), b(128, -0x1p-9f), y(128, 0x1p15f);
   y[1] = -0x1p15f;
-  run(multiply<bfloat16>, a.data(), b.data(), y.data());
+  run_warp(multiply<bfloat16>, a.data(), b.data(), y.data());
   EXPECT_EQ(y[0], 0x1p15f - 0x1p-5f);
   EXPECT_EQ(y[1], -0x1p15f - 0x1p-5f);
   a.assign(256, 0x1p-9f);
   y.assign(128, 0x1p15f);
-  run(multiply<bfloat16>, a.data(), b.data(), y.data());
+  run_warp(multiply<bfloat16>, a.data(), b.data(), y.data());
   EXPECT_EQ(y[0], std::nextafter(0x1p15f, 0.0f));  // 2^15 - 2^-14, which lies nearer to 2^15
 }
 
 TEST(EmulationMma, LoadsMatrices) {
   std::vector<uint32_t> plain(128), transposed(128);
-  run(load<false>, plain.data());
-  run(load<true>, transposed.data());
+  run_warp(load<false>, plain.data());
+  run_warp(load<true>, transposed.data());
   auto element = [](uint32_t matrix, uint32_t row, uint32_t column) {
     return 100 * (8 * matrix + row) + column;
   };
