@@ -23,6 +23,7 @@ function(_spire_quick_to_compile target)
     HEADERS ${SPIRE_LARGE_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <random> <thread>)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
   target_compile_options(${target} PRIVATE ${quick} ${_spire_for_ccache})
+  _spire_in_units(${target} 6)
 endfunction()
 
 function(spire_test name)

@@ -136,7 +136,7 @@ TEST(EveryKey, IsSuggestedForATypo) {
     std::string typo = field.path;
     typo.insert(typo.size() - leaf_of(typo).size() / 2, 1, 'q');
     Written written = write(typo, "1");
-    EXPECT_EQ(message_of(written), fmt::format("{}: {}: unknown key; did you mean '{}'?",
+    EXPECT_EQ(why_refused(written), fmt::format("{}: {}: unknown key; did you mean '{}'?",
                                                written.key_place(), typo, field.path));
   }
 }
@@ -146,7 +146,7 @@ TEST(EveryKey, IsNotSuggestedForAnUnrelatedNeighbour) {
     std::string section(section_of(field.path));
     std::string other = section.empty() ? "frobnicated_quux" : section + ".frobnicated_quux";
     Written written = write(other, "1");
-    EXPECT_EQ(message_of(written),
+    EXPECT_EQ(why_refused(written),
               fmt::format("{}: {}: unknown key; trainer --help-config lists all keys",
                           written.key_place(), other));
   }
