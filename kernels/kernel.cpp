@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <spire/error.h>
+#include <spire/packing.h>
 
 namespace spire::inline kernels {
 
@@ -29,6 +30,10 @@ const KernelEntry* find_row(const Op& op, DeviceId device) {
 }
 
 }  // namespace
+
+std::vector<Packing> Kernel::packings() const {
+  return {};
+}
 
 const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
   const KernelEntry* row = find_row(op, device);

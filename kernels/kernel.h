@@ -6,8 +6,6 @@
 
 #include <spire/kernel.h>
 
-#include "engine/device/device.h"
-
 namespace spire::inline kernels {
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) if the device's kernel

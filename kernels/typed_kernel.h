@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <spire/dtype.h>
-#include <spire/error.h>
 
 #include "kernels/kernel.h"
 
@@ -15,7 +14,7 @@ namespace spire::inline kernels {
 template <typename Visit>
 decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
-  require(dtype == DType::bf16, "no kernel computes on {}", name(dtype));
+  if (dtype != DType::bf16) refuse_float_type(dtype);
   return visit(bfloat16{});
 }
 

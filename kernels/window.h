@@ -1,7 +1,5 @@
 // Windows that slide over the two middle axes of (N, H, W, C), for convolution and pooling.
 #pragma once
-#include <algorithm>
-
 #include <spire/dtype.h>
 #include <spire/layer_options.h>
 #include <spire/op.h>
@@ -42,7 +40,8 @@ struct WindowAxis {
 
   // Pixels that the window covers at position i.
   SPIRE_HOST_DEVICE IndexRange pixels(int64_t i) const {
-    return {std::max<int64_t>(0, start(i)), std::min(in, start(i) + kernel)};
+    int64_t first = start(i), last = first + kernel;
+    return {first < 0 ? 0 : first, last < in ? last : in};
   }
 
   // True if windows share pixels.
@@ -59,7 +58,7 @@ struct WindowAxis {
     int64_t last = (p + padding) / stride;
     int64_t before = p + padding - kernel;  // windows that start up to here end before p
     int64_t first = before < 0 ? 0 : before / stride + 1;
-    return {first, std::min(out, last + 1)};
+    return {first, last + 1 < out ? last + 1 : out};
   }
 };
 

@@ -1,6 +1,8 @@
 // The CUDA kernels of softplus.h.
 #include <cuda_runtime.h>
 
+#include <spire/error.h>
+
 #include "softplus.h"
 
 namespace {

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include <spire/error.h>
+
+#include "engine/device/stream.h"
+
 namespace spire::inline collective {
 
 void add_floats(float* __restrict into, const float* __restrict from, int64_t count) {
@@ -89,8 +93,17 @@ class HostArithmetic : public LaneArithmetic {
 
 }  // namespace
 
+void expect_gpu_tree(const TreeSum& tree) {
+  constexpr int leaves = LaneArithmetic::max_gpu_leaves, depth = LaneArithmetic::max_depth;
+  require(tree.terms().size() <= leaves && tree.depth() <= depth,
+          "a tree of {} leaves, {} deep: a GPU adds up {} and {} at most", tree.terms().size(),
+          tree.depth(), leaves, depth);
+}
+
 std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth) {
-  if (stream.device().kind == DeviceKind::cuda) return make_cuda_lane_arithmetic(stream, depth);
+  DeviceId device = stream.device();
+  if (device.kind == DeviceKind::cuda)
+    return make_cuda_lane_arithmetic(device.index, stream.native());
   return std::make_unique<HostArithmetic>(depth);
 }
 

@@ -4,7 +4,10 @@
 #include <memory>
 
 #include "engine/collective/tree.h"
-#include "engine/device/stream.h"
+
+namespace spire::inline device {
+class Stream;
+}
 
 namespace spire::inline collective {
 
@@ -37,6 +40,10 @@ class LaneArithmetic {
 
 // depth: that of the deepest tree to sum. The stream outlives the result.
 std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth);
-std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int depth);
+// On the GPU cuda:<index>; stream: the cudaStream_t.
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void* stream);
+
+// Throws Error(unexpected) for a tree that is too large for LaneArithmetic::sum() on a GPU.
+void expect_gpu_tree(const TreeSum& tree);
 
 }  // namespace spire::inline collective

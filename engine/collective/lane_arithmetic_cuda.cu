@@ -1,8 +1,4 @@
 // Sums gradients on a GPU with the CPU's additions in the same order, so with the same bits.
-#include <algorithm>
-
-#include <spire/error.h>
-
 #include "engine/collective/lane_arithmetic.h"
 #include "engine/device/cuda_kernel.h"
 
@@ -130,7 +126,7 @@ __global__ void __launch_bounds__(threads)
 
 class CudaArithmetic : public LaneArithmetic {
  public:
-  explicit CudaArithmetic(Stream& stream) : stream_(stream.native()) {}
+  explicit CudaArithmetic(void* stream) : stream_(stream) {}
 
   void add(float* into, const float* from, FloatRange range) override {
     bool packs = takes_packs(into + range.begin) && takes_packs(from + range.begin);
@@ -166,9 +162,7 @@ class CudaArithmetic : public LaneArithmetic {
 
  private:
   static Terms terms_of(const TreeSum& tree) {
-    require(tree.terms().size() <= max_gpu_leaves && tree.depth() <= max_depth,
-            "a tree of {} leaves, {} deep: a GPU adds up {} and {} at most", tree.terms().size(),
-            tree.depth(), max_gpu_leaves, max_depth);
+    expect_gpu_tree(tree);
     Terms terms;
     for (const TreeSum::Term& term : tree.terms()) terms.at[terms.count++] = term;
     return terms;
@@ -187,7 +181,7 @@ class CudaArithmetic : public LaneArithmetic {
 
 }  // namespace
 
-std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int, void* stream) {
   return std::make_unique<CudaArithmetic>(stream);
 }
 

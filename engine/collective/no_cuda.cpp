@@ -4,8 +4,8 @@
 
 namespace spire::inline collective {
 
-std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(Stream& stream, int) {
-  refuse_cuda(stream.device().index);
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void*) {
+  refuse_cuda(index);
 }
 
 DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> ends, int) {

@@ -3,7 +3,6 @@
 // left child gets the largest power of two below n. So no split of the towers into contiguous
 // ranges changes the bits.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -58,7 +57,7 @@ struct FloatRange {
 };
 
 inline FloatRange common(FloatRange a, FloatRange b) {  // none in common: size() <= 0
-  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+  return {a.begin < b.begin ? b.begin : a.begin, a.end < b.end ? a.end : b.end};
 }
 
 // Computes the sum of one tree node from the sums of smaller nodes, its leaves, in buffers.

@@ -8,6 +8,8 @@
 
 #include <spire/error.h>
 
+#include "engine/device/device.h"
+
 namespace spire::inline device {
 namespace {
 

@@ -5,9 +5,9 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/device/device.h"
-
 namespace spire::inline device {
+
+struct CudaDeviceInfo;  // device.h
 
 // Throws unless `code` is cudaSuccess: Error(out_of_memory) if the device's memory is full,
 // Error(collective) if the device is lost, else Error(device). Names call, file, line and device.

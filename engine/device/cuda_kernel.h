@@ -2,7 +2,6 @@
 // of elements for 16-byte loads. Kernels take plain values and pointers, and their shared memory is
 // static, so that the same source also compiles for the CPU (tests/emulation).
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -14,9 +13,19 @@
 
 namespace spire::inline device {
 
+// What <algorithm> has for numbers of one type; that header takes long to compile.
+template <typename T>
+constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
 // Returns the number of blocks for `n` items, `items` per block; at least 1.
 inline unsigned blocks_for(int64_t n, int64_t items) {
-  return static_cast<unsigned>(std::max<int64_t>(1, (n + items - 1) / items));
+  return n > items ? static_cast<unsigned>((n + items - 1) / items) : 1;
 }
 
 // Launches a kernel. Throws as check_cuda; faults inside the kernel are reported by a later call.
@@ -41,6 +50,7 @@ int compiled_for(void (*kernel)(Parameters...)) {
 
 constexpr unsigned full_warp = 0xffffffffu;
 constexpr int warp_threads = 32;
+constexpr int block_threads = 256;  // of a block, where nothing asks for another number
 
 struct Sum {
   template <typename T>

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/packing.h>
+
 #include "engine/device/device_memory.h"
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"

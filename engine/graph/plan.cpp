@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/packing.h>
 
 #include "engine/graph/buffer_assignment.h"
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <spire/error.h>
+
 #include "engine/graph/decoding.h"
 
 namespace spire::inline inference {

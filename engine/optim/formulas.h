@@ -15,7 +15,7 @@
 
 #include <spire/dtype.h>
 
-#include "engine/optim/loss_scale.h"
+#include "engine/optim/loss_scale_state.h"
 
 namespace spire::inline optim {
 

@@ -2,36 +2,12 @@
 // growth_interval steps in a row without overflow double it. Micikevicius et al., "Mixed Precision
 // Training", ICLR 2018.
 #pragma once
-#include <cstdint>
-
-#include <spire/dtype.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/optim/loss_scale_state.h"
+
 namespace spire::inline optim {
-
-struct LossScaleState {
-  static constexpr double largest = 0x1p40;  // far above any at which fp16 gradients stay finite
-
-  double scale = 1;
-  int64_t good_steps = 0;  // steps without overflow since the scale changed
-  int64_t skipped = 0, skipped_in_row = 0;
-
-  // Counts a step and adjusts the scale. overflowed: gradients were not finite, the step skipped.
-  SPIRE_HOST_DEVICE void record(bool overflowed, const LossScaleConfig& config) {
-    if (overflowed) {
-      ++skipped;
-      ++skipped_in_row;
-      good_steps = 0;
-      scale = scale / 2 > config.minimum ? scale / 2 : config.minimum;
-      return;
-    }
-    skipped_in_row = 0;
-    if (++good_steps < config.growth_interval) return;
-    good_steps = 0;
-    scale = 2 * scale < largest ? 2 * scale : largest;
-  }
-};
 
 class LossScale {
  public:
@@ -51,7 +27,7 @@ class LossScale {
   // Does so if on(). Throws Error(diverged) after max_skips skipped steps in a row.
   void record(bool overflowed) {
     if (!on_) return;
-    state_.record(overflowed, config_);
+    state_.record(overflowed, config_.minimum, config_.growth_interval);
     if (state_.skipped_in_row < config_.max_skips) return;
     fail(Category::diverged,
          "the gradients overflowed fp16 in {} steps in a row, the last time at loss scale {:g}; "

@@ -11,6 +11,7 @@
 #include "engine/base/hash.h"
 #include "engine/device/lane_team.h"
 #include "engine/train/replica.h"
+#include "engine/update/update_launches.h"
 
 namespace spire::inline training {
 
@@ -59,7 +60,7 @@ StepOutcome TowerTrainer::step(const Batch& batch, int64_t done, double lr, bool
 
 // Where the host takes part in a step, it cannot be ahead of it.
 int TowerTrainer::max_ahead() const {
-  static_assert(std::tuple_size_v<decltype(metrics_)> == ParameterUpdate::max_unseen + 1);
+  static_assert(std::tuple_size_v<decltype(metrics_)> == max_unseen + 1);
   bool host_waits = !devices_->on_gpus() || placement_.updates_on_host || judge_;
   return host_waits ? 0 : static_cast<int>(metrics_.size()) - 1;
 }

@@ -37,8 +37,6 @@ class ParameterUpdate {
   };
   virtual ~ParameterUpdate() = default;
 
-  static constexpr int max_unseen = 1;  // steps that may be skipped before the host knows of it
-
   struct Step {
     float lr = 0.0f;
     int64_t number = 1;  // 1 for the first step; counts skipped steps, too

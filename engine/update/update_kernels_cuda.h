@@ -3,14 +3,12 @@
 #pragma once
 #include "engine/device/cuda_kernel.h"
 #include "engine/optim/formulas.h"
-#include "engine/update/parameter_update.h"
+#include "engine/update/update_launches.h"
 
 namespace spire::inline update {
 
 constexpr int update_threads = 256;
 constexpr int factor_threads = 1024;
-// Floats per load. Pieces begin and end at multiples of it, as parameters begin at multiples of 16.
-constexpr int update_width = pack_width<float>;
 using UpdatePack = Pack<float, update_width>;
 
 // Adds up the sums of squares of a gradient's chunks with one block; thread 0 gets the result.
@@ -21,37 +19,12 @@ __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   return block_reduce<threads>(sum, Sum{});
 }
 
-struct StepFactors {      // factors of one step, which the device computes before the update
-  float gradient = 1.0f;  // factor of gradients; negative: the step is skipped
-  int unseen = 0;         // skipped earlier steps that the host does not know of
-};
-
 // A step's formulas, one per possible value of `unseen`, which only the device knows. Kernels take
 // it as a __grid_constant__: a thread that indexes a plain argument copies it to local memory.
 template <typename Formula>
 struct StepFormulas {
-  Formula optimizer[ParameterUpdate::max_unseen + 1];
-  EmaFormula ema[ParameterUpdate::max_unseen + 1];
-};
-
-// Device addresses that the kernels read and write.
-struct UpdateBuffers {
-  const UpdatePiece* pieces = nullptr;
-  const StatisticPiece* statistics = nullptr;
-  unsigned piece_count = 0, statistic_count = 0;
-  float* weights = nullptr;     // whole flat buffer
-  const float* sums = nullptr;  // whole flat buffer
-  float* slots[2] = {};         // only the owned weights' state
-  float* average = nullptr;     // only the owned weights'; null: weights are not averaged
-  const StepFactors* factors = nullptr;
-  double* norms = nullptr;       // layer-wise optimizers only: TensorNorms::table()
-  const float* trust = nullptr;  // layer-wise optimizers only: the trust ratio of each span
-};
-
-struct TrustSpan {  // a WeightSpan with a trust ratio
-  TensorNorms::Cells cells;
-  float decay = 1.0f;
-  size_t span = 0;  // its index
+  Formula optimizer[max_unseen + 1];
+  EmaFormula ema[max_unseen + 1];
 };
 
 __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
@@ -164,8 +137,7 @@ __global__ void __launch_bounds__(update_threads)
                  const __grid_constant__ StepFormulas<Formula> formulas, float* trust) {
   const TrustSpan span = spans[blockIdx.x];
   TrustSquares tensor;
-  for (size_t cell = span.cells.begin + threadIdx.x; cell < span.cells.end;
-       cell += update_threads) {
+  for (size_t cell = span.first_cell + threadIdx.x; cell < span.end_cell; cell += update_threads) {
     tensor.weights += buffers.norms[2 * cell];
     tensor.update += buffers.norms[2 * cell + 1];
   }

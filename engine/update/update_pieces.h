@@ -12,6 +12,7 @@
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/optim/formulas.h"
+#include "engine/update/update_piece.h"
 
 namespace spire::inline update {
 
@@ -68,29 +69,6 @@ class TensorNorms {
   std::vector<Span> spans_;
   size_t size_ = 0;  // numbers in the table
   std::unique_ptr<DeviceMemory> memory_;
-};
-
-// The weights of one chunk in one span: they share factors, trust ratio, cell and GPU block.
-struct UpdatePiece {
-  int64_t begin = 0, count = 0;   // floats [begin, begin + count) of the flat buffer
-  int64_t state = 0;              // offset of the optimizer state in each slot
-  float decay = 1.0f, lr = 1.0f;  // those of the span
-  size_t span = 0, cell = 0;      // cell: in TensorNorms, unused unless `adapts`
-  bool adapts = false;
-};
-
-// A part of a running mean or variance of batch normalization.
-struct StatisticPiece {
-  int64_t begin = 0, count = 0;  // as in UpdatePiece
-  float momentum = 0;
-
-  // sum: the step's statistic, averaged over towers by the reduction.
-  SPIRE_HOST_DEVICE void update(float sum, float& running) const {
-    running = (1.0f - momentum) * running + momentum * sum;
-  }
-  void update(const float* sums, float* running, int64_t floats) const {
-    for (int64_t i = 0; i < floats; ++i) update(sums[i], running[i]);
-  }
 };
 
 // Everything that one device updates.

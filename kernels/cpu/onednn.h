@@ -7,6 +7,8 @@
 #pragma once
 #include <dnnl.hpp>
 
+#include <spire/packing.h>
+
 #include "kernels/kernel.h"
 
 namespace spire::inline kernels::onednn {

@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include <spire/packing.h>
+
 #include "kernels/cpu/padded_images.h"
 #include "kernels/cpu/row_product.h"
 #include "kernels/kernel.h"

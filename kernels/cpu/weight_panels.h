@@ -1,5 +1,7 @@
 // Packing of weights into the panels that row_product.h reads; zeros fill the last one's registers.
 #pragma once
+#include <spire/packing.h>
+
 #include "kernels/kernel.h"
 
 namespace spire::inline kernels::product {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <spire/packing.h>
+
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/tile_product.h"

@@ -29,15 +29,15 @@ struct ChannelGrid {
     width = rows_take_packs<channel_width>(channels) ? channel_width : 1;
     // Along a row: the fewest tiles of at most a warp that cover it, equally wide.
     int64_t packs = channels / width;
-    tiles = std::max<int64_t>(1, (packs + warp_threads - 1) / warp_threads);
-    lanes = static_cast<int>(std::max<int64_t>(1, (packs + tiles - 1) / tiles));
+    tiles = larger<int64_t>(1, (packs + warp_threads - 1) / warp_threads);
+    lanes = static_cast<int>(larger<int64_t>(1, (packs + tiles - 1) / tiles));
     step = channel_threads / lanes;
     // Down the rows: chunks of whole steps.
     int64_t steps = (rows + step - 1) / step;
-    int64_t most = std::max<int64_t>(1, max_blocks / tiles);
-    chunks = std::clamp<int64_t>(steps / least_steps, 1, most);
-    chunk_rows = std::max<int64_t>(1, (steps + chunks - 1) / chunks) * step;
-    chunks = std::max<int64_t>(1, (rows + chunk_rows - 1) / chunk_rows);
+    int64_t most = larger<int64_t>(1, max_blocks / tiles);
+    chunks = smaller(larger<int64_t>(steps / least_steps, 1), most);
+    chunk_rows = larger<int64_t>(1, (steps + chunks - 1) / chunks) * step;
+    chunks = larger<int64_t>(1, (rows + chunk_rows - 1) / chunk_rows);
   }
 
   unsigned blocks() const { return static_cast<unsigned>(tiles * chunks); }

@@ -40,12 +40,19 @@ __global__ void __launch_bounds__(elementwise_threads)
   }
 }
 
+// Elements of a 16-byte load of the widest type.
+template <typename... T>
+constexpr int common_width() {
+  int width = 16;
+  ((width = smaller(width, pack_width<T>)), ...);
+  return width;
+}
+
 // out[i] = f(in[i]...) for i < n, in one pass over memory, 16 bytes of the widest type per thread;
 // computed in fp32. `out` may be one of the inputs. Whole tensors, aligned to 16 bytes.
 template <typename Out, typename F, typename... In>
 void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
-  constexpr int widths[] = {pack_width<Out>, pack_width<In>...};
-  constexpr int width = *std::min_element(std::begin(widths), std::end(widths));
+  constexpr int width = common_width<Out, In...>();
   unsigned blocks = blocks_for(n, int64_t{elementwise_threads} * width);
   launch(elementwise_kernel<width, Out, F, In...>, blocks, elementwise_threads, stream, n, out, f,
          in...);

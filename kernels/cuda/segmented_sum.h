@@ -81,7 +81,7 @@ void launch_segmented_sum(void* stream, const SegmentedSum& s, SortByKey::Sorted
 template <typename T, typename Out>
 void segmented_sum_cuda(void* stream, const SegmentedSum& s, SortByKey::Sorted order, const T* dy,
                         const Out* addend, Out* out) {
-  constexpr int N = std::min(pack_width<T>, pack_width<Out>);
+  constexpr int N = smaller(pack_width<T>, pack_width<Out>);
   if (rows_take_packs<N>(s.inner)) {
     launch_segmented_sum<N>(stream, s, order, dy, addend, out);
   } else {

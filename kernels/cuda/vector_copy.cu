@@ -7,8 +7,6 @@
 namespace spire::inline kernels {
 namespace {
 
-constexpr int threads = 256;
-
 // A RowMove with words as its unit.
 struct Words {
   int64_t n;      // packs of all rows
@@ -17,8 +15,8 @@ struct Words {
 };
 
 template <int N, typename Word>
-__global__ void __launch_bounds__(threads) move_kernel(Words w, Word* to, const Word* from) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+__global__ void __launch_bounds__(block_threads) move_kernel(Words w, Word* to, const Word* from) {
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i >= w.n) return;
   auto [row, pack] = w.packs.divide(i);
   int64_t first = pack * N - w.before;  // in the row of `from`; negative: zeros
@@ -40,7 +38,7 @@ void launch_move(void* stream, const RowMove& m, void* to, const void* from) {
               m.from_stride / size,
               m.before / size,
               m.kept / size};
-  launch(move_kernel<N, Word>, blocks_for(words.n, threads), threads, stream, words,
+  launch(move_kernel<N, Word>, blocks_for(words.n, block_threads), block_threads, stream, words,
          static_cast<Word*>(to) + m.to_begin / size,
          static_cast<const Word*>(from) + m.from_begin / size);
 }

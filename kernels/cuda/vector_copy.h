@@ -1,7 +1,5 @@
 // Copies of bytes on a GPU, in the widest words that addresses and extents allow.
 #pragma once
-#include <spire/error.h>
-
 #include "engine/device/cuda_kernel.h"
 
 namespace spire::inline kernels {
@@ -28,7 +26,6 @@ decltype(auto) with_word(int64_t bytes, const Visit& visit) {
     case 8:
       return visit(uint64_t{});
     default:
-      require(bytes == widest_word, "there is no word of {} bytes", bytes);
       return visit(Pack<uint32_t, 4>{});
   }
 }

@@ -5,6 +5,8 @@
 
 #include <tests/described_gpu/shapes.h>
 
+#include <spire/error.h>
+
 namespace spire::testing {
 namespace {
 

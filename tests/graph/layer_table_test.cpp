@@ -1,6 +1,7 @@
 // Tests the table of layers against counts done by hand.
 #include <gtest/gtest.h>
 
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "engine/graph/graph.h"

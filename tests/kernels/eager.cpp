@@ -5,6 +5,7 @@
 #include <tests/kernels/eager.h>
 
 #include <spire/error.h>
+#include <spire/packing.h>
 
 #include "kernels/nvidia/libraries.h"
 

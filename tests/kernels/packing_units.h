@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <spire/packing.h>
+
 #include "kernels/kernel.h"
 
 namespace spire::testing {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <spire/packing.h>
+
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 

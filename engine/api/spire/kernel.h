@@ -3,10 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <spire/device_id.h>
@@ -46,27 +44,7 @@ struct KernelArgs {
   void* stream = nullptr;  // the cudaStream_t on which a CUDA kernel launches
 };
 
-// The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
-// of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
-// it.
-struct Packing {
-  int input = 0;     // index of the op's input, which must be a parameter
-  std::string form;  // names layout and dtype; equal names mean equal bytes
-  size_t bytes = 0;
-  int64_t units = 1;  // equal shares of the weights that threads may pack concurrently
-  // Packs the units [first, last) of `plain`, fp32 in the plain layout. Both pointers are to whole
-  // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
-  std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
-      pack_units;
-  // Unit i reads only the plain weights from i * unit_floats on, unit_floats of them or the rest.
-  // 0: a unit may read all of them.
-  int64_t unit_floats = 0;
-
-  void pack(const float* plain, void* packed, void* stream = nullptr) const {
-    pack_units(plain, packed, 0, units, stream);
-  }
-};
-
+struct Packing;       // packing.h
 class CudaLibraries;  // nvidia/libraries.h
 
 // Computes one op. Used by one thread at a time; run() allocates nothing.
@@ -75,7 +53,8 @@ class SPIRE_API Kernel {
   virtual ~Kernel() = default;
   virtual void run(const KernelArgs& args) = 0;
   virtual size_t workspace_bytes() const { return 0; }
-  virtual std::vector<Packing> packings() const { return {}; }
+  // The forms in which the kernel reads parameters; the default: as they are, in fp32.
+  virtual std::vector<Packing> packings() const;
 };
 
 // Device, shapes and resources for which a kernel is made.

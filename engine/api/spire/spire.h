@@ -30,6 +30,7 @@
 #include <spire/observers.h>      // trainer's console, files and pages
 #include <spire/op.h>             // ops
 #include <spire/op_checks.h>      // checks of an op's inputs
+#include <spire/packing.h>        // forms in which kernels read parameters
 #include <spire/phase.h>          // phases of a run's threads
 #include <spire/plan_report.h>    // memory and layers of a run, without training
 #include <spire/random_stream.h>  // counter-based random numbers

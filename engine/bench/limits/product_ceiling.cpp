@@ -1,6 +1,7 @@
 // The speed of Spire's own matrix products on all devices at once.
 #include <algorithm>
 
+#include <spire/packing.h>
 #include <spire/random_stream.h>
 
 #include "engine/bench/limits/ceilings.h"

@@ -7,8 +7,8 @@
 #include <cuda_runtime.h>
 
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/refusals.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"
 
@@ -16,20 +16,6 @@ namespace spire::inline kernels::attention_cuda {
 
 constexpr int block = 64;          // queries or keys per block
 constexpr int largest_size = 128;  // most columns of a head
-
-inline AttentionShape shape_of(AttentionPass pass, const AttentionAttributes& attributes,
-                               const TensorSpec& qkv) {
-  return {.pass = pass,
-          .batch = qkv.shape[0],
-          .length = qkv.shape[1],
-          .heads = attributes.heads,
-          .size = packed_heads(attributes, qkv.shape).size,
-          .dtype = qkv.dtype,
-          .causal = attributes.causal,
-          .dropout = attributes.dropout,
-          .kv_heads = attributes.kv_heads,
-          .documents = attributes.documents};
-}
 
 // Sizes of a run. Those that kernels need all the time are int, which takes half the registers.
 struct AttentionExtents {
@@ -59,9 +45,8 @@ struct AttentionExtents {
         dropout(attributes.dropout),
         keep(1 / (1 - dropout)),
         threshold(dropout_threshold(dropout)) {
-    expect(op, size <= largest_size, "heads of {} columns: on a GPU they have at most {}", size,
-           largest_size);
-    expect(op, qkv[1] >> 30 == 0 && qkv[2] >> 30 == 0, "{} is too long for a GPU", to_string(qkv));
+    if (size > largest_size) refuse_heads(op, size, largest_size);
+    if (qkv[1] >> 30 != 0 || qkv[2] >> 30 != 0) refuse_length(op, qkv);
   }
 
   // Number of blocks of all heads of all samples, of queries and of keys.
@@ -272,17 +257,5 @@ class AttentionBackwardCudaKernel : public Kernel {
   AttentionExtents e_;
   bool documents_;
 };
-
-// Make the kernel of a pass. Throw Error(config) for heads that are too wide. The mma kernels
-// require on_tensor_cores(shape, mma_compiled_for()).
-std::unique_ptr<Kernel> make_plain(const AttentionOp& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_plain_backward(const AttentionBackwardOp& op,
-                                            const KernelRequest& request);
-std::unique_ptr<Kernel> make_mma(const AttentionOp& op, const KernelRequest& request);
-std::unique_ptr<Kernel> make_mma_backward(const AttentionBackwardOp& op,
-                                          const KernelRequest& request);
-
-// Returns the compute capability of the mma kernels' code on the current device: 80 is 8.0.
-int mma_compiled_for();
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -3,6 +3,7 @@
 // last two both compute the scores again, so that no sum needs atomics and each has one order. keep
 // p and ds are rounded to 16 bits as operands, and nothing else before the results.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
 namespace spire::inline kernels {

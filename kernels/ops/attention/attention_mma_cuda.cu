@@ -2,7 +2,7 @@
 // sees, 64 at a time, with an online softmax. keep p is rounded to 16 bits, as an operand of keep p
 // v; the sum of p stays fp32. Exponentials are base 2, with log2(e) / sqrt(D) in one factor.
 #include "engine/device/cuda_kernel.h"
-#include "kernels/autotune/engine_choice.h"
+#include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
 namespace spire::inline kernels {

@@ -6,6 +6,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
+#include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"
 
 namespace spire::inline kernels {
@@ -103,13 +104,14 @@ std::unique_ptr<Kernel> attention_cuda::make_plain(const AttentionOp& op,
                                                    const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_plain_kernel(qkv.dtype, e.size,
-                           [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-                             using T = decltype(type);
-                             return std::make_unique<AttentionCudaKernel<T>>(
-                                 attention_plain_kernel<columns.value, packs.value, T>, threads, e,
-                                 op.attributes().documents, request.op_id);
-                           });
+  return with_cuda_float_type(qkv.dtype, [&](auto type) {
+    using T = decltype(type);
+    return with_plain_size<T>(e.size, [&](auto columns, auto packs) -> std::unique_ptr<Kernel> {
+      return std::make_unique<AttentionCudaKernel<T>>(
+          attention_plain_kernel<columns.value, packs.value, T>, threads, e,
+          op.attributes().documents, request.op_id);
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -4,6 +4,9 @@
 // 16th pack of columns. With these 16 scores per thread, each value read from shared memory is used
 // four times. For attention's .cu files.
 #pragma once
+#include <memory>
+#include <type_traits>
+
 #include "engine/device/cuda_kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
 #include "kernels/typed_kernel.h"
@@ -164,20 +167,17 @@ constexpr int blocks_an_sm = D > 64 ? 1 : 2;
 template <int value>
 using Constant = std::integral_constant<int, value>;
 
-// Calls visit(T{}, D, packs): D is the head's size rounded up to 32, 64 or largest_size, a
-// Constant; packs is a bool_constant, true if its rows are aligned for packs.
-template <typename Visit>
-decltype(auto) with_plain_kernel(DType dtype, int size, const Visit& visit) {
-  return with_cuda_float_type(dtype, [&](auto type) {
-    auto with_size = [&](auto columns) {
-      if (rows_take_packs<pack_width<decltype(type)>>(size))
-        return visit(type, columns, std::true_type{});
-      return visit(type, columns, std::false_type{});
-    };
-    if (size <= 32) return with_size(Constant<32>{});
-    if (size <= 64) return with_size(Constant<64>{});
-    return with_size(Constant<largest_size>{});
-  });
+// Calls visit(D, packs): D is the head's size rounded up to 32, 64 or largest_size, a Constant;
+// packs is a bool_constant, true if its rows are aligned for packs of T.
+template <typename T, typename Visit>
+std::unique_ptr<Kernel> with_plain_size(int size, const Visit& visit) {
+  auto with_size = [&](auto columns) {
+    if (rows_take_packs<pack_width<T>>(size)) return visit(columns, std::true_type{});
+    return visit(columns, std::false_type{});
+  };
+  if (size <= 32) return with_size(Constant<32>{});
+  if (size <= 64) return with_size(Constant<64>{});
+  return with_size(Constant<largest_size>{});
 }
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -93,8 +93,8 @@ class AvgPool2dCudaKernel : public Kernel {
 };
 
 template <bool backward>
-std::unique_ptr<Kernel> make(const AvgPool2dAttributes& a, const TensorSpec& x,
-                             const TensorSpec& y) {
+std::unique_ptr<Kernel> make_avg_pool(const AvgPool2dAttributes& a, const TensorSpec& x,
+                                      const TensorSpec& y) {
   AvgPoolWindow pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
   return with_cuda_float_type(x.dtype, [&](auto type) -> std::unique_ptr<Kernel> {
     return std::make_unique<AvgPool2dCudaKernel<decltype(type), backward>>(
@@ -102,7 +102,6 @@ std::unique_ptr<Kernel> make(const AvgPool2dAttributes& a, const TensorSpec& x,
   });
 }
 
-constexpr int threads = 256;
 constexpr int64_t max_packs = 32;  // a block's
 
 struct GlobalAvgPoolGrid {
@@ -111,24 +110,24 @@ struct GlobalAvgPoolGrid {
 
 // Thread t takes pack t % packs and every (threads / packs)-th pixel. packs: a power of 2.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     global_average_kernel(GlobalAvgPoolGrid e, Divider blocks_a_sample, int packs, const T* x,
                           T* y) {
-  __shared__ float sums[N][threads];
+  __shared__ float sums[N][block_threads];
   auto thread = static_cast<int>(threadIdx.x);
   auto [sample, part] = blocks_a_sample.divide(blockIdx.x);
   // The block's sample and its part of the channels; threads behind the last channel add zeros.
   int64_t channel = (part * packs + thread % packs) * N;
   float sum[N] = {};
   if (channel < e.channels) {
-    for (int64_t p = thread / packs; p < e.pixels; p += threads / packs) {
+    for (int64_t p = thread / packs; p < e.pixels; p += block_threads / packs) {
       auto pack = load_pack<N>(x + (sample * e.pixels + p) * e.channels + channel);
       for (int k = 0; k < N; ++k) sum[k] += static_cast<float>(pack.at[k]);
     }
   }
   for (int k = 0; k < N; ++k) sums[k][thread] = sum[k];
   // Threads of one pack are `packs` apart: halving adds them in pairs until `packs` sums are left.
-  for (int half = threads / 2; half >= packs; half /= 2) {
+  for (int half = block_threads / 2; half >= packs; half /= 2) {
     __syncthreads();
     if (thread >= half) continue;
     for (int k = 0; k < N; ++k) sums[k][thread] += sums[k][thread + half];
@@ -169,9 +168,9 @@ class GlobalAvgPoolCudaKernel : public Kernel {
     while (packs < max_packs && packs * N < e_.channels) packs *= 2;
     Divider blocks_a_sample((e_.channels + packs * N - 1) / (packs * N));
     launch(global_average_kernel<N, T>,
-           static_cast<unsigned>(e_.samples * blocks_a_sample.divisor()), threads, args.stream, e_,
-           blocks_a_sample, static_cast<int>(packs), static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
+           static_cast<unsigned>(e_.samples * blocks_a_sample.divisor()), block_threads,
+           args.stream, e_, blocks_a_sample, static_cast<int>(packs),
+           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
   }
 
   GlobalAvgPoolGrid e_;
@@ -202,12 +201,12 @@ class GlobalAvgPoolBackwardCudaKernel : public Kernel {
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const AvgPool2dOp& op, const KernelRequest& request) {
-  return make<false>(op.attributes(), request.inputs[0], request.outputs[0]);
+  return make_avg_pool<false>(op.attributes(), request.inputs[0], request.outputs[0]);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
-  return make<true>(op.attributes(), request.outputs[0], request.inputs[0]);
+  return make_avg_pool<true>(op.attributes(), request.outputs[0], request.inputs[0]);
 }
 
 template <>

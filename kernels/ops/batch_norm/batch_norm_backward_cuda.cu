@@ -177,7 +177,7 @@ class BatchNormBackwardCudaKernel : public Kernel {
         sums_, args, partial,
         FinishGradients{static_cast<const float*>(args.inputs[2]),
                         static_cast<const float*>(args.inputs[4]),
-                        static_cast<double>(std::max<int64_t>(sums_.rows, 1)),
+                        static_cast<double>(larger<int64_t>(sums_.rows, 1)),
                         static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]),
                         slope, offset});
     auto vectors = training_vectors(args, second == ReluMask::from_x ? args.inputs[5] : nullptr);

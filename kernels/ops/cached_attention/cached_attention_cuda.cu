@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/refusals.h"
 #include "kernels/elementary.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
@@ -13,7 +14,8 @@
 namespace spire::inline kernels {
 namespace {
 
-constexpr int threads = 128, warps = threads / warp_threads;
+constexpr int cached_attention_threads = 128,
+              cached_attention_warps = cached_attention_threads / warp_threads;
 constexpr int max_columns = 256;  // of a head
 
 struct CacheExtents {
@@ -27,13 +29,14 @@ struct CacheExtents {
 
 // A block takes a row; each thread copies columns of its keys and values.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(cached_attention_threads)
     cache_rows_kernel(CacheExtents e, const T* qkv, const int32_t* positions, T* cache) {
   int row = static_cast<int>(blockIdx.x), position = positions[row];
   if (!e.holds(position)) return;
   const T* k = qkv + int64_t{row} * e.row_width() + e.heads * e.size;
   const T* v = k + e.groups * e.size;
-  for (int c = static_cast<int>(threadIdx.x); c < e.groups * e.size; c += threads) {
+  for (int c = static_cast<int>(threadIdx.x); c < e.groups * e.size;
+       c += cached_attention_threads) {
     int group = c / e.size;
     int64_t head = (int64_t{row / e.rows} * e.groups + group) * e.head_elements();
     T* key = cache + head + int64_t{position} * e.size + (c - group * e.size);
@@ -44,11 +47,11 @@ __global__ void __launch_bounds__(threads)
 
 // columns: of a head that a thread has, every 32nd.
 template <int columns, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(cached_attention_threads)
     cached_attention_kernel(CacheExtents e, float scale, const T* qkv, const int32_t* positions,
                             const T* cache, T* y) {
-  __shared__ float sums[warps][max_columns];
-  __shared__ float mosts[warps], totals[warps];
+  __shared__ float sums[cached_attention_warps][max_columns];
+  __shared__ float mosts[cached_attention_warps], totals[cached_attention_warps];
   int row = static_cast<int>(blockIdx.x) / e.heads, head = static_cast<int>(blockIdx.x) % e.heads;
   int lane = static_cast<int>(threadIdx.x) % warp_threads;
   int warp = static_cast<int>(threadIdx.x) / warp_threads;
@@ -67,7 +70,7 @@ __global__ void __launch_bounds__(threads)
     sum[i] = 0;
   }
   float most = -std::numeric_limits<float>::infinity(), total = 0;
-  for (int j = warp; j < keys; j += warps) {
+  for (int j = warp; j < keys; j += cached_attention_warps) {
     float score = 0;
 #pragma unroll
     for (int i = 0; i < columns; ++i) {
@@ -92,12 +95,14 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
 
   most = mosts[0];
-  for (int w = 1; w < warps; ++w) most = mosts[w] > most ? mosts[w] : most;
+  for (int w = 1; w < cached_attention_warps; ++w) most = mosts[w] > most ? mosts[w] : most;
   total = 0;
-  for (int w = 0; w < warps; ++w) total += exponential(mosts[w] - most) * totals[w];
-  for (int c = static_cast<int>(threadIdx.x); c < e.size; c += threads) {
+  for (int w = 0; w < cached_attention_warps; ++w)
+    total += exponential(mosts[w] - most) * totals[w];
+  for (int c = static_cast<int>(threadIdx.x); c < e.size; c += cached_attention_threads) {
     float result = 0;
-    for (int w = 0; w < warps; ++w) result += exponential(mosts[w] - most) * sums[w][c];
+    for (int w = 0; w < cached_attention_warps; ++w)
+      result += exponential(mosts[w] - most) * sums[w][c];
     y[(int64_t{row} * e.heads + head) * e.size + c] = T(keys > 0 ? result / total : 0.0f);
   }
 }
@@ -114,18 +119,14 @@ class CachedAttentionCudaKernel : public Kernel {
           static_cast<int>(a.heads),
           static_cast<int>(a.kv_heads),
           static_cast<int>(qkv[2] / (a.heads + 2 * a.kv_heads))};
-    if (e_.size > max_columns)
-      fail(Category::device,
-           "[cached_attention] heads of {} columns have no kernel on a GPU; use "
-           "at most {}",
-           e_.size, max_columns);
+    if (e_.size > max_columns) refuse_cached_heads(e_.size, max_columns);
     cache_.reserve(layer_,
                    static_cast<size_t>(e_.batch * e_.groups * e_.head_elements()) * sizeof(T));
   }
 
   void run(const KernelArgs& args) override {
     auto rows = static_cast<unsigned>(e_.batch * e_.rows);
-    launch(cache_rows_kernel<T>, rows, threads, args.stream, e_,
+    launch(cache_rows_kernel<T>, rows, cached_attention_threads, args.stream, e_,
            static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
            cache_.layer<T>(layer_));
     if (e_.size <= 32)
@@ -142,7 +143,7 @@ class CachedAttentionCudaKernel : public Kernel {
   template <int columns>
   void attend(const KernelArgs& args) const {
     auto blocks = static_cast<unsigned>(e_.batch * e_.rows * e_.heads);
-    launch(cached_attention_kernel<columns, T>, blocks, threads, args.stream, e_,
+    launch(cached_attention_kernel<columns, T>, blocks, cached_attention_threads, args.stream, e_,
            1 / std::sqrt(static_cast<float>(e_.size)), static_cast<const T*>(args.inputs[0]),
            static_cast<const int32_t*>(args.inputs[1]), cache_.layer<T>(layer_),
            static_cast<T*>(args.outputs[0]));

@@ -4,7 +4,12 @@
 
 #include <spire/error.h>
 
+#include "engine/device/memory_pool.h"
+
 namespace spire::inline kernels {
+
+KeyValueCache::KeyValueCache() = default;
+KeyValueCache::~KeyValueCache() = default;
 
 void KeyValueCache::reserve(int layer, size_t bytes) {
   auto index = static_cast<size_t>(layer);
@@ -17,6 +22,10 @@ void KeyValueCache::reserve(int layer, size_t bytes) {
 
 size_t KeyValueCache::bytes() const {
   return std::accumulate(sizes_.begin(), sizes_.end(), size_t{0});
+}
+
+void* KeyValueCache::data(int layer) const {
+  return memory_->as<std::byte>() + offsets_[static_cast<size_t>(layer)];
 }
 
 void KeyValueCache::allocate(MemoryPool& memory) {

@@ -5,12 +5,18 @@
 #include <memory>
 #include <vector>
 
-#include "engine/device/memory_pool.h"
+namespace spire::inline device {
+class DeviceMemory;
+class MemoryPool;
+}  // namespace spire::inline device
 
 namespace spire::inline kernels {
 
 class KeyValueCache {
  public:
+  KeyValueCache();
+  ~KeyValueCache();
+
   // Called by the kernels of each layer (from 0) when they are made, always with the same size; the
   // first time before allocate().
   void reserve(int layer, size_t bytes);
@@ -19,10 +25,12 @@ class KeyValueCache {
 
   template <typename T>
   T* layer(int layer) const {
-    return reinterpret_cast<T*>(memory_->as<std::byte>() + offsets_[static_cast<size_t>(layer)]);
+    return static_cast<T*>(data(layer));
   }
 
  private:
+  void* data(int layer) const;
+
   std::vector<size_t> sizes_, offsets_;  // of layers, in bytes
   std::unique_ptr<DeviceMemory> memory_;
 };

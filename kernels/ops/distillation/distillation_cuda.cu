@@ -18,7 +18,7 @@ struct DistillationExtents {
   int64_t rows, classes;
 };
 
-DistillationExtents extents_of(const TensorSpec& logits) {
+DistillationExtents distillation_extents(const TensorSpec& logits) {
   return {logits.shape[0], logits.shape[1]};
 }
 
@@ -86,7 +86,7 @@ class DistillationCudaKernel : public Kernel {
   DistillationCudaKernel(const DistillationOp& op, const KernelRequest& request)
       : factor_(op.attributes().loss_factor()),
         pair_{1 / op.attributes().temperature},
-        e_(extents_of(request.inputs[0])),
+        e_(distillation_extents(request.inputs[0])),
         adds_(request.inputs.size() == 3) {}
 
   size_t workspace_bytes() const override { return static_cast<size_t>(e_.rows) * sizeof(double); }
@@ -114,7 +114,7 @@ class DistillationBackwardCudaKernel : public Kernel {
   DistillationBackwardCudaKernel(const DistillationBackwardOp& op, const KernelRequest& request)
       : factor_(op.attributes().gradient_factor()),
         pair_{1 / op.attributes().temperature},
-        e_(extents_of(request.inputs[0])) {}
+        e_(distillation_extents(request.inputs[0])) {}
 
   void run(const KernelArgs& args) override {
     launch(distillation_backward_kernel<T>, blocks_for(e_.rows, rows_per_block), row_threads,

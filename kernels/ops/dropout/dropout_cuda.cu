@@ -9,8 +9,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int part = threads * 32;  // elements of a row that a block takes
+constexpr int part = block_threads * 32;  // elements of a row that a block takes
 
 struct Dropout {
   uint32_t threshold;
@@ -36,7 +35,7 @@ __device__ void draw(const RandomStream& stream, int64_t i, uint32_t (&bits)[cou
 // N elements a load; 1 where rows do not take packs. The forward writes the key to key_out, the
 // backward reads it from key_in; the other is null. y may be x.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     dropout_kernel(Dropout dropout, const StepContext* step, const int32_t* key_in,
                    int32_t* key_out, const T* x, T* y) {
   constexpr int run = N < 4 ? 4 : N;
@@ -49,7 +48,7 @@ __global__ void __launch_bounds__(threads)
   RandomStream stream = dropout_stream(*step, key, row);
   x += row * dropout.row_size;
   y += row * dropout.row_size;
-  for (; i < end; i += threads * run) {
+  for (; i < end; i += block_threads * run) {
     uint32_t bits[run];
     draw(stream, i, bits);
     for (int r = 0; r < run; r += N) {
@@ -79,8 +78,9 @@ class DropoutCudaKernel : public Kernel {
     auto key_in = draws_key_ ? nullptr : static_cast<const int32_t*>(args.inputs[1]);
     auto key_out = draws_key_ ? static_cast<int32_t*>(args.outputs[1]) : nullptr;
     launch(rows_take_packs<N>(dropout_.row_size) ? dropout_kernel<N, T> : dropout_kernel<1, T>,
-           blocks_for(rows_ * dropout_.parts, 1), threads, args.stream, dropout_, args.step, key_in,
-           key_out, static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+           blocks_for(rows_ * dropout_.parts, 1), block_threads, args.stream, dropout_, args.step,
+           key_in, key_out, static_cast<const T*>(args.inputs[0]),
+           static_cast<T*>(args.outputs[0]));
   }
 
  private:
@@ -89,7 +89,7 @@ class DropoutCudaKernel : public Kernel {
   bool draws_key_;  // forward: writes the key; backward: reads it
 };
 
-std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
+std::unique_ptr<Kernel> make_dropout(float rate, const KernelRequest& request) {
   return make_typed_cuda<DropoutCudaKernel>(request.inputs[0].dtype, rate, request);
 }
 
@@ -97,12 +97,12 @@ std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const DropoutOp& op, const KernelRequest& request) {
-  return make(op.attributes().rate, request);
+  return make_dropout(op.attributes().rate, request);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const DropoutBackwardOp& op, const KernelRequest& request) {
-  return make(op.attributes().rate, request);
+  return make_dropout(op.attributes().rate, request);
 }
 
 }  // namespace spire::inline kernels

@@ -10,14 +10,12 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 // A pack of y a thread. In packs of N: n of y, `width` of a row.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     embedding_kernel(int64_t n, Divider width, int64_t vocabulary, const int32_t* ids,
                      const float* table, T* y) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i >= n) return;
   auto [position, column] = width.divide(i);
   int64_t id = ids[position];
@@ -48,7 +46,7 @@ class EmbeddingCudaKernel : public Kernel {
   template <int N>
   void embed(const KernelArgs& args) const {
     int64_t n = positions_ * width_ / N;
-    launch(embedding_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n,
+    launch(embedding_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
            Divider(width_ / N), vocabulary_, static_cast<const int32_t*>(args.inputs[0]),
            static_cast<const float*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
   }

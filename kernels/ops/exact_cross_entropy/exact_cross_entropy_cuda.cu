@@ -8,14 +8,14 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 64, totals_threads = 256;
+constexpr int exact_cross_entropy_threads = 64, exact_totals_threads = 256;
 
 // losses (2, rows): the loss of each row, and 1 if it is correct.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(exact_cross_entropy_threads)
     exact_cross_entropy_kernel(int64_t rows, int64_t classes, const float* __restrict__ logits,
                                LabelTargets targets, SoftmaxCrossEntropyAttributes attributes,
                                double* __restrict__ losses, float* __restrict__ logsumexp) {
-  int64_t row = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t row = int64_t{blockIdx.x} * exact_cross_entropy_threads + threadIdx.x;
   if (row >= rows) return;
   ExactSoftmaxRow softmax(logits + row * classes, classes);
   ExactLoss one = softmax.loss(targets.of(row), static_cast<double>(attributes.label_smoothing),
@@ -25,26 +25,26 @@ __global__ void __launch_bounds__(threads)
   logsumexp[row] = static_cast<float>(one.logsumexp);
 }
 
-__global__ void __launch_bounds__(totals_threads)
+__global__ void __launch_bounds__(exact_totals_threads)
     exact_loss_totals_kernel(int64_t rows, const double* __restrict__ losses, double* loss,
                              double* correct) {
   double sums[2] = {};
-  for (int64_t row = threadIdx.x; row < rows; row += totals_threads) {
+  for (int64_t row = threadIdx.x; row < rows; row += exact_totals_threads) {
     sums[0] += losses[row];
     sums[1] += losses[rows + row];
   }
-  for (double& sum : sums) sum = block_reduce<totals_threads>(sum, Sum{});
+  for (double& sum : sums) sum = block_reduce<exact_totals_threads>(sum, Sum{});
   if (threadIdx.x != 0) return;
   *loss = sums[0];
   *correct = sums[1];
 }
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(exact_cross_entropy_threads)
     exact_cross_entropy_backward_kernel(int64_t rows, int64_t classes,
                                         const float* __restrict__ logits, LabelTargets targets,
                                         SoftmaxCrossEntropyAttributes attributes,
                                         const StepContext* step, float* __restrict__ dx) {
-  int64_t row = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t row = int64_t{blockIdx.x} * exact_cross_entropy_threads + threadIdx.x;
   if (row >= rows) return;
   ExactSoftmaxRow softmax(logits + row * classes, classes);
   LabelTarget target = targets.of(row);
@@ -69,10 +69,11 @@ class ExactCrossEntropyCudaKernel : public Kernel {
   void run(const KernelArgs& args) override {
     auto* losses = static_cast<double*>(args.workspace);
     LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    launch(exact_cross_entropy_kernel, blocks_for(rows_, threads), threads, args.stream, rows_,
-           classes_, static_cast<const float*>(args.inputs[0]), targets, attributes_, losses,
+    launch(exact_cross_entropy_kernel, blocks_for(rows_, exact_cross_entropy_threads),
+           exact_cross_entropy_threads, args.stream, rows_, classes_,
+           static_cast<const float*>(args.inputs[0]), targets, attributes_, losses,
            static_cast<float*>(args.outputs[2]));
-    launch(exact_loss_totals_kernel, 1u, totals_threads, args.stream, rows_, losses,
+    launch(exact_loss_totals_kernel, 1u, exact_totals_threads, args.stream, rows_, losses,
            static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
   }
 
@@ -91,9 +92,10 @@ class ExactCrossEntropyBackwardCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    launch(exact_cross_entropy_backward_kernel, blocks_for(rows_, threads), threads, args.stream,
-           rows_, classes_, static_cast<const float*>(args.inputs[0]), targets, attributes_,
-           args.step, static_cast<float*>(args.outputs[0]));
+    launch(exact_cross_entropy_backward_kernel, blocks_for(rows_, exact_cross_entropy_threads),
+           exact_cross_entropy_threads, args.stream, rows_, classes_,
+           static_cast<const float*>(args.inputs[0]), targets, attributes_, args.step,
+           static_cast<float*>(args.outputs[0]));
   }
 
  private:

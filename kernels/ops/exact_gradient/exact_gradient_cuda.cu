@@ -7,13 +7,11 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     exact_gradient_kernel(ExactGradient gradient, int64_t count, int64_t biases,
                           const double* __restrict__ total, const StepContext* step,
                           float* __restrict__ dw, float* __restrict__ db) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   bool first = step->first_row == 0;
   int64_t row = i / gradient.outputs, o = i % gradient.outputs;
   if (i < count) dw[gradient.index(row, o)] = first ? gradient.weight(total, row, o) : 0.0f;
@@ -29,8 +27,8 @@ class ExactGradientCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto* db = biases_ > 0 ? static_cast<float*>(args.outputs[1]) : nullptr;
-    launch(exact_gradient_kernel, blocks_for(count_, threads), threads, args.stream, gradient_,
-           count_, biases_, static_cast<const double*>(args.inputs[0]), args.step,
+    launch(exact_gradient_kernel, blocks_for(count_, block_threads), block_threads, args.stream,
+           gradient_, count_, biases_, static_cast<const double*>(args.inputs[0]), args.step,
            static_cast<float*>(args.outputs[0]), db);
   }
 

@@ -7,13 +7,11 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     exact_match_kernel(int64_t samples, int64_t count, const T* __restrict__ outputs,
                        const float* __restrict__ labels, float* __restrict__ matches) {
-  int64_t n = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t n = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (n < samples) matches[n] = exact_match(outputs + n * count, labels + n * count, count);
 }
 
@@ -24,8 +22,8 @@ class ExactMatchCudaKernel : public Kernel {
       : samples_(request.inputs[0].shape[0]), labels_(request.inputs[0].shape[1]) {}
 
   void run(const KernelArgs& args) override {
-    launch(exact_match_kernel<T>, blocks_for(samples_, threads), threads, args.stream, samples_,
-           labels_, static_cast<const T*>(args.inputs[0]),
+    launch(exact_match_kernel<T>, blocks_for(samples_, block_threads), block_threads, args.stream,
+           samples_, labels_, static_cast<const T*>(args.inputs[0]),
            static_cast<const float*>(args.inputs[1]), static_cast<float*>(args.outputs[0]));
   }
 

@@ -10,13 +10,12 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
 constexpr int side = 16;  // of a tile
 
 // exponents[b] = that of the largest magnitude among the `size` elements of part b.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     largest_exponent_kernel(int64_t size, const float* __restrict__ x, int* exponents) {
-  int largest = largest_exponent<threads>(x + blockIdx.x * size, 0, size);
+  int largest = largest_exponent<block_threads>(x + blockIdx.x * size, 0, size);
   if (threadIdx.x == 0) exponents[blockIdx.x] = largest;
 }
 
@@ -92,7 +91,7 @@ struct AsItIs {
 
 // write(i, j, sum over k of a(i, k) b(k, j)) for i < m, j < n.
 template <typename A, typename B, typename Write>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     exact_product_kernel(int64_t m, int64_t n, int64_t k, A a, B b, Write write) {
   __shared__ double of_a[side][side + 1], of_b[side][side + 1];
   int64_t across = (n + side - 1) / side;
@@ -112,19 +111,19 @@ __global__ void __launch_bounds__(threads)
 template <typename A, typename B, typename Write>
 void multiply(void* stream, int64_t m, int64_t n, int64_t k, A a, B b, Write write) {
   int64_t tiles = (m + side - 1) / side * ((n + side - 1) / side);
-  launch(exact_product_kernel<A, B, Write>, blocks_for(tiles, 1), threads, stream, m, n, k, a, b,
-         write);
+  launch(exact_product_kernel<A, B, Write>, blocks_for(tiles, 1), block_threads, stream, m, n, k, a,
+         b, write);
 }
 
 // db[o] = the sum of column o of dy, on its grid.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     exact_column_sums_kernel(int64_t rows, int64_t columns, const float* __restrict__ dy,
                              const int* exponent, int bits, double* db) {
   Grid grid(*exponent, bits);
   double sum = 0;
-  for (int64_t row = threadIdx.x; row < rows; row += threads)
+  for (int64_t row = threadIdx.x; row < rows; row += block_threads)
     sum += grid(dy[row * columns + blockIdx.x]);
-  sum = block_reduce<threads>(sum, Sum{});
+  sum = block_reduce<block_threads>(sum, Sum{});
   if (threadIdx.x == 0) db[blockIdx.x] = sum;
 }
 
@@ -144,9 +143,9 @@ class ExactProductCudaKernel : public Kernel {
     auto* w = static_cast<const float*>(args.inputs[1]);
     auto* exponents = static_cast<int*>(args.workspace);
     int64_t columns = patches_.columns();
-    launch(largest_exponent_kernel, static_cast<unsigned>(samples_), threads, args.stream,
+    launch(largest_exponent_kernel, static_cast<unsigned>(samples_), block_threads, args.stream,
            patches_.sample_size(), x, exponents);
-    launch(largest_exponent_kernel, 1u, threads, args.stream, columns * results_, w,
+    launch(largest_exponent_kernel, 1u, block_threads, args.stream, columns * results_, w,
            exponents + samples_);
     int bits = product_bits(columns);
     auto* bias = bias_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
@@ -188,8 +187,9 @@ class ExactWeightGradientCudaKernel : public Kernel {
              Transposed{{patches_, x, exponents, false, bits}},
              RowElements{dy, outputs_, exponents + 1, bits}, AsItIs{dw, outputs_});
     if (!bias_) return;
-    launch(exact_column_sums_kernel, static_cast<unsigned>(outputs_), threads, args.stream, rows_,
-           outputs_, dy, exponents + 1, term_bits(length_), dw + patches_.columns() * outputs_);
+    launch(exact_column_sums_kernel, static_cast<unsigned>(outputs_), block_threads, args.stream,
+           rows_, outputs_, dy, exponents + 1, term_bits(length_),
+           dw + patches_.columns() * outputs_);
   }
 
  private:

@@ -9,18 +9,17 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int64_t per_block = 16 * threads;
+constexpr int64_t per_block = 16 * block_threads;
 
-__global__ void __launch_bounds__(threads) clear_flags_kernel(double* flags) {
+__global__ void __launch_bounds__(block_threads) clear_flags_kernel(double* flags) {
   flags[blockIdx.x * exponent_count + threadIdx.x] = 0;
 }
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     set_flags_kernel(int64_t n, const float* __restrict__ x, double* flags) {
   int64_t begin = int64_t{blockIdx.x} * per_block, end = begin + per_block;
   end = end < n ? end : n;
-  int largest = largest_exponent<threads>(x, begin, end);
+  int largest = largest_exponent<block_threads>(x, begin, end);
   if (threadIdx.x == 0) flags[largest] = 1;
 }
 
@@ -31,12 +30,13 @@ class ExactRangeCudaKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    static_assert(threads == exponent_count);
+    static_assert(block_threads == exponent_count);
     auto* flags = static_cast<double*>(args.outputs[0]);
-    launch(clear_flags_kernel, static_cast<unsigned>(counts_.size()), threads, args.stream, flags);
+    launch(clear_flags_kernel, static_cast<unsigned>(counts_.size()), block_threads, args.stream,
+           flags);
     for (size_t i = 0; i < counts_.size(); ++i, flags += exponent_count)
-      launch(set_flags_kernel, blocks_for(counts_[i], per_block), threads, args.stream, counts_[i],
-             static_cast<const float*>(args.inputs[i]), flags);
+      launch(set_flags_kernel, blocks_for(counts_[i], per_block), block_threads, args.stream,
+             counts_[i], static_cast<const float*>(args.inputs[i]), flags);
   }
 
  private:

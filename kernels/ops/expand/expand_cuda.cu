@@ -60,7 +60,7 @@ class ExpandBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename, typename> class K>
-std::unique_ptr<Kernel> make(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_expand(const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto from) {
     return with_cuda_float_type(request.outputs[0].dtype, [&](auto to) -> std::unique_ptr<Kernel> {
       return std::make_unique<K<decltype(from), decltype(to)>>(request);
@@ -72,12 +72,12 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const ExpandOp&, const KernelRequest& request) {
-  return make<ExpandCudaKernel>(request);
+  return make_expand<ExpandCudaKernel>(request);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
-  return make<ExpandBackwardCudaKernel>(request);
+  return make_expand<ExpandBackwardCudaKernel>(request);
 }
 
 }  // namespace spire::inline kernels

@@ -10,14 +10,12 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 // A pack of y a thread. In packs of N: n of y, `inner` of a row.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     gather_kernel(int64_t n, Divider inner, Divider taken, int64_t length, const T* x,
                   const int32_t* indices, T* y) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i >= n) return;
   auto [row, column] = inner.divide(i);
   auto [outer, k] = taken.divide(row);
@@ -32,7 +30,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 // (outer, length, inner) of the tensor that is indexed; the other is (outer, taken, inner).
-SegmentedSum extents_of(const Shape& indexed, int64_t taken, int axis) {
+SegmentedSum gather_extents(const Shape& indexed, int64_t taken, int axis) {
   SegmentedSum e{1, taken, indexed[axis], 1};
   for (int i = 0; i < indexed.rank(); ++i)
     if (i != axis) (i < axis ? e.outer : e.inner) *= indexed[i];
@@ -53,7 +51,7 @@ class GatherCudaKernel : public Kernel {
   template <int N>
   void gather(const KernelArgs& args) const {
     int64_t n = e_.outer * e_.taken * e_.inner / N;
-    launch(gather_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n,
+    launch(gather_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
            Divider(e_.inner / N), Divider(e_.taken), e_.length,
            static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
            static_cast<T*>(args.outputs[0]));
@@ -83,7 +81,7 @@ class GatherBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename> class K>
-std::unique_ptr<Kernel> make(const SegmentedSum& extents, DType dtype) {
+std::unique_ptr<Kernel> make_gather(const SegmentedSum& extents, DType dtype) {
   return make_typed_cuda<K>(dtype, extents);
 }
 
@@ -92,16 +90,16 @@ std::unique_ptr<Kernel> make(const SegmentedSum& extents, DType dtype) {
 template <>
 std::unique_ptr<Kernel> make_cuda(const GatherOp& op, const KernelRequest& request) {
   int axis = op.axis();
-  return make<GatherCudaKernel>(
-      extents_of(request.inputs[0].shape, request.inputs[1].shape[0], axis),
+  return make_gather<GatherCudaKernel>(
+      gather_extents(request.inputs[0].shape, request.inputs[1].shape[0], axis),
       request.inputs[0].dtype);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
   int axis = op.axis();
-  return make<GatherBackwardCudaKernel>(
-      extents_of(request.outputs[0].shape, request.inputs[1].shape[0], axis),
+  return make_gather<GatherBackwardCudaKernel>(
+      gather_extents(request.outputs[0].shape, request.inputs[1].shape[0], axis),
       request.inputs[0].dtype);
 }
 

@@ -15,7 +15,7 @@ struct LayerNormExtents {
   int64_t rows, width;
 };
 
-LayerNormExtents extents_of(const Shape& shape) {
+LayerNormExtents layer_norm_extents(const Shape& shape) {
   return {shape.elements() / shape.back(), shape.back()};
 }
 
@@ -133,7 +133,7 @@ template <typename T>
 class LayerNormCudaKernel : public Kernel {
  public:
   LayerNormCudaKernel(float epsilon, const KernelRequest& request)
-      : epsilon_(epsilon), e_(extents_of(request.inputs[0].shape)) {}
+      : epsilon_(epsilon), e_(layer_norm_extents(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
     constexpr int N = pack_width<T>;
@@ -153,7 +153,7 @@ template <typename T>
 class LayerNormBackwardCudaKernel : public Kernel {
  public:
   explicit LayerNormBackwardCudaKernel(const KernelRequest& request)
-      : e_(extents_of(request.inputs[1].shape)),
+      : e_(layer_norm_extents(request.inputs[1].shape)),
         grid_(channel_grid(request.inputs[1].shape, 4, 1024)) {}
 
   // A chunk's sums of dy xhat and of dy: (2, C, chunks) fp32.

@@ -124,7 +124,8 @@ class MaxPool2dBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename> class K>
-std::unique_ptr<Kernel> make(const Window& window, const TensorSpec& x, const TensorSpec& y) {
+std::unique_ptr<Kernel> make_max_pool(const Window& window, const TensorSpec& x,
+                                      const TensorSpec& y) {
   return make_typed_cuda<K>(x.dtype,
                             MaxPoolShape{x.shape, y.shape, axes_of(window, x.shape, y.shape)});
 }
@@ -134,13 +135,13 @@ std::unique_ptr<Kernel> make(const Window& window, const TensorSpec& x, const Te
 template <>
 std::unique_ptr<Kernel> make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
   Window window = op.attributes().window();
-  return make<MaxPool2dCudaKernel>(window, request.inputs[0], request.outputs[0]);
+  return make_max_pool<MaxPool2dCudaKernel>(window, request.inputs[0], request.outputs[0]);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
   Window window = op.attributes().window();
-  return make<MaxPool2dBackwardCudaKernel>(window, request.outputs[0], request.inputs[0]);
+  return make_max_pool<MaxPool2dBackwardCudaKernel>(window, request.outputs[0], request.inputs[0]);
 }
 
 }  // namespace spire::inline kernels

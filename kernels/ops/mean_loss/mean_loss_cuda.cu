@@ -12,16 +12,15 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int64_t max_parts = 1024;
+constexpr int64_t mean_loss_parts = 1024;
 
 // parts[b] = the sum of block b's elements: every so many packs, N elements each.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     mean_loss_parts_kernel(int64_t n, const T* __restrict__ x, double* __restrict__ parts) {
   double sum = 0;
-  int64_t thread = int64_t{blockIdx.x} * threads + threadIdx.x;
-  int64_t all = int64_t{gridDim.x} * threads, packs = n / N;
+  int64_t thread = int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  int64_t all = int64_t{gridDim.x} * block_threads, packs = n / N;
   in_batches<2>(thread, packs, all, [&](int64_t first, auto count) {
     Pack<T, N> a[count()];
     for (int k = 0; k < count(); ++k) a[k] = load_pack<N>(x + (first + k * all) * N);
@@ -31,16 +30,16 @@ __global__ void __launch_bounds__(threads)
   // The elements behind the last whole pack, one a thread.
   int64_t rest = packs * N + thread;
   if (rest < n) sum += static_cast<double>(static_cast<float>(x[rest]));
-  sum = block_reduce<threads>(sum, Sum{});
+  sum = block_reduce<block_threads>(sum, Sum{});
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
 // Adds the sums of all blocks, by one block.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     mean_loss_total_kernel(int count, const double* parts, double share, double* loss) {
   double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) sum += parts[i];
-  sum = block_reduce<threads>(sum, Sum{});
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) sum += parts[i];
+  sum = block_reduce<block_threads>(sum, Sum{});
   if (threadIdx.x == 0) *loss = sum * share;
 }
 
@@ -57,15 +56,16 @@ class MeanLossCudaKernel : public Kernel {
       : n_(request.inputs[0].shape.elements()),
         share_(sample_share(request.inputs[0])),
         // At least two packs a thread, so that few blocks suffice for small tensors.
-        parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
+        parts_(static_cast<int>(
+            smaller(larger<int64_t>(n_ / (block_threads * 2 * N), 1), mean_loss_parts))) {}
 
   size_t workspace_bytes() const override { return static_cast<size_t>(parts_) * sizeof(double); }
 
   void run(const KernelArgs& args) override {
     auto parts = static_cast<double*>(args.workspace);
-    launch(mean_loss_parts_kernel<N, T>, static_cast<unsigned>(parts_), threads, args.stream, n_,
-           static_cast<const T*>(args.inputs[0]), parts);
-    launch(mean_loss_total_kernel, 1, threads, args.stream, parts_, parts, share_,
+    launch(mean_loss_parts_kernel<N, T>, static_cast<unsigned>(parts_), block_threads, args.stream,
+           n_, static_cast<const T*>(args.inputs[0]), parts);
+    launch(mean_loss_total_kernel, 1, block_threads, args.stream, parts_, parts, share_,
            static_cast<double*>(args.outputs[0]));
   }
 

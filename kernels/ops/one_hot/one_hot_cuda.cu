@@ -1,6 +1,5 @@
 // One-hot rows on a GPU. Each element compares its column with the row's label, so each is written
 // once.
-#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -12,14 +11,12 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 // A thread takes N elements anywhere, as a warp a row would idle where classes are few. Index
 // counts elements: 32 bits where they suffice, as finding the row takes a division.
 template <int N, typename T, typename Index>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     one_hot_kernel(Index n, Index classes, const int32_t* labels, T* out) {
-  Index i = (static_cast<Index>(blockIdx.x) * threads + threadIdx.x) * N;
+  Index i = (static_cast<Index>(blockIdx.x) * block_threads + threadIdx.x) * N;
   if (i >= n) return;
   Index row = i / classes, c = i % classes;
   int32_t label = labels[row];
@@ -40,10 +37,10 @@ struct ClassWeights {
 
 // A thread writes the weight of one row, if its label is among these classes.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     write_weights_kernel(const __grid_constant__ ClassWeights weights, int64_t rows,
                          int64_t classes, const int32_t* labels, T* out) {
-  int64_t row = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t row = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (row >= rows) return;
   int64_t c = labels[row] - weights.first;
   if (c >= 0 && c < weights.count) out[row * classes + labels[row]] = T(weights.at[c]);
@@ -68,11 +65,11 @@ class OneHotCudaKernel : public Kernel {
   template <int N>
   void run(const KernelArgs& args) const {
     // No thread's first element may overflow the index.
-    bool small = n_ < std::numeric_limits<int32_t>::max() - threads * N;
+    bool small = n_ < std::numeric_limits<int32_t>::max() - block_threads * N;
     auto start = [&](auto index) {
       using Index = decltype(index);
-      launch(one_hot_kernel<N, T, Index>, blocks_for(n_, threads * N), threads, args.stream,
-             static_cast<Index>(n_), static_cast<Index>(classes_),
+      launch(one_hot_kernel<N, T, Index>, blocks_for(n_, block_threads * N), block_threads,
+             args.stream, static_cast<Index>(n_), static_cast<Index>(classes_),
              static_cast<const int32_t*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
     };
     small ? start(uint32_t{}) : start(uint64_t{});
@@ -80,11 +77,12 @@ class OneHotCudaKernel : public Kernel {
 
   void write_weights(int64_t first, const KernelArgs& args) const {
     ClassWeights some{.first = first};
-    some.count = std::min(ClassWeights::most, std::ssize(weights_) - first);
-    std::copy_n(weights_.begin() + first, some.count, some.at);
+    some.count = smaller(ClassWeights::most, std::ssize(weights_) - first);
+    for (int64_t i = 0; i < some.count; ++i) some.at[i] = weights_[static_cast<size_t>(first + i)];
     int64_t rows = n_ / classes_;
-    launch(write_weights_kernel<T>, blocks_for(rows, threads), threads, args.stream, some, rows,
-           classes_, static_cast<const int32_t*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+    launch(write_weights_kernel<T>, blocks_for(rows, block_threads), block_threads, args.stream,
+           some, rows, classes_, static_cast<const int32_t*>(args.inputs[0]),
+           static_cast<T*>(args.outputs[0]));
   }
 
   std::vector<float> weights_;

@@ -11,11 +11,10 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int rows_per_block = threads / warp_threads;
+constexpr int rows_per_block = block_threads / warp_threads;
 
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     reduce_rows_kernel(ReduceExtents e, const T* __restrict__ x, T* __restrict__ y) {
   int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
   if (row >= e.outer) return;  // the same for all threads of a warp
@@ -27,10 +26,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     reduce_columns_kernel(ReduceExtents e, Divider inner, const T* __restrict__ x,
                           T* __restrict__ y) {
-  int64_t at = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t at = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (at >= e.outer * e.inner) return;
   auto [outer, i] = inner.divide(at);
   x += outer * e.length * e.inner + i;
@@ -41,10 +40,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     reduce_backward_kernel(ReduceExtents e, Divider inner, Divider length, const T* __restrict__ dy,
                            T* __restrict__ dx) {
-  int64_t at = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t at = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (at >= e.outer * e.length * e.inner) return;
   auto [row, i] = inner.divide(at);
   int64_t outer = length.divide(row).quotient;
@@ -61,11 +60,11 @@ class ReduceCudaKernel : public Kernel {
     auto x = static_cast<const T*>(args.inputs[0]);
     auto y = static_cast<T*>(args.outputs[0]);
     if (e_.inner == 1) {
-      launch(reduce_rows_kernel<T>, blocks_for(e_.outer, rows_per_block), threads, args.stream, e_,
-             x, y);
+      launch(reduce_rows_kernel<T>, blocks_for(e_.outer, rows_per_block), block_threads,
+             args.stream, e_, x, y);
     } else {
-      launch(reduce_columns_kernel<T>, blocks_for(e_.outer * e_.inner, threads), threads,
-             args.stream, e_, inner_, x, y);
+      launch(reduce_columns_kernel<T>, blocks_for(e_.outer * e_.inner, block_threads),
+             block_threads, args.stream, e_, inner_, x, y);
     }
   }
 
@@ -83,8 +82,8 @@ class ReduceBackwardCudaKernel : public Kernel {
         length_(e_.length) {}
 
   void run(const KernelArgs& args) override {
-    launch(reduce_backward_kernel<T>, blocks_for(e_.outer * e_.length * e_.inner, threads), threads,
-           args.stream, e_, inner_, length_, static_cast<const T*>(args.inputs[0]),
+    launch(reduce_backward_kernel<T>, blocks_for(e_.outer * e_.length * e_.inner, block_threads),
+           block_threads, args.stream, e_, inner_, length_, static_cast<const T*>(args.inputs[0]),
            static_cast<T*>(args.outputs[0]));
   }
 

@@ -4,7 +4,6 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/product.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/sample_share.h"
 #include "kernels/typed_kernel.h"
@@ -13,18 +12,17 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int64_t max_parts = 1024;
+constexpr int64_t regression_parts = 1024;
 
 // Adds the sums of all threads of a block.
 __device__ RegressionSums add_block(RegressionSums sums) {
-  return {.absolute = block_reduce<threads>(sums.absolute, Sum{}),
-          .squared = block_reduce<threads>(sums.squared, Sum{})};
+  return {.absolute = block_reduce<block_threads>(sums.absolute, Sum{}),
+          .squared = block_reduce<block_threads>(sums.squared, Sum{})};
 }
 
 // parts[b] = the sums of block b's elements: every so many packs, N elements each.
 template <int N, typename T, typename U>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     regression_parts_kernel(int64_t n, const T* __restrict__ p, const U* __restrict__ t,
                             RegressionSums* __restrict__ parts) {
   RegressionSums sums;
@@ -33,8 +31,8 @@ __global__ void __launch_bounds__(threads)
     sums.absolute += static_cast<double>(d < 0 ? -d : d);
     sums.squared += static_cast<double>(d * d);
   };
-  int64_t thread = int64_t{blockIdx.x} * threads + threadIdx.x;
-  int64_t all = int64_t{gridDim.x} * threads, packs = n / N;
+  int64_t thread = int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  int64_t all = int64_t{gridDim.x} * block_threads, packs = n / N;
   in_batches<2>(thread, packs, all, [&](int64_t first, auto count) {
     Pack<T, N> a[count()];
     Pack<U, N> b[count()];
@@ -54,12 +52,12 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Adds the sums of all blocks, by one block, and writes the two losses.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     regression_totals_kernel(int count, const RegressionSums* parts, Regression kind,
                              RegressionWeights weights, double share, double* loss,
                              double* squares) {
   RegressionSums sums;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) {
     sums.absolute += parts[i].absolute;
     sums.squared += parts[i].squared;
   }
@@ -70,14 +68,17 @@ __global__ void __launch_bounds__(threads)
 }
 
 // The gradient, with the factor of the step that runs.
-template <Regression kind>
 struct RegressionStepGradient {
+  Regression kind;
   RegressionWeights weights;
   float share;
   const StepContext* step;
 
   __device__ float operator()(float p, float t) const {
-    return RegressionGradient<kind>(weights, share * step->loss_gradient_scale())(p, t);
+    float scale = share * step->loss_gradient_scale();
+    if (kind == Regression::mse) return RegressionGradient<Regression::mse>(weights, scale)(p, t);
+    if (kind == Regression::l1) return RegressionGradient<Regression::l1>(weights, scale)(p, t);
+    return RegressionGradient<Regression::l1_l2>(weights, scale)(p, t);
   }
 };
 
@@ -90,7 +91,8 @@ class RegressionLossCudaKernel : public Kernel {
         n_(request.inputs[0].shape.elements()),
         share_(sample_share(request.inputs[0])),
         // At least two packs a thread, so that few blocks suffice for small tensors.
-        parts_(static_cast<int>(std::clamp<int64_t>(n_ / (threads * 2 * N), 1, max_parts))) {}
+        parts_(static_cast<int>(
+            smaller(larger<int64_t>(n_ / (block_threads * 2 * N), 1), regression_parts))) {}
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>(parts_) * sizeof(RegressionSums);
@@ -98,14 +100,15 @@ class RegressionLossCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto parts = static_cast<RegressionSums*>(args.workspace);
-    launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts_), threads, args.stream,
-           n_, static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]), parts);
-    launch(regression_totals_kernel, 1, threads, args.stream, parts_, parts, kind_, weights_,
+    launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts_), block_threads,
+           args.stream, n_, static_cast<const T*>(args.inputs[0]),
+           static_cast<const U*>(args.inputs[1]), parts);
+    launch(regression_totals_kernel, 1, block_threads, args.stream, parts_, parts, kind_, weights_,
            share_, static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
   }
 
  private:
-  static constexpr int N = std::min(pack_width<T>, pack_width<U>);
+  static constexpr int N = smaller(pack_width<T>, pack_width<U>);
 
   Regression kind_;
   RegressionWeights weights_;
@@ -124,12 +127,9 @@ class RegressionLossBackwardCudaKernel : public Kernel {
         share_(static_cast<float>(sample_share(request.inputs[0]))) {}
 
   void run(const KernelArgs& args) override {
-    with_regression(kind_, [&](auto kind) {
-      elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
-                       RegressionStepGradient<kind()>{weights_, share_, args.step},
-                       static_cast<const T*>(args.inputs[0]),
-                       static_cast<const U*>(args.inputs[1]));
-    });
+    elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
+                     RegressionStepGradient{kind_, weights_, share_, args.step},
+                     static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]));
   }
 
  private:
@@ -140,7 +140,7 @@ class RegressionLossBackwardCudaKernel : public Kernel {
 };
 
 template <template <typename, typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make(const SomeOp& op, const KernelRequest& request) {
+std::unique_ptr<Kernel> make_regression(const SomeOp& op, const KernelRequest& request) {
   return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
     return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
       return std::make_unique<K<decltype(p), decltype(t)>>(op, request);
@@ -152,13 +152,13 @@ std::unique_ptr<Kernel> make(const SomeOp& op, const KernelRequest& request) {
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
-  return make<RegressionLossCudaKernel>(op, request);
+  return make_regression<RegressionLossCudaKernel>(op, request);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const RegressionLossBackwardOp& op,
                                   const KernelRequest& request) {
-  return make<RegressionLossBackwardCudaKernel>(op, request);
+  return make_regression<RegressionLossBackwardCudaKernel>(op, request);
 }
 
 }  // namespace spire::inline kernels

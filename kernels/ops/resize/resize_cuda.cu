@@ -9,8 +9,6 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 // First source of a position, and the number of sources.
 struct TapSpan {
   int32_t first, count;
@@ -51,7 +49,7 @@ struct TapTable {
 TapTable table_of(const ResizeAxis& axis, bool backward) {
   TapTable table{axis, backward, backward ? axis.from : axis.to, 1};
   for (int64_t i = 0; i < table.positions; ++i)
-    table.most = std::max<int64_t>(table.most, table.span(i).count);
+    table.most = larger<int64_t>(table.most, table.span(i).count);
   return table;
 }
 
@@ -78,8 +76,8 @@ __device__ void fill(const TapTable& table, int64_t i) {
     table.weights[i * table.most + k] = table.weight(i, span.first + k);
 }
 
-__global__ void __launch_bounds__(threads) resize_tables_kernel(TapTables tables) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+__global__ void __launch_bounds__(block_threads) resize_tables_kernel(TapTables tables) {
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i < tables.rows.positions) {
     fill(tables.rows, i);
   } else {
@@ -127,8 +125,8 @@ class ResizeCudaKernel : public Kernel {
     TapTables tables{placed(tables_.rows, workspace),
                      placed(tables_.columns, workspace + bytes_of(tables_.rows))};
     launch(resize_tables_kernel,
-           blocks_for(tables.rows.positions + tables.columns.positions, threads), threads,
-           args.stream, tables);
+           blocks_for(tables.rows.positions + tables.columns.positions, block_threads),
+           block_threads, args.stream, tables);
     constexpr int N = pack_width<T>;
     rows_take_packs<N>(to_[3]) ? gather<N>(args, tables) : gather<1>(args, tables);
   }
@@ -147,8 +145,8 @@ class ResizeCudaKernel : public Kernel {
 };
 
 // x, y: what the forward resizes from and to.
-std::unique_ptr<Kernel> make(Resize kind, const Shape& x, const Shape& y, bool backward,
-                             const KernelRequest& request) {
+std::unique_ptr<Kernel> make_resize(Resize kind, const Shape& x, const Shape& y, bool backward,
+                                    const KernelRequest& request) {
   TapTables tables{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
   return make_typed_cuda<ResizeCudaKernel>(request.inputs[0].dtype, request, tables);
 }
@@ -157,12 +155,12 @@ std::unique_ptr<Kernel> make(Resize kind, const Shape& x, const Shape& y, bool b
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const ResizeOp& op, const KernelRequest& request) {
-  return make(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false, request);
+  return make_resize(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false, request);
 }
 
 template <>
 std::unique_ptr<Kernel> make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
-  return make(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true, request);
+  return make_resize(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true, request);
 }
 
 }  // namespace spire::inline kernels

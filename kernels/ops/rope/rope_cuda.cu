@@ -9,8 +9,6 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 struct RopeExtents {
   int64_t pairs;           // N T D / 2
   int64_t columns, heads;  // C, H
@@ -20,10 +18,10 @@ struct RopeExtents {
 // y may be x: a thread writes only elements that it alone has read. positions: null, or of each
 // row.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     rope_kernel(RopeExtents e, Divider half, Divider length, RopeAngles angles,
                 const int32_t* positions, const T* x, T* y) {
-  int64_t at = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t at = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (at >= e.pairs) return;
   auto [row, pair] = half.divide(at);
   int64_t position = positions ? positions[row] : length.divide(row).remainder;
@@ -52,7 +50,7 @@ class RopeCudaKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    launch(rope_kernel<T>, blocks_for(e_.pairs, threads), threads, args.stream, e_,
+    launch(rope_kernel<T>, blocks_for(e_.pairs, block_threads), block_threads, args.stream, e_,
            Divider(e_.half), length_, angles_,
            positioned_ ? static_cast<const int32_t*>(args.inputs[1]) : nullptr,
            static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));

@@ -1,6 +1,5 @@
 // Softmax on a GPU. A warp takes a row: its first pass reads it from memory, later passes find it
 // in the cache. No atomics, so each sum has one order.
-#include <algorithm>
 #include <limits>
 
 #include "engine/device/cuda_kernel.h"
@@ -18,7 +17,7 @@ struct SoftmaxExtents {
 };
 
 SoftmaxExtents rows_of(const Shape& shape) {
-  int64_t width = std::max<int64_t>(shape.back(), 1);
+  int64_t width = larger<int64_t>(shape.back(), 1);
   return {shape.elements() / width, width};
 }
 

@@ -9,8 +9,6 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
 // A thread's pack, of y's packs: where its gates begin in x, in elements; its values lie `width`
 // on.
 template <int N>
@@ -21,9 +19,9 @@ __device__ int64_t gates_of(Divider packs, int64_t pack) {
 
 // packs: of a row of y; n: of y.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     swiglu_kernel(int64_t n, Divider packs, const T* x, T* y) {
-  int64_t pack = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t pack = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (pack >= n) return;
   int64_t at = gates_of<N>(packs, pack);
   auto gate = load_pack<N>(x + at), value = load_pack<N>(x + at + packs.divisor() * N);
@@ -34,9 +32,9 @@ __global__ void __launch_bounds__(threads)
 
 // dx may be x: a thread writes only elements that it alone has read.
 template <int N, typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     swiglu_backward_kernel(int64_t n, Divider packs, const T* dy, const T* x, T* dx) {
-  int64_t pack = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t pack = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (pack >= n) return;
   int64_t at = gates_of<N>(packs, pack), width = packs.divisor() * N;
   auto gate = load_pack<N>(x + at), value = load_pack<N>(x + at + width);
@@ -66,8 +64,8 @@ class SwigluCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     with_packs<T>(y_, [&]<int N>(int64_t n, Divider packs) {
-      launch(swiglu_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n, packs,
-             static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+      launch(swiglu_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
+             packs, static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
     });
   }
 
@@ -82,8 +80,8 @@ class SwigluBackwardCudaKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     with_packs<T>(y_, [&]<int N>(int64_t n, Divider packs) {
-      launch(swiglu_backward_kernel<N, T>, blocks_for(n, threads), threads, args.stream, n, packs,
-             static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
+      launch(swiglu_backward_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream,
+             n, packs, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
              static_cast<T*>(args.outputs[0]));
     });
   }

@@ -7,10 +7,9 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-
-__global__ void __launch_bounds__(threads) copy_kernel(int64_t n, const double* from, double* to) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+__global__ void __launch_bounds__(block_threads)
+    copy_kernel(int64_t n, const double* from, double* to) {
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i < n) to[i] = from[i];
 }
 
@@ -19,7 +18,7 @@ class TowerSumCudaKernel : public Kernel {
  public:
   explicit TowerSumCudaKernel(int64_t n) : n_(n) {}
   void run(const KernelArgs& args) override {
-    launch(copy_kernel, blocks_for(n_, threads), threads, args.stream, n_,
+    launch(copy_kernel, blocks_for(n_, block_threads), block_threads, args.stream, n_,
            static_cast<const double*>(args.inputs[0]), static_cast<double*>(args.outputs[0]));
   }
 

@@ -11,8 +11,7 @@ namespace spire::inline kernels {
 
 namespace {
 
-constexpr int threads = 256;
-constexpr int tile = 32;
+constexpr int transpose_tile = 32;
 
 struct DeviceAxes {
   int count = 0;
@@ -44,9 +43,9 @@ __device__ ElementOffsets offsets_of(const DeviceAxes& axes, int64_t i) {
 
 // Writes y's words one after another, each from its offset in x.
 template <typename Word>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     transpose_fetch_kernel(DeviceAxes axes, int64_t n, const Word* x, Word* y) {
-  int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
   if (i < n) y[i] = x[offsets_of(axes, i).from];
 }
 
@@ -58,21 +57,23 @@ struct TransposeTiles {
 };
 
 template <typename Word>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(block_threads)
     transpose_tile_kernel(TransposeTiles t, const Word* x, Word* y) {
-  __shared__ Word held[tile][tile + 1];
+  __shared__ Word held[transpose_tile][transpose_tile + 1];
   auto [rest, row_tile] = t.row_tiles.divide(blockIdx.x);
   auto [outer, column_tile] = t.column_tiles.divide(rest);
   ElementOffsets at = offsets_of(t.outer, outer);
-  int64_t row = row_tile * tile, column = column_tile * tile;
+  int64_t row = row_tile * transpose_tile, column = column_tile * transpose_tile;
   x += at.from + row * t.row.from + column;
   y += at.to + column * t.column.to + row;
   int64_t rows = t.row.length - row, columns = t.column.length - column;  // that are left
   unsigned lane = threadIdx.x % warp_threads;
-  for (unsigned k = threadIdx.x / warp_threads; k < tile; k += threads / warp_threads)
+  for (unsigned k = threadIdx.x / warp_threads; k < transpose_tile;
+       k += block_threads / warp_threads)
     if (k < rows && lane < columns) held[k][lane] = x[k * t.row.from + lane];
   __syncthreads();
-  for (unsigned k = threadIdx.x / warp_threads; k < tile; k += threads / warp_threads)
+  for (unsigned k = threadIdx.x / warp_threads; k < transpose_tile;
+       k += block_threads / warp_threads)
     if (k < columns && lane < rows) y[k * t.column.to + lane] = held[lane][k];
 }
 
@@ -86,14 +87,22 @@ class TransposeFetchCudaKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    launch(transpose_fetch_kernel<Word>, blocks_for(n_, threads), threads, args.stream, axes_, n_,
-           static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
+    launch(transpose_fetch_kernel<Word>, blocks_for(n_, block_threads), block_threads, args.stream,
+           axes_, n_, static_cast<const Word*>(args.inputs[0]),
+           static_cast<Word*>(args.outputs[0]));
   }
 
  private:
   DeviceAxes axes_;
   int64_t n_ = 1;
 };
+
+// One of the axes is contiguous in x.
+std::vector<TransposeAxis>::const_iterator contiguous_axis(const std::vector<TransposeAxis>& axes) {
+  auto axis = axes.begin();
+  while (axis->from != 1) ++axis;
+  return axis;
+}
 
 template <typename Word>
 class TransposeTileCudaKernel : public Kernel {
@@ -102,11 +111,11 @@ class TransposeTileCudaKernel : public Kernel {
   explicit TransposeTileCudaKernel(std::vector<TransposeAxis> axes) {
     tiles_.row = axes.front();
     axes.erase(axes.begin());
-    auto contiguous = std::find_if(axes.begin(), axes.end(), [](auto& a) { return a.from == 1; });
+    auto contiguous = contiguous_axis(axes);
     tiles_.column = *contiguous;
     axes.erase(contiguous);
-    tiles_.row_tiles = Divider((tiles_.row.length + tile - 1) / tile);
-    tiles_.column_tiles = Divider((tiles_.column.length + tile - 1) / tile);
+    tiles_.row_tiles = Divider((tiles_.row.length + transpose_tile - 1) / transpose_tile);
+    tiles_.column_tiles = Divider((tiles_.column.length + transpose_tile - 1) / transpose_tile);
     blocks_ = tiles_.row_tiles.divisor() * tiles_.column_tiles.divisor();
     for (const TransposeAxis& axis : axes) {
       tiles_.outer.add(axis);
@@ -115,7 +124,7 @@ class TransposeTileCudaKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    launch(transpose_tile_kernel<Word>, static_cast<unsigned>(blocks_), threads, args.stream,
+    launch(transpose_tile_kernel<Word>, static_cast<unsigned>(blocks_), block_threads, args.stream,
            tiles_, static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
   }
 
@@ -144,7 +153,7 @@ int64_t widen(std::vector<TransposeAxis>& axes, int64_t element) {
 
 bool takes_tiles(const std::vector<TransposeAxis>& axes) {
   constexpr int64_t shortest = 8;  // of a tile's 32: below, most of a warp would idle
-  auto contiguous = std::find_if(axes.begin(), axes.end(), [](auto& a) { return a.from == 1; });
+  auto contiguous = contiguous_axis(axes);
   return axes[0].from != 1 && axes[0].length >= shortest && contiguous->length >= shortest;
 }
 

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <tests/kernels/cpu/winograd_magnitudes.h>
 
+#include <spire/packing.h>
+
 #include "kernels/cpu/winograd.h"
 
 namespace spire::testing {

@@ -1,53 +1,15 @@
-// The update on a GPU: kernels of update_kernels_cuda.h, on tables that the host makes.
+// The update on a GPU: the kernels of update_launches.h, on tables that the host makes.
 #include <algorithm>
 
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
-#include "engine/device/cuda_kernel.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/parameter_update.h"
-#include "engine/update/update_kernels_cuda.h"
+#include "engine/update/update_launches.h"
 
 namespace spire::inline update {
 namespace {
-
-// Computes the step's factors with one block. skipped: the skipped steps that the host knows of.
-__global__ void __launch_bounds__(factor_threads)
-    step_factors_kernel(const double* squares, int64_t count, GradientScale scale, int64_t skipped,
-                        StepFactors* factors) {
-  double sum = sum_of_squares<factor_threads>(squares, count);
-  if (threadIdx.x > 0) return;
-  factors->gradient = scale.factor(sum);
-  factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
-}
-
-// Counts the step in the loss scale's state, with one block.
-__global__ void __launch_bounds__(factor_threads)
-    follow_kernel(const double* squares, int64_t count, LossScaleConfig config,
-                  LossScaleState* state) {
-  double sum = sum_of_squares<factor_threads>(squares, count);
-  if (threadIdx.x == 0) state->record(GradientScale{0, state}.factor(sum) < 0, config);
-}
-
-// average = weights.
-__global__ void __launch_bounds__(update_threads) begin_average_kernel(UpdateBuffers buffers) {
-  const UpdatePiece piece = buffers.pieces[blockIdx.x];
-  for_packs(piece, [&](int64_t i) {
-    store_pack(load_pack<update_width>(buffers.weights + piece.begin + i),
-               buffers.average + piece.state + i);
-  });
-}
-
-__global__ void __launch_bounds__(update_threads) swap_average_kernel(UpdateBuffers buffers) {
-  const UpdatePiece piece = buffers.pieces[blockIdx.x];
-  for_packs(piece, [&](int64_t i) {
-    auto weights = load_pack<update_width>(buffers.weights + piece.begin + i);
-    store_pack(load_pack<update_width>(buffers.average + piece.state + i),
-               buffers.weights + piece.begin + i);
-    store_pack(weights, buffers.average + piece.state + i);
-  });
-}
 
 template <typename T>
 std::unique_ptr<DeviceMemory> upload(MemoryPool& pool, const std::vector<T>& list) {
@@ -57,7 +19,7 @@ std::unique_ptr<DeviceMemory> upload(MemoryPool& pool, const std::vector<T>& lis
 }
 
 bool takes_packs(const void* memory) {
-  return reinterpret_cast<uintptr_t>(memory) % sizeof(UpdatePack) == 0;
+  return reinterpret_cast<uintptr_t>(memory) % (update_width * sizeof(float)) == 0;
 }
 bool takes_packs(const UpdatePiece& piece) {
   return (piece.begin | piece.count | piece.state) % update_width == 0;
@@ -70,7 +32,8 @@ struct UpdateLists {
     if (!options.norms) return;
     for (size_t i = 0; i < options.spans.size(); ++i) {
       const WeightSpan& span = options.spans[i];
-      if (span.adapts) trust_spans.push_back({options.norms->cells(i), span.decay, i});
+      TensorNorms::Cells cells = options.norms->cells(i);
+      if (span.adapts) trust_spans.push_back({cells.begin, cells.end, span.decay, i});
     }
     trust.assign(options.spans.size(), 1.0f);
   }
@@ -108,33 +71,29 @@ class CudaUpdate : public ParameterUpdate {
   void measure(int, const Step& step, Stream& stream) override {
     if (!optimizer_->layerwise()) return;
     find_factors(step, stream);
-    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
-      if constexpr (is_layerwise<F>)
-        run(measure_kernel<F>, buffers_.piece_count, stream.native(), buffers_, formulas);
-    });
+    launch_measure(stream.native(), buffers_, rules_of(step));
   }
 
   void update(int, const Step& step, Stream& stream) override {
-    if (!optimizer_->layerwise()) find_factors(step, stream);
-    with_formulas(step, [&]<typename F>(const StepFormulas<F>& formulas) {
-      if constexpr (is_layerwise<F>)
-        run(trust_kernel<F>, static_cast<unsigned>(lists_.trust_spans.size()), stream.native(),
-            spans_->as<TrustSpan>(), buffers_, formulas, trust_->as<float>());
-      run(update_kernel<F>, buffers_.piece_count + buffers_.statistic_count, stream.native(),
-          buffers_, formulas);
-    });
+    StepRules rules = rules_of(step);
+    if (optimizer_->layerwise())
+      launch_trust(stream.native(), spans_->as<TrustSpan>(), lists_.trust_spans.size(), buffers_,
+                   rules, trust_->as<float>());
+    else
+      find_factors(step, stream);
+    launch_update(stream.native(), buffers_, rules);
   }
 
   void begin_average() override {
     if (!ema_.on()) return;
     CurrentCudaDevice current(options_.device().index);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    run(begin_average_kernel, buffers_.piece_count, nullptr, buffers_);
+    launch_begin_average(nullptr, buffers_);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
   void swap_average(int, Stream& stream) override {
-    run(swap_average_kernel, buffers_.piece_count, stream.native(), buffers_);
+    launch_swap_average(stream.native(), buffers_);
   }
 
   // Of the window the slot has one stretch: pieces and their state are in the same order.
@@ -165,36 +124,22 @@ class CudaUpdate : public ParameterUpdate {
  private:
   const UpdatePieces& pieces() const { return lists_.pieces; }
 
-  // A launch of no blocks is none.
-  template <typename... Parameters, typename... Arguments>
-  static void run(void (*kernel)(Parameters...), unsigned blocks, void* stream,
-                  Arguments&&... arguments) {
-    if (blocks > 0) launch(kernel, blocks, update_threads, stream, arguments...);
-  }
-
   // For all that follows on the stream, in this step.
   void find_factors(const Step& step, Stream& stream) {
     GradientScale scale{options_.optimizer.clip_norm, step.loss_scale};
     if (!scale.reads_squares()) return;
-    launch(step_factors_kernel, 1, factor_threads, stream.native(), options_.squares.data(),
-           static_cast<int64_t>(options_.squares.size()), scale, step.skipped,
-           factors_->as<StepFactors>());
+    launch_step_factors(stream.native(), options_.squares, scale, step.skipped,
+                        factors_->as<StepFactors>());
   }
 
-  // body(formulas) with those of the optimizer's kind.
-  template <typename Body>
-  void with_formulas(const Step& step, const Body& body) {
-    std::visit(
-        [&]<typename F>(const F&) {
-          StepFormulas<F> formulas;
-          for (int unseen = 0; unseen <= max_unseen; ++unseen) {
-            UpdateStep at = step.for_optimizer(unseen);
-            formulas.optimizer[unseen] = std::get<F>(optimizer_->formula(at));
-            formulas.ema[unseen] = ema_.formula(at.step);
-          }
-          body(formulas);
-        },
-        optimizer_->formula(step.for_optimizer(0)));
+  StepRules rules_of(const Step& step) const {
+    StepRules rules;
+    for (int unseen = 0; unseen <= max_unseen; ++unseen) {
+      UpdateStep at = step.for_optimizer(unseen);
+      rules.optimizer[unseen] = optimizer_->formula(at);
+      rules.ema[unseen] = ema_.formula(at.step);
+    }
+    return rules;
   }
 
   void allocate_slots() {
@@ -260,8 +205,7 @@ class CudaUpdate : public ParameterUpdate {
 
 void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConfig& config,
                             LossScaleState* state, Stream& stream) {
-  launch(follow_kernel, 1, factor_threads, stream.native(), squares.data(),
-         static_cast<int64_t>(squares.size()), config, state);
+  launch_follow(stream.native(), squares, config.minimum, config.growth_interval, state);
 }
 
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {

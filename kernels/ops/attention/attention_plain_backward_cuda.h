@@ -1,24 +1,22 @@
 // Attention backward on plain cores, in fp32, in three kernels: delta_i = dy_i . y_i; then dk and
 // dv, a block of keys going through the queries that see it; then dq, a block of queries going
 // through its keys. The last two both compute the scores again: that costs a product, but no sum
-// needs atomics, so each has one order and the bits repeat.
+// needs atomics, so each has one order and the bits repeat. For attention's .cu files, one
+// for each dtype, as these kernels take long to compile.
+#pragma once
 #include "engine/device/cuda_kernel.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"
 
-namespace spire::inline kernels {
-
-namespace {
-
-using namespace attention_cuda;
+namespace spire::inline kernels::attention_cuda {
 
 // p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
   float p, ds;  // keep p, and ds
 };
-__device__ Differentials differentiate(float s, float product, float logsumexp, float delta,
-                                       float keep) {
+__device__ inline Differentials differentiate(float s, float product, float logsumexp, float delta,
+                                              float keep) {
   float p = exponential(s - logsumexp);
   return {keep * p, p * (keep * product - delta)};
 }
@@ -134,21 +132,16 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
   dq.template store<packs>(to, ones);
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
-                                                            const KernelRequest& request) {
-  const TensorSpec& qkv = request.inputs[1];
-  AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_plain_kernel(qkv.dtype, e.size,
-                           [&](auto type, auto columns, auto packs) -> std::unique_ptr<Kernel> {
-                             using T = decltype(type);
-                             constexpr int D = columns.value;
-                             return std::make_unique<AttentionBackwardCudaKernel<T>>(
-                                 attention_plain_keys_kernel<D, packs.value, T>,
-                                 attention_plain_queries_kernel<D, packs.value, T>, threads, e,
-                                 op.attributes().documents);
-                           });
+template <typename T>
+std::unique_ptr<Kernel> make_typed_plain_backward(const AttentionBackwardOp& op,
+                                                  const KernelRequest& request) {
+  AttentionExtents e(op, op.attributes(), request.inputs[1].shape);
+  return with_plain_size<T>(e.size, [&](auto columns, auto packs) -> std::unique_ptr<Kernel> {
+    constexpr int D = columns.value;
+    return std::make_unique<AttentionBackwardCudaKernel<T>>(
+        attention_plain_keys_kernel<D, packs.value, T>,
+        attention_plain_queries_kernel<D, packs.value, T>, threads, e, op.attributes().documents);
+  });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire::inline kernels::attention_cuda

@@ -1,0 +1,32 @@
+// Forms in which kernels read parameters. They are apart from kernel.h, which CUDA files include:
+// std::function takes long to compile there.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace spire::inline kernels {
+
+// The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
+// of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
+// it.
+struct Packing {
+  int input = 0;     // index of the op's input, which must be a parameter
+  std::string form;  // names layout and dtype; equal names mean equal bytes
+  size_t bytes = 0;
+  int64_t units = 1;  // equal shares of the weights that threads may pack concurrently
+  // Packs the units [first, last) of `plain`, fp32 in the plain layout. Both pointers are to whole
+  // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
+  std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
+      pack_units;
+  // Unit i reads only the plain weights from i * unit_floats on, unit_floats of them or the rest.
+  // 0: a unit may read all of them.
+  int64_t unit_floats = 0;
+
+  void pack(const float* plain, void* packed, void* stream = nullptr) const {
+    pack_units(plain, packed, 0, units, stream);
+  }
+};
+
+}  // namespace spire::inline kernels
