@@ -19,15 +19,13 @@ endif()
 
 # Flags of every target. The floors that compute set -march themselves; GCC contracts a * b + c there, as it does by default.
 add_library(spire_flags INTERFACE)
-# fmt 9 takes nvcc for a compiler without constexpr.
-target_compile_definitions(spire_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local> -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>
   # The folders that are compiled for SPIRE_ARCH keep vectors wider than its registers to themselves.
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<IN_LIST:$<TARGET_PROPERTY:NAME>,spire_kernels;spire_collective;spire_optim>,$<NOT:$<STREQUAL:${SPIRE_ARCH},native>>>:-Wno-psabi>
   # constexpr functions of the standard library (bit_cast, array) run on the device as they are.
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow>
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local>>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>
   # Where kernels are compiled for what CI compiles for, none of them may use local memory; of other GPUs tests/kernels/local_memory.sh tells.
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>,$<STREQUAL:${SPIRE_CUDA_ARCHITECTURES},90>>:-Xptxas=--warn-on-local-memory-usage>)

@@ -4,8 +4,9 @@
 #   OWN_FLAGS: its CMakeLists.txt sets compile options, so that it cannot use the compiled headers of the others.
 # spire_replaceable(<files> ...)
 #   sources in whose place a test program links its own: each is an object of its own.
-# spire_cuda_kernels(<floor> <files.cu> ...)
-#   kernels of our own for GPUs: nvcc compiles them into the floor, tests/emulation the same files for the CPU.
+# spire_cuda_kernels(<floor> <files> ... [TOGETHER <files.cu> ...])
+#   kernels of our own for GPUs, and C++ files that launch them: they are compiled into the floor, and by
+#   tests/emulation for the CPU. TOGETHER: light ones, compiled in units of several (SPIRE_UNITY).
 
 # An include line is a path from the root of the source tree. Each floor exports a folder of links that holds its own
 # folder alone, so that including a floor that it does not depend on does not compile.
@@ -88,8 +89,35 @@ function(spire_floor name)
   endif()
 endfunction()
 
+# CMake's own units are of C++ alone. Files are included by their paths from the root, so units are the same in any folder.
+function(_spire_cuda_units result floor count)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  set(files ${ARGN})
+  set(units "")
+  while(files)
+    list(SUBLIST files 0 ${count} unit)
+    list(REMOVE_ITEM files ${unit})
+    list(TRANSFORM unit REPLACE "(.+)" "#include \"${folder}/\\1\"")
+    list(JOIN unit "\n" text)
+    list(LENGTH units number)
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/${floor}_cuda_${number}.cu)
+    file(CONFIGURE OUTPUT ${path} CONTENT "${text}\n" @ONLY)
+    list(APPEND units ${path})
+  endwhile()
+  set(${result} ${units} PARENT_SCOPE)
+endfunction()
+
 function(spire_cuda_kernels floor)
-  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  cmake_parse_arguments(ARG "" "" "TOGETHER" ${ARGN})
+  set(paths ${ARG_UNPARSED_ARGUMENTS})
+  if(NOT SPIRE_UNITY)
+    list(APPEND paths ${ARG_TOGETHER})
+  endif()
+  list(TRANSFORM paths PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  if(SPIRE_UNITY)
+    _spire_cuda_units(units ${floor} 5 ${ARG_TOGETHER})
+    list(APPEND paths ${units})
+  endif()
   spire_replaceable(${paths})
   set_property(GLOBAL APPEND PROPERTY SPIRE_CUDA_KERNELS ${paths})
   set_property(GLOBAL APPEND PROPERTY SPIRE_CUDA_FLOORS spire_${floor})
