@@ -13,6 +13,7 @@ Checks the tree without building it, in about a minute on two cores and without 
   numbers     files of at most 500 lines, folders of at most 45 files, functions of at most 80 lines
   duplicates  six or more equal lines in two files: no more than today
   api         trainer includes public headers alone, and these include no other
+  cuda        CUDA files reach no header that takes nvcc long
   words       no word of tools/lint/retired_words.txt
   --tidy      also clang-tidy on the files changed since BASE (default: main); needs build/release
 Every header compiles alone: cmake --build build/release --target lint_headers
@@ -75,6 +76,7 @@ check markdown tools/lint/markdown.py
 check numbers tools/lint/measure.py
 check duplicates tools/lint/duplicates.py "$max_duplicates"
 check api tools/lint/public_api.py
+check cuda tools/lint/cuda_includes.py
 check words words
 ! $tidy || check clang-tidy clang_tidy
 [ $status -ne 0 ] || echo "lint: clean"
