@@ -3,7 +3,7 @@
 # that has no driver.
 include(CheckLanguage)
 include(SpireCudaArchitectures)
-set(SPIRE_CUDA_ARCHITECTURES auto CACHE STRING "GPU architectures to compile for: auto (this machine's GPUs, without any fat), native, fat, or a list: 90, \"80;90\"")
+set(SPIRE_CUDA_ARCHITECTURES auto CACHE STRING "GPU architectures to compile for: auto (this machine's GPUs, without any 90), native, fat, or a list: 90, \"80;90\"")
 
 spire_dependency(CUDA OPTION SPIRE_CUDA FIND CUDAToolkit 12.0 TARGET CUDA::cudart_static FOR "GPU devices")
 if(SPIRE_HAS_CUDA AND NOT CMAKE_CUDA_COMPILER)

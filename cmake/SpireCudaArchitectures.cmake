@@ -1,8 +1,8 @@
 # spire_cuda_architectures(<result> <wanted> <nvcc>)
 #   The architectures to compile for, as CMAKE_CUDA_ARCHITECTURES takes them. <wanted> is one of
-#     auto     the GPUs in this machine; where it has none: fat
+#     auto     the GPUs in this machine; where it has none: 90
 #     native   the GPUs in this machine; stops where it has none
-#     fat      every kind since Turing, and Volta where nvcc still knows it
+#     fat      every generation since Turing, and Volta where nvcc still knows it
 #     a list   90, "80;90", "90-real", ...: as it is
 #   "90-real" is code for 9.0; "90" is that and PTX, which the driver compiles for later GPUs.
 
@@ -29,10 +29,11 @@ function(_spire_present_architectures result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Code for each, and PTX of the last.
+# Code for each, and PTX of the last. Code runs on all GPUs of the same major number and no lower minor one: 80 is that
+# of 8.6 and 8.9, too.
 function(_spire_fat_architectures result known)
   set(chosen "")
-  foreach(architecture 70 75 80 86 89 90 100 120)
+  foreach(architecture 70 75 80 90 100 120)
     if(architecture IN_LIST known)
       list(APPEND chosen ${architecture})
     endif()
@@ -54,16 +55,19 @@ function(spire_cuda_architectures result wanted nvcc)
   endif()
   set(strangers ${present})
   list(REMOVE_ITEM strangers ${known})
-  if(wanted STREQUAL "native" AND NOT present)
+  list(REMOVE_ITEM present ${strangers})
+  if(wanted STREQUAL "native" AND NOT present AND NOT strangers)
     message(FATAL_ERROR "SPIRE_CUDA_ARCHITECTURES=native, but nvidia-smi shows no GPU here. "
       "Name what to compile for, 90 for instance, or configure with -DSPIRE_CUDA_ARCHITECTURES=fat.")
   elseif(wanted STREQUAL "native" AND strangers)
     message(FATAL_ERROR "SPIRE_CUDA_ARCHITECTURES=native, but ${nvcc} does not compile for this machine's GPU (${strangers}). "
       "It knows ${known}: take another CUDA toolkit, or name some of these.")
-  elseif(present AND NOT strangers)
+  elseif(present)
     set(${result} ${present} PARENT_SCOPE)
-  else()
+  elseif(wanted STREQUAL "fat")
     _spire_fat_architectures(chosen "${known}")
     set(${result} ${chosen} PARENT_SCOPE)
+  else()
+    set(${result} 90 PARENT_SCOPE)
   endif()
 endfunction()

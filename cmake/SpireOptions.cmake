@@ -28,7 +28,7 @@ target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local>>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>
   # Where kernels are compiled for what CI compiles for, none of them may use local memory; of other GPUs tests/kernels/local_memory.sh tells.
-  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>,$<STREQUAL:${SPIRE_CUDA_ARCHITECTURES},90>>:-Xptxas=--warn-on-local-memory-usage>)
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>,$<STREQUAL:$<JOIN:$<TARGET_PROPERTY:CUDA_ARCHITECTURES>,+>,90>>:-Xptxas=--warn-on-local-memory-usage>)
 if(SPIRE_SANITIZE)
   # What GCC 12 says about the flow of instrumented code is not true; the other presets say it of the real code.
   target_compile_options(spire_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized

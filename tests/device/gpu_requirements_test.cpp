@@ -24,7 +24,7 @@ CudaVersions good_versions() {
           .nccl = {{2, 28, 9}, {2, 28, 9}},
           .cudnn_cuda = {13, 0, 0},
           .nvrtc = {13, 0, 0},
-          .architectures = "75-real 80-real 86-real 89-real 90-real 100-real 120"};
+          .architectures = "75-real 80-real 90-real 100-real 120"};
 }
 
 CudaDeviceInfo gpu(int major, int minor, const char* name = "some GPU") {

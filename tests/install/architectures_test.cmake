@@ -31,12 +31,13 @@ file(REMOVE_RECURSE ${SCRATCH})
 file(MAKE_DIRECTORY ${SCRATCH})
 set(ENV{PATH} "${SCRATCH}:/usr/bin:/bin")
 pretend(nvcc "echo compute_75; echo compute_80; echo compute_86; echo compute_89; echo compute_90; echo compute_100; echo compute_120")
-set(fat "75-real;80-real;86-real;89-real;90-real;100-real;120")
+set(fat "75-real;80-real;90-real;100-real;120")
 
 # Machines without a GPU, a driver or nvidia-smi.
 foreach(text "exit 9" "echo NVIDIA-SMI has failed because it could not talk to the driver 1.2" "echo No devices were found; exit 6")
   pretend(nvidia-smi "${text}")
-  expect(auto "${fat}")
+  expect(auto 90)
+  expect(fat "${fat}")
   expect_failure(native "SPIRE_CUDA_ARCHITECTURES=native, but nvidia-smi shows no GPU here.")
 endforeach()
 
@@ -50,12 +51,15 @@ expect("80-real;90" "80-real;90")
 pretend(nvidia-smi "echo 12.0; echo 7.5; echo 12.0; echo 8.6")
 expect(native "75;86;120")
 
-# A GPU that the compiler knows nothing of.
-pretend(nvidia-smi "echo 6.1; echo 9.0")
-expect(auto "${fat}")
+# A GPU that the compiler knows nothing of, beside another and alone.
+pretend(nvidia-smi "echo 6.1; echo 8.6")
+expect(auto 86)
+expect_failure(native "does not compile for this machine's GPU (61)")
+pretend(nvidia-smi "echo 6.1")
+expect(auto 90)
 expect_failure(native "does not compile for this machine's GPU (61)")
 
 # Older compilers know fewer, and Volta.
 pretend(nvcc "echo compute_60; echo compute_70; echo compute_75; echo compute_80; echo compute_86; echo compute_89; echo compute_90")
-expect(fat "70-real;75-real;80-real;86-real;89-real;90")
+expect(fat "70-real;75-real;80-real;90")
 file(REMOVE_RECURSE ${SCRATCH})
