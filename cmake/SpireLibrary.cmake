@@ -19,7 +19,7 @@ function(_spire_outside libraries options)
       list(APPEND flags ${items})
     endif()
   endforeach()
-  list(FILTER found EXCLUDE REGEX "^Spire::|spire_flags")
+  list(FILTER found EXCLUDE REGEX "^(Spire|CuDNN|NCCL)::|spire_flags")  # of the two the build needs headers alone
   list(REMOVE_DUPLICATES found)
   set(${libraries} ${found} PARENT_SCOPE)
   set(${options} ${flags} PARENT_SCOPE)

@@ -13,8 +13,8 @@ namespace {
 // Broadcasts rank 0's unique id of the communicators to all processes.
 ncclUniqueId share_id(ProcessGroup* group) {
   ncclUniqueId id = {};
-  if ((!group || group->rank() == 0) && ncclGetUniqueId(&id) != ncclSuccess)
-    fail(Category::device, "ncclGetUniqueId: {}", ncclGetLastError(nullptr));
+  if ((!group || group->rank() == 0) && nccl().unique_id(&id) != ncclSuccess)
+    fail(Category::device, "ncclGetUniqueId: {}", nccl().last_error(nullptr));
   if (!group) return id;
   std::string bytes = broadcast(*group, {id.internal, sizeof id.internal});
   std::memcpy(id.internal, bytes.data(), sizeof id.internal);
@@ -26,8 +26,8 @@ ncclUniqueId share_id(ProcessGroup* group) {
 std::string NcclCommunicator::words_of(ncclResult_t code, const char* call) const {
   std::string place = to_string(end_.device);
   if (group_) place = fmt::format("rank {}, {}", group_->rank(), place);
-  return fmt::format("{}: {}: {} ({})", place, call, ncclGetErrorString(code),
-                     ncclGetLastError(comm_));
+  return fmt::format("{}: {}: {} ({})", place, call, nccl().error_string(code),
+                     nccl().last_error(comm_));
 }
 
 void NcclCommunicator::expect_usable() const {
@@ -38,7 +38,7 @@ ncclResult_t NcclCommunicator::begin(const ncclUniqueId& id, int size) {
   CurrentCudaDevice current(end_.device.index);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // calls return ncclInProgress instead of waiting for other ranks
-  return ncclCommInitRankConfig(&comm_, size, id, end_.rank, &config);
+  return nccl().init(&comm_, size, id, end_.rank, &config);
 }
 
 // Polls until the call has completed. REQUIRES: mutex_ is not held.
@@ -47,7 +47,7 @@ void NcclCommunicator::finish(ncclResult_t code, const char* call) {
     if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
     std::lock_guard lock(mutex_);
     expect_usable();
-    ncclCommGetAsyncError(comm_, &code);
+    nccl().async_error(comm_, &code);
   }
   if (code != ncclSuccess) lose(words_of(code, call));
 }
@@ -63,13 +63,13 @@ void NcclCommunicator::abort() noexcept {
   std::lock_guard lock(mutex_);
   lost_ = "the exchange between the GPUs was aborted because the run has failed";
   if (!comm_) return;
-  ncclCommAbort(comm_);
+  nccl().abort(comm_);
   comm_ = nullptr;
 }
 
 void NcclCommunicator::destroy() noexcept {
   std::lock_guard lock(mutex_);
-  if (comm_) ncclCommDestroy(comm_);
+  if (comm_) nccl().destroy(comm_);
   comm_ = nullptr;
 }
 
@@ -78,7 +78,7 @@ void NcclCommunicator::check() {
   {
     std::lock_guard lock(mutex_);
     expect_usable();
-    ncclCommGetAsyncError(comm_, &code);
+    nccl().async_error(comm_, &code);
   }
   if (code != ncclSuccess && code != ncclInProgress) lose(words_of(code, "ncclCommGetAsyncError"));
   if (group_ && group_->interrupted()) lose("interrupted because the run has failed");
@@ -89,7 +89,7 @@ void NcclCommunicator::prepare(void* memory, size_t bytes) {
   std::lock_guard lock(mutex_);
   expect_usable();
   void* registration = nullptr;
-  if (bytes > 0 && ncclCommRegister(comm_, memory, bytes, &registration) == ncclSuccess)
+  if (bytes > 0 && nccl().register_memory(comm_, memory, bytes, &registration) == ncclSuccess)
     registrations_[memory] = registration;
 }
 
@@ -97,7 +97,7 @@ void NcclCommunicator::forget(void* memory) noexcept {
   std::lock_guard lock(mutex_);
   auto found = registrations_.find(memory);
   if (found == registrations_.end()) return;
-  if (comm_) ncclCommDeregister(comm_, found->second);
+  if (comm_) nccl().forget_memory(comm_, found->second);
   registrations_.erase(found);
 }
 
@@ -120,9 +120,9 @@ NcclCommunicators::NcclCommunicators(ProcessGroup* group, std::span<const Exchan
 
 // Initializes all in one group: this thread begins them, and each waits for the others.
 void NcclCommunicators::set_up(const ncclUniqueId& id, int size) {
-  ncclGroupStart();
+  nccl().group_start();
   for (auto& communicator : all_) communicator->begin(id, size);
-  ncclResult_t code = ncclGroupEnd();
+  ncclResult_t code = nccl().group_end();
   if (code == ncclSuccess) code = ncclInProgress;  // each is polled by itself below
   for (auto& communicator : all_) communicator->finish(code, "ncclCommInitRankConfig");
 }
@@ -139,7 +139,7 @@ void NcclCommunicators::close() {
   // One thread closes them all, so all begin before any is waited for.
   for (auto& communicator : all_) {
     communicator->run("ncclCommFinalize", [](ncclComm_t comm) {
-      ncclResult_t code = ncclCommFinalize(comm);
+      ncclResult_t code = nccl().finalize(comm);
       return code == ncclInProgress ? ncclSuccess : code;
     });
   }

@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include <nccl.h>
-
 #include "engine/collective/exchange.h"
+#include "engine/collective/nccl_calls.h"
 #include "engine/device/cuda_error.h"
 
 namespace spire::inline collective {

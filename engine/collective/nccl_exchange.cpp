@@ -44,16 +44,16 @@ void NcclExchange::exchange(std::span<const Outgoing> sends, std::span<const Inc
     auto note = [&](ncclResult_t result) {
       if (code == ncclSuccess && result != ncclInProgress) code = result;
     };
-    note(ncclGroupStart());
+    note(nccl().group_start());
     for (const Incoming& message : receives) {
       if (message.bytes > 0)
-        note(ncclRecv(message.data, message.bytes, ncclInt8, message.peer, comm, on));
+        note(nccl().receive(message.data, message.bytes, ncclInt8, message.peer, comm, on));
     }
     for (const Outgoing& message : sends) {
       if (message.bytes > 0)
-        note(ncclSend(message.data, message.bytes, ncclInt8, message.peer, comm, on));
+        note(nccl().send(message.data, message.bytes, ncclInt8, message.peer, comm, on));
     }
-    ncclResult_t end = ncclGroupEnd();
+    ncclResult_t end = nccl().group_end();
     return code == ncclSuccess ? end : code;
   });
   stream.record(*last_);
@@ -63,8 +63,8 @@ void NcclExchange::all_reduce(float* values, int64_t count, Stream& stream) {
   if (count == 0) return;
   stream.wait_for(*last_);
   communicator_.run("ncclAllReduce", [&](ncclComm_t comm) {
-    return ncclAllReduce(values, values, static_cast<size_t>(count), ncclFloat, ncclSum, comm,
-                         static_cast<cudaStream_t>(stream.native()));
+    return nccl().all_reduce(values, values, static_cast<size_t>(count), ncclFloat, ncclSum, comm,
+                             static_cast<cudaStream_t>(stream.native()));
   });
   stream.record(*last_);
 }

@@ -16,6 +16,8 @@ namespace {
 
 std::string text_of(const char* name, const LibraryVersion& library) {
   std::string built = fmt::format("this build: {}", to_string(library.built));
+  if (!library.found && library.why_not.empty())
+    return fmt::format("{} not opened, as there is no GPU ({})", name, built);
   if (!library.found) return fmt::format("{} not found ({})", name, built);
   std::string found = fmt::format("{} {}", name, to_string(library.found));
   return library.found == library.built ? found : fmt::format("{} ({})", found, built);
@@ -34,7 +36,7 @@ std::vector<std::string> version_texts(const CudaVersions& versions) {
           text_of("cuBLAS", versions.cublas),
           text_of("cuDNN", versions.cudnn),
           text_of("NCCL", versions.nccl),
-          versions.nvrtc ? fmt::format("NVRTC {}", major_minor(versions.nvrtc)) : "no NVRTC loaded",
+          versions.nvrtc ? fmt::format("NVRTC {}", major_minor(versions.nvrtc)) : "no NVRTC",
           fmt::format("kernels for {}", describe_architectures(versions.architectures))};
 }
 

@@ -10,7 +10,6 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <nccl.h>
 
@@ -19,6 +18,7 @@
 
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/nvidia_library.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/device/visible_gpus.h"
 
@@ -35,27 +35,22 @@ Version library_version(int number) {
   return {number / 10000, number / 100 % 100, number % 100};
 }
 
-// Returns a function of a shared library, null if either is missing. The library stays open.
-template <typename Function>
-Function* find_in(const std::string& file, const char* name) {
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  return library ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
-}
-
-// Opened by hand: cuBLAS takes about 200 MB once it is loaded, which a CPU run should not pay for.
 Version cublas_version() {
-  std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-  auto* get = find_in<decltype(cublasLtGetProperty)>(file, "cublasLtGetProperty");
+  auto* get = cublaslt_library().find<decltype(cublasLtGetProperty)>("cublasLtGetProperty");
   int part[3] = {};
   for (int i = 0; get && i < 3; ++i)
     get(static_cast<libraryPropertyType>(MAJOR_VERSION + i), &part[i]);
   return {part[0], part[1], part[2]};
 }
 
-// cuDNN opens NVRTC by the same name, so it finds this copy, wherever that lies.
+Version nccl_version() {
+  auto* get = nccl_library().find<decltype(ncclGetVersion)>("ncclGetVersion");
+  int number = 0;
+  return get && get(&number) == ncclSuccess ? library_version(number) : Version{};
+}
+
 Version nvrtc_version() {
-  std::string file = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
-  auto* get = find_in<int(int*, int*)>(file, "nvrtcVersion");
+  auto* get = nvrtc_library().find<int(int*, int*)>("nvrtcVersion");
   Version version;
   if (get) get(&version.major, &version.minor);
   return version;
@@ -100,10 +95,26 @@ CudaDeviceInfo describe(int ordinal, const cudaDeviceProp& properties) {
   return info;
 }
 
+void find_libraries(CudaVersions& versions) {
+  versions.cublas.found = cublas_version();
+  versions.cublas.why_not = cublaslt_library().why_not();
+  versions.nvrtc = nvrtc_version();
+  auto* version = cudnn_library().find<decltype(cudnnGetVersion)>("cudnnGetVersion");
+  auto* made_for = cudnn_library().find<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion");
+  if (version && made_for) {
+    versions.cudnn.found = library_version(static_cast<int>(version()));
+    versions.cudnn_cuda = cuda_version(static_cast<int>(made_for()));
+  }
+  versions.cudnn.why_not = cudnn_library().why_not();
+  versions.nccl.found = nccl_version();
+  versions.nccl.why_not = nccl_library().why_not();
+}
+
 // Explains why there is no GPU.
 std::string why_none(cudaError_t error) {
   CudaVersions versions = *cuda_versions();
-  if (!versions.driver_cuda) return "no NVIDIA driver was found on this machine";
+  if (!versions.driver_cuda)
+    return libcuda_problem(GpuMonitor()).value_or("no NVIDIA driver was found on this machine");
   if (auto problem = driver_problem(versions)) return *problem;
   if (error == cudaSuccess || error == cudaErrorNoDevice) {
     return "the NVIDIA driver lists no GPU (check nvidia-smi and CUDA_VISIBLE_DEVICES)";
@@ -121,15 +132,9 @@ std::optional<CudaVersions> cuda_versions() {
   if (cudaDriverGetVersion(&number) == cudaSuccess) versions.driver_cuda = cuda_version(number);
   versions.driver = driver_version();
   versions.cudnn.built = {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL};
-  versions.cudnn.found = library_version(static_cast<int>(cudnnGetVersion()));
-  if (versions.cudnn.found)
-    versions.cudnn_cuda = cuda_version(static_cast<int>(cudnnGetCudartVersion()));
   versions.nccl.built = {NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH};
-  if (ncclGetVersion(&number) == ncclSuccess) versions.nccl.found = library_version(number);
   versions.cublas.built = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
-  bool open = has_gpu();
-  versions.cublas.found = open ? cublas_version() : versions.cublas.built;
-  if (open) versions.nvrtc = nvrtc_version();
+  if (has_gpu()) find_libraries(versions);
   return versions;
 }
 

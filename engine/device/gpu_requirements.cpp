@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
@@ -16,7 +17,7 @@
 namespace spire::inline device {
 namespace {
 
-constexpr Version oldest_nccl{2, 18, 0};
+constexpr Version oldest_nccl{2, 19, 0};  // ncclCommRegister
 constexpr Version bf16_capability{8, 0, 0};
 
 // Returns the first driver branch that supports a major version of CUDA. It runs every minor
@@ -90,10 +91,10 @@ std::string option_for(const CudaDeviceInfo& gpu) {
 
 void add_missing(std::vector<std::string>& problems, const char* name,
                  const LibraryVersion& library, const char* wheel) {
-  if (library.found) return;
+  if (library.found || library.why_not.empty()) return;
   problems.push_back(fmt::format(
-      "{} was not found: install {} {} or newer ({}), or add its folder to LD_LIBRARY_PATH", name,
-      name, to_string(library.built), wheel));
+      "{} was not found: {}; install {} {} or newer ({}), or add its folder to LD_LIBRARY_PATH",
+      name, library.why_not, name, to_string(library.built), wheel));
 }
 
 void add_older(std::vector<std::string>& doubts, const char* name, const LibraryVersion& library) {
@@ -130,6 +131,15 @@ std::optional<std::string> driver_problem(const CudaVersions& versions) {
                      versions.driver.empty() ? "" : " ", versions.driver,
                      major_minor(versions.driver_cuda), major_minor(versions.toolkit),
                      oldest.empty() ? "for that CUDA version" : oldest + " or newer");
+}
+
+std::optional<std::string> libcuda_problem(const GpuMonitor& monitor) {
+  if (monitor.gpus().empty()) return {};
+  return fmt::format(
+      "NVIDIA's driver {} lists {} by NVML, but CUDA finds no libcuda.so.1 of it: install the "
+      "driver's CUDA library (Debian: libcuda1), or start the container with "
+      "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+      monitor.driver_version(), counted(static_cast<int64_t>(monitor.gpus().size()), "GPU"));
 }
 
 std::vector<std::string> version_problems(const CudaVersions& versions) {

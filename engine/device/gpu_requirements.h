@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <spire/dtype.h>
+#include <spire/gpu_monitor.h>
 
 #include "engine/device/device.h"
 
@@ -21,8 +22,9 @@ std::string to_string(const Version& version);    // returns "9.19.0"
 std::string major_minor(const Version& version);  // returns "13.0"
 
 struct LibraryVersion {
-  Version built;  // of the headers that this build was compiled with
-  Version found;  // of the library that this process loaded
+  Version built;             // of the headers that this build was compiled with
+  Version found;             // of the library that this process opened
+  std::string why_not = {};  // where it was looked for in vain; empty if no GPU wants it
 };
 
 struct CudaVersions {   // a version that is unknown or was not found is Version{}
@@ -35,8 +37,8 @@ struct CudaVersions {   // a version that is unknown or was not found is Version
   std::string architectures;  // of the compiled kernels: "75-real 80-real 90"
 };
 
-// Finds the versions; nullopt in a build without CUDA. Never throws. Loads cuBLAS (200 MB) and
-// NVRTC only if there is a GPU; if there is none, reports cuBLAS as found.
+// Finds the versions; nullopt in a build without CUDA. Never throws. Opens the libraries only if
+// there is a GPU.
 std::optional<CudaVersions> cuda_versions();
 
 // Throws Error(device), with one line per problem, if this build cannot run on the GPU.
@@ -49,9 +51,11 @@ void probe_gpu(int index);
 // Returns the version "580.65.06" in the driver's description of itself; empty if there is none.
 std::string parse_driver_version(std::string_view text);
 
-// Return messages: driver_problem() if the driver is too old; version_problems() for all that must
-// be fixed, the driver first; version_doubts() for what may cause trouble.
+// Return messages: driver_problem() if the driver is too old; libcuda_problem() if it lists GPUs by
+// NVML, read where CUDA finds no driver; version_problems() for all that must be fixed, the driver
+// first; version_doubts() for what may cause trouble.
 std::optional<std::string> driver_problem(const CudaVersions& versions);
+std::optional<std::string> libcuda_problem(const GpuMonitor& monitor);
 std::vector<std::string> version_problems(const CudaVersions& versions);
 std::vector<std::string> version_doubts(const CudaVersions& versions);
 

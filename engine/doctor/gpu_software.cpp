@@ -19,22 +19,22 @@ constexpr LibraryTopic library_topics[] = {
     {"cudnn", "cuDNN"}, {"cublas", "cuBLAS"}, {"nccl", "NCCL"}, {"nvrtc", "libnvrtc"}};
 
 std::string seen_version(const char* name, const LibraryVersion& library) {
-  std::string found = library.found ? to_string(library.found) : "not found";
+  std::string found = library.found             ? to_string(library.found)
+                      : library.why_not.empty() ? "not opened, as there is no GPU"
+                                                : "not found";
   return fmt::format("{} {}, compiled with {}", name, found, to_string(library.built));
 }
 
 std::string seen_nvrtc(const CudaVersions& versions, bool gpus) {
   if (versions.nvrtc) return fmt::format("NVRTC {}", major_minor(versions.nvrtc));
-  return gpus ? "NVRTC not found" : "not loaded, as there is no GPU";
+  return gpus ? "NVRTC not found" : "NVRTC not opened, as there is no GPU";
 }
 
 Finding check_library(const LibraryTopic& library, std::string seen, const CudaVersions& versions,
                       bool gpus) {
   auto about = [&](const std::string& text) { return text.starts_with(library.begins); };
   for (const std::string& problem : version_problems(versions)) {
-    // Without a GPU nothing is broken by a library that is missing.
-    if (about(problem))
-      return {library.topic, gpus ? FindingLevel::fail : FindingLevel::warn, seen, problem};
+    if (about(problem)) return {library.topic, FindingLevel::fail, seen, problem};
   }
   for (const std::string& doubt : version_doubts(versions)) {
     bool counts = gpus || versions.nvrtc || library.topic != std::string("nvrtc");
@@ -46,6 +46,9 @@ Finding check_library(const LibraryTopic& library, std::string seen, const CudaV
 Finding check_driver(const GpuSoftware& software) {
   const CudaVersions& versions = *software.versions;
   if (!versions.driver_cuda) {
+    if (software.libcuda_problem)
+      return {"driver", FindingLevel::fail, "a driver of which CUDA finds no libcuda.so.1",
+              *software.libcuda_problem};
     if (software.on_bus.empty())
       return {"driver", FindingLevel::ok, "no NVIDIA GPU and no driver: runs take CPUs"};
     return {"driver", FindingLevel::warn,
@@ -70,7 +73,7 @@ Finding check_cuda(const GpuSoftware& software) {
             fmt::format("compiled with CUDA {}; {}", major_minor(software.versions->toolkit),
                         fmt::join(names, ", "))};
   }
-  if (software.versions->driver_cuda || !software.on_bus.empty())
+  if (software.versions->driver_cuda || software.libcuda_problem || !software.on_bus.empty())
     return {"cuda", FindingLevel::warn, "CUDA shows no GPU: " + cuda.why_none,
             "runs take CPUs; trainer devices lists what there is"};
   return {"cuda", FindingLevel::ok,
@@ -129,7 +132,10 @@ std::vector<std::string> gpus_on_bus(const fs::path& root) {
 }
 
 GpuSoftware read_gpu_software(const fs::path& root) {
-  return {discover_cuda(), cuda_versions(), gpus_on_bus(root)};
+  GpuSoftware software{discover_cuda(), cuda_versions(), gpus_on_bus(root)};
+  if (software.versions && !software.versions->driver_cuda)
+    software.libcuda_problem = libcuda_problem(GpuMonitor());
+  return software;
 }
 
 Findings check_gpu_software(const GpuSoftware& software) {

@@ -15,10 +15,11 @@ struct GpuSoftware {
   CudaStatus cuda;                       // the GPUs that CUDA shows to this process
   std::optional<CudaVersions> versions;  // none: a build without CUDA
   std::vector<std::string> on_bus;       // PCI addresses of NVIDIA's GPUs, with or without a driver
+  std::optional<std::string> libcuda_problem = {};
 };
 
-// root: the folder that contains proc and sys; tests have one of their own. Loads cuBLAS and NVRTC
-// where there is a GPU, but starts none.
+// root: the folder that contains proc and sys; tests have one of their own. Opens NVIDIA's
+// libraries where there is a GPU, but starts none.
 GpuSoftware read_gpu_software(const std::filesystem::path& root = "/");
 
 // Returns the PCI addresses of NVIDIA's display controllers.

@@ -187,7 +187,7 @@ CudnnOnDevice current_device() {
              "cudaDeviceGetAttribute");
   check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
              "cudaDeviceGetAttribute");
-  return {10 * major + minor, cudnnGetVersion()};
+  return {10 * major + minor, cudnn_calls().version()};
 }
 
 // A kernel of cuDNN. The plan is shared; variant packs, which a run rewrites, are its own.

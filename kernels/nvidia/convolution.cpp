@@ -195,7 +195,7 @@ std::shared_ptr<const PreparedConvolution> prepare_convolution(const Convolution
   fail(Category::device,
        "cuDNN {} has no engine that is deterministic and takes at most {} MiB of workspace for "
        "the convolution {}; try another precision or batch size",
-       cudnnGetVersion(), libraries.options().convolution_workspace >> 20, to_string(shape));
+       cudnn_calls().version(), libraries.options().convolution_workspace >> 20, to_string(shape));
 }
 
 }  // namespace

@@ -1,50 +1,30 @@
 #include "kernels/nvidia/cublaslt.h"
 
-#include <dlfcn.h>
-
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/nvidia_library.h"
 
 namespace spire::inline kernels {
-namespace {
-
-// Opens the library and never closes it: its kernels may still run, and a process opens it once.
-void* open_library() {
-  std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-  if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  fail(Category::device, "{}: {}; install cuBLAS for CUDA {}", file, ::dlerror(), CUBLAS_VER_MAJOR);
-}
-
-// Looks a function up by name; its type is the member's.
-template <typename Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (!function)
-    fail(Category::device, "cuBLASLt has no {}: it is too old; install a newer one", name);
-}
-
-}  // namespace
-
 Cublaslt::Cublaslt() {
-  void* library = open_library();
-  find(library, "cublasLtCreate", create);
-  find(library, "cublasLtDestroy", destroy);
-  find(library, "cublasLtGetStatusString", status_string);
-  find(library, "cublasLtGetVersion", version);
-  find(library, "cublasLtMatmul", matmul);
-  find(library, "cublasLtMatmulAlgoCheck", check_algorithm);
-  find(library, "cublasLtMatmulAlgoConfigGetAttribute", get_setting);
-  find(library, "cublasLtMatmulAlgoGetHeuristic", find_algorithms);
-  find(library, "cublasLtMatmulDescCreate", create_product);
-  find(library, "cublasLtMatmulDescDestroy", destroy_product);
-  find(library, "cublasLtMatmulDescSetAttribute", set_product);
-  find(library, "cublasLtMatrixLayoutCreate", create_layout);
-  find(library, "cublasLtMatrixLayoutDestroy", destroy_layout);
-  find(library, "cublasLtMatrixLayoutSetAttribute", set_layout);
-  find(library, "cublasLtMatmulPreferenceCreate", create_preference);
-  find(library, "cublasLtMatmulPreferenceDestroy", destroy_preference);
-  find(library, "cublasLtMatmulPreferenceSetAttribute", set_preference);
+  const NvidiaLibrary& library = cublaslt_library();
+  library.need("cublasLtCreate", create);
+  library.need("cublasLtDestroy", destroy);
+  library.need("cublasLtGetStatusString", status_string);
+  library.need("cublasLtGetVersion", version);
+  library.need("cublasLtMatmul", matmul);
+  library.need("cublasLtMatmulAlgoCheck", check_algorithm);
+  library.need("cublasLtMatmulAlgoConfigGetAttribute", get_setting);
+  library.need("cublasLtMatmulAlgoGetHeuristic", find_algorithms);
+  library.need("cublasLtMatmulDescCreate", create_product);
+  library.need("cublasLtMatmulDescDestroy", destroy_product);
+  library.need("cublasLtMatmulDescSetAttribute", set_product);
+  library.need("cublasLtMatrixLayoutCreate", create_layout);
+  library.need("cublasLtMatrixLayoutDestroy", destroy_layout);
+  library.need("cublasLtMatrixLayoutSetAttribute", set_layout);
+  library.need("cublasLtMatmulPreferenceCreate", create_preference);
+  library.need("cublasLtMatmulPreferenceDestroy", destroy_preference);
+  library.need("cublasLtMatmulPreferenceSetAttribute", set_preference);
   check(create(&handle), "cublasLtCreate");
 }
 

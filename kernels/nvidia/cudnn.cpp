@@ -3,6 +3,7 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/nvidia_library.h"
 
 namespace spire::inline kernels {
 namespace {
@@ -13,24 +14,45 @@ std::string current_kind() {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
   check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  size_t version = cudnnGetVersion();
+  size_t version = cudnn_calls().version();
   return fmt::format("{}, compute {}.{}, cuDNN {}.{}.{}", properties.name, properties.major,
                      properties.minor, version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace
 
+CudnnCalls::CudnnCalls() {
+  const NvidiaLibrary& library = cudnn_library();
+  library.need("cudnnCreate", create);
+  library.need("cudnnDestroy", destroy);
+  library.need("cudnnSetStream", set_stream);
+  library.need("cudnnGetVersion", version);
+  library.need("cudnnGetErrorString", error_string);
+  library.need("cudnnGetLastErrorString", last_error_string);
+  library.need("cudnnBackendCreateDescriptor", create_descriptor);
+  library.need("cudnnBackendDestroyDescriptor", destroy_descriptor);
+  library.need("cudnnBackendSetAttribute", set_attribute);
+  library.need("cudnnBackendGetAttribute", get_attribute);
+  library.need("cudnnBackendFinalize", finalize);
+  library.need("cudnnBackendExecute", execute);
+}
+
+const CudnnCalls& cudnn_calls() {
+  static const CudnnCalls calls;
+  return calls;
+}
+
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   // From EXECUTION_FAILED on the codes are failures of a run: the device may be the cause.
   if (status >= CUDNN_STATUS_EXECUTION_FAILED) check_device(call);
   char words[512] = "";
-  cudnnGetLastErrorString(words, sizeof words);
-  fail(Category::device, "{}: {} {}", call, cudnnGetErrorString(status), words);
+  cudnn_calls().last_error_string(words, sizeof words);
+  fail(Category::device, "{}: {} {}", call, cudnn_calls().error_string(status), words);
 }
 
 Cudnn::Cudnn() : kind(current_kind()) {
-  check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+  check_cudnn(cudnn_calls().create(&handle), "cudnnCreate");
 }
 
 Cudnn::Cudnn(std::string_view json) : properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
@@ -40,7 +62,7 @@ Cudnn::Cudnn(std::string_view json) : properties(CUDNN_BACKEND_DEVICEPROP_DESCRI
 }
 
 Cudnn::~Cudnn() {
-  if (handle) cudnnDestroy(handle);
+  if (handle) cudnn_calls().destroy(handle);
 }
 
 void Cudnn::set_handle(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t attribute) const {
@@ -54,7 +76,7 @@ void Cudnn::set_properties(CudnnDescriptor& descriptor,
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t made = nullptr;
-  check_cudnn(cudnnBackendCreateDescriptor(type, &made), "cudnnBackendCreateDescriptor");
+  check_cudnn(cudnn_calls().create_descriptor(type, &made), "cudnnBackendCreateDescriptor");
   descriptor_.reset(made);
 }
 
@@ -70,23 +92,23 @@ void CudnnDescriptor::link_all(cudnnBackendAttributeName_t name,
 }
 
 void CudnnDescriptor::finalize() {
-  check_cudnn(cudnnBackendFinalize(get()), "cudnnBackendFinalize");
+  check_cudnn(cudnn_calls().finalize(get()), "cudnnBackendFinalize");
 }
 
 bool CudnnDescriptor::try_finalize() {
-  return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS;
+  return cudnn_calls().finalize(get()) == CUDNN_STATUS_SUCCESS;
 }
 
 void CudnnDescriptor::set_values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                  int64_t count, const void* values) {
-  check_cudnn(cudnnBackendSetAttribute(get(), name, type, count, values),
+  check_cudnn(cudnn_calls().set_attribute(get(), name, type, count, values),
               "cudnnBackendSetAttribute");
 }
 
 int64_t CudnnDescriptor::values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                 int64_t most, void* values) const {
   int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(get(), name, type, most, &count, values),
+  check_cudnn(cudnn_calls().get_attribute(get(), name, type, most, &count, values),
               "cudnnBackendGetAttribute");
   return count;
 }

@@ -12,6 +12,25 @@
 
 namespace spire::inline kernels {
 
+// The functions of cuDNN that Spire calls, of the library that is opened for the first of them.
+struct CudnnCalls {
+  CudnnCalls();  // throws Error(device) if the library is missing or too old
+
+  decltype(&cudnnCreate) create;
+  decltype(&cudnnDestroy) destroy;
+  decltype(&cudnnSetStream) set_stream;
+  decltype(&cudnnGetVersion) version;
+  decltype(&cudnnGetErrorString) error_string;
+  decltype(&cudnnGetLastErrorString) last_error_string;
+  decltype(&cudnnBackendCreateDescriptor) create_descriptor;
+  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
+  decltype(&cudnnBackendSetAttribute) set_attribute;
+  decltype(&cudnnBackendGetAttribute) get_attribute;
+  decltype(&cudnnBackendFinalize) finalize;
+  decltype(&cudnnBackendExecute) execute;
+};
+const CudnnCalls& cudnn_calls();  // throws as the constructor does
+
 // Throws Error(device) with the call and cuDNN's own text unless `status` is success.
 void check_cudnn(cudnnStatus_t status, const char* call);
 
@@ -63,7 +82,8 @@ class CudnnDescriptor {
   }
   template <typename T>  // returns false if cuDNN refuses the value
   bool try_set(cudnnBackendAttributeName_t name, const T& value) {
-    return cudnnBackendSetAttribute(get(), name, cudnn_type<T>, 1, &value) == CUDNN_STATUS_SUCCESS;
+    return cudnn_calls().set_attribute(get(), name, cudnn_type<T>, 1, &value) ==
+           CUDNN_STATUS_SUCCESS;
   }
   // Set attributes that are descriptors. These must be finalized already and outlive this one.
   void link(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
@@ -102,7 +122,7 @@ class CudnnDescriptor {
 
   struct Destroy {
     void operator()(cudnnBackendDescriptor_t descriptor) const {
-      cudnnBackendDestroyDescriptor(descriptor);
+      cudnn_calls().destroy_descriptor(descriptor);
     }
   };
   std::unique_ptr<void, Destroy> descriptor_;

@@ -256,8 +256,9 @@ void CudnnPlan::run(CudnnVariantPack& pack, std::span<const int64_t> ids,
   // cuDNN does not promise that two threads may execute a plan at once, so launches take turns; the
   // work on the GPU does not.
   std::lock_guard lock(*launching_);
-  check_cudnn(cudnnSetStream(handle, static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-  check_cudnn(cudnnBackendExecute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
+  check_cudnn(cudnn_calls().set_stream(handle, static_cast<cudaStream_t>(stream)),
+              "cudnnSetStream");
+  check_cudnn(cudnn_calls().execute(handle, plan_.get(), tensors.get()), "cudnnBackendExecute");
 }
 
 size_t largest_workspace(std::span<const CudnnPlan> plans) {

@@ -117,7 +117,7 @@ class PlansTest : public ::testing::TestWithParam<DescribedGpu> {
   }
 
   void check(const AttentionShape& shape) {
-    if (!may_be_cudnns(shape, {GetParam().compute, cudnnGetVersion()})) return;
+    if (!may_be_cudnns(shape, {GetParam().compute, cudnn_calls().version()})) return;
     SCOPED_TRACE(fmt::format("{}: attention {}", GetParam().name, to_string(shape)));
     CudnnRules rules{.max_workspace = CudaLibraries::Options().attention_workspace};
     auto share = share_within(shape, rules.max_workspace);

@@ -8,6 +8,7 @@
 #include <spire/gpu_monitor.h>
 
 #include "engine/device/gpu_energy.h"
+#include "engine/device/gpu_requirements.h"
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 
@@ -15,6 +16,7 @@ namespace spire {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -54,6 +56,16 @@ TEST(GpuMonitor, ListsWhatIdentifiesAGpu) {
   EXPECT_EQ(gpu.mig, false);
   EXPECT_EQ(gpu.condition, GpuCondition::works);
   EXPECT_EQ(gpu.problem, "");
+}
+
+// Only a process to which CUDA finds no driver asks.
+TEST(GpuMonitor, ListsGpusThatCudaCannotReachWithoutLibcuda) {
+  ScriptedMachine machine(one_gpu());
+  EXPECT_THAT(
+      libcuda_problem(GpuMonitor()).value_or(""),
+      AllOf(HasSubstr("NVIDIA's driver 535.1 lists 1 GPU by NVML, but CUDA finds no libcuda"),
+            HasSubstr("NVIDIA_DRIVER_CAPABILITIES=compute,utility")));
+  EXPECT_EQ(libcuda_problem(GpuMonitor("/nowhere/libnvidia-ml.so.1")), std::nullopt);
 }
 
 void expect_all_but_memory(const GpuState& state) {

@@ -27,6 +27,10 @@ CudaVersions good_versions() {
           .architectures = "75-real 80-real 90-real 100-real 120"};
 }
 
+LibraryVersion missing(const LibraryVersion& library) {
+  return {.built = library.built, .found = {}, .why_not = "no lib.so in /here"};
+}
+
 CudaDeviceInfo gpu(int major, int minor, const char* name = "some GPU") {
   return {.index = 1,
           .name = name,
@@ -56,51 +60,52 @@ TEST_P(VersionProblems, NameWhatIsThereWhatIsNeededAndTheRemedy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, VersionProblems,
-    testing::Values(Case{"OldDriver",
-                         [](CudaVersions& v) {
-                           v.driver_cuda = {12, 4, 0}, v.driver = "550.54.15";
-                         },
-                         "driver 550.54.15 supports CUDA 12.4, but this build needs CUDA 13.0: "
-                         "install driver 580 or newer"},
-                    Case{"OldDriverOfUnknownVersion",
-                         [](CudaVersions& v) {
-                           v.driver_cuda = {12, 9, 0}, v.driver = "";
-                         },
-                         "driver supports CUDA 12.9, but this build needs CUDA 13.0: install "
-                         "driver 580 or newer"},
-                    Case{"DriverForABuildOfTwelve",
-                         [](CudaVersions& v) {
-                           v.toolkit = v.cudnn_cuda = {12, 8, 0}, v.driver_cuda = {11, 8, 0},
-                           v.driver = "520.61";
-                         },
-                         "driver 520.61 supports CUDA 11.8, but this build needs CUDA 12.8: "
-                         "install driver 525 or newer"},
-                    Case{"NoCudnn", [](CudaVersions& v) { v.cudnn.found = {}; },
-                         "cuDNN was not found: install cuDNN 9.19.0 or newer (pip: "
-                         "nvidia-cudnn-cu13), or add its folder to LD_LIBRARY_PATH"},
-                    Case{"NoCublas", [](CudaVersions& v) { v.cublas.found = {}; },
-                         "cuBLAS was not found: install cuBLAS 13.0.2 or newer (pip: "
-                         "nvidia-cublas), or add its folder to LD_LIBRARY_PATH"},
-                    Case{"NoNccl", [](CudaVersions& v) { v.nccl.found = {}; },
-                         "NCCL was not found: install NCCL 2.28.9 or newer (pip: "
-                         "nvidia-nccl-cu13), or add its folder to LD_LIBRARY_PATH"},
-                    Case{"OldCudnn",
-                         [](CudaVersions& v) {
-                           v.cudnn.found = {8, 9, 7};
-                         },
-                         "cuDNN 8.9.7 was found, but this build needs 9: install 9.19.0 or newer "
-                         "(pip: nvidia-cudnn-cu13)"},
-                    Case{"CudnnOfAnotherCuda",
-                         [](CudaVersions& v) {
-                           v.cudnn_cuda = {12, 9, 0};
-                         },
-                         "cuDNN 9.19.0 is built for CUDA 12, but this build uses CUDA 13: install "
-                         "cuDNN for CUDA 13 (pip: nvidia-cudnn-cu13)"},
-                    Case{"OldNccl",
-                         [](CudaVersions& v) {
-                           v.nccl.found = {2, 17, 1};
-                         },
-                         "NCCL 2.17.1 is too old: install 2.18 or newer (pip: nvidia-nccl-cu13)"}),
+    testing::Values(
+        Case{"OldDriver",
+             [](CudaVersions& v) {
+               v.driver_cuda = {12, 4, 0}, v.driver = "550.54.15";
+             },
+             "driver 550.54.15 supports CUDA 12.4, but this build needs CUDA 13.0: "
+             "install driver 580 or newer"},
+        Case{"OldDriverOfUnknownVersion",
+             [](CudaVersions& v) {
+               v.driver_cuda = {12, 9, 0}, v.driver = "";
+             },
+             "driver supports CUDA 12.9, but this build needs CUDA 13.0: install "
+             "driver 580 or newer"},
+        Case{"DriverForABuildOfTwelve",
+             [](CudaVersions& v) {
+               v.toolkit = v.cudnn_cuda = {12, 8, 0}, v.driver_cuda = {11, 8, 0},
+               v.driver = "520.61";
+             },
+             "driver 520.61 supports CUDA 11.8, but this build needs CUDA 12.8: "
+             "install driver 525 or newer"},
+        Case{"NoCudnn", [](CudaVersions& v) { v.cudnn = missing(v.cudnn); },
+             "cuDNN was not found: no lib.so in /here; install cuDNN 9.19.0 or newer (pip: "
+             "nvidia-cudnn-cu13), or add its folder to LD_LIBRARY_PATH"},
+        Case{"NoCublas", [](CudaVersions& v) { v.cublas = missing(v.cublas); },
+             "cuBLAS was not found: no lib.so in /here; install cuBLAS 13.0.2 or newer (pip: "
+             "nvidia-cublas), or add its folder to LD_LIBRARY_PATH"},
+        Case{"NoNccl", [](CudaVersions& v) { v.nccl = missing(v.nccl); },
+             "NCCL was not found: no lib.so in /here; install NCCL 2.28.9 or newer (pip: "
+             "nvidia-nccl-cu13), or add its folder to LD_LIBRARY_PATH"},
+        Case{"OldCudnn",
+             [](CudaVersions& v) {
+               v.cudnn.found = {8, 9, 7};
+             },
+             "cuDNN 8.9.7 was found, but this build needs 9: install 9.19.0 or newer "
+             "(pip: nvidia-cudnn-cu13)"},
+        Case{"CudnnOfAnotherCuda",
+             [](CudaVersions& v) {
+               v.cudnn_cuda = {12, 9, 0};
+             },
+             "cuDNN 9.19.0 is built for CUDA 12, but this build uses CUDA 13: install "
+             "cuDNN for CUDA 13 (pip: nvidia-cudnn-cu13)"},
+        Case{"OldNccl",
+             [](CudaVersions& v) {
+               v.nccl.found = {2, 18, 1};
+             },
+             "NCCL 2.18.1 is too old: install 2.19 or newer (pip: nvidia-nccl-cu13)"}),
     case_name);
 
 TEST(VersionProblemsOf, NoneOnAGoodMachine) {
@@ -125,10 +130,17 @@ TEST(VersionProblemsOf, NoneForADriverOfTheSameMajor) {
   EXPECT_EQ(driver_problem(versions), std::nullopt);
 }
 
+// Without a GPU no library is opened, so none is missing.
+TEST(VersionProblemsOf, NoneForLibrariesThatWereNotLookedFor) {
+  CudaVersions versions = good_versions();
+  versions.cudnn.found = versions.cublas.found = versions.nccl.found = {};
+  EXPECT_THAT(version_problems(versions), IsEmpty());
+}
+
 TEST(VersionProblemsOf, AllAreReportedAtOnce) {
   CudaVersions versions = good_versions();
   versions.driver_cuda = {12, 0, 0};
-  versions.cudnn.found = {};
+  versions.cudnn = missing(versions.cudnn);
   versions.nccl.found = {2, 10, 0};
   EXPECT_EQ(version_problems(versions).size(), 3u);
 }
@@ -153,9 +165,9 @@ INSTANTIATE_TEST_SUITE_P(
              "fails, install that version or a newer one"},
         Case{"OlderNccl",
              [](CudaVersions& v) {
-               v.nccl.found = {2, 18, 0};
+               v.nccl.found = {2, 19, 0};
              },
-             "NCCL 2.18.0 is older than 2.28.9, which this build was compiled with: if a call "
+             "NCCL 2.19.0 is older than 2.28.9, which this build was compiled with: if a call "
              "fails, install that version or a newer one"},
         Case{"OlderCublas",
              [](CudaVersions& v) {

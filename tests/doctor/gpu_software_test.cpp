@@ -52,8 +52,8 @@ TEST(GpuSoftwareCheck, NamesTheLibraryThatIsMissingOldOrOfAnotherCuda) {
   machine.versions->driver_cuda = {12, 4, 0};
   EXPECT_THAT(check_gpu_software(machine), Contains(fails("driver", "install driver 580")));
   machine = good_machine();
-  machine.versions->cudnn.found = {};
-  machine.versions->cublas.found = {};
+  machine.versions->cudnn.found = machine.versions->cublas.found = {};
+  machine.versions->cudnn.why_not = machine.versions->cublas.why_not = "no lib.so in /here";
   machine.versions->nccl.found = {2, 10, 0};
   machine.versions->nvrtc = {};
   Findings findings = check_gpu_software(machine);
@@ -84,11 +84,15 @@ TEST(GpuSoftwareCheck, WithoutGpuNothingFails) {
   machine.versions->driver_cuda = {};
   machine.versions->driver = "";
   machine.versions->nvrtc = {};
+  machine.versions->cudnn.found = machine.versions->nccl.found = {};
   machine.on_bus.clear();
   EXPECT_THAT(check_gpu_software(machine), Each(Field(&Finding::level, FindingLevel::ok)));
+  EXPECT_THAT(check_gpu_software(machine), Contains(good("cudnn", "as there is no GPU")));
   machine.on_bus = {"0000:3b:00.0"};
   EXPECT_THAT(check_gpu_software(machine),
               Contains(warns("driver", "no NVIDIA driver, but a GPU at PCI 0000:3b:00.0")));
+  machine.libcuda_problem = "NVIDIA's driver lists 1 GPU, but ...";
+  EXPECT_THAT(check_gpu_software(machine), Contains(fails("driver", "lists 1 GPU")));
   machine.versions.reset();
   EXPECT_THAT(check_gpu_software(machine), Contains(warns("cuda", "-DSPIRE_CUDA=ON")));
 }

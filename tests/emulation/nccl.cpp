@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "engine/collective/nccl_calls.h"
 #include "links.h"
 #include "machine.h"
 
@@ -200,6 +201,31 @@ ncclResult_t release(ncclComm_t handle, bool abort) {
 }
 
 }  // namespace
+
+namespace spire::inline collective {
+
+const NcclCalls& nccl() {
+  static const NcclCalls calls = {
+      .unique_id = ncclGetUniqueId,
+      .init = ncclCommInitRankConfig,
+      .finalize = ncclCommFinalize,
+      .destroy = ncclCommDestroy,
+      .abort = ncclCommAbort,
+      .async_error = ncclCommGetAsyncError,
+      .error_string = ncclGetErrorString,
+      .last_error = ncclGetLastError,
+      .register_memory = ncclCommRegister,
+      .forget_memory = ncclCommDeregister,
+      .group_start = ncclGroupStart,
+      .group_end = ncclGroupEnd,
+      .send = ncclSend,
+      .receive = ncclRecv,
+      .all_reduce = ncclAllReduce,
+  };
+  return calls;
+}
+
+}  // namespace spire::inline collective
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<int> count{0};

@@ -28,7 +28,7 @@ case $1 in
     echo "cuda:0  NVIDIA H100 80GB HBM3, 79.6 GiB, compute 9.0"
     echo "cuda:1  Tesla T4, 14.6 GiB, compute 7.5"
     echo "with    toolkit 13.0, driver 580.65.06 (CUDA 13.0), cuDNN 9.5.0 (this build: 9.19.0)"
-    [ "${FAULT:-}" != versions ] || echo "problem  NCCL 2.10.0 is too old: install 2.18 or newer"
+    [ "${FAULT:-}" != versions ] || echo "problem  NCCL 2.10.0 is too old: install 2.19 or newer"
     echo "problem  cuda:1 (Tesla T4) has compute capability 7.5; this build has code for 9.0 and later"
     echo "note     cuDNN 9.5.0 is older than 9.19.0, which this build was compiled with"
     exit
@@ -127,7 +127,7 @@ grep -A 1 '^FAIL' bits/table.txt | grep -q 'look at: which one differs: again: '
 
 # What no run can do with ends it before the first, and another GPU's troubles are not this one's.
 FAULT=versions check 1 --build fake --log versions
-says '^FAIL .* versions +NCCL 2.10.0 is too old: install 2.18 or newer'
+says '^FAIL .* versions +NCCL 2.10.0 is too old: install 2.19 or newer'
 says '^0 passed, 1 failed, 0 skipped'
 check 1 --build fake --gpu 1 --log second
 says '^FAIL .* versions +cuda:1 \(Tesla T4\) has compute capability 7.5'

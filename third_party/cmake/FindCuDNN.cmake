@@ -1,4 +1,5 @@
-# Finds cuDNN: target CuDNN::cudnn, CuDNN_VERSION. Looks beside the CUDA toolkit too.
+# Finds cuDNN: target CuDNN::cudnn, which has its headers alone, as programs open the library themselves; CuDNN_LIBRARY,
+# CuDNN_VERSION. Looks beside the CUDA toolkit too.
 find_package(CUDAToolkit QUIET)
 find_path(CuDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
 find_library(CuDNN_LIBRARY NAMES cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)
@@ -11,8 +12,7 @@ endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CuDNN REQUIRED_VARS CuDNN_LIBRARY CuDNN_INCLUDE_DIR VERSION_VAR CuDNN_VERSION)
 if(CuDNN_FOUND AND NOT TARGET CuDNN::cudnn)
-  add_library(CuDNN::cudnn UNKNOWN IMPORTED)
-  set_target_properties(CuDNN::cudnn PROPERTIES
-    IMPORTED_LOCATION ${CuDNN_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CuDNN_INCLUDE_DIR})
+  add_library(CuDNN::cudnn INTERFACE IMPORTED)
+  target_include_directories(CuDNN::cudnn INTERFACE ${CuDNN_INCLUDE_DIR})
 endif()
 mark_as_advanced(CuDNN_INCLUDE_DIR CuDNN_LIBRARY)

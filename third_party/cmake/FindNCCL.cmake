@@ -1,4 +1,5 @@
-# Finds NCCL: target NCCL::nccl, NCCL_VERSION. Looks beside the CUDA toolkit too.
+# Finds NCCL: target NCCL::nccl, which has its headers alone, as programs open the library themselves; NCCL_LIBRARY,
+# NCCL_VERSION. Looks beside the CUDA toolkit too.
 find_package(CUDAToolkit QUIET)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
 find_library(NCCL_LIBRARY NAMES nccl HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)
@@ -11,8 +12,7 @@ endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(NCCL REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR VERSION_VAR NCCL_VERSION)
 if(NCCL_FOUND AND NOT TARGET NCCL::nccl)
-  add_library(NCCL::nccl UNKNOWN IMPORTED)
-  set_target_properties(NCCL::nccl PROPERTIES
-    IMPORTED_LOCATION ${NCCL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${NCCL_INCLUDE_DIR})
+  add_library(NCCL::nccl INTERFACE IMPORTED)
+  target_include_directories(NCCL::nccl INTERFACE ${NCCL_INCLUDE_DIR})
 endif()
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)

@@ -1,0 +1,58 @@
+// NVIDIA's libraries that a process opens when it first uses a GPU, so that programs start, and
+// train on CPUs, on machines that lack them.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace spire::inline device {
+
+class NvidiaLibrary {
+ public:
+  struct Name {
+    std::string name;   // "cuDNN"
+    std::string file;   // "libcudnn.so.9"
+    std::string wheel;  // "nvidia-cudnn-cu13": PyPI's package of it
+    int cuda = 0;       // the major version of CUDA that it is for
+  };
+  // Opens the library where the system's loader looks, else in nvidia_folders(), and never closes
+  // it: its kernels may run until the process ends. Does not throw if there is none.
+  explicit NvidiaLibrary(Name name);
+
+  // Returns where it was looked for in vain, or the loader's words; empty if it is open.
+  const std::string& why_not() const { return why_not_; }
+
+  // Returns a function; null if it has none of that name, or is not open.
+  template <typename Function>
+  Function* find(const char* function) const {
+    return reinterpret_cast<Function*>(look_up(function));
+  }
+  // Sets a pointer to a function. Throws Error(device) with the remedy if the library is missing or
+  // has no such function.
+  template <typename Function>
+  void need(const char* function, Function*& pointer) const {
+    pointer = reinterpret_cast<Function*>(look_up_or_throw(function));
+  }
+
+ private:
+  void* look_up(const char* function) const;
+  void* look_up_or_throw(const char* function) const;
+
+  Name name_;
+  void* library_ = nullptr;
+  std::string why_not_;
+};
+
+// Return shell patterns of the folders where CUDA and its libraries are found, the first ones
+// first: of the environment and of the system, beside and above `own` where NVIDIA's wheels are
+// installed, and of the Python that PATH names. If SPIRE_CUDA_FOLDERS is set, only its folders,
+// parted by colons; then the system's loader is not asked either.
+std::vector<std::string> nvidia_folders(const std::filesystem::path& own, int cuda);
+
+// The libraries of builds with CUDA, each opened by its first call.
+const NvidiaLibrary& cublaslt_library();
+const NvidiaLibrary& cudnn_library();
+const NvidiaLibrary& nccl_library();
+const NvidiaLibrary& nvrtc_library();
+
+}  // namespace spire::inline device

@@ -1,0 +1,123 @@
+// Tests the opening of NVIDIA's libraries with a library in their place, which lies where a wheel
+// beside this program would have it: nvidia/fake/lib.
+#include "engine/device/nvidia_library.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+
+#include "tests/device/system_files.h"
+
+namespace spire {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Sets a variable of the environment as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() {
+    if (before_)
+      setenv(name_, before_->c_str(), 1);
+    else
+      unsetenv(name_);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+NvidiaLibrary library(const std::string& file) {
+  return NvidiaLibrary({.name = "cuFake", .file = file, .wheel = "nvidia-fake-cu13", .cuda = 13});
+}
+
+std::string error_of(const NvidiaLibrary& library, const char* function) {
+  int (*pointer)() = nullptr;
+  try {
+    library.need(function, pointer);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.category(), Category::device);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NvidiaLibrary, IsFoundInTheWheelsBesideTheProgram) {
+  NvidiaLibrary fake = library(SPIRE_FAKE_FILE);
+  EXPECT_EQ(fake.why_not(), "");
+  int (*version)() = nullptr;
+  fake.need("fake_version", version);
+  EXPECT_EQ(version(), 42);
+  EXPECT_EQ(fake.find<int()>("fake_version"), version);
+}
+
+TEST(NvidiaLibrary, TooOldOneLacksAFunction) {
+  NvidiaLibrary fake = library(SPIRE_FAKE_FILE);
+  EXPECT_EQ(fake.find<int()>("fake_new"), nullptr);
+  EXPECT_EQ(error_of(fake, "fake_new"),
+            "cuFake has no fake_new: it is too old; install a newer one (pip: nvidia-fake-cu13)");
+}
+
+TEST(NvidiaLibrary, MissingOneSaysWhereItWasLookedForAndTheRemedy) {
+  Variable home("CUDA_HOME", "/opt/my cuda");
+  NvidiaLibrary none = library("libspire_none.so.9");
+  EXPECT_EQ(none.find<int()>("fake_version"), nullptr);
+  EXPECT_THAT(
+      error_of(none, "fake_version"),
+      AllOf(StartsWith("cuFake was not found: no libspire_none.so.9 where the system's loader "
+                       "looks, nor in /opt/my cuda/{lib64,"),
+            HasSubstr("/usr/local/cuda-13*/"),
+            HasSubstr("; install it (pip: nvidia-fake-cu13), or add its folder to")));
+}
+
+TEST(NvidiaLibrary, OnlyChosenFoldersAreLookedInIfThereAreSome) {
+  fs::path fake = SPIRE_FAKE_FOLDER;
+  {
+    Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:/no[where]");
+    EXPECT_EQ(library(SPIRE_FAKE_FILE).why_not(),
+              "no " SPIRE_FAKE_FILE " in /nowhere, /no\\[where\\]");
+  }
+  Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:" + fake.string());
+  EXPECT_EQ(library(SPIRE_FAKE_FILE).why_not(), "");
+}
+
+TEST(NvidiaLibrary, BrokenOneIsReportedInTheLoadersWords) {
+  SystemFiles folder;
+  folder.file("lib{1}/libspire_broken.so.9", "no library");
+  Variable chosen("SPIRE_CUDA_FOLDERS", (folder.root() / "lib{1}").string());
+  EXPECT_THAT(error_of(library("libspire_broken.so.9"), "fake_version"),
+              HasSubstr("libspire_broken.so.9: file too short; install it"));
+}
+
+TEST(NvidiaFolders, AreThoseOfCudaThenOfWheels) {
+  SystemFiles python;
+  python.file("bin/python3", "");
+  Variable path("PATH", "/nowhere:" + (python.root() / "bin").string() + ":/usr/bin");
+  Variable home("CUDA_HOME", ""), cuda_path("CUDA_PATH", "");
+  EXPECT_THAT(nvidia_folders("/site/spire/lib/libspire.so", 12),
+              ElementsAre(HasSubstr("/usr/local/cuda/{lib64,"), HasSubstr("/usr/local/cuda-12*/"),
+                          HasSubstr("/opt/cuda/"), "/site/spire/lib/nvidia/*/lib",
+                          "/site/spire/nvidia/*/lib", "/site/nvidia/*/lib",
+                          python.root().string() +
+                              "/{,local/}lib/python3*/{site,dist}-packages/nvidia/*/lib"));
+}
+
+}  // namespace
+}  // namespace spire
