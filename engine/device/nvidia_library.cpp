@@ -42,10 +42,12 @@ std::string as_pattern(const fs::path& path) {
   return pattern;
 }
 
-std::vector<std::string> matches(const std::string& pattern) {
+// Returns the paths of a file in the folders of a pattern; its name alone for the loader's.
+std::vector<std::string> files_in(const std::string& pattern, const std::string& file) {
+  if (pattern.empty()) return {file};
   glob_t found{};
   std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0)
+  if (::glob((pattern + "/" + file).c_str(), GLOB_BRACE, nullptr, &found) == 0)
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   return paths;
@@ -89,6 +91,11 @@ std::vector<std::string> nvidia_folders(const fs::path& own, int cuda) {
     for (const std::string& folder : colon_parts(chosen)) patterns.push_back(as_pattern(folder));
     return patterns;
   }
+  // spire/_core.so, spire/lib/libspire.so and spire/bin/trainer lie in Python's folder of packages.
+  fs::path folder = own.parent_path();
+  for (int up = 0; up < 3 && folder.has_relative_path(); ++up, folder = folder.parent_path())
+    patterns.push_back(as_pattern(folder).append(wheel_folders));
+  patterns.emplace_back();
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (std::string home = variable(name); !home.empty())
       patterns.push_back(as_pattern(home).append(library_folders));
@@ -97,10 +104,6 @@ std::vector<std::string> nvidia_folders(const fs::path& own, int cuda) {
        {std::string("/usr/local/cuda"), fmt::format("/usr/local/cuda-{}*", cuda),
         std::string("/opt/cuda")})
     patterns.push_back(root + std::string(library_folders));
-  // spire/_core.so, spire/lib/libspire.so and spire/bin/trainer lie in Python's folder of packages.
-  fs::path folder = own.parent_path();
-  for (int up = 0; up < 3 && folder.has_relative_path(); ++up, folder = folder.parent_path())
-    patterns.push_back(as_pattern(folder).append(wheel_folders));
   if (fs::path prefix = python_prefix(); !prefix.empty())
     patterns.push_back(as_pattern(prefix)
                            .append("/{,local/}lib/python3*/{site,dist}-packages")
@@ -109,22 +112,20 @@ std::vector<std::string> nvidia_folders(const fs::path& own, int cuda) {
 }
 
 NvidiaLibrary::NvidiaLibrary(Name name) : name_(std::move(name)) {
+  // Two copies would share the first one's sub-libraries, which they open by name.
+  library_ = ::dlopen(name_.file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library_) return;
   std::string words;
-  bool asks_loader = variable(chosen_folders).empty();
-  if (asks_loader) library_ = open_file(name_.file, words);
-  std::vector<std::string> patterns;
-  if (!library_) patterns = nvidia_folders(own_file(), name_.cuda);
-  for (const std::string& pattern : patterns) {
-    for (const std::string& path : matches(pattern + "/" + name_.file)) {
-      if (!library_) library_ = open_file(path, words);
+  std::vector<std::string> places;
+  for (const std::string& pattern : nvidia_folders(own_file(), name_.cuda)) {
+    places.push_back(pattern.empty() ? "the folders of the system's loader" : pattern);
+    for (const std::string& path : files_in(pattern, name_.file)) {
+      library_ = open_file(path, words);
+      if (library_) return;
     }
   }
-  if (library_) return;
-  why_not_ = !words.empty()
-                 ? words
-                 : fmt::format("no {} {}in {}", name_.file,
-                               asks_loader ? "where the system's loader looks, nor " : "",
-                               fmt::join(patterns, ", "));
+  why_not_ =
+      !words.empty() ? words : fmt::format("no {} in {}", name_.file, fmt::join(places, ", "));
 }
 
 void* NvidiaLibrary::look_up(const char* function) const {

@@ -15,8 +15,8 @@ class NvidiaLibrary {
     std::string wheel;  // "nvidia-cudnn-cu13": PyPI's package of it
     int cuda = 0;       // the major version of CUDA that it is for
   };
-  // Opens the library where the system's loader looks, else in nvidia_folders(), and never closes
-  // it: its kernels may run until the process ends. Does not throw if there is none.
+  // Opens the library that the process has open already, else the first in nvidia_folders(), and
+  // never closes it: its kernels may run until the process ends. Does not throw if there is none.
   explicit NvidiaLibrary(Name name);
 
   // Returns where it was looked for in vain, or the loader's words; empty if it is open.
@@ -43,10 +43,10 @@ class NvidiaLibrary {
   std::string why_not_;
 };
 
-// Return shell patterns of the folders where CUDA and its libraries are found, the first ones
-// first: of the environment and of the system, beside and above `own` where NVIDIA's wheels are
-// installed, and of the Python that PATH names. If SPIRE_CUDA_FOLDERS is set, only its folders,
-// parted by colons; then the system's loader is not asked either.
+// Returns shell patterns of the folders where NVIDIA's libraries may be, in the order in which they
+// are tried: NVIDIA's wheels beside and above the file `own`; "", which stands for the folders of
+// the system's loader; CUDA's of the environment and of the system; the wheels of the Python that
+// PATH names. If SPIRE_CUDA_FOLDERS is set, its folders alone, parted by colons.
 std::vector<std::string> nvidia_folders(const std::filesystem::path& own, int cuda);
 
 // The libraries of builds with CUDA, each opened by its first call.

@@ -81,21 +81,21 @@ TEST(NvidiaLibrary, MissingOneSaysWhereItWasLookedForAndTheRemedy) {
   EXPECT_EQ(none.find<int()>("fake_version"), nullptr);
   EXPECT_THAT(
       error_of(none, "fake_version"),
-      AllOf(StartsWith("cuFake was not found: no libspire_none.so.9 where the system's loader "
-                       "looks, nor in /opt/my cuda/{lib64,"),
+      AllOf(StartsWith("cuFake was not found: no libspire_none.so.9 in "),
+            HasSubstr("/nvidia/*/lib, the folders of the system's loader, /opt/my cuda/{lib64,"),
             HasSubstr("/usr/local/cuda-13*/"),
             HasSubstr("; install it (pip: nvidia-fake-cu13), or add its folder to")));
 }
 
 TEST(NvidiaLibrary, OnlyChosenFoldersAreLookedInIfThereAreSome) {
-  fs::path fake = SPIRE_FAKE_FOLDER;
-  {
-    Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:/no[where]");
-    EXPECT_EQ(library(SPIRE_FAKE_FILE).why_not(),
-              "no " SPIRE_FAKE_FILE " in /nowhere, /no\\[where\\]");
-  }
-  Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:" + fake.string());
-  EXPECT_EQ(library(SPIRE_FAKE_FILE).why_not(), "");
+  SystemFiles folder;
+  fs::copy_file(fs::path(SPIRE_FAKE_FOLDER) / SPIRE_FAKE_FILE,
+                folder.root() / "libspire_copy.so.9");
+  Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:/no[where]");
+  EXPECT_EQ(library("libspire_copy.so.9").why_not(),
+            "no libspire_copy.so.9 in /nowhere, /no\\[where\\]");
+  Variable found("SPIRE_CUDA_FOLDERS", "/nowhere:" + folder.root().string());
+  EXPECT_EQ(library("libspire_copy.so.9").why_not(), "");
 }
 
 TEST(NvidiaLibrary, BrokenOneIsReportedInTheLoadersWords) {
@@ -106,15 +106,15 @@ TEST(NvidiaLibrary, BrokenOneIsReportedInTheLoadersWords) {
               HasSubstr("libspire_broken.so.9: file too short; install it"));
 }
 
-TEST(NvidiaFolders, AreThoseOfCudaThenOfWheels) {
+TEST(NvidiaFolders, AreOwnWheelsThenTheLoadersThenCudasThenPythons) {
   SystemFiles python;
   python.file("bin/python3", "");
   Variable path("PATH", "/nowhere:" + (python.root() / "bin").string() + ":/usr/bin");
   Variable home("CUDA_HOME", ""), cuda_path("CUDA_PATH", "");
   EXPECT_THAT(nvidia_folders("/site/spire/lib/libspire.so", 12),
-              ElementsAre(HasSubstr("/usr/local/cuda/{lib64,"), HasSubstr("/usr/local/cuda-12*/"),
-                          HasSubstr("/opt/cuda/"), "/site/spire/lib/nvidia/*/lib",
-                          "/site/spire/nvidia/*/lib", "/site/nvidia/*/lib",
+              ElementsAre("/site/spire/lib/nvidia/*/lib", "/site/spire/nvidia/*/lib",
+                          "/site/nvidia/*/lib", "", HasSubstr("/usr/local/cuda/{lib64,"),
+                          HasSubstr("/usr/local/cuda-12*/"), HasSubstr("/opt/cuda/"),
                           python.root().string() +
                               "/{,local/}lib/python3*/{site,dist}-packages/nvidia/*/lib"));
 }
