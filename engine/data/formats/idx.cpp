@@ -194,8 +194,11 @@ DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& opti
                                             "Coat",        "Sandal",    "Shirt",    "Sneaker",
                                             "Bag",         "Ankle boot"};
   if (config.path != "auto") return read_folder(config.path, classes, config, options);
-  fs::path folder = find_dataset_folder(standard_dataset_folders("fashion-mnist"), train_images,
-                                        "apt-get install dataset-fashion-mnist");
+  fs::path folder =
+      find_dataset_folder(standard_dataset_folders("fashion-mnist"), train_images,
+                          "apt-get install dataset-fashion-mnist, or put the files of "
+                          "https://github.com/zalandoresearch/fashion-mnist/tree/"
+                          "master/data/fashion into ./data/fashion-mnist");
   return read_folder(folder, classes, config, options);
 }
 
