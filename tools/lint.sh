@@ -15,7 +15,7 @@ Checks the tree without building it, in about a minute on two cores and without 
   api         trainer includes public headers alone, and these include no other
   cuda        CUDA files reach no header that takes nvcc long
   words       no word of tools/lint/retired_words.txt
-  --tidy      also clang-tidy on the files changed since BASE (default: main); needs build/release
+  --tidy      also clang-tidy on the files changed since BASE (default: main), as cmake --preset debug compiles them
 Every header compiles alone: cmake --build build/release --target lint_headers
 TEXT
 }
@@ -67,7 +67,7 @@ words() {
 
 clang_tidy() {
   git diff --name-only --diff-filter=d "$base" -- 'engine/*.cpp' 'kernels/*.cpp' 'models/*.cpp' 'tools/*.cpp' |
-    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet --warnings-as-errors='*'
+    xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/debug --quiet --warnings-as-errors='*'
 }
 
 check format formatted

@@ -4,14 +4,16 @@ set -euo pipefail
 
 # NAME | runs by default | what | command, of bash, in the repository's root
 checks='
-tests    | yes | all tests in their long form        | SPIRE_TESTS=long tools/test.sh --gpus 90
+tests    | yes | all tests in their long form        | SPIRE_TESTS=long tools/test.sh
 headers  | yes | every header compiles alone         | cmake --build build/release --target lint_headers
-tidy     | no  | clang-tidy of what main has not     | tools/lint.sh --tidy main
+tidy     | no  | clang-tidy of what main has not     | cmake --preset debug && tools/lint.sh --tidy main
 asan     | no  | all tests with AddressSanitizer     | tools/test.sh --preset asan
 tsan     | no  | all tests with ThreadSanitizer      | tools/test.sh --preset tsan
-debug    | no  | all tests without optimization      | tools/test.sh --preset debug --gpus 90
+debug    | no  | all tests without optimization      | tools/test.sh --preset debug
 odr      | no  | one name, one class, in all floors  | cmake --preset odr && cmake --build --preset odr
 fuzz     | no  | a minute of each fuzz target        | tools/fuzz.sh 60
+first    | no  | tools/quickstart.sh in a bare root  | rm -rf build/nightly/root && tools/bare_machine_test.sh build/nightly/root tools/quickstart.sh
+packages | no  | DEB, TGZ, bundle, wheel, image      | tools/package_check.sh --gpus 90 build/nightly/roots
 '
 
 usage() {

@@ -124,10 +124,11 @@ TEST(EveryKey, SaysWhichWordsItKnows) {
   for (const Field& field : schema()) {
     if (field.choices.empty()) continue;
     Written written = write(field.path, "qqqqqqqqqqqq");
-    EXPECT_EQ(why_refused(written), fmt::format("{}: {}: unknown value 'qqqqqqqqqqqq'; must be {}{}",
-                                               written.value_place(), field.path,
-                                               field.choices.size() == 1 ? "" : "one of: ",
-                                               fmt::join(field.choices, ", ")));
+    EXPECT_EQ(
+        why_refused(written),
+        fmt::format("{}: {}: unknown value 'qqqqqqqqqqqq'; must be {}{}", written.value_place(),
+                    field.path,
+                    field.choices.size() == 1 ? "" : "one of: ", fmt::join(field.choices, ", ")));
   }
 }
 
@@ -137,7 +138,7 @@ TEST(EveryKey, IsSuggestedForATypo) {
     typo.insert(typo.size() - leaf_of(typo).size() / 2, 1, 'q');
     Written written = write(typo, "1");
     EXPECT_EQ(why_refused(written), fmt::format("{}: {}: unknown key; did you mean '{}'?",
-                                               written.key_place(), typo, field.path));
+                                                written.key_place(), typo, field.path));
   }
 }
 
