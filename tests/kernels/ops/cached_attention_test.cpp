@@ -6,6 +6,7 @@
 
 #include <tests/kernels/op_test.h>
 
+#include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
