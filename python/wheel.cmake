@@ -6,10 +6,7 @@ target_include_directories(spire_wheel_trainer PRIVATE $<TARGET_PROPERTY:spire_t
 target_link_libraries(spire_wheel_trainer PRIVATE spire CLI11::CLI11 nlohmann_json::nlohmann_json spire_flags)
 set_target_properties(spire_wheel_trainer PROPERTIES OUTPUT_NAME trainer RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/wheel)
 target_link_options(spire_wheel_trainer PRIVATE -Wl,--disable-new-dtags)
-
-# A wheel has no links, so the library's file has the name by which it is looked for.
-get_target_property(soversion spire SOVERSION)
-set_target_properties(spire PROPERTIES VERSION ${soversion})
+target_link_options(spire PRIVATE -Wl,--disable-new-dtags)
 
 set(folders spire_python "$ORIGIN/lib" spire "$ORIGIN" spire_wheel_trainer "$ORIGIN/../lib" spire_hdf5_check "$ORIGIN/../lib")
 while(folders)
@@ -22,9 +19,18 @@ install(TARGETS spire RUNTIME_DEPENDENCY_SET spire_wheel_needs
 install(TARGETS spire_wheel_trainer spire_hdf5_check RUNTIME_DEPENDENCY_SET spire_wheel_needs
   RUNTIME DESTINATION spire/bin COMPONENT python)
 install(RUNTIME_DEPENDENCY_SET spire_wheel_needs
-  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc[+][+]|gcc_s)[.]so"
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|util|stdc[+][+]|gcc_s)[.]so"
   DIRECTORIES /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/hdf5/serial
   LIBRARY DESTINATION spire/lib COMPONENT python)
+# A wheel has no links: each library has the name by which it is looked for, and no other.
+install(CODE [[
+  file(GLOB files "${CMAKE_INSTALL_PREFIX}/spire/lib/*")
+  foreach(link ${files})
+    if(IS_SYMLINK ${link})
+      file(REAL_PATH ${link} library)
+      file(RENAME ${library} ${link})
+    endif()
+  endforeach()]] COMPONENT python)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/python/spire/_core DESTINATION spire COMPONENT python FILES_MATCHING PATTERN "*.pyi")
 install(PROGRAMS python/trainer DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
 install(DIRECTORY configs DESTINATION ${SKBUILD_DATA_DIR}/share/spire COMPONENT python FILES_MATCHING PATTERN "*.yaml")

