@@ -47,6 +47,8 @@ inside() {
       ;;
     image)
       packaging/image.sh install
+      cd /runs
+      export HOME=/home/spire
       trains /usr/share/spire/configs setpriv --reuid=1000 --regid=1000 --clear-groups \
         mpirun -np 2 --oversubscribe --bind-to none trainer
       return
