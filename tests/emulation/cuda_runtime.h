@@ -12,6 +12,7 @@
 // lockstep by luck, memory ordering, speed.
 #pragma once
 #include <atomic>
+#include <cmath>  // sqrtf and the like come with the runtime
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
