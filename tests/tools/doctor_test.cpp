@@ -11,6 +11,7 @@ namespace spire {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
@@ -84,7 +85,9 @@ TEST(Doctor, EndsWithThreeWhereAGpuIsLost) {
   EXPECT_THAT(output.out, HasSubstr("fail  gpu_health"));
   EXPECT_THAT(output.out, HasSubstr("-> GPU 3 fell off the bus"));
   EXPECT_THAT(output.err, HasSubstr("checking the state of all GPUs\n"));
-  EXPECT_THAT(output.last_error_line(), HasSubstr("error[3]: not all is well: 'gpu_health'"));
+  // Where the machine has no driver of its own, 'driver' stands before it.
+  EXPECT_THAT(output.last_error_line(),
+              AllOf(HasSubstr("error[3]: not all is well: "), HasSubstr("'gpu_health'")));
 }
 
 TEST(Doctor, LooksAtTheRunOfAConfig) {
