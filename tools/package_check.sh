@@ -15,7 +15,7 @@ makes if it is missing. Each trains an epoch of Fashion-MNIST there and has to r
                         wheel    installed by pip (docs/python.md), without a network and without a compiler
                         image    packaging/Dockerfile's steps for CPUs: built in one bare root, and run in another with mpirun
   --packages FOLDER   takes DEB, TGZ, bundle and wheel from there and builds none of them
-  --gpus LIST         SPIRE_CUDA_ARCHITECTURES of bundle and wheel (docs/building.md); 90 takes a seventh of the time
+  --gpus LIST         SPIRE_CUDA_ARCHITECTURES of bundle and wheel (docs/building.md); 90 takes a quarter of the time
   --jobs N            compile jobs at a time (default: the cores this process may use)
 Needs root, debootstrap and a reachable package mirror; what is built for the image, and the C++ program, is the last commit.
 Exit code 0: all worked; the first command that fails ends the check with its own code.

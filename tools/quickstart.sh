@@ -40,7 +40,7 @@ fi
 ! $install || third_party/install-deps.sh --trainer
 cmake --preset release -DSPIRE_CUDA=$cuda -DSPIRE_BUILD_TESTS=OFF
 cmake --build build/release --parallel "$(nproc)" --target trainer
-if [ $cuda = AUTO ] && ! build/release/tools/trainer version --verbose | grep -q '^CUDA .*GPU devices'; then
+if [ $cuda = AUTO ] && ! build/release/tools/trainer version --verbose | grep '^ *CUDA .*(GPU devices)' > /dev/null; then
   say "this machine has a GPU, but no complete CUDA toolkit, so trainer was built without CUDA and trains on the CPU;" \
     "the table above says what is missing, docs/building.md how to get it"
 fi
