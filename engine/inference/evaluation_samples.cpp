@@ -1,7 +1,6 @@
 #include "engine/inference/evaluation_samples.h"
 
 #include <algorithm>
-#include <regex>
 
 #include <spire/error.h>
 
@@ -33,6 +32,16 @@ std::vector<std::vector<std::byte>> read_columns(const Dataset& test, int64_t co
 std::span<const int32_t> prompt_of(const std::byte* row, int64_t length) {
   return {reinterpret_cast<const int32_t*>(row),
           static_cast<size_t>(std::min<int64_t>(length, 32))};
+}
+
+// step_00001000.png or .txt, or one that was not written to its end
+bool is_sample_file(std::string_view name) {
+  constexpr std::string_view stem = "step_";
+  size_t end = name.find_first_not_of("0123456789", stem.size());
+  if (!name.starts_with(stem) || end == name.npos || end < stem.size() + 8) return false;
+  std::string_view ending = name.substr(end);
+  if (ending.ends_with(".tmp")) ending.remove_suffix(4);
+  return ending == ".png" || ending == ".txt";
 }
 
 }  // namespace
@@ -81,10 +90,9 @@ PngImage EvaluationSamples::images(ForwardPass& pass) const {
 }
 
 void EvaluationSamples::clear(const std::filesystem::path& folder) {
-  static const std::regex ours(R"(step_\d{8,}\.(png|txt)(\.tmp)?)");
   std::error_code left;  // a file that cannot be removed is overwritten later
   for (const auto& name : list_folder(folder, Category::config))
-    if (std::regex_match(name.string(), ours)) std::filesystem::remove(folder / name, left);
+    if (is_sample_file(name.string())) std::filesystem::remove(folder / name, left);
 }
 
 // Returns "> prompt" and its continuation for each sample; as ids where there is no vocabulary.

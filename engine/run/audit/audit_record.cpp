@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -23,7 +22,7 @@ void append_number(double value, std::string& text) {
   } else if (std::isinf(value)) {
     text += value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {
-    fmt::format_to(std::back_inserter(text), "{}", value);
+    text += fmt::format("{}", value);
   }
 }
 
@@ -92,8 +91,7 @@ uint64_t samples_hash(const BatchLoader& data, const Batch& batch) {
 }
 
 void append_text(const AuditRecord& record, std::string& text) {
-  auto out = std::back_inserter(text);
-  fmt::format_to(out, "{{\"step\":{},\"samples\":\"{:016x}\",\"lr\":", record.step, record.samples);
+  text += fmt::format("{{\"step\":{},\"samples\":\"{:016x}\",\"lr\":", record.step, record.samples);
   append_number(record.lr, text);
   text += ",\"loss\":";
   append_number(record.loss, text);
@@ -107,7 +105,7 @@ void append_text(const AuditRecord& record, std::string& text) {
   text += ']';
   if (record.left_out) text += ",\"left_out\":true";
   if (!record.weights.empty())
-    fmt::format_to(out, ",\"weights\":\"{}\"", hashes_text(record.weights));
+    text += fmt::format(",\"weights\":\"{}\"", hashes_text(record.weights));
   text += '}';
 }
 

@@ -1,6 +1,5 @@
 #include "engine/weights/files/group_commit.h"
 
-#include <regex>
 #include <system_error>
 
 #include <spire/error.h>
@@ -33,14 +32,18 @@ bool keep(const fs::path& path) {
   return true;
 }
 
+constexpr std::string_view digits = "0123456789";
+
 // NAME-00001-of-00002.ENDING
 bool is_shard(const std::string& name, const fs::path& path) {
   std::string stem = path.stem().string() + "-", ending = path.extension().string();
   if (!name.starts_with(stem) || !name.ends_with(ending)) return false;
   if (name.size() < stem.size() + ending.size()) return false;
-  static const std::regex numbers("[0-9]{5,}-of-[0-9]{5,}");
-  return std::regex_match(name.substr(stem.size(), name.size() - stem.size() - ending.size()),
-                          numbers);
+  std::string_view numbers(name.data() + stem.size(), name.size() - stem.size() - ending.size());
+  size_t of = numbers.find_first_not_of(digits);
+  if (of == numbers.npos || !numbers.substr(of).starts_with("-of-")) return false;
+  std::string_view count = numbers.substr(of + 4);
+  return of >= 5 && count.size() >= 5 && count.find_first_not_of(digits) == count.npos;
 }
 
 }  // namespace
