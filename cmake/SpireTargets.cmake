@@ -1,9 +1,14 @@
-# spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...] [OWN_FLAGS])
+# spire_floor(<name> SOURCES ... [DEPENDS floors/libraries ...] [PRIVATE_DEPENDS ...] [CONTROL] [OWN_FLAGS])
 #   one static library a folder; DEPENDS is the order of floors: a floor may include only what it depends on.
 #   Its sources are compiled in units of several (SPIRE_UNITY), so names in their anonymous namespaces differ.
+#   CONTROL: it decides, writes and reports, but works on no samples or weights: it is compiled at -O1 in place of -O3,
+#   in two thirds of the time.
 #   OWN_FLAGS: its CMakeLists.txt sets compile options, so that it cannot use the compiled headers of the others.
 # spire_replaceable(<files> ...)
 #   sources in whose place a test program links its own: each is an object of its own.
+# spire_cuda_sources(<floor> <files> ...)
+#   C++ files of a floor that include headers of CUDA, cuDNN or NCCL: replaceable ones, left out of builds without CUDA.
+#   They alone see these headers, so that a build of the other kind compiles nothing else anew.
 # spire_cuda_kernels(<floor> <files> ... [TOGETHER <files.cu> ...])
 #   kernels of our own for GPUs, and C++ files that launch them: they are compiled into the floor, and by
 #   tests/emulation for the CPU. TOGETHER: light ones, compiled in units of several (SPIRE_UNITY).
@@ -23,6 +28,9 @@ set_property(GLOBAL PROPERTY SPIRE_FLOORS "")
 # Headers that most files include are parsed once for all targets of a kind: -fPIE for programs, -fPIC for the others.
 set(SPIRE_LARGE_HEADERS <fmt/format.h> <algorithm> <chrono> <filesystem> <functional> <map> <memory> <optional> <span>
   <string> <vector>)
+
+# What is compiled for longer than it runs.
+set(SPIRE_QUICK_TO_COMPILE $<$<CONFIG:Release>:-O1>)
 
 # Target of compiled headers that targets of its type and options reuse; made by the first of them.
 function(_spire_precompiled name type)
@@ -50,25 +58,42 @@ endfunction()
 
 set(_spire_for_ccache $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 
-# Compiles the sources of a target in units of `count` of them: the same headers are parsed once a unit.
-function(_spire_in_units target count)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SPIRE_UNITY} UNITY_BUILD_BATCH_SIZE ${count})
+# Compiles the sources of a target in units of many: headers are parsed, and templates instantiated, once a unit.
+function(_spire_in_units target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SPIRE_UNITY} UNITY_BUILD_BATCH_SIZE 40)
 endfunction()
 
 function(spire_replaceable)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
+# As SPIRE_LARGE_HEADERS do for a floor; with CONTROL, for one that is compiled at -O1.
 function(spire_reuse_large_headers target)
-  _spire_precompiled(precompiled_for_floors OBJECT_LIBRARY HEADERS ${SPIRE_LARGE_HEADERS})
-  _spire_hide(precompiled_for_floors)
+  set(precompiled precompiled_for_floors)
+  set(headers ${SPIRE_LARGE_HEADERS})
+  set(options "")
+  if("CONTROL" IN_LIST ARGN)
+    string(APPEND precompiled _of_control)
+    list(APPEND headers <nlohmann/json.hpp>)
+    set(options ${SPIRE_QUICK_TO_COMPILE})
+    target_compile_options(${target} PRIVATE ${options})
+  endif()
+  _spire_precompiled(${precompiled} OBJECT_LIBRARY HEADERS ${headers} OPTIONS ${options} DEPENDS nlohmann_json::nlohmann_json)
+  _spire_hide(${precompiled})
   _spire_hide(${target})
-  target_precompile_headers(${target} REUSE_FROM precompiled_for_floors)
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
   target_compile_options(${target} PRIVATE ${_spire_for_ccache})
 endfunction()
 
+# The same for a target with flags of its own.
+function(spire_precompile_large_headers target)
+  target_precompile_headers(${target} PRIVATE ${SPIRE_LARGE_HEADERS})
+  target_compile_options(${target} PRIVATE ${_spire_for_ccache})
+  _spire_hide(${target})
+endfunction()
+
 function(spire_floor name)
-  cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "CONTROL;OWN_FLAGS" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target spire_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(Spire::${name} ALIAS ${target})
@@ -83,9 +108,25 @@ function(spire_floor name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY SPIRE_FLOORS ${target})
   _spire_hide(${target})
-  _spire_in_units(${target} 8)
-  if(NOT ARG_OWN_FLAGS)
+  _spire_in_units(${target})
+  if(ARG_CONTROL)
+    spire_reuse_large_headers(${target} CONTROL)
+  elseif(NOT ARG_OWN_FLAGS)
     spire_reuse_large_headers(${target})
+  endif()
+endfunction()
+
+function(spire_cuda_sources floor)
+  spire_replaceable(${ARGN})
+  if(SPIRE_USE_CUDA)
+    target_sources(spire_${floor} PRIVATE ${ARGN})
+    target_link_libraries(spire_${floor} INTERFACE $<LINK_ONLY:CUDA::cudart_static>)
+    set(folders ${CUDAToolkit_INCLUDE_DIRS} ${CuDNN_INCLUDE_DIR} ${NCCL_INCLUDE_DIR})
+    list(REMOVE_DUPLICATES folders)
+    list(REMOVE_ITEM folders ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+    list(TRANSFORM folders PREPEND -isystem)
+    list(FILTER ARGN INCLUDE REGEX "\\.cpp$")
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${folders})
   endif()
 endfunction()
 
@@ -118,11 +159,7 @@ function(spire_cuda_kernels floor)
     _spire_cuda_units(units ${floor} 5 ${ARG_TOGETHER})
     list(APPEND paths ${units})
   endif()
-  spire_replaceable(${paths})
+  spire_cuda_sources(${floor} ${paths})
   set_property(GLOBAL APPEND PROPERTY SPIRE_CUDA_KERNELS ${paths})
   set_property(GLOBAL APPEND PROPERTY SPIRE_CUDA_FLOORS spire_${floor})
-  if(SPIRE_USE_CUDA)
-    target_sources(spire_${floor} PRIVATE ${paths})
-    target_link_libraries(spire_${floor} PRIVATE CUDA::cudart_static)
-  endif()
 endfunction()

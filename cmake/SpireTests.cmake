@@ -18,12 +18,11 @@ set(SPIRE_TEST_ROOM ${SPIRE_ROOMS}/tests)
 function(_spire_quick_to_compile target)
   get_target_property(type ${target} TYPE)
   string(TOLOWER precompiled_for_${type} precompiled)
-  set(quick $<$<CONFIG:Release>:-O1>)
-  _spire_precompiled(${precompiled} ${type} OPTIONS ${quick} DEPENDS nlohmann_json::nlohmann_json GTest::gmock
+  _spire_precompiled(${precompiled} ${type} OPTIONS ${SPIRE_QUICK_TO_COMPILE} DEPENDS nlohmann_json::nlohmann_json GTest::gmock
     HEADERS ${SPIRE_LARGE_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <random> <thread>)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
-  target_compile_options(${target} PRIVATE ${quick} ${_spire_for_ccache})
-  _spire_in_units(${target} 6)
+  target_compile_options(${target} PRIVATE ${SPIRE_QUICK_TO_COMPILE} ${_spire_for_ccache})
+  _spire_in_units(${target})
 endfunction()
 
 function(spire_test name)
