@@ -19,6 +19,9 @@ function(_spire_outside libraries options)
       list(APPEND flags ${items})
     endif()
   endforeach()
+  if(SPIRE_USE_CUDA)
+    list(APPEND found CUDA::cudart_static)  # spire_cuda_sources() gives it to those who link a floor
+  endif()
   list(FILTER found EXCLUDE REGEX "^(Spire|CuDNN|NCCL)::|spire_flags")  # of the two the build needs headers alone
   list(REMOVE_DUPLICATES found)
   set(${libraries} ${found} PARENT_SCOPE)
