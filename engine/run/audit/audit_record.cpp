@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -22,7 +23,7 @@ void append_number(double value, std::string& text) {
   } else if (std::isinf(value)) {
     text += value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {
-    text += fmt::format("{}", value);
+    fmt::format_to(std::back_inserter(text), "{}", value);
   }
 }
 
@@ -91,7 +92,8 @@ uint64_t samples_hash(const BatchLoader& data, const Batch& batch) {
 }
 
 void append_text(const AuditRecord& record, std::string& text) {
-  text += fmt::format("{{\"step\":{},\"samples\":\"{:016x}\",\"lr\":", record.step, record.samples);
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{{\"step\":{},\"samples\":\"{:016x}\",\"lr\":", record.step, record.samples);
   append_number(record.lr, text);
   text += ",\"loss\":";
   append_number(record.loss, text);
@@ -105,7 +107,7 @@ void append_text(const AuditRecord& record, std::string& text) {
   text += ']';
   if (record.left_out) text += ",\"left_out\":true";
   if (!record.weights.empty())
-    text += fmt::format(",\"weights\":\"{}\"", hashes_text(record.weights));
+    fmt::format_to(out, ",\"weights\":\"{}\"", hashes_text(record.weights));
   text += '}';
 }
 
