@@ -6,23 +6,21 @@
 # A minor version may add members to structs of the API, so it is part of the soname.
 set(SPIRE_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# What the floors link beside each other, and with which options.
+# What users of the floors link beside them, and with which options.
 function(_spire_outside libraries options)
   set(found "")
   set(flags "")
   get_property(floors GLOBAL PROPERTY SPIRE_FLOORS)
   foreach(floor ${floors})
-    get_target_property(items ${floor} LINK_LIBRARIES)
+    get_target_property(items ${floor} INTERFACE_LINK_LIBRARIES)
     list(APPEND found ${items})
     get_target_property(items ${floor} INTERFACE_LINK_OPTIONS)
     if(items)
       list(APPEND flags ${items})
     endif()
   endforeach()
-  if(SPIRE_USE_CUDA)
-    list(APPEND found CUDA::cudart_static)  # spire_cuda_sources() gives it to those who link a floor
-  endif()
-  list(FILTER found EXCLUDE REGEX "^(Spire|CuDNN|NCCL)::|spire_flags")  # of the two the build needs headers alone
+  list(TRANSFORM found REPLACE "^[$]<LINK_ONLY:(.*)>$" "\\1")
+  list(FILTER found EXCLUDE REGEX "^Spire::|spire_flags")
   list(REMOVE_DUPLICATES found)
   set(${libraries} ${found} PARENT_SCOPE)
   set(${options} ${flags} PARENT_SCOPE)

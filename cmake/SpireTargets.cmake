@@ -7,8 +7,8 @@
 # spire_replaceable(<files> ...)
 #   sources in whose place a test program links its own: each is an object of its own.
 # spire_cuda_sources(<floor> <files> ...)
-#   C++ files of a floor that include headers of CUDA, cuDNN or NCCL: replaceable ones, left out of builds without CUDA.
-#   They alone see these headers, so that a build of the other kind compiles nothing else anew.
+#   files of a floor that include headers of CUDA, cuDNN or NCCL: replaceable ones, left out of builds without CUDA.
+#   They alone see these headers, so that turning CUDA on or off compiles nothing else anew.
 # spire_cuda_kernels(<floor> <files> ... [TOGETHER <files.cu> ...])
 #   kernels of our own for GPUs, and C++ files that launch them: they are compiled into the floor, and by
 #   tests/emulation for the CPU. TOGETHER: light ones, compiled in units of several (SPIRE_UNITY).
@@ -67,7 +67,7 @@ function(spire_replaceable)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# As SPIRE_LARGE_HEADERS do for a floor; with CONTROL, for one that is compiled at -O1.
+# The target reuses large headers that are compiled once for all targets at -O3, or with CONTROL for all at -O1.
 function(spire_reuse_large_headers target)
   set(precompiled precompiled_for_floors)
   set(headers ${SPIRE_LARGE_HEADERS})
@@ -85,11 +85,10 @@ function(spire_reuse_large_headers target)
   target_compile_options(${target} PRIVATE ${_spire_for_ccache})
 endfunction()
 
-# The same for a target with flags of its own.
+# A floor with OWN_FLAGS compiles the large headers for itself alone.
 function(spire_precompile_large_headers target)
   target_precompile_headers(${target} PRIVATE ${SPIRE_LARGE_HEADERS})
   target_compile_options(${target} PRIVATE ${_spire_for_ccache})
-  _spire_hide(${target})
 endfunction()
 
 function(spire_floor name)
