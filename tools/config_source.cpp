@@ -126,6 +126,11 @@ void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) print_log("warning: {}\n", warning);
 }
 
+std::function<void(std::string_view line)> line_printer(const Arguments& arguments) {
+  if (arguments.log_level == "error") return [](std::string_view) {};
+  return [](std::string_view line) { print_log("{}\n", line); };
+}
+
 ConfigSnapshot::ConfigSnapshot(const ResolvedConfig& resolved)
     : descriptor_(memfd_create("config", 0)) {
   std::string text = to_yaml(resolved.config, left_out(resolved));

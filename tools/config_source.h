@@ -1,8 +1,10 @@
 // Reads a run's config from files, the environment and words of the command line, or from a
 // checkpoint.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/checkpoint.h>
@@ -57,6 +59,9 @@ auto naming_places(const ResolvedConfig& resolved, const Work& work) {
 
 void print_warnings(const ResolvedConfig& resolved);  // on stderr, one per line
 void print_warnings(const std::vector<std::string>& warnings);
+
+// Returns what prints lines on stderr, unless --log-level says to print errors alone.
+std::function<void(std::string_view line)> line_printer(const Arguments& arguments);
 
 // A copy of a config in memory, for child processes; without keys that the user did not set.
 class ConfigSnapshot {

@@ -147,6 +147,14 @@ void check_words(const PredictArguments& asked, bool text, const std::string& da
          "comes as it is written without it");
 }
 
+// The run's devices are in its config, so a word for others would be without effect.
+void refuse_devices(const Arguments& arguments) {
+  for (const std::string& word : arguments.overrides)
+    if (word.starts_with("devices="))
+      fail(Category::config, "{}: predictions are computed on one device; name it by --device",
+           word);
+}
+
 // The prompts of a language model. They may come from a pipe. packed: its texts are documents,
 // which may begin with nothing.
 std::vector<std::string> prompts_of(const PredictArguments& asked, bool packed) {
@@ -177,7 +185,9 @@ void predict_text(const Arguments& arguments, const NamedRun& run, const InputFi
                                             .top_p = asked.top_p,
                                             .seed = run.resolved.config.seed,
                                             .stop = asked.stop,
-                                            .texts = texts});
+                                            .texts = texts,
+                                            .settings = &run.resolved.config,
+                                            .say = line_printer(arguments)});
   StopSignals signals(StopSignals::ending);
   // From begin_work() on a signal sets the flag, which each batch and each token checks.
   signals.begin_work();
@@ -195,6 +205,7 @@ int run_predict(const Arguments& arguments) {
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   if (!run) return 0;
   const RunConfig& config = run->resolved.config;
+  refuse_devices(arguments);
   bool text = run->checkpoint->data().find("targets") != nullptr;  // a language model
   check_words(asked, text, config.data.name);
   InputFiles read;
@@ -205,8 +216,10 @@ int run_predict(const Arguments& arguments) {
     predict_text(arguments, *run, read);
     return 0;
   }
-  TrainedModel model(*run->checkpoint,
-                     {.device = asked.device, .batch = asked.batch.value_or(rows_at_once)});
+  TrainedModel model(*run->checkpoint, {.device = asked.device,
+                                        .batch = asked.batch.value_or(rows_at_once),
+                                        .settings = &config,
+                                        .say = line_printer(arguments)});
   StopSignals signals(StopSignals::ending);
   bool classes = model.task() == ModelTask::classify || model.task() == ModelTask::segment;
   PredictionInputs inputs(config, model.data(), classes, arguments, read);

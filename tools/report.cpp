@@ -23,7 +23,7 @@ ConfusionMatrix evaluate_classes(const Arguments& arguments, const StopSignals& 
   auto run = read_named_run(arguments, name, Prefer::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", name);
   return count_confusions(*run->checkpoint, run->resolved.config, name, arguments.report.device,
-                          signals.flag());
+                          signals.flag(), line_printer(arguments));
 }
 
 }  // namespace

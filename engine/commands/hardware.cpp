@@ -49,6 +49,7 @@ std::string ProcessHardware::why_no_gpu() const {
 ChosenTowers ProcessHardware::choose_towers(const RunConfig& config, int processes) const {
   if (processes < 1) fail(Category::config, "processes: {}; a run has at least 1", processes);
   std::vector<RankHardware> ranks(static_cast<size_t>(processes), *found_);
+  leave_spare_gpus(config, ranks);
   Placement placement = place_towers(config, share_out(std::move(ranks)), 0);
   return {.towers = placement.towers, .tower_threads = placement.tower_threads};
 }

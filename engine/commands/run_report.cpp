@@ -16,9 +16,11 @@ constexpr int64_t rows_at_a_time = 64;
 
 ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
                                  const std::string& name, const std::string& device,
-                                 const std::atomic<bool>* stop) {
+                                 const std::atomic<bool>* stop,
+                                 const std::function<void(std::string_view)>& say) {
   const LoadedCheckpoint& loaded = *checkpoint.loaded();
-  Predictor predictor(loaded.state, *loaded.tensors, {.device = device, .batch = rows_at_a_time});
+  Predictor predictor(loaded.state, *loaded.tensors,
+                      {.device = device, .batch = rows_at_a_time, .settings = &config, .say = say});
   if (predictor.task() != Task::classify)
     fail(Category::config,
          "--evaluate counts classes, and this model finds none; trainer eval --checkpoint {} "

@@ -74,7 +74,11 @@ class GrowingText {
 struct TextGenerator::Impl {
   Impl(const Checkpoint& checkpoint, const TextOptions& options)
       : predictor(checkpoint.loaded()->state, *checkpoint.loaded()->tensors,
-                  {.device = options.device, .batch = checked(options).texts, .text = true}),
+                  {.device = options.device,
+                   .batch = checked(options).texts,
+                   .text = true,
+                   .settings = options.settings,
+                   .say = options.say}),
         vocabulary(vocabulary_of(predictor.spec())),
         pass(predictor.texts_pass()),
         separator(separator_of(*vocabulary, predictor.spec())),

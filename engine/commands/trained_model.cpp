@@ -25,9 +25,11 @@ struct TrainedModel::Impl {
 };
 
 TrainedModel::TrainedModel(const Checkpoint& checkpoint, const TrainedModelOptions& options)
-    : impl_(
-          new Impl{Predictor(checkpoint.loaded()->state, *checkpoint.loaded()->tensors,
-                             {.device = options.device, .batch = checked_batch(options.batch)})}) {}
+    : impl_(new Impl{Predictor(checkpoint.loaded()->state, *checkpoint.loaded()->tensors,
+                               {.device = options.device,
+                                .batch = checked_batch(options.batch),
+                                .settings = options.settings,
+                                .say = options.say})}) {}
 
 TrainedModel::~TrainedModel() = default;
 TrainedModel::TrainedModel(TrainedModel&&) noexcept = default;

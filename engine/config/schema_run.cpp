@@ -96,7 +96,8 @@ std::vector<Field> device_fields() {
   return {
       {.path = "devices",
        .slot = [](C& c) -> Slot { return &c.devices; },
-       .help = "auto (GPUs if there are any), auto:N (N idle GPUs), cpu, cuda (all GPUs), a number "
+       .help = "auto (GPUs if there are any, at most as many as towers, idle ones first), auto:N "
+               "(N idle GPUs), cpu, cuda (all GPUs), a number "
                "of them: 2xcpu, 4xcuda, or names: cuda:1, GPU-1b2c (UUID), 3b:00.0 (PCI), [cuda:0, "
                "cuda:2], [cpu:0, cpu:1]; [{cuda:0: 8GiB}, {cuda:0: 4GiB}] share a GPU, each with a "
                "memory limit of its own",
@@ -106,8 +107,10 @@ std::vector<Field> device_fields() {
        .note = [](const C& c) { return devices_note(c.devices); }},
       {.path = "on_missing",
        .slot = [](C& c) -> Slot { return &c.on_missing; },
-       .help = "without some of the named GPUs: fail; fewer: train on the others, the same bits in "
-               "more time; cpu: fewer, and the CPU if there is none",
+       .help = "without some of the named or idle GPUs: fail; fewer: train on the others, the same "
+               "bits "
+               "in more time; any: on other GPUs, the least loaded first; cpu: fewer, and the CPU "
+               "if there is none",
        .shapes_result = false},
       {.path = "pin",
        .slot = [](C& c) -> Slot { return &c.pin; },

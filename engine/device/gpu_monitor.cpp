@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include <fmt/format.h>
+#include <pwd.h>
 
 #include <spire/gpu_monitor.h>
 
@@ -175,6 +177,14 @@ std::optional<std::vector<GpuProcess>> GpuMonitor::processes(int number) const {
   if (number < 0 || number >= std::ssize(gpus_)) return std::nullopt;
   nvmlDevice_t handle = nvml_->handles[static_cast<size_t>(number)].gpu;
   return handle ? read_processes(nvml_->library, handle, root_) : std::nullopt;
+}
+
+std::string user_name(uint32_t user_id) {
+  passwd user{}, *found = nullptr;
+  std::vector<char> memory(16384);
+  if (getpwuid_r(user_id, &user, memory.data(), memory.size(), &found) == 0 && found)
+    return user.pw_name;
+  return std::to_string(user_id);
 }
 
 GpusOfHost read_gpus(const GpuMonitor& monitor) {

@@ -1,6 +1,7 @@
 #include "engine/device/memory_pool.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 
@@ -203,10 +204,13 @@ std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double 
 }
 
 std::string plain_text(const MemoryShortage& shortage) {
-  auto mib = [](size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  std::string left;
-  if (auto bytes = shortage.left()) left = fmt::format("; {:.1f} MiB are left", mib(*bytes));
-  return fmt::format("{}: cannot allocate {:.1f} MiB for {}{}", to_string(shortage.device),
+  auto mib = [](size_t bytes) { return fmt::format("{:.1f} MiB", std::ldexp(bytes, -20)); };
+  std::string left, limit;
+  if (shortage.limit)
+    limit = fmt::format(" of the {} that {} allows", mib(*shortage.limit),
+                        shortage.own_limit.empty() ? "memory.limit" : shortage.own_limit);
+  if (auto bytes = shortage.left()) left = fmt::format("; {} are left{}", mib(*bytes), limit);
+  return fmt::format("{}: cannot allocate {} for {}{}", to_string(shortage.device),
                      mib(shortage.asked.total()), name(shortage.asked.largest()), left);
 }
 

@@ -1,16 +1,21 @@
 #include "engine/inference/predictor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/checkpoint/merged_tensors.h"
 #include "engine/config/check.h"
+#include "engine/config/devices.h"
+#include "engine/train/memory/device_limits.h"
 #include "engine/train/model_graph.h"
-#include "engine/train/placement/placement.h"
+#include "engine/train/placement/place_run.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/state_tensors.h"
 #include "models/adapters.h"
@@ -29,16 +34,28 @@ RunConfig config_of(const StateMetadata& state) {
   }
 }
 
-// Places one tower on all cores of the device.
-Placement place(RunConfig config, const PredictorOptions& options) {
-  config.devices = {options.device};
-  config.batch_size = options.batch;
-  config.global_batch = options.batch;
-  config.towers = 1;
-  config.tower_threads = {};
-  config.parameter_device = "auto";
-  check_config(config);
-  return place_towers(config, {local_hardware()}, 0);
+// A precision that the device does not compute, where another one gives nearly the same outputs.
+bool becomes_fp32(const RunConfig& config, const Placement& placement) {
+  return config.precision == RunConfig::Precision::fp16 &&
+         placement.devices[0].id.kind == DeviceKind::cpu;
+}
+
+bool wait_seconds(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return true;
+}
+
+// Inputs that the training run read in its half precision are read in that of the predictions.
+void read_in(DType now, DType of_run, std::vector<Column>& columns) {
+  if (of_run == DType::f32) return;
+  for (Column& column : columns)
+    if (column.dtype == of_run) column.dtype = now;
+}
+
+// Whether the word means one of those devices that there are, so that a note says which.
+bool leaves_open(const std::string& word) {
+  auto group = gpu_group(word);
+  return word == "auto" || (group && (!group->count || group->idle));
 }
 
 // Returns the shape of one sample's output. A token model has T rows per sample:
@@ -67,15 +84,13 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
                      .target_scale = spec_.target_scale};
     return build_model(config_.model, config_.loss, input, training);
   };
+  DType of_run = compute_dtype(config_);
+  Placement placement = place(options);
+  read_in(compute_dtype(config_), of_run, spec_.columns);
   layout_ = make_layout(build, batch_);
-  team_ = std::make_unique<LaneTeam>(place(config_, options).lanes);
+  team_ = std::make_unique<LaneTeam>(placement.lanes);
   DeviceId device = team_->spec(0).device;
-  expect_precision(device, compute_dtype(config_));
-  auto explain = [](const MemoryShortage& shortage) {
-    return plain_text(shortage) + "; lower --batch, or use another --device";
-  };
-  memory_ =
-      std::make_unique<MemoryPool>(device, MemoryPool::Options{.limit = {}, .explain = explain});
+  make_pool(placement.devices[0]);
   replica_ = std::make_unique<Replica>(layout_);
   Observer silent;
   bool gpu = device.kind == DeviceKind::cuda;
@@ -102,6 +117,58 @@ Predictor::Predictor(const StateMetadata& state, const SavedTensors& tensors,
   });
   output_shape_ = decoder_ ? decoder_->output_shape() : row_shape(pass_->output_shape(), batch_);
   padded_.resize(spec_.columns[0].row_bytes() * static_cast<size_t>(batch_));
+}
+
+// Places one tower on all cores of one device.
+Placement Predictor::place(const PredictorOptions& options) {
+  if (const RunConfig* settings = options.settings) {
+    config_.on_missing = settings->on_missing;
+    config_.timeouts.devices = settings->timeouts.devices;
+    config_.memory.limit = settings->memory.limit;
+    config_.precision = settings->precision;
+    config_.cuda = settings->cuda;
+  }
+  auto say = [&](std::string_view line) {
+    if (options.say) options.say(line);
+  };
+  RunConfig config = config_;
+  config.devices = {options.device};
+  config.batch_size = options.batch;
+  config.global_batch = options.batch;
+  config.towers = 1;
+  config.tower_threads = {};
+  config.parameter_device = "auto";
+  config.precision = RunConfig::Precision::fp32;  // of the device, once it is known
+  check_config(config);
+  claims_ = std::make_unique<GpuClaims>();
+  RunPlacement placed = place_run(config, RankGroup(nullptr, nullptr), {},
+                                  {.claims = *claims_, .wait = wait_seconds, .say = say});
+  const PlacedDevice& device = placed.placement.devices[0];
+  bool gpu = device.id.kind == DeviceKind::cuda;
+  if (placed.placement.fell_back) say(placed.placement.note);
+  if (gpu && leaves_open(options.device))
+    say(fmt::format("computes on {} ({})", to_string(device.id), device.description));
+  for (const std::string& warning : placed.warnings) say("warning: " + warning);
+  if (becomes_fp32(config_, placed.placement)) {
+    say("computes in fp32, as fp16, the precision of the training run, is for GPUs only");
+    config_.precision = RunConfig::Precision::fp32;
+  }
+  expect_precision(device.id, compute_dtype(config_));
+  return std::move(placed.placement);
+}
+
+void Predictor::make_pool(const PlacedDevice& device) {
+  auto explain = [](const MemoryShortage& shortage) {
+    return plain_text(shortage) + "; lower --batch, or use another --device";
+  };
+  std::vector<DeviceLimit> limits = limits_of({&device, 1}, {space_of(device.id).total},
+                                              parse_memory_limit(config_.memory.limit));
+  bool own = !device.memory_limit.empty();
+  memory_ = std::make_unique<MemoryPool>(
+      device.id, MemoryPool::Options{
+                     .limit = limits[0].bytes,
+                     .own_limit = own ? to_word({to_string(device.id), device.memory_limit}) : "",
+                     .explain = explain});
 }
 
 // Reads the plain weights, into the replica where the host can write it, else by a copy.

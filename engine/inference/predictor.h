@@ -1,17 +1,21 @@
 // Runs a trained model on one device without a dataset: outputs for rows, or text after a prompt.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/run_config.h>
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/sample.h"
+#include "engine/device/gpu_claims.h"
 #include "engine/inference/generate.h"
 #include "engine/inference/token_decoder.h"
 #include "engine/train/forward_pass.h"
+#include "engine/train/placement/placement.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"
 #include "models/model.h"
@@ -22,12 +26,20 @@ struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
   int64_t batch = 64;           // rows per forward pass; of text: texts that are written at once
   bool text = false;            // for token_pass() alone: run() may not be called
+  // Its on_missing, timeouts.devices, memory.limit, precision and cuda count in the place of those
+  // of the training run; null: these count.
+  const RunConfig* settings = nullptr;
+  // Receives notes on the device: which of several it is, who else uses it, for what it waits, a
+  // precision that is not the run's.
+  std::function<void(std::string_view line)> say = {};
 };
 
 class Predictor {
  public:
   // Reads the weights; the averaged ones if the run kept them (ema.decay). Throws Error(checkpoint)
-  // for a model that this program does not know, and Error(device).
+  // for a model that this program does not know, and Error(device). Computes on one device: of
+  // several GPUs on an idle one, if there is one, which it claims while it lives. fp16 becomes fp32
+  // on a CPU.
   Predictor(const StateMetadata& state, const SavedTensors& tensors,
             const PredictorOptions& options);
 
@@ -53,6 +65,8 @@ class Predictor {
  private:
   void run_batch(const std::byte* rows, int64_t count, float* out);
   void load(const SavedTensors& tensors);
+  Placement place(const PredictorOptions& options);
+  void make_pool(const PlacedDevice& device);
 
   RunConfig config_;
   SampleSpec spec_;
@@ -60,6 +74,7 @@ class Predictor {
   int64_t batch_;
   Shape output_shape_;
   ParameterLayout layout_;
+  std::unique_ptr<GpuClaims> claims_;
   std::unique_ptr<LaneTeam> team_;
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Replica> replica_;

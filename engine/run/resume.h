@@ -7,7 +7,7 @@
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/dataset.h"
-#include "engine/run/run_placement.h"
+#include "engine/train/placement/place_run.h"
 
 namespace spire::inline run {
 

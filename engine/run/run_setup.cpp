@@ -146,6 +146,10 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
   RunPlacement placed = place_run(chooses ? with_any_batch() : config, ranks, threads, queue);
   for (const std::string& warning : placed.warnings) observer.on_warning(warning);
   placement = std::move(placed.placement);
+  if (placed.precision) config.precision = *placed.precision;
+  if (placement.spare > 0 && !resumed)
+    placement.note +=
+        fmt::format("; towers={} uses all", std::ssize(placement.devices) + placement.spare);
   own_place_ = std::move(placed.own);
   places_ = std::move(placed.places);
   cores = std::move(placed.cores);

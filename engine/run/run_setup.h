@@ -14,7 +14,7 @@
 #include "engine/run/batch_choice.h"
 #include "engine/run/initial/open_teacher.h"
 #include "engine/run/metrics/evaluation_metrics.h"
-#include "engine/run/run_placement.h"
+#include "engine/train/placement/place_run.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
 

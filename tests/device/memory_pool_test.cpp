@@ -96,7 +96,8 @@ TEST(MemoryPool, SaysHowMuchTheLimitLeaves) {
   MemoryPool pool(DeviceId{}, {.limit = 3 << 20, .explain = {}});
   auto block = pool.allocate(weights, 1 << 20);
   EXPECT_EQ(shortage_of([&] { pool.allocate(gradients, 5 << 20); }),
-            "cpu:0: cannot allocate 5.0 MiB for gradients; 2.0 MiB are left");
+            "cpu:0: cannot allocate 5.0 MiB for gradients; 2.0 MiB are left of the 3.0 MiB that "
+            "memory.limit allows");
 }
 
 MemoryPools two_pools(std::optional<size_t> limit) {

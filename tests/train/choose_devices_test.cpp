@@ -1,6 +1,8 @@
 // Which devices each form of `devices` chooses, on a scripted machine of eight GPUs: 0, 4, 6 and 7
 // are idle, 1 and 5 are busy, 2 is split by MIG, 3 is lost (tests/scripted_nvml). The table of
 // docs/running.md has a row for each of these.
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +60,13 @@ struct Process {
                    {claims, [](double) { return true; },
                     [&](std::string_view line) { said.emplace_back(line); }},
                    monitor, own);
-    placement = place_towers(config, share_out({own}), 0);
+    for (const CudaDeviceInfo& gpu : own.gpus) {
+      own.use[gpu.index] = look_at(gpu, monitor);
+      add_percent(own.use[gpu.index].percent, own.use[gpu.index]);
+    }
+    std::vector<RankHardware> ranks = {own};
+    leave_spare_gpus(config, ranks);
+    placement = place_towers(config, share_out(ranks), 0);
     std::vector<std::string> names;
     for (const PlacedDevice& device : placement.devices) {
       auto gpu = std::ranges::find(own.gpus, device.id.index, &CudaDeviceInfo::index);
@@ -78,6 +86,7 @@ struct Row {
   OnMissing on_missing = OnMissing::fail;
   std::vector<std::string> chosen;  // empty: refused
   std::string text = {};            // a part of the note, or of the refusal
+  std::optional<int64_t> towers = {};
 };
 
 void PrintTo(const Row& row, std::ostream* out) {
@@ -107,6 +116,7 @@ void expect_row(const Row& row, GpuClaims& claims) {
   RunConfig config;
   config.devices = row.devices;
   config.on_missing = row.on_missing;
+  config.towers = row.towers;
   Process process{row.visible};
   if (!row.chosen.empty()) {
     EXPECT_EQ(process.choose(config, claims), row.chosen);
@@ -137,6 +147,19 @@ INSTANTIATE_TEST_SUITE_P(
     WithoutMig, ChosenWithoutMig,
     testing::Values(
         Row{unset, {"auto"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}, "the GPUs"},
+        // Of more GPUs than towers the idle ones, then the least loaded.
+        Row{unset,
+            {"auto"},
+            OnMissing::fail,
+            {"0", "2", "4", "7"},
+            "4 of 7 GPUs, as the run has 4 towers: cuda:0 (NVIDIA H100 80GB HBM3), ",
+            4},
+        Row{unset, {"auto"}, OnMissing::fail, {"0", "2", "4", "5", "6", "7"}, "6 of 7 GPUs", 6},
+        Row{unset, {"auto"}, OnMissing::fail, {"4"}, "as the run has 1 tower: cuda:4", 1},
+        Row{unset, {"cuda"}, OnMissing::fail, {"0", "4"}, "2 of 7 GPUs", 2},
+        Row{unset, {"auto"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}, "the GPUs", 9},
+        Row{"5,0", {"auto"}, OnMissing::fail, {"0"}, "1 of 2 GPUs", 1},
+        Row{unset, {"0", "1", "2"}, OnMissing::fail, {}, "3 devices but only 2 towers", 2},
         Row{unset, {"all"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}},
         Row{unset, {"cuda"}, OnMissing::fail, {"0", "1", "2", "4", "5", "6", "7"}},
         Row{unset, {"cpu"}, OnMissing::fail, {"cpu:0"}},
@@ -147,7 +170,18 @@ INSTANTIATE_TEST_SUITE_P(
         Row{unset, {"8xcuda"}, OnMissing::fewer, {"0", "1", "2", "4", "5", "6", "7"}, "7 of 8"},
         Row{unset, {"cuda:2"}, OnMissing::fail, {"2"}},
         Row{unset, {"0", "4"}, OnMissing::fail, {"0", "4"}},
-        Row{unset, {"cuda:3"}, OnMissing::fail, {}, "there is no such device"},
+        Row{unset,
+            {"cuda:3"},
+            OnMissing::fail,
+            {},
+            "; with on_missing: any the run takes another GPU, with fewer it goes on without it"},
+        Row{unset,
+            {"cuda:3"},
+            OnMissing::any,
+            {"4"},
+            "cuda:4 in the place of cuda:3, which is missing (on_missing: any)"},
+        Row{unset, {"cuda:3", "cuda:4"}, OnMissing::any, {"4", "0"}, "cuda:0 in the place of"},
+        Row{unset, {"8xcuda"}, OnMissing::any, {"0", "1", "2", "4", "5", "6", "7"}, "7 of 8"},
         Row{unset, {"cuda:1", "cuda:1"}, OnMissing::fail, {"1", "1"}},
         Row{unset, {"GPU-66660000-0000-4000-8000-000000000006"}, OnMissing::fail, {"5"}},
         Row{unset, {"GPU-7"}, OnMissing::fail, {"6"}},
@@ -161,7 +195,11 @@ INSTANTIATE_TEST_SUITE_P(
             OnMissing::fewer,
             {"4"},
             "1 of 2 devices, as 5D:00.0 is missing (on_missing: fewer); the towers stay"},
-        Row{unset, {"5D:00.0"}, OnMissing::fewer, {}, "there is no such device"},
+        Row{unset,
+            {"5D:00.0"},
+            OnMissing::fewer,
+            {},
+            "NVIDIA GeForce RTX 4090); with on_missing: any the run takes another GPU"},
         Row{unset, {"5D:00.0"}, OnMissing::cpu, {"cpu:0"}, "the CPU (on_missing: cpu), because"},
         Row{unset, {"cuda:0", "cuda:9"}, OnMissing::cpu, {"0"}, "cuda:9 is missing"},
         Row{unset, {"cpu:0", "cuda:0"}, OnMissing::fail, {}, "different kinds of devices"},
@@ -173,7 +211,11 @@ INSTANTIATE_TEST_SUITE_P(
             OnMissing::fail,
             {},
             "auto:6: 5 of 6 GPUs idle, busy: cuda:1 (process 5000001 computes), cuda:5 (process "
-            "5000003 computes); set timeouts.devices to wait for them, or on_missing: fewer"},
+            "5000003 computes); set timeouts.devices to wait for them, or on_missing: fewer, or "
+            "any, "
+            "which takes the least loaded of the others"},
+        Row{unset, {"auto:6"}, OnMissing::any, {"0", "2", "4", "5", "6", "7"}},  // 5 has less to do
+        Row{"1,4", {"auto:1"}, OnMissing::any, {"5"}},
         Row{unset,
             {"auto:6"},
             OnMissing::fewer,
@@ -199,6 +241,56 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"MIG-bbbb", {"MIG-aaaa"}, OnMissing::fail, {}, "there is no such device"},
                     Row{"MIG-aaaa", {"auto:1"}, OnMissing::fail, {"MIG-aaaa"}},
                     Row{"0,1", {"cuda"}, OnMissing::fail, {"0", "1"}}));
+
+// Processes on two hosts with 8 and 2 GPUs: the one with most leaves some, and each keeps one.
+TEST(SpareGpus, AreLeftByTheHostThatHasMost) {
+  auto host = [](const std::string& name, int gpus, std::set<int> busy) {
+    RankHardware hardware{.host = name, .cores = {0, 1}, .gpus = {}, .why_no_gpu = ""};
+    for (int i = 0; i < gpus; ++i) {
+      CudaDeviceInfo& gpu = hardware.gpus.emplace_back();
+      gpu.index = i;
+      gpu.uuid = fmt::format("{}{}", name, i);
+      if (busy.contains(i)) hardware.use[i].busy = "process 1 computes";
+    }
+    return hardware;
+  };
+  RunConfig config;
+  config.towers = 6;
+  auto indices = [&](std::vector<RankHardware> ranks) {
+    leave_spare_gpus(config, ranks);
+    std::vector<std::vector<int>> of_ranks;
+    for (const RankHardware& rank : share_out(std::move(ranks))) {
+      of_ranks.emplace_back();
+      for (const CudaDeviceInfo& gpu : rank.gpus) of_ranks.back().push_back(gpu.index);
+    }
+    return of_ranks;
+  };
+  using Indices = std::vector<std::vector<int>>;
+  EXPECT_EQ(indices({host("a", 8, {}), host("b", 2, {})}), (Indices{{0, 1, 2, 3}, {0, 1}}));
+  // Two processes on each of two hosts with eight GPUs; a host's three are shared out.
+  EXPECT_EQ(indices({host("a", 8, {0, 2, 3}), host("a", 8, {0, 2, 3}), host("b", 8, {}),
+                     host("b", 8, {})}),
+            (Indices{{1}, {4, 5}, {0}, {1, 2}}));
+  config.towers = 1;  // placing the towers then says that there are too few
+  EXPECT_EQ(indices({host("a", 8, {}), host("b", 2, {})}), (Indices{{0}, {0}}));
+  config.devices = {"2xcuda"};
+  EXPECT_EQ(indices({host("a", 3, {})}), (Indices{{0, 1, 2}}));
+}
+
+TEST_F(EightGpus, OthersOnAGpuAreNamedWithTheirMemory) {
+  GpuMonitor monitor;
+  std::vector<CudaDeviceInfo> gpus = cuda_devices(monitor, "1,0");
+  EXPECT_EQ(others_on(look_at(gpus[0], monitor)),
+            "process 5000001 with 39.1 GiB, process 5000002 with 29.8 GiB (9.7 GiB of 79.6 GiB are "
+            "free)");
+  EXPECT_EQ(others_on(look_at(gpus[1], monitor)), "");
+  claims.claim(gpus[1].uuid);
+  GpuClaims other(files.root());
+  GpuUse use = look_at(gpus[1], monitor);
+  EXPECT_EQ(use.busy, "");
+  add_claim(gpus[1], other, use);
+  EXPECT_THAT(use.busy, HasSubstr("has claimed it"));
+}
 
 using ParameterDevice = EightGpus;
 

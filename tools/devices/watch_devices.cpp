@@ -6,10 +6,10 @@
 #include <sys/ioctl.h>
 #include <vector>
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/gpu_monitor.h>
 #include <spire/observers.h>
 
 #include "tools/devices/watch_table.h"
@@ -29,19 +29,11 @@ class UserNames {
  public:
   std::string operator()(uint32_t id) {
     auto [entry, added] = names_.try_emplace(id);
-    if (added) entry->second = look_up(id);
+    if (added) entry->second = user_name(id);
     return entry->second;
   }
 
  private:
-  static std::string look_up(uint32_t id) {
-    passwd user{}, *found = nullptr;
-    std::vector<char> memory(16384);
-    if (getpwuid_r(id, &user, memory.data(), memory.size(), &found) == 0 && found)
-      return user.pw_name;
-    return std::to_string(id);
-  }
-
   std::map<uint32_t, std::string> names_;
 };
 

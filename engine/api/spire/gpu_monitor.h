@@ -131,6 +131,9 @@ class SPIRE_API GpuMonitor {
   std::vector<HostGpu> gpus_;
 };
 
+// Returns a user's name, or the number where there is none. Looking it up may ask a server.
+SPIRE_API std::string user_name(uint32_t user_id);
+
 struct GpuHealth {
   HostGpu gpu;
   GpuState state;

@@ -443,7 +443,7 @@ struct MonitorConfig {
 
 struct RunConfig {
   enum class Pin { automatic, yes, no };
-  enum class OnMissing { fail, fewer, cpu };
+  enum class OnMissing { fail, fewer, any, cpu };
   enum class Strategy { parameter_device, mirrored, sharded };
   enum class Reduction { invariant, native };
   enum class Precision { fp32, bf16, fp16, exact };

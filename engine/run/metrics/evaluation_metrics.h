@@ -12,7 +12,7 @@
 #include <spire/run_config.h>
 
 #include "engine/run/metrics/output_records.h"
-#include "engine/run/run_placement.h"
+#include "engine/train/placement/place_run.h"
 #include "engine/train/tower_trainer.h"
 
 namespace spire::inline run {

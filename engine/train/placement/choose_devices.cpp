@@ -8,6 +8,7 @@
 
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
+#include "engine/config/words.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/train/placement/rank_hardware.h"
 
@@ -21,9 +22,18 @@ std::string name_of(const std::vector<RankHardware>& ranks, size_t rank) {
   return ranks.size() == 1 ? "" : fmt::format("rank {} (host {}): ", rank, ranks[rank].host);
 }
 
+// What else the config may say, so that the run takes what there is.
+std::string other_policies(RunConfig::OnMissing policy, bool group) {
+  using OnMissing = RunConfig::OnMissing;
+  if (group) return policy == OnMissing::fail ? "; with on_missing: fewer the run takes those" : "";
+  if (policy == OnMissing::fewer) return "; with on_missing: any the run takes another GPU";
+  if (policy == OnMissing::any) return "";
+  return "; with on_missing: any the run takes another GPU, with fewer it goes on without it";
+}
+
 // word: a name, or a gpu_group() that asks for more than there are.
-[[noreturn]] void refuse_missing(const std::string& word, const std::vector<RankHardware>& ranks,
-                                 size_t rank) {
+[[noreturn]] void refuse_missing(const std::string& word, const RunConfig& config,
+                                 const std::vector<RankHardware>& ranks, size_t rank) {
   const auto& gpus = ranks[rank].gpus;
   std::string where = name_of(ranks, rank);
   if (gpus.empty()) {
@@ -31,14 +41,13 @@ std::string name_of(const std::vector<RankHardware>& ranks, size_t rank) {
          "{}: {}no CUDA device is available: {}; use devices: cpu, or devices: auto", word, where,
          ranks[rank].why_no_gpu);
   }
-  if (gpu_group(word))
-    fail(Category::device, "{}: {}there are fewer: {}; with on_missing: fewer the run takes those",
-         word, where, list_gpus(gpus));
+  bool group = gpu_group(word).has_value();
+  std::string policies = other_policies(config.on_missing, group);
+  if (group)
+    fail(Category::device, "{}: {}there are fewer: {}{}", word, where, list_gpus(gpus), policies);
   if (ranks.size() == 1)
-    fail(Category::device,
-         "{}: there is no such device; this machine has {}; with on_missing: fewer the run goes on "
-         "without it",
-         word, list_gpus(gpus));
+    fail(Category::device, "{}: there is no such device; this machine has {}{}", word,
+         list_gpus(gpus), policies);
   fail(Category::device,
        "{}: {}this process has {}, and other processes have the other GPUs; use devices: cuda, "
        "which gives each process its own",
@@ -60,8 +69,26 @@ ChosenDevices cpu_of_each(size_t ranks, int wanted, std::string note) {
   return chosen;
 }
 
+// Says how many GPUs of all ranks are in use where there are more than towers; else "".
+std::string note_of_spare(const RunConfig& config, const std::vector<RankHardware>& ranks) {
+  size_t spare = 0, used = 0;
+  for (const RankHardware& rank : ranks) {
+    spare += static_cast<size_t>(rank.spare);
+    used += rank.gpus.size();
+  }
+  if (spare == 0) return "";
+  return fmt::format("{} of {} GPUs, as the run has {}: ", used, used + spare,
+                     counted(*config.towers, "tower"));
+}
+
+std::string note_of_gpus(const RunConfig& config, const std::vector<RankHardware>& ranks) {
+  std::string spare = note_of_spare(config, ranks);
+  return fmt::format("{}{}{}", spare.empty() ? "the GPUs " : spare,
+                     ranks.size() > 1 ? "of rank 0: " : "", list_gpus(ranks[0].gpus));
+}
+
 // `auto`: GPUs where every rank has some, else the CPU, and the reason for the start report.
-ChosenDevices choose_by_hardware(const std::vector<RankHardware>& ranks) {
+ChosenDevices choose_by_hardware(const RunConfig& config, const std::vector<RankHardware>& ranks) {
   ChosenDevices chosen;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].gpus.empty()) {
@@ -72,8 +99,7 @@ ChosenDevices choose_by_hardware(const std::vector<RankHardware>& ranks) {
     chosen.devices.push_back(all_gpus(ranks[rank]));
     chosen.wanted += static_cast<int>(ranks[rank].gpus.size());
   }
-  chosen.note =
-      fmt::format("the GPUs {}{}", ranks.size() > 1 ? "of rank 0: " : "", list_gpus(ranks[0].gpus));
+  chosen.note = note_of_gpus(config, ranks);
   return chosen;
 }
 
@@ -90,6 +116,7 @@ void expect_one_kind(const std::vector<std::string>& words) {
 struct NamedDevices {
   std::vector<DeviceId> found;
   std::vector<std::string> missing;
+  std::string note = {};  // which GPUs are taken in the place of others
 };
 
 NamedDevices find_named(const std::vector<std::string>& words, const RankHardware& hardware) {
@@ -109,13 +136,25 @@ NamedDevices find_named(const std::vector<std::string>& words, const RankHardwar
   return named;
 }
 
+// on_missing: any. Gives each missing GPU's place to the least loaded of those that are not named.
+void replace_missing(NamedDevices& named, const RankHardware& hardware) {
+  for (int index : by_load(hardware)) {
+    DeviceId gpu{DeviceKind::cuda, index};
+    if (named.missing.empty() || std::ranges::find(named.found, gpu) != named.found.end()) continue;
+    named.note += fmt::format("{}{} in the place of {}, which is missing (on_missing: any)",
+                              named.note.empty() ? "" : "; ", to_string(gpu), named.missing[0]);
+    named.found.push_back(gpu);
+    named.missing.erase(named.missing.begin());
+  }
+}
+
 // Says that the run goes on with fewer devices, which no other trainer can do with the same bits.
-std::string note_of_missing(const std::string& what, size_t found, int wanted) {
+std::string note_of_missing(const std::string& what, size_t found, int wanted,
+                            RunConfig::OnMissing policy) {
   return fmt::format(
-      "{} of {}, as {} (on_missing: fewer); the towers stay as many, so the trained weights are "
-      "the "
+      "{} of {}, as {} (on_missing: {}); the towers stay as many, so the trained weights are the "
       "same bit for bit",
-      found, counted(wanted, "device"), what);
+      found, counted(wanted, "device"), what, word_of(policy));
 }
 
 // The GPUs of a rank that a group means, of those that are left where idle ones were chosen before.
@@ -144,7 +183,7 @@ std::string why_cpu(const RankHardware& hardware) {
 ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHardware>& ranks) {
   using OnMissing = RunConfig::OnMissing;
   auto words = without_limits(expand_devices(config.devices));
-  if (words[0] == "auto") return choose_by_hardware(ranks);
+  if (words[0] == "auto") return choose_by_hardware(config, ranks);
   expect_one_kind(words);
   std::optional<GpuGroup> group = gpu_group(words[0]);
   ChosenDevices chosen;
@@ -154,21 +193,31 @@ ChosenDevices choose_by_config(const RunConfig& config, const std::vector<RankHa
         group ? find_group(words[0], *group, ranks[rank]) : find_named(words, ranks[rank]);
     auto wanted = static_cast<int>(named.found.size() + named.missing.size());
     chosen.wanted += wanted;
+    if (!group && config.on_missing == OnMissing::any) replace_missing(named, ranks[rank]);
+    if (!named.note.empty())
+      chosen.note += (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) + named.note;
     bool fails = config.on_missing == OnMissing::fail && !named.missing.empty();
     bool none = named.found.empty();
     if (fails || (none && config.on_missing != OnMissing::cpu))
-      refuse_missing(named.missing.empty() ? words[0] : named.missing[0], ranks, rank);
+      refuse_missing(named.missing.empty() ? words[0] : named.missing[0], config, ranks, rank);
     if (none && why_none.empty()) why_none = name_of(ranks, rank) + why_cpu(ranks[rank]);
     if (!none && !named.missing.empty())
-      chosen.note += (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) +
-                     note_of_missing(why_fewer(named, group), named.found.size(), wanted);
+      chosen.note +=
+          (chosen.note.empty() ? "" : "; ") + name_of(ranks, rank) +
+          note_of_missing(why_fewer(named, group), named.found.size(), wanted, config.on_missing);
     chosen.devices.push_back(std::move(named.found));
   }
-  if (why_none.empty()) return chosen;
-  return cpu_of_each(ranks.size(), chosen.wanted,
-                     fmt::format("the CPU (on_missing: cpu), because {}; its bits are not those of "
-                                 "a GPU",
-                                 why_none));
+  if (why_none.empty()) {
+    bool all = group && !group->count;
+    if (all && !note_of_spare(config, ranks).empty()) chosen.note = note_of_gpus(config, ranks);
+    return chosen;
+  }
+  chosen = cpu_of_each(ranks.size(), chosen.wanted,
+                       fmt::format("the CPU (on_missing: cpu), because {}; its bits are not those "
+                                   "of a GPU",
+                                   why_none));
+  chosen.fell_back = true;
+  return chosen;
 }
 
 bool reach_each_other(const PeerPairs& peers, DeviceId a, DeviceId b) {

@@ -1,102 +1,40 @@
 #include "engine/train/placement/idle_gpus.h"
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <spire/error.h>
 #include <spire/text.h>
 
 #include "engine/config/devices.h"
+#include "engine/train/placement/gpu_use.h"
 
 namespace spire::inline training {
 namespace {
 
-constexpr double free_share = 0.9;  // of an idle GPU's memory
-constexpr int busy_percent = 10;    // mean utilisation from which a GPU is busy
-constexpr int samples = 4;          // of utilisation, which counts the last second or less
+constexpr int samples = 4;  // of utilisation, which counts the last second or less
 constexpr double sample_seconds = 0.5, retry_seconds = 5, line_seconds = 60;
 
-// A GPU that CUDA shows, as NVML sees it.
 struct Candidate {
   const CudaDeviceInfo* gpu = nullptr;
-  const HostGpu* host = nullptr;
-  uint64_t free = 0;      // bytes
-  int percent = 0;        // sum of the samples of utilisation
-  std::string busy = {};  // why it is not idle
+  GpuUse use = {};
+  int percent = 0;  // sum of the samples of utilisation
 };
 
 std::string name_of(const Candidate& candidate) {
-  return fmt::format("cuda:{} ({})", candidate.gpu->index, candidate.busy);
+  return fmt::format("cuda:{} ({})", candidate.gpu->index, candidate.use.busy);
 }
 
-// A MIG device is told by its UUID, as all of a GPU have its PCI bus id.
-std::optional<GpuMemory> memory_of(const Candidate& candidate, const GpuState& state) {
-  const auto& devices = candidate.host->mig_devices;
-  auto mig = std::ranges::find(devices, candidate.gpu->uuid, &MigDevice::uuid);
-  if (mig == devices.end()) return state.memory;
-  auto index = static_cast<size_t>(mig - devices.begin());
-  return index < state.mig_memory.size() ? state.mig_memory[index] : std::nullopt;
-}
-
-bool is_on(const GpuProcess& process, const Candidate& candidate) {
-  const auto& devices = candidate.host->mig_devices;
-  auto mig = std::ranges::find(devices, candidate.gpu->uuid, &MigDevice::uuid);
-  return mig == devices.end() || !process.gpu_instance || !mig->gpu_instance ||
-         (process.gpu_instance == mig->gpu_instance &&
-          process.compute_instance == mig->compute_instance);
-}
-
-std::string process_problem(const Candidate& candidate, const GpuMonitor& monitor) {
-  auto processes = monitor.processes(candidate.host->number);
-  if (!processes) return "the driver does not tell which processes use it";
-  for (const GpuProcess& process : *processes) {
-    if (process.pid == ::getpid() || !is_on(process, candidate)) continue;
-    return fmt::format("process {}{} computes", process.pid,
-                       process.name.empty() ? "" : fmt::format(" ({})", process.name));
-  }
-  return "";
-}
-
-// Fills in all but the utilisation.
-Candidate look_at(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
-  Candidate candidate{&gpu, monitor.find(gpu.pci_bus_id)};
-  if (!candidate.host) {
-    candidate.busy = "NVML does not list it";
-    return candidate;
-  }
-  GpuState state = monitor.state(candidate.host->number);
-  auto memory = memory_of(candidate, state);
-  if (state.condition != GpuCondition::works) {
-    candidate.busy = state.problem;
-  } else if (!memory) {
-    candidate.busy = "the driver does not tell how much of its memory is free";
-  } else if (candidate.busy = process_problem(candidate, monitor); candidate.busy.empty()) {
-    candidate.free = memory->free;
-    if (static_cast<double>(memory->free) < free_share * static_cast<double>(memory->total))
-      candidate.busy = fmt::format("{:.1f} of {:.1f} GiB are used",
-                                   static_cast<double>(memory->total - memory->free) / (1 << 30),
-                                   static_cast<double>(memory->total) / (1 << 30));
-  }
-  return candidate;
-}
-
-// Adds up the utilisation of all candidates that seem idle. Returns false to give up.
+// Adds the mean utilisation of all candidates that seem idle. Returns false to give up.
 bool watch(std::vector<Candidate>& candidates, const GpuMonitor& monitor, const GpuQueue& queue) {
   for (int sample = 0; sample < samples; ++sample) {
     if (!queue.wait(sample_seconds)) return false;
-    for (Candidate& candidate : candidates) {
-      if (!candidate.busy.empty()) continue;
-      candidate.percent += monitor.state(candidate.host->number).compute_percent.value_or(0);
-    }
+    for (Candidate& candidate : candidates)
+      if (candidate.use.busy.empty()) candidate.percent += look_at(*candidate.gpu, monitor).percent;
   }
-  for (Candidate& candidate : candidates) {
-    if (!candidate.busy.empty() || candidate.percent < busy_percent * samples) continue;
-    candidate.busy = fmt::format("{} % used", candidate.percent / samples);
-  }
+  for (Candidate& candidate : candidates)
+    if (candidate.use.busy.empty()) add_percent(candidate.percent / samples, candidate.use);
   return true;
 }
 
@@ -105,12 +43,8 @@ void claim(std::vector<Candidate*>& idle, GpuClaims& claims, size_t count) {
   std::vector<Candidate*> claimed;
   for (Candidate* candidate : idle) {
     if (claimed.size() == count) break;
-    auto holder = claims.claim(candidate->gpu->uuid);
-    if (holder) {
-      candidate->busy = fmt::format("{} has claimed it", to_string(*holder));
-    } else {
-      claimed.push_back(candidate);
-    }
+    add_claim(*candidate->gpu, claims, candidate->use);
+    if (candidate->use.busy.empty()) claimed.push_back(candidate);
   }
   idle = std::move(claimed);
 }
@@ -134,30 +68,42 @@ class ClaimTurn {
 
 struct IdleGpus {
   std::vector<CudaDeviceInfo> chosen;  // claimed, by number
+  std::vector<CudaDeviceInfo> others;  // that work, the least loaded first
   std::vector<std::string> busy;       // the others: "cuda:0 (process 4711 (python) computes)"
   bool stopped = false;                // the process was asked to stop
 };
+
+void order_by_load(std::vector<Candidate*>& candidates) {
+  std::ranges::stable_sort(candidates, is_less_loaded,
+                           [](const Candidate* each) -> const GpuUse& { return each->use; });
+}
 
 // Looks at all GPUs once and claims up to `count` idle ones.
 IdleGpus look(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor& monitor,
               const GpuQueue& queue, int count) {
   std::vector<Candidate> candidates;
-  for (const CudaDeviceInfo& gpu : gpus) candidates.push_back(look_at(gpu, monitor));
+  for (const CudaDeviceInfo& gpu : gpus) candidates.push_back({&gpu, look_at(gpu, monitor)});
   IdleGpus found;
   found.stopped = !watch(candidates, monitor, queue);
   if (found.stopped) return found;
   std::vector<Candidate*> idle;
   for (Candidate& candidate : candidates)
-    if (candidate.busy.empty()) idle.push_back(&candidate);
-  std::ranges::stable_sort(idle, std::greater{}, &Candidate::free);
+    if (candidate.use.busy.empty()) idle.push_back(&candidate);
+  order_by_load(idle);
   {
     ClaimTurn turn(queue);
     claim(idle, queue.claims, static_cast<size_t>(count));
   }
   std::ranges::sort(idle, {}, [](const Candidate* candidate) { return candidate->gpu->index; });
   for (const Candidate* candidate : idle) found.chosen.push_back(*candidate->gpu);
-  for (const Candidate& candidate : candidates)
-    if (!candidate.busy.empty()) found.busy.push_back(name_of(candidate));
+  std::vector<Candidate*> others;
+  for (Candidate& candidate : candidates) {
+    if (candidate.use.busy.empty()) continue;
+    found.busy.push_back(name_of(candidate));
+    if (candidate.use.works) others.push_back(&candidate);
+  }
+  order_by_load(others);
+  for (const Candidate* candidate : others) found.others.push_back(*candidate->gpu);
   return found;
 }
 
@@ -196,6 +142,22 @@ IdleGpus wait_for_idle(const std::vector<CudaDeviceInfo>& gpus, const GpuMonitor
   }
 }
 
+// Adds the least loaded of the others, first of those that no other run claims, so that processes
+// of one run take different ones.
+void share_others(IdleGpus& found, GpuClaims& claims, int count) {
+  auto take = [&](bool may_be_claimed) {
+    std::erase_if(found.others, [&](const CudaDeviceInfo& gpu) {
+      if (std::ssize(found.chosen) == count) return false;
+      if (!may_be_claimed && claims.claim(gpu.uuid)) return false;
+      found.chosen.push_back(gpu);
+      return true;
+    });
+  };
+  take(false);
+  take(true);
+  std::ranges::sort(found.chosen, {}, &CudaDeviceInfo::index);
+}
+
 }  // namespace
 
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
@@ -212,16 +174,18 @@ void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMon
          monitor.why_none());
   }
   IdleGpus found = wait_for_idle(hardware.gpus, monitor, queue, *count, config.timeouts.devices);
+  auto idle = static_cast<int>(found.chosen.size());
+  if (config.on_missing == RunConfig::OnMissing::any) share_others(found, queue.claims, *count);
   hardware.gpus = std::move(found.chosen);
-  auto idle = static_cast<int>(hardware.gpus.size());
-  if (idle == *count) return;
+  if (std::ssize(hardware.gpus) == *count) return;
   std::string problem =
       fmt::format("{} of {} idle, {}", idle, counted(*count, "GPU"), list_of(found.busy));
-  if (idle == 0) hardware.why_no_gpu = problem;
+  if (hardware.gpus.empty()) hardware.why_no_gpu = problem;
   if (config.on_missing != RunConfig::OnMissing::fail) return;
   fail(Category::device,
-       "devices: auto:{}: {}; set timeouts.devices to wait for them, or on_missing: fewer", *count,
-       problem);
+       "devices: auto:{}: {}; set timeouts.devices to wait for them, or on_missing: fewer, or any, "
+       "which takes the least loaded of the others",
+       *count, problem);
 }
 
 }  // namespace spire::inline training

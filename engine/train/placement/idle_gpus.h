@@ -30,12 +30,12 @@ struct GpuQueue {
 };
 
 // If config.devices is auto:N, leaves the N idle GPUs in hardware.gpus, claimed, and else changes
-// nothing. A GPU is idle if it works, no other run claims it, no process computes on it, nine
-// tenths of its memory are free, and it was busy for less than a tenth of two seconds. Of the idle
-// ones those with most free memory are chosen; of equals the first. As long as there are too few,
+// nothing. gpu_use.h says which GPU is idle; it is watched for two seconds. Of the idle ones those
+// with most free memory are chosen; of equals the first. As long as there are too few,
 // none is claimed, and config.timeouts.devices says how long to wait. Then fewer are left if
-// config.on_missing allows it. Throws Error(device) if too few are idle or NVML, which tells all
-// this, cannot be used; Error(interrupted) if the wait was stopped, or `longest` was shorter.
+// config.on_missing allows it; with `any` the least loaded of the others fill them up. Throws
+// Error(device) if too few are idle or NVML, which tells all this, cannot be used;
+// Error(interrupted) if the wait was stopped, or `longest` was shorter.
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware);
 

@@ -212,6 +212,8 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   RunConfig config = given;
   settle_batch(config, chosen.wanted);  // towers do not depend on devices that are missing
   placement.note = chosen.note;
+  placement.fell_back = chosen.fell_back;
+  for (const RankHardware& hardware : ranks) placement.spare += hardware.spare;
   placement.strategy = config.strategy;
   placement.reduction =
       config.reduction == RunConfig::Reduction::native ? Reduction::native : Reduction::invariant;

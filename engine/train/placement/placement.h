@@ -57,8 +57,10 @@ struct Placement {
   std::vector<int> helper_cores;
   Strategy strategy = Strategy::parameter_device;
   Reduction reduction = Reduction::invariant;
-  std::string note;      // what `auto` chose and why; empty if the config names all devices
-  std::string exchange;  // how GPUs exchange data, and why; empty for CPUs
+  int spare = 0;           // number of GPUs that are left out, as there are more than towers
+  bool fell_back = false;  // CPUs stand in for missing GPUs (on_missing: cpu)
+  std::string note;        // what `auto` chose and why; empty if the config names all devices
+  std::string exchange;    // how GPUs exchange data, and why; empty for CPUs
 
   Share devices_of(int rank) const;  // a range of `devices`
   TowerRange towers_of(int rank) const;

@@ -11,6 +11,7 @@
 #include <spire/text.h>
 
 #include "engine/collective/tree.h"
+#include "engine/config/devices.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
 
@@ -50,6 +51,38 @@ void take_turn(RankHardware& hardware, Turn turn) {
   hardware.why_no_gpu =
       fmt::format("host {} has {} for {}, and each process needs its own; start at most {} there",
                   hardware.host, counted(all, "GPU"), counted(turn.of, "process"), all);
+}
+
+// Ranks that have the same GPUs, and how many of these they keep.
+struct SharedGpus {
+  std::vector<size_t> ranks;
+  int count = 0;
+  int spare_by() const { return count - static_cast<int>(ranks.size()); }
+};
+
+std::vector<SharedGpus> shared_gpus(const std::vector<RankHardware>& ranks) {
+  std::vector<SharedGpus> hosts;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto host = std::ranges::find_if(hosts, [&](const SharedGpus& other) {
+      return same_gpus(ranks[other.ranks[0]], ranks[rank]);
+    });
+    if (host == hosts.end())
+      host = hosts.insert(host, {{}, static_cast<int>(ranks[rank].gpus.size())});
+    host->ranks.push_back(rank);
+  }
+  return hosts;
+}
+
+// The first of these ranks has looked at the GPUs' use for all.
+void keep_least_loaded(const SharedGpus& host, std::vector<RankHardware>& ranks) {
+  RankHardware& first = ranks[host.ranks[0]];
+  std::vector<int> kept = by_load(first);
+  first.spare = static_cast<int>(kept.size()) - host.count;
+  kept.resize(static_cast<size_t>(host.count));
+  for (size_t rank : host.ranks)
+    std::erase_if(ranks[rank].gpus, [&](const CudaDeviceInfo& gpu) {
+      return std::ranges::find(kept, gpu.index) == kept.end();
+    });
 }
 
 // Says which entry of CUDA_VISIBLE_DEVICES CUDA ignores, if any.
@@ -107,6 +140,33 @@ std::vector<RankHardware> share_out(std::vector<RankHardware> ranks) {
   return ranks;
 }
 
+std::vector<int> by_load(const RankHardware& hardware) {
+  std::vector<int> indices;
+  for (const CudaDeviceInfo& gpu : hardware.gpus) indices.push_back(gpu.index);
+  std::ranges::stable_sort(indices, is_less_loaded, [&](int index) {
+    auto use = hardware.use.find(index);
+    return use == hardware.use.end() ? GpuUse{} : use->second;
+  });
+  return indices;
+}
+
+void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks) {
+  std::string word = expand_devices(config.devices)[0];
+  auto group = gpu_group(word);
+  bool all = word == "auto" || (group && !group->count);
+  if (!all || !config.towers) return;
+  std::vector<SharedGpus> hosts = shared_gpus(ranks);
+  auto most = [](const SharedGpus& a, const SharedGpus& b) { return a.spare_by() < b.spare_by(); };
+  int64_t total = 0;
+  for (const SharedGpus& host : hosts) total += host.count;
+  for (; total > *config.towers; --total) {
+    auto host = std::ranges::max_element(hosts, most);
+    if (host->spare_by() <= 0) break;
+    --host->count;
+  }
+  for (const SharedGpus& host : hosts) keep_least_loaded(host, ranks);
+}
+
 std::string limits_to_text(const CoreLimits& limits) {
   return fmt::format("{} {}", limits.quota, limits.omp_threads);
 }
@@ -124,6 +184,10 @@ std::string gpus_to_text(const RankHardware& hardware) {
   for (auto [a, b] : hardware.peers) text += fmt::format("{} {} ", a, b);
   text += "\n";
   for (const auto& gpu : hardware.gpus) {
+    auto found = hardware.use.find(gpu.index);
+    GpuUse use = found == hardware.use.end() ? GpuUse{} : found->second;
+    text += fmt::format("{} {} {} {} ", use.works ? 1 : 0, use.busy.empty() ? 0 : 1, use.percent,
+                        use.free);
     text += fmt::format("{} {} {} {} {} {}\n", gpu.index, gpu.host_number, gpu.total_bytes,
                         gpu.uuid.empty() ? "-" : gpu.uuid,
                         gpu.pci_bus_id.empty() ? "-" : gpu.pci_bus_id, gpu.name);
@@ -135,6 +199,7 @@ void read_gpus(const std::string& text, RankHardware& hardware) {
   std::istringstream lines(text);
   std::getline(lines, hardware.why_no_gpu);
   hardware.gpus.clear();
+  hardware.use.clear();
   hardware.peers.clear();
   std::string pairs;
   std::getline(lines, pairs);
@@ -142,12 +207,17 @@ void read_gpus(const std::string& text, RankHardware& hardware) {
   for (int a = 0, b = 0; numbers >> a >> b;) hardware.peers.emplace_back(a, b);
   for (std::string line; std::getline(lines, line);) {
     CudaDeviceInfo gpu;
+    GpuUse use;
+    bool busy = false;
     std::istringstream words(line);
+    words >> use.works >> busy >> use.percent >> use.free;
+    if (busy) use.busy = "busy";
     words >> gpu.index >> gpu.host_number >> gpu.total_bytes >> gpu.uuid >> gpu.pci_bus_id >>
         std::ws;
     std::getline(words, gpu.name);
     for (std::string* id : {&gpu.uuid, &gpu.pci_bus_id})
       if (*id == "-") id->clear();
+    hardware.use[gpu.index] = use;
     hardware.gpus.push_back(gpu);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/topology.h"
+#include "engine/train/placement/gpu_use.h"
 
 namespace spire::inline training {
 
@@ -18,6 +19,9 @@ struct RankHardware {
   std::vector<CudaDeviceInfo> gpus;
   std::string why_no_gpu;                  // empty if there are GPUs
   std::vector<std::string> warnings = {};  // of this process only: what is wrong with its GPUs
+  // What others do on these GPUs, by index; empty where NVML cannot be asked, and for CPUs.
+  std::map<int, GpuUse> use = {};
+  int spare = 0;         // number of its GPUs that leave_spare_gpus() has left out
   PeerPairs peers = {};  // pairs of GPU indices with peer access, of all GPUs that it sees
   // The next two are set for this process only, not received from other ranks.
   int machine_cores = 0;                          // online CPUs of the host
@@ -38,6 +42,14 @@ RankHardware local_hardware();  // this process's, as if no other process shared
 // equal shares of them; likewise with GPUs, each of which goes to one rank.
 std::vector<RankHardware> share_out(std::vector<RankHardware> ranks);
 
+// Where config.devices is auto or cuda: of ranks that have more GPUs than the run has towers,
+// leaves as many as there are towers, idle ones first. Call it before share_out(). A host with most
+// GPUs gives up some first, and each rank keeps one. Without config.towers nothing is left out.
+void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks);
+
+// Returns the indices of a rank's GPUs, the least loaded first.
+std::vector<int> by_load(const RankHardware& hardware);
+
 // Encode this rank's limits and GPUs for the other ranks, and decode them.
 std::string limits_to_text(const CoreLimits& limits);  // one line, without the newline
 CoreLimits read_limits(const std::string& line);
@@ -54,6 +66,7 @@ std::vector<DeviceId> named_gpus(const std::string& word, const std::vector<Cuda
 struct ChosenDevices {
   std::vector<std::vector<DeviceId>> devices;  // per rank; the devices of a member are adjacent
   std::vector<std::vector<std::vector<DeviceId>>> members;  // members[rank][member]: its devices
+  bool fell_back = false;  // CPUs stand in for missing GPUs (on_missing: cpu)
   int wanted = 0;  // number of devices that the config asks for, of all ranks; some may be missing
   std::string note;  // what `auto` or on_missing chose, and why; empty if it is what was named
 };

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/checkpoint.h>
@@ -27,12 +29,13 @@ struct ConfusionMatrix {
 
 // Counts what a model finds in its run's test data. config: of the run. name: its name in messages.
 // device: one word of the config's `devices`. stop: ends it with Error(interrupted); null: nothing
-// does. Throws as TrainedModel; Error(config) for a model that finds no classes, Error(data) for
-// data that does not fit it.
+// does. say: receives notes on the device, as that of TrainedModelOptions. Throws as TrainedModel;
+// Error(config) for a model that finds no classes, Error(data) for data that does not fit it.
 SPIRE_API ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
                                            const std::string& name,
                                            const std::string& device = "auto",
-                                           const std::atomic<bool>* stop = nullptr);
+                                           const std::atomic<bool>* stop = nullptr,
+                                           const std::function<void(std::string_view)>& say = {});
 
 struct ReportedRun {
   std::filesystem::path directory;

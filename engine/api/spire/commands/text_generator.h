@@ -12,6 +12,7 @@
 
 #include <spire/checkpoint.h>
 #include <spire/export.h>
+#include <spire/run_config.h>
 
 namespace spire {
 
@@ -26,6 +27,9 @@ struct TextOptions {
   uint64_t seed = 0;                   // the random number at position i is that of (seed, i)
   std::vector<std::string> stop = {};  // words at the first of which a text ends
   int64_t texts = 1;                   // written at once, for which memory is planned
+  // As those of TrainedModelOptions.
+  const RunConfig* settings = nullptr;
+  std::function<void(std::string_view line)> say = {};
 };
 
 struct GeneratedText {

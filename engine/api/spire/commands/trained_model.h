@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <spire/checkpoint.h>
 #include <spire/export.h>
@@ -28,15 +30,22 @@ enum class ModelTask : uint8_t {
 struct TrainedModelOptions {
   std::string device = "auto";  // one word of the config's `devices`
   int64_t batch = 64;           // rows per forward pass, for which memory is planned
+  // Its on_missing, timeouts.devices, memory.limit, precision and cuda count in the place of those
+  // of the training run; null: these count.
+  const RunConfig* settings = nullptr;
+  // Receives notes on the device: which of several GPUs it is, who else uses it, for what the call
+  // waits, a precision that is not the run's.
+  std::function<void(std::string_view line)> say = {};
 };
 
 // One thread at a time calls the methods of an object.
 class SPIRE_API TrainedModel {
  public:
-  // Reads the weights; the averaged ones if the run kept them (ema.decay). Throws Error(checkpoint)
-  // for a model that this program does not know, Error(config) for a device that is none or a batch
-  // below 1,
-  // Error(device), Error(out_of_memory).
+  // Reads the weights; the averaged ones if the run kept them (ema.decay). Computes on one device:
+  // of several GPUs on an idle one, if there is one, which no other run takes while this lives.
+  // fp16 becomes fp32 on a CPU. Throws Error(checkpoint) for a model that this program does not
+  // know, Error(config) for a device that is none or a batch below 1, Error(device),
+  // Error(out_of_memory).
   explicit TrainedModel(const Checkpoint& checkpoint, const TrainedModelOptions& options = {});
   ~TrainedModel();
   TrainedModel(TrainedModel&&) noexcept;

@@ -1,4 +1,4 @@
-#include "engine/run/run_placement.h"
+#include "engine/train/placement/place_run.h"
 
 #include <algorithm>
 
@@ -9,10 +9,8 @@
 
 #include "engine/config/devices.h"
 #include "engine/train/model_graph.h"
-#include "engine/train/placement/idle_gpus.h"
-#include "engine/train/placement/placement.h"
 
-namespace spire::inline run {
+namespace spire::inline training {
 namespace {
 
 // Exchanges the resources that a rank cannot see of another one: limits and GPUs. Host and cores
@@ -43,8 +41,41 @@ QueueVote count_votes(const RankGroup& ranks, QueueVote own) {
   return static_cast<QueueVote>(most);
 }
 
-// Other runs then choose other GPUs. A named GPU may be shared, but not silently; one that is not
-// used after all is free again.
+// Without a folder for claims none is seen; claim_gpus() then warns of that.
+void look_at_claim(const CudaDeviceInfo& gpu, bool keep, GpuClaims& claims, GpuUse& use) {
+  if (claims.has(gpu.uuid)) return;
+  try {
+    add_claim(gpu, claims, use);
+    if (!keep) claims.release(gpu.uuid);
+  } catch (const Error&) {
+  }
+}
+
+// What others do on the GPUs that the run may take. Of several processes the first on each host
+// asks for claims, and only for a moment, as the others claim their GPUs themselves.
+void look_at_gpus(const RunConfig& config, const RankGroup& ranks, GpuClaims& claims,
+                  RankHardware& own) {
+  GpuMonitor monitor;
+  if (!monitor.why_none().empty()) return;
+  bool has_spare = config.towers && *config.towers < std::ssize(own.gpus);
+  for (const CudaDeviceInfo& gpu : own.gpus) {
+    GpuUse& use = own.use[gpu.index] = look_at(gpu, monitor);
+    add_percent(use.percent, use);
+    if (has_spare && ranks.is_first_here()) look_at_claim(gpu, !ranks.group(), claims, use);
+  }
+}
+
+// Who else is on a GPU that the run takes: processes that NVML lists, and another run's claim.
+std::string others_on(const GpuUse& use, const std::optional<ClaimHolder>& holder) {
+  std::string text = others_on(use);
+  if (!holder) return text;
+  std::string pid = fmt::format("process {}", holder->pid);
+  if (text.empty() || text.starts_with("others")) return to_string(*holder);
+  return text.find(pid) == text.npos ? to_string(*holder) + ", " + text : text;
+}
+
+// Other runs then choose other GPUs. A GPU may be shared, but not silently; one that is not used
+// after all is free again.
 void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& claims,
                 std::vector<std::string>& warnings) {
   for (const CudaDeviceInfo& gpu : own.gpus) {
@@ -52,19 +83,36 @@ void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& 
     bool used = std::ranges::any_of(placement.lanes,
                                     [&](const LaneSpec& lane) { return lane.device == id; });
     if (!used) claims.release(gpu.uuid);
-    if (!used || gpu.uuid.empty()) continue;
+    if (!used) continue;
+    std::optional<ClaimHolder> holder;
     try {
-      if (auto holder = claims.claim(gpu.uuid)) {
-        warnings.push_back(fmt::format(
-            "{} is also used by {}; both get slower, and share its memory; devices: auto:N "
-            "chooses idle GPUs",
-            to_string(id), to_string(*holder)));
-      }
+      if (!gpu.uuid.empty()) holder = claims.claim(gpu.uuid);
     } catch (const Error& error) {  // the run itself needs no claim
       warnings.push_back(
           fmt::format("{}; runs with devices: auto:N may take {}", error.what(), to_string(id)));
     }
+    auto use = own.use.find(gpu.index);
+    std::string others = others_on(use == own.use.end() ? GpuUse{} : use->second, holder);
+    if (others.empty()) continue;
+    warnings.push_back(
+        fmt::format("{} is also used by {}; both get slower, and share its memory; devices: auto:N "
+                    "chooses idle GPUs",
+                    to_string(id), others));
   }
+}
+
+// Nothing runs silently in another precision: it changes only where CPUs stand in for GPUs.
+void settle_precision(const RunConfig& config, RunPlacement& placed) {
+  using Precision = RunConfig::Precision;
+  if (placed.placement.fell_back && config.precision == Precision::fp16) {
+    placed.precision = Precision::fp32;
+    placed.warnings.push_back(
+        "precision: fp32 in the place of fp16, which only GPUs compute, as the CPU stands in for "
+        "them (on_missing: cpu)");
+    return;
+  }
+  for (const LaneSpec& lane : placed.placement.lanes)
+    expect_precision(lane.device, compute_dtype(config));
 }
 
 // Rank 0 reports what all ranks warn of; one that says the same as rank 0 is not repeated.
@@ -82,40 +130,19 @@ std::vector<std::string> gather_warnings(const RankGroup& ranks,
 
 }  // namespace
 
-std::string RankGroup::host_of(int rank) const {
-  return world_ ? world_->ranks[static_cast<size_t>(rank)].host : "";
-}
-
-int RankGroup::processes_here() const {
-  if (!world_) return 1;
-  return static_cast<int>(std::ranges::count(world_->ranks, host_of(rank()), &RankInfo::host));
-}
-
-void RankGroup::wait(const std::function<void()>& exchange) const {
-  status_ ? status_->wait(0, exchange) : exchange();
-}
-
-std::vector<std::string> RankGroup::all_gather(const std::string& text) const {
-  std::vector<std::string> all;
-  wait([&] { all = spire::all_gather(*group(), text); });
-  return all;
-}
-
-std::string RankGroup::broadcast(const std::string& text) const {
-  std::string received;
-  wait([&] { received = spire::broadcast(*group(), text); });
-  return received;
-}
-
 RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
                        std::optional<int> kept_threads, const GpuQueue& queue) {
   RankHardware own = local_hardware();
   GpuQueue voting = queue;
   voting.agree = [&](QueueVote vote) { return count_votes(ranks, vote); };
-  auto group = gpu_group(expand_devices(config.devices)[0]);
+  auto words = expand_devices(config.devices);
+  auto group = gpu_group(words[0]);
   if (group && group->idle) keep_idle_gpus(config, voting, GpuMonitor(), own);
+  bool may_use_gpus = !own.gpus.empty() && (words[0] == "auto" || are_gpus(words));
+  if (may_use_gpus) look_at_gpus(config, ranks, queue.claims, own);
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
+  leave_spare_gpus(config, places);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
@@ -124,11 +151,9 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.cores = describe_use(placed.placement, placed.own);
   placed.warnings = std::move(own.warnings);
   placed.places = std::move(places);
-  claim_gpus(placed.placement, placed.own, queue.claims, placed.warnings);
+  claim_gpus(placed.placement, own, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
-  // Nothing runs silently in another precision.
-  for (const LaneSpec& lane : placed.placement.lanes)
-    expect_precision(lane.device, compute_dtype(config));
+  settle_precision(config, placed);
   return placed;
 }
 
@@ -138,4 +163,4 @@ void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own
   if (ranks.group()) cores = describe_ranks(ranks.all_gather(cores));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire::inline training
