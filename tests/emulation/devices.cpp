@@ -11,6 +11,7 @@
 
 #include <spire/error.h>
 
+#include "engine/device/visible_gpus.h"
 #include "machine.h"
 
 namespace spire::emulation {
@@ -28,13 +29,18 @@ void set_groups(Machine& machine, const PeerGroups& groups) {
   }
 }
 
-const PeerGroups everyone = {{0, 1, 2, 3}};
-static_assert(max_devices == 4);
+PeerGroups everyone() {
+  PeerGroups groups(1);
+  for (int device = 0; device < max_devices; ++device) groups[0].push_back(device);
+  return groups;
+}
 
 int device_in(const std::string& text) {
-  require(text.size() == 1 && text[0] >= '0' && text[0] < '0' + max_devices,
-          "EMULATED_PEERS: '{}' is none of {} devices", text, max_devices);
-  return text[0] - '0';
+  int device = -1;
+  std::istringstream(text) >> device;
+  require(device >= 0 && device < max_devices, "EMULATED_PEERS: '{}' is none of {} devices", text,
+          max_devices);
+  return device;
 }
 
 // "0,1 2,3"
@@ -51,19 +57,25 @@ PeerGroups groups_in(const std::string& text) {
 }
 
 std::string uuid_at(int device) {
-  return "GPU-00000000-0000-0000-0000-00000000000" + std::to_string(device);
+  return fmt::format("GPU-00000000-0000-0000-0000-{:012x}", device);
 }
 
-// Those of the first `count` devices that CUDA_VISIBLE_DEVICES names, in its order; all of them
-// where it names none, as other names are those of the machine's own GPUs.
+// Those of the first `count` devices that CUDA_VISIBLE_DEVICES shows.
 std::vector<std::string> visible_uuids(int count) {
-  std::vector<std::string> all, visible;
-  for (int i = 0; i < count; ++i) all.push_back(uuid_at(i));
+  std::vector<HostGpu> gpus(static_cast<size_t>(count));
+  std::vector<std::string> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(uuid_at(i));
+    gpus[static_cast<size_t>(i)].number = i;
+    gpus[static_cast<size_t>(i)].uuid = all.back();
+  }
   const char* names = std::getenv("CUDA_VISIBLE_DEVICES");
-  std::istringstream words(names ? names : "");
-  for (std::string name; std::getline(words, name, ',');)
-    if (std::ranges::find(all, name) != all.end()) visible.push_back(name);
-  return visible.empty() ? all : visible;
+  if (!names) return all;
+  auto named = [&](const std::string& uuid) {
+    return std::string(names).find(uuid) != std::string::npos;
+  };
+  if (!std::getenv("EMULATED_GPUS") && std::ranges::none_of(all, named)) return all;
+  return visible_gpus(std::string(names), gpus).uuids;
 }
 
 void set_count(Machine& machine, int count) {
@@ -79,7 +91,7 @@ void read_environment(Machine& machine) {
   set_count(machine, count);
   const char* peers = std::getenv("EMULATED_PEERS");
   bool none = peers && std::string(peers) == "none";
-  set_groups(machine, none ? PeerGroups{} : peers ? groups_in(peers) : everyone);
+  set_groups(machine, none ? PeerGroups{} : peers ? groups_in(peers) : everyone());
 }
 
 int device_count() {

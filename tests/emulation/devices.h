@@ -6,10 +6,11 @@
 
 namespace spire::emulation {
 
-constexpr int max_devices = 4;
+constexpr int max_devices = 16;
 
 // The number of devices: 2 at first, or EMULATED_GPUS of the environment; of these only the devices
-// that CUDA_VISIBLE_DEVICES names by uuid, in its order, or all if it names none of them.
+// that CUDA_VISIBLE_DEVICES names, in its order. Without EMULATED_GPUS it only counts if it names
+// one of them by uuid, as it may be about the machine's own GPUs.
 // REQUIRES, to set it: no memory and no stream is in use.
 int device_count();
 void set_device_count(int count);

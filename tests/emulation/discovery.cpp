@@ -24,6 +24,7 @@ CudaStatus discover_cuda() {
                               .compute_major = 9,
                               .total_bytes = emulation::memory_limit(i)});
   }
+  if (count == 0) status.why_none = "CUDA_VISIBLE_DEVICES shows no GPU";
   std::ranges::sort(status.devices, {}, &CudaDeviceInfo::index);
   remember_gpus(status.devices);
   return status;

@@ -24,7 +24,7 @@ bool Memory::has_room(const Region& region) const {
 }
 
 size_t Memory::left(int device) const {
-  return limit_[device] - std::min(used_[device], limit_[device]);
+  return limit(device) - std::min(used_[device], limit(device));
 }
 
 size_t Memory::bytes() const {

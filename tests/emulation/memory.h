@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "devices.h"
 
@@ -29,8 +30,8 @@ class Memory {
   Region find(const void* address, size_t bytes) const;
 
   size_t left(int device) const;
-  size_t limit(int device) const { return limit_[device]; }
-  void set_limit(int device, size_t bytes) { limit_[device] = bytes; }
+  size_t limit(int device) const { return limit_[at(device)]; }
+  void set_limit(int device, size_t bytes) { limit_[at(device)] = bytes; }
   size_t pinned() const { return pinned_; }
   size_t blocks() const { return regions_.size(); }
   size_t bytes() const;  // of all blocks
@@ -40,12 +41,12 @@ class Memory {
   // Addresses are kept inverted, so that AddressSanitizer does not take a leak for memory in use.
   static uintptr_t hidden(const void* address) { return ~reinterpret_cast<uintptr_t>(address); }
 
+  static size_t at(int device) { return static_cast<size_t>(device); }
   bool has_room(const Region& region) const;
 
   std::map<uintptr_t, Region> regions_;
   size_t used_[max_devices] = {};
-  size_t limit_[max_devices] = {size_t{16} << 30, size_t{16} << 30, size_t{16} << 30,
-                                size_t{16} << 30};
+  std::vector<size_t> limit_ = std::vector(max_devices, size_t{16} << 30);
   size_t pinned_ = 0, pinned_limit_ = SIZE_MAX;  // bytes from allocate()
 };
 
