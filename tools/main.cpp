@@ -121,6 +121,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   spire::tool::open_missing_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails with EPIPE
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails with EFBIG
   spire::tool::LossyStream lossy(std::cerr);
   ExitGuard exit_guard;
   spire::leave_hdf5_open_at_exit();

@@ -69,11 +69,15 @@ void for_each_cgroup(const fs::path& root, std::string_view controller,
 }
 
 std::string system_reason(int error) {
-  // EMFILE is the limit of this process, ENFILE that of the machine.
+  // EMFILE and mostly EFBIG are limits of this process, ENFILE is that of the machine.
   std::string words = std::strerror(error);
   if (error == EMFILE)
     return fmt::format("{}: this process may have {} (ulimit -n); raise that limit", words,
                        limit_text(RLIMIT_NOFILE));
+  rlimit size = {};
+  if (error == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
+    return fmt::format("{}: this process may write files of {} bytes (ulimit -f); raise that limit",
+                       words, size.rlim_cur);
   if (error == ENFILE) return words + ": raise the machine's limit (sysctl fs.file-max)";
   return words;
 }

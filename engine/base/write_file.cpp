@@ -199,7 +199,7 @@ int64_t PreallocatedFile::bytes() const {
 void PreallocatedFile::reserve(int64_t bytes) const {
   int reason = ::posix_fallocate(descriptor_, 0, bytes);
   if (reason == 0) return;
-  if (is_for_want_of_room(reason)) fail_for_room(path_, bytes, std::strerror(reason));
+  if (is_for_want_of_room(reason)) fail_for_room(path_, bytes, system_reason(reason));
   fail_to("take room for it", path_, reason);
 }
 
@@ -213,7 +213,7 @@ void PreallocatedFile::write(int64_t offset, std::span<const std::byte> bytes) c
     ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && is_for_want_of_room(errno))
-      fail_for_room(path_, offset + std::ssize(bytes), std::strerror(errno));
+      fail_for_room(path_, offset + std::ssize(bytes), system_reason(errno));
     if (written < 0) fail_to("write it", path_, errno);
     bytes = bytes.subspan(static_cast<size_t>(written));
     offset += written;

@@ -1,7 +1,6 @@
 #include "engine/observe/line_file.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 #include <spire/text.h>
 
 #include "engine/base/read_file.h"
@@ -39,7 +39,7 @@ void LineFile::append(std::string_view lines) {
   // One write() with O_APPEND: a reader of the file never sees half a line.
   ssize_t written = ::write(descriptor_, lines.data(), lines.size());
   if (written != static_cast<ssize_t>(lines.size())) {
-    failed(written < 0 ? std::strerror(errno) : "the disk is full");
+    failed(written < 0 ? system_reason(errno) : "the disk is full");
     return;
   }
   bytes_ += written;

@@ -105,6 +105,7 @@ TEST(SystemLimits, AReasonNamesTheLimitOnOpenFiles) {
   EXPECT_NE(system_reason(EMFILE).find("(ulimit -n)"), std::string::npos);
   EXPECT_NE(system_reason(ENFILE).find("fs.file-max"), std::string::npos);
   EXPECT_EQ(system_reason(ENOENT), "No such file or directory");
+  EXPECT_EQ(system_reason(EFBIG), "File too large");  // for the file system, as nothing limits it
   for (int error : {EMFILE, ENFILE})
     EXPECT_EQ(category_of(error, Category::data), Category::device);
   EXPECT_EQ(category_of(ENOENT, Category::data), Category::data);

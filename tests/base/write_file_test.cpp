@@ -81,7 +81,9 @@ TEST_F(AtomicFile, AFullDiskIsNoErrorOfTheConfig) {
   EXPECT_THAT(
       message_of(Category::device,
                  [&] { write_file_atomically(path, std::string(5000, 'x'), Category::config); }),
-      ::testing::HasSubstr("file.tmp: File too large; make room there"));
+      ::testing::HasSubstr(
+          "file.tmp: File too large: this process may write files of 1000 bytes (ulimit "
+          "-f); raise that limit; make room there"));
 }
 
 TEST_F(AtomicFile, KeepsTheModeOfTheFileThatItReplaces) {

@@ -39,7 +39,9 @@ TEST(DiskCheck, FailsWhereAWriteIsCutShort) {
   SystemFiles system;
   FileSizeLimit limit(small.bytes / 2);
   EXPECT_THAT(check_disk(try_disk(system.root(), small), {}).back(),
-              fails("disk_speed", "cannot be written to: File too large, after 512.0 KiB"));
+              fails("disk_speed",
+                    "cannot be written to: File too large: this process may write files of "
+                    "524288 bytes (ulimit -f); raise that limit, after 512.0 KiB"));
 }
 
 TEST(DiskCheck, WarnsOfASlowOrFullDisk) {

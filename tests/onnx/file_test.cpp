@@ -100,7 +100,7 @@ TEST(OnnxFile, IsNotThereAfterAFullDiskOrASignal) {
     FileSizeLimit limit(4000);
     EXPECT_THAT(message_of(Category::device,
                            [&] { write(scratch.path / "m.onnx", {.file = {.weights = place}}); }),
-                HasSubstr("File too large; make room there"));
+                HasSubstr("(ulimit -f); raise that limit; make room there"));
     EXPECT_THAT(names_in(scratch.path), ElementsAre());
   }
   std::atomic<bool> stop = true;

@@ -1,11 +1,12 @@
 // A disk that takes no checkpoint: training goes on, each failure is told, and the end says it.
-// The system's limit on file sizes stands for the full disk: metrics fit below it, checkpoints not.
+// The shell's limit on file sizes stands for the full disk: metrics fit below it, checkpoints not.
+// A write beyond it is also a signal, SIGXFSZ, that would end the program.
+#include <csignal>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/base/file_size_limit.h"
-#include "tests/runs/run_folder.h"
+#include "tests/runs/under_conditions.h"
 
 namespace spire {
 namespace {
@@ -19,14 +20,13 @@ Words wide_run(const RunFolder& folder, const std::string& name) {
                                 "steps=12", "checkpoint.every_steps=5"});
 }
 
-constexpr rlim_t size_limit = 200 << 10;
+const std::string full = "ulimit -f 200;";  // KiB
 
 // At its end a run waits in case room is made; the signal says that nobody will.
 TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeFive) {
   RunFolder folder;
   std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
-  FileSizeLimit limit(size_limit);
-  Program program(wide_run(folder, "run"));
+  Program program("/bin/bash", in_shell(full, "", wide_run(folder, "run")));
   ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
   program.signal(SIGTERM);
   Output output = program.finish();
@@ -47,13 +47,11 @@ TEST(FullDisk, TheCheckpointFromBeforeStaysAndResumes) {
   RunFolder folder;
   std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
   ASSERT_EQ(trainer(wide_run(folder, "run") + Words{"steps=5"}).code, 0);
-  {
-    FileSizeLimit limit(size_limit);
-    Program program(wide_run(folder, "run") + Words{"--resume", "auto"});
-    ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
-    program.signal(SIGTERM);
-    EXPECT_EQ(program.finish().code, 5);
-  }
+  Program program("/bin/bash",
+                  in_shell(full, "", wide_run(folder, "run") + Words{"--resume", "auto"}));
+  ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 5);
   EXPECT_EQ(folder.checkpoints("run"), std::vector<int64_t>{5});
   Output resumed = trainer(wide_run(folder, "run") + Words{"--resume", "auto"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
@@ -65,8 +63,7 @@ TEST(FullDisk, MetricsLoseLinesAndTheRunItsCodeButNoStepAndNoCheckpoint) {
   RunFolder folder;
   Words words = test_mlp + Words{"steps=600", "checkpoint.every_epochs=20", "eval.every_epochs=0"};
   std::string straight = printed_hash(trainer(folder.run("straight", words)));
-  FileSizeLimit limit(size_limit);
-  Output output = trainer(folder.run("run", words));
+  Output output = end_of(full, "", folder.run("run", words)).output;
   EXPECT_EQ(output.code, 5);
   EXPECT_THAT(output.err, ContainsRegex("cannot write .*metrics.jsonl: .*; training continues"));
   EXPECT_THAT(output.last_error_line(), ContainsRegex("metrics.jsonl lacks [0-9]+ lines"));
@@ -74,6 +71,29 @@ TEST(FullDisk, MetricsLoseLinesAndTheRunItsCodeButNoStepAndNoCheckpoint) {
   EXPECT_EQ(folder.checkpoints("run"), folder.checkpoints("straight"));
   std::vector<Json> lines = folder.metrics("run");  // throws where one is torn
   EXPECT_LT(lines.size(), folder.metrics("straight").size());
+}
+
+// Each writes more than a KiB.
+TEST(FullDisk, ALimitOnFileSizesIsNamedByEachCommandThatWrites) {
+  RunFolder folder;
+  ASSERT_EQ(trainer(folder.run("run", test_mlp + Words{"epochs=1"})).code, 0);
+  auto path = [&](const char* name) { return (folder / name).string(); };
+  const Words of_run = {"--checkpoint", path("run")};
+  struct {
+    Words words;
+    std::string streams;
+  } commands[] = {{Words{"predict"} + of_run + Words{"--to", path("p.csv")}, ""},
+                  {Words{"predict"} + of_run, "> " + path("stdout")},
+                  {Words{"export"} + of_run + Words{"--to", path("m.onnx")}, ""},
+                  {Words{"export"} + of_run + Words{"--to", path("m.safetensors")}, ""},
+                  {Words{"export"} + of_run + Words{"--to", path("m.npz")}, ""},
+                  {Words{"report", path("run"), "--to", path("r.html")}, ""}};
+  for (const auto& [words, streams] : commands) {
+    Output output = end_of("ulimit -f 1;", streams, words).output;
+    EXPECT_EQ(output.code, 3) << words[0] << output.err;
+    EXPECT_THAT(output.last_error_line(),
+                HasSubstr("this process may write files of 1024 bytes (ulimit -f)"));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// SIGTERM, SIGINT, SIGUSR1 and SIGHUP: a checkpoint, exit code 75, and a run that goes on.
+// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU: a checkpoint, exit code 75, and a run that
+// goes on.
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -52,7 +53,8 @@ TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
   EXPECT_EQ(curve(folder.metrics("stopped")), curve(folder.metrics("straight")));
 }
 
-INSTANTIATE_TEST_SUITE_P(TowerTrainer, StopBy, testing::Values(SIGTERM, SIGINT, SIGUSR1, SIGHUP),
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, StopBy,
+                         testing::Values(SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU),
                          [](const auto& test) { return "Signal" + std::to_string(test.param); });
 
 TEST_F(Stop, NohupKeepsARunFromHangups) {

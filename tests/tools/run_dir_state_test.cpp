@@ -71,7 +71,7 @@ TEST(BlockedSignals, WaitUntilTheyAreAskedFor) {
   auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(1); };
   BlockedSignals signals;
   EXPECT_EQ(signals.wait(soon()), std::nullopt);
-  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGTSTP, SIGCHLD}) {
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGTSTP, SIGCHLD}) {
     raise(number);
     EXPECT_EQ(signals.wait({}), number);
   }

@@ -1,13 +1,19 @@
 // Checks the handlers in this process, and in a child where they end the process.
 #include "tools/process/signals.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace spire::tool {
 namespace {
 
+TEST(StopSignals, AreThoseOfTerminalsAndBatchSystems) {
+  EXPECT_THAT(stop_signals,
+              testing::UnorderedElementsAre(SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU));
+}
+
 TEST(StopSignals, EachSetsTheFlagOnce) {
-  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  for (int number : stop_signals) {
     StopSignals signals(StopSignals::saving);
     signals.begin_work();
     EXPECT_FALSE(signals.flag()->load());
@@ -42,7 +48,7 @@ TEST(StopSignals, RestoresTheHandlersFromBefore) {
 
 // There is nothing to save yet, and no code reads the flag.
 TEST(StopSignals, BeforeTheWorkEachEndsAtOnce) {
-  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  for (int number : stop_signals) {
     auto stop = [&] {
       StopSignals signals(StopSignals::saving);
       raise(number);

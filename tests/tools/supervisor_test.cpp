@@ -100,7 +100,7 @@ TEST(Processes, RanksEndWithTheProcessThatStartedThem) {
 
 TEST(Processes, ASignalStopsThemWithACheckpoint) {
   ManyProcesses many;
-  for (int number : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) {
     std::string name = "run" + std::to_string(number);
     Program program(many.endless(name, {"--processes=2", "--max-restarts=1"}));
     ASSERT_TRUE(program.wait_for(" step 1/"));

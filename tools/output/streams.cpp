@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 namespace spire::tool {
 
@@ -44,7 +44,7 @@ class LossyBuffer : public std::streambuf {
 // error: errno of the failing write; 0 once stdout is in a failed state, which hides the reason.
 std::string why_lost(int error) {
   return fmt::format("stdout cannot be written{}{}", error == 0 ? "" : ": ",
-                     error == 0 ? "" : std::strerror(error));
+                     error == 0 ? "" : system_reason(error));
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ int duplicate(const std::string& to, int descriptor) {
   if (flags < 0) refuse(to, "is not open");
   if ((flags & O_ACCMODE) == O_RDONLY) refuse(to, "is open for reading only");
   int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-  if (copy < 0) refuse(to, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (copy < 0) refuse(to, fmt::format("cannot be opened: {}", system_reason(errno)));
   return copy;
 }
 
@@ -150,7 +150,7 @@ int open_stream(const std::string& to, const fs::path& path) {
   int stream = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (stream < 0 && errno == ENXIO)
     refuse(to, "is a FIFO that nobody reads; start its reader first");
-  if (stream < 0) refuse(to, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (stream < 0) refuse(to, fmt::format("cannot be opened: {}", system_reason(errno)));
   return stream;
 }
 
@@ -209,7 +209,7 @@ void TextOutput::finish() {
 }
 
 void TextOutput::fail_stream() const {
-  fail(Category::device, "--to {}: cannot be written: {}", to_, std::strerror(errno));
+  fail(Category::device, "--to {}: cannot be written: {}", to_, system_reason(errno));
 }
 
 // Writes at most PIPE_BUF bytes after poll() reported room, which does not block. O_NONBLOCK would

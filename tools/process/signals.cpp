@@ -55,19 +55,19 @@ StopSignals::StopSignals(std::string_view text) {
   noted = text.empty();
   note = text;
   interrupts = 0;
-  for (size_t i = 0; i < handled.size(); ++i) {
+  for (size_t i = 0; i < stop_signals.size(); ++i) {
     struct sigaction action = {};
     action.sa_handler = on_stop_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    sigaction(handled[i], nullptr, &before_[i]);
-    if (handled[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
-    sigaction(handled[i], &action, nullptr);
+    sigaction(stop_signals[i], nullptr, &before_[i]);
+    if (stop_signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
+    sigaction(stop_signals[i], &action, nullptr);
   }
 }
 
 StopSignals::~StopSignals() {
-  for (size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &before_[i], nullptr);
+  for (size_t i = 0; i < stop_signals.size(); ++i) sigaction(stop_signals[i], &before_[i], nullptr);
 }
 
 void StopSignals::begin_work() {
@@ -80,14 +80,15 @@ const std::atomic<bool>* StopSignals::flag() const {
 
 BlockedSignals::BlockedSignals() {
   sigemptyset(&blocked_);
-  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGTSTP, SIGCHLD}) sigaddset(&blocked_, number);
+  for (int number : stop_signals) sigaddset(&blocked_, number);
+  for (int number : {SIGTSTP, SIGCHLD}) sigaddset(&blocked_, number);
   // The parent may have set SIGCHLD to SIG_IGN, and then waitpid() reports no child.
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, &child_before_);
   struct sigaction hangup = {};
   sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&blocked_, SIGHUP);
+  if (hangup.sa_handler == SIG_IGN) sigdelset(&blocked_, SIGHUP);
   sigprocmask(SIG_BLOCK, &blocked_, &before_);
 }
 

@@ -9,7 +9,11 @@
 
 namespace spire::tool {
 
-// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 while it lives; at most one object at a time.
+// Ask the program to stop. Batch systems send each of the last three some time before they kill a
+// job; SIGXCPU also comes from the system, at the soft limit on processor time.
+inline constexpr std::array stop_signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+
+// Handles stop_signals while it lives; at most one object at a time.
 // - Before begin_work() a signal ends the process with exit code 75 and a line on stderr.
 // - After it the first signal sets flag() and prints `note` on stderr; a second SIGINT ends the
 //   process with exit code 130. With an empty note nothing is printed in either case.
@@ -29,12 +33,11 @@ class StopSignals {
   const std::atomic<bool>* flag() const;
 
  private:
-  static constexpr std::array handled = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
-  std::array<struct sigaction, handled.size()> before_{};
+  std::array<struct sigaction, stop_signals.size()> before_{};
 };
 
-// Blocks SIGINT, SIGTERM, SIGHUP (unless it is ignored), SIGUSR1, SIGTSTP and SIGCHLD on this
-// thread while it lives, so that wait() receives them; at most one object at a time.
+// Blocks stop_signals (SIGHUP unless it is ignored), SIGTSTP and SIGCHLD on this thread while it
+// lives, so that wait() receives them; at most one object at a time.
 class BlockedSignals {
  public:
   using Deadline = std::chrono::steady_clock::time_point;

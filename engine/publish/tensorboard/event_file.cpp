@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <system_error>
 
 #include <fcntl.h>
@@ -60,7 +59,7 @@ std::string EventFile::append(std::string_view frames) {
     bytes_ += written;
     return "";
   }
-  std::string reason = written < 0 ? std::strerror(errno) : "the disk is full";
+  std::string reason = written < 0 ? system_reason(errno) : "the disk is full";
   if (::ftruncate(descriptor_, bytes_) != 0) reason += "; its last frame is torn";
   return reason;
 }
