@@ -58,6 +58,7 @@ MetricsFile::MetricsFile(std::filesystem::path path, LineFile::Warn warn, WallCl
 
 void MetricsFile::on_start(const StartInfo& start) {
   devices_ = start.devices;
+  step_ = start.resumed_step;
   std::vector<std::string> names = unique_device_names(start);
   for (size_t d = 0; d < names.size(); ++d) devices_[d].name = names[d];
   std::string kept;
@@ -69,6 +70,7 @@ void MetricsFile::on_start(const StartInfo& start) {
 }
 
 void MetricsFile::on_step(const StepReport& step) {
+  step_ = step.step;
   if (!step.record) return;
   Json record = {{"time", utc_text(now_())},
                  {"step", step.step},
@@ -154,6 +156,12 @@ void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
                         {"checkpoint/bytes", checkpoint.bytes},
                         {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
                         {"checkpoint/write_ms", checkpoint.write_ms}}));
+}
+
+// Before on_start() there is no file. A path in the text may hold bytes that are not UTF-8.
+void MetricsFile::on_warning(std::string_view text) {
+  Json record = {{"time", utc_text(now_())}, {"step", step_}, {"warning", text}};
+  file_.append(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 namespace {

@@ -16,9 +16,8 @@
 namespace spire::inline observe {
 
 // Writes metrics.jsonl: steps (those with `record` set), each followed by the devices' lines,
-// evaluations and checkpoints. A resumed run
-// first cuts off a torn last line and all steps after its checkpoint, so that no step has two
-// lines.
+// evaluations, checkpoints, and the warnings since on_start(). A resumed run first cuts off a torn
+// last line and all steps after its checkpoint, so that no step has two lines.
 class MetricsFile : public Observer {
  public:
   MetricsFile(std::filesystem::path path, LineFile::Warn warn, WallClock now = wall_time);
@@ -28,6 +27,7 @@ class MetricsFile : public Observer {
   void on_eval(const EvalReport& eval) override;
   void on_test(const EvalReport& eval) override;
   void on_checkpoint(const CheckpointReport& checkpoint) override;
+  void on_warning(std::string_view text) override;
   std::string lost() const override { return file_.lost(); }
 
  private:
@@ -37,6 +37,7 @@ class MetricsFile : public Observer {
   LineFile file_;
   const WallClock now_;
   std::vector<DeviceInfo> devices_;  // with unique names
+  int64_t step_ = 0;                 // steps done
 };
 
 // Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again: drops

@@ -1,5 +1,7 @@
 #include "engine/run/run_devices.h"
 
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +23,19 @@ std::vector<DeviceLabel> labels_of(const Placement& placement) {
   return labels;
 }
 
+// The labels' names; empty for a logical device on a GPU that an earlier one is on.
+std::vector<std::string> names_of_gpus(const Placement& placement,
+                                       const std::vector<DeviceLabel>& labels) {
+  std::vector<std::string> names;
+  std::set<std::tuple<int, DeviceKind, int>> seen;
+  for (size_t d = 0; d < labels.size(); ++d) {
+    const PlacedDevice& device = placement.devices[d];
+    bool first = seen.emplace(device.rank, device.id.kind, device.id.index).second;
+    names.push_back(first ? labels[d].name : "");
+  }
+  return names;
+}
+
 }  // namespace
 
 RunDevices::RunDevices(const RunContext& run)
@@ -28,7 +43,8 @@ RunDevices::RunDevices(const RunContext& run)
       labels_(labels_of(run.setup.placement)),
       reports_(labels_.size()),
       history_(labels_.size()),
-      stragglers_(labels_) {
+      stragglers_(labels_),
+      health_(names_of_gpus(run.setup.placement, labels_)) {
   double every = run.setup.config.monitor.every_seconds;
   if (every == 0 || run.options.only_steps) return;
   monitor_ = watch_devices(run.setup.placement, run.setup.hardware(), every);
@@ -41,6 +57,7 @@ RunDevices::~RunDevices() {
 
 void RunDevices::take(const StepOutcome& result, StepReport& report) {
   report.devices = reports_.read(result.devices);
+  for (const std::string& warning : health_.add(report.devices)) run_.observer.on_warning(warning);
   if (std::exchange(warm_, true)) {
     history_.add(report);
     if (std::string warning = stragglers_.add(report); !warning.empty())

@@ -1,5 +1,5 @@
-// The devices of a run as its step loop sees them: their reports in each step, the warning about
-// one that is slow, and the verdict at the end.
+// The devices of a run as its step loop sees them: their reports in each step, warnings about one
+// that is slow or fails, and the verdict at the end.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,6 +8,7 @@
 #include <spire/observer.h>
 
 #include "engine/observe/device_history.h"
+#include "engine/observe/health_watch.h"
 #include "engine/observe/straggler_watch.h"
 #include "engine/run/run_context.h"
 #include "engine/train/monitor/device_monitor.h"
@@ -36,6 +37,7 @@ class RunDevices {
   DeviceReports reports_;
   DeviceHistory history_;  // without the first step, which warms up
   StragglerWatch stragglers_;
+  HealthWatch health_;
   bool warm_ = false;
   std::unique_ptr<DeviceMonitor> monitor_;  // null: none
 };

@@ -64,6 +64,24 @@ TEST_F(Metrics, Golden) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
+// What is told before there is a file is on the console alone. A path need not be UTF-8.
+TEST_F(Metrics, HaveTheWarningsOfTheRun) {
+  MetricsFile metrics(path, nullptr, clock.function());
+  metrics.on_warning("before");
+  StartInfo start = sample_start();
+  start.resumed_step = 4;
+  metrics.on_start(start);
+  metrics.on_warning("cuda:1 is hot");
+  StepReport step = sample_step(5);
+  step.record = false;
+  metrics.on_step(step);
+  metrics.on_warning("runs/\xff");
+  EXPECT_EQ(file_text(path),
+            R"({"time":"2026-01-31T12:00:00Z","step":4,"warning":"cuda:1 is hot"})"
+            "\n"
+            "{\"time\":\"2026-01-31T12:00:00Z\",\"step\":5,\"warning\":\"runs/\uFFFD\"}\n");
+}
+
 TEST_F(Metrics, OnlyRecordedStepsAndNumbersThatAreNotFiniteAreNull) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start());

@@ -125,7 +125,8 @@ struct DeviceReport {
   std::optional<double> celsius, watts, limit_watts;
   std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
   std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
-  std::optional<uint64_t> ecc_errors;           // uncorrected, since the driver was loaded
+  // Errors of memory since the driver was loaded: that ECC could not correct, and that it has.
+  std::optional<uint64_t> ecc_errors, ecc_corrected;
   std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink, since then
   std::optional<int> last_xid;                       // the driver's last error code in this run
 };

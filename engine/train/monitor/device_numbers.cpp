@@ -52,6 +52,7 @@ DeviceNumbers numbers_of(const GpuState& state, std::optional<size_t> mig) {
   if (state.throttle_reasons)
     set(DeviceNumber::throttle_reasons, throttle_number(*state.throttle_reasons));
   set(DeviceNumber::ecc_errors, number(state.ecc_uncorrected));
+  set(DeviceNumber::ecc_corrected, number(state.ecc_corrected));
   set(DeviceNumber::link_sent, number(state.nvlink_sent));
   set(DeviceNumber::link_received, number(state.nvlink_received));
   set(DeviceNumber::last_xid, number(state.last_xid));
@@ -83,6 +84,7 @@ std::span<const DeviceReport> DeviceReports::read(std::span<const double> number
     take(at(DeviceNumber::clock_mhz), report.clock_mhz);
     take(at(DeviceNumber::max_clock_mhz), report.max_clock_mhz);
     take(at(DeviceNumber::ecc_errors), report.ecc_errors);
+    take(at(DeviceNumber::ecc_corrected), report.ecc_corrected);
     take(at(DeviceNumber::link_sent), report.link_sent);
     take(at(DeviceNumber::link_received), report.link_received);
     take(at(DeviceNumber::last_xid), report.last_xid);

@@ -30,11 +30,12 @@ enum class DeviceNumber : uint8_t {
   max_clock_mhz,
   throttle_reasons,
   ecc_errors,
+  ecc_corrected,
   link_sent,
   link_received,
   last_xid,
 };
-inline constexpr size_t device_numbers = 16;
+inline constexpr size_t device_numbers = 17;
 inline constexpr size_t step_numbers = 3;  // of these, the ones of the step
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 

@@ -24,6 +24,7 @@ GpuState made_state() {
   state.max_sm_mhz = 1980;
   state.throttle_reasons = {ThrottleReason::power_cap, ThrottleReason::reliability};
   state.ecc_uncorrected = 2;
+  state.ecc_corrected = 5;
   state.nvlink_sent = uint64_t{1} << 53;
   state.nvlink_received = 7;
   state.last_xid = 79;
@@ -49,6 +50,7 @@ TEST(DeviceNumbers, CarryAStateIntoAReport) {
   EXPECT_EQ(report.max_clock_mhz, 1980);
   EXPECT_THAT(report.throttle_reasons, ElementsAre("power cap", "reliability"));
   EXPECT_EQ(report.ecc_errors, 2u);
+  EXPECT_EQ(report.ecc_corrected, 5u);
   EXPECT_EQ(report.link_sent, uint64_t{1} << 53);
   EXPECT_EQ(report.link_received, 7u);
   EXPECT_EQ(report.last_xid, 79);
@@ -66,7 +68,8 @@ TEST(DeviceNumbers, WhatIsUnknownIsEmpty) {
     DeviceReport report = report_of(numbers);
     EXPECT_FALSE(report.busy || report.memory_used || report.memory_total || report.celsius ||
                  report.watts || report.limit_watts || report.clock_mhz || report.max_clock_mhz ||
-                 report.ecc_errors || report.link_sent || report.link_received || report.last_xid);
+                 report.ecc_errors || report.ecc_corrected || report.link_sent ||
+                 report.link_received || report.last_xid);
     EXPECT_THAT(report.throttle_reasons, IsEmpty());
   }
 }
