@@ -147,8 +147,8 @@ std::vector<Field> device_fields() {
                "deterministic engine; own: always use Spire's kernels"},
       {.path = "cuda.peer",
        .slot = [](C& c) -> Slot { return &c.cuda.peer; },
-       .help = "how GPUs of one process exchange data: auto (directly if they have peer access, "
-               "else by NCCL), direct, or nccl",
+       .help = "how GPUs of one process exchange data: auto (directly if they have peer access and "
+               "NCCL_P2P_DISABLE is not set, else by NCCL), direct, or nccl",
        .shapes_result = false},
       // All strategies give the same bits (docs/architecture.md).
       {.path = "strategy",

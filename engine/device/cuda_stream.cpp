@@ -151,6 +151,7 @@ std::unique_ptr<Stream> make_cuda_stream(int index) {
 
 PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus) {
   PeerPairs pairs;
+  if (peer_access_disabled()) return pairs;
   for (size_t a = 0; a < gpus.size(); ++a) {
     for (size_t b = a + 1; b < gpus.size(); ++b) {
       int first = gpus[a].ordinal, second = gpus[b].ordinal;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include <spire/error.h>
 
@@ -40,6 +41,12 @@ void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own) {
 std::string describe(const CudaDeviceInfo& gpu) {
   return fmt::format("cuda:{} ({}{}{}{}{})", gpu.index, gpu.name, gpu.uuid.empty() ? "" : ", ",
                      gpu.uuid, gpu.pci_bus_id.empty() ? "" : ", PCI ", gpu.pci_bus_id);
+}
+
+// A number other than 0, as NCCL reads its variables.
+bool peer_access_disabled() {
+  const char* value = std::getenv("NCCL_P2P_DISABLE");
+  return value && std::strtoll(value, nullptr, 0) != 0;
 }
 
 void expect_precision(DeviceId device, DType dtype) {

@@ -39,7 +39,11 @@ void in_spire_order(std::vector<CudaDeviceInfo>& gpus, bool cudas_own);
 
 CudaStatus discover_cuda();  // never throws: a machine without a driver is normal
 
-// Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe).
+// Tells whether NCCL_P2P_DISABLE is set, by which users keep NCCL from accesses between GPUs.
+bool peer_access_disabled();
+
+// Pairs of GPUs, the lower index first, that can access each other's memory (NVLink or PCIe). None
+// if peer_access_disabled(): the hardware that fails there fails here, too.
 using PeerPairs = std::vector<std::pair<int, int>>;
 PeerPairs find_peers(const std::vector<CudaDeviceInfo>& gpus);  // never throws
 

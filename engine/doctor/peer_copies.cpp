@@ -24,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t numbers = size_t{4} << 20;  // of 4 bytes
 
 const char* const avoid =
-    "set cuda.peer: nccl, and NCCL_P2P_DISABLE=1 if NCCL fails, too; the cause is mostly PCIe "
+    "set NCCL_P2P_DISABLE=1 in the environment, which Spire and NCCL obey; the cause is mostly "
+    "PCIe "
     "access control (ACS) or an IOMMU: turn them off in the firmware, or start the kernel with "
     "iommu=pt";
 

@@ -183,6 +183,7 @@ StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t
   info.processes = placement.ranks;
   if (group) info.transport = group->transport();
   info.exchange = placement.exchange;
+  if (!info.exchange.empty() && peer_access_disabled()) info.exchange += " (NCCL_P2P_DISABLE)";
   info.strategy = word_of(config.strategy);
   info.reduction = word_of(config.reduction);
   info.batch_size = placement.batch_size;

@@ -132,6 +132,10 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 }
 
 void RunSetup::place(const RunOptions& options, Observer& observer) {
+  if (config.cuda.peer == CudaConfig::Peer::direct && peer_access_disabled())
+    fail(Category::config,
+         "cuda.peer: direct, but NCCL_P2P_DISABLE is set, which keeps GPUs from reading each "
+         "other's memory; set cuda.peer: auto, or unset NCCL_P2P_DISABLE");
   std::optional<int> threads;
   if (resumed && !split_may_change(config, resumed->state))
     threads = static_cast<int>(resumed->state.tower_threads);

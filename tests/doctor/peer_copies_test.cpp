@@ -41,7 +41,7 @@ TEST(PeerCheck, NamesEachBadCopyWithARemedy) {
       2.5);
   EXPECT_THAT(findings, ElementsAre(fails("peer_copies",
                                           "cuda:0 to cuda:1: the copy did not end within 2.5 s; "
-                                          "set cuda.peer: nccl"),
+                                          "set NCCL_P2P_DISABLE=1"),
                                     fails("peer_copies", "cuda:1 to cuda:0: other data arrived"),
                                     fails("peer_copies", "cuda:2 to cuda:1: invalid device"),
                                     warns("peer_copies", "cuda:2 to cuda:0 was not tried")));

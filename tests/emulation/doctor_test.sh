@@ -37,7 +37,7 @@ expect 'fail +peer_copies +cuda:0 to cuda:2: other data arrived than was sent'
 expect 'fail +peer_copies +cuda:1 to cuda:0: the copy did not end within 1 s'
 expect 'fail +peer_copies +cuda:1 to cuda:2: the copy did not end within 1 s'
 expect 'warn +peer_copies +cuda:2 to cuda:1 was not tried'
-expect '-> set cuda.peer: nccl'
+expect '-> set NCCL_P2P_DISABLE=1'
 
 # A GPU that is lost fails by itself.
 printf 'GPU-00000000-0000-0000-0000-000000000002\n' >"$work/lost"

@@ -158,6 +158,19 @@ TEST_F(EmulationPeers, TheConfigMayAskForEither) {
       HasSubstr("cuda.peer: direct, but cuda:0 and cuda:1 cannot read each other's memory"));
 }
 
+TEST_F(EmulationPeers, AreNotUsedWhereNcclsVariableForbidsIt) {
+  SmallRun run = small_run([](SmallRun& r) { r.devices = {"cuda"}; });
+  uint64_t expected = hash_after(run, 2);
+  for (const char* value : {"1", "0"}) {
+    ::setenv("NCCL_P2P_DISABLE", value, 1);
+    bool forbidden = value == std::string("1");
+    EXPECT_EQ(peer_access_disabled(), forbidden);
+    EXPECT_EQ(run.place().members.size(), forbidden ? 2u : 1u);
+    EXPECT_EQ(hash_after(run, 2), expected);
+  }
+  ::unsetenv("NCCL_P2P_DISABLE");
+}
+
 // Tensors on a device that NCCL does not use here are staged, as planned: of 5 towers the second
 // pair of GPUs has three, in two nodes of the tree.
 TEST_F(EmulationPeers, PeaksAreThePlan) {

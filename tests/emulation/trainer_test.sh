@@ -82,6 +82,11 @@ same "no peer access" "$one" "$(EMULATED_GPUS=3 EMULATED_PEERS=none run apart de
 grep -q '^exchange  *NCCL, as cuda:0 and cuda:1 have no peer access$' "$work/apart.err" || fail "the start block does not say how GPUs meet: $(cat "$work/apart.err")"
 same "a pair and two processes' rest" "$one" "$(EMULATED_GPUS=4 EMULATED_PEERS=0,1 run apart_ranks --processes 2 devices=cuda)"
 same "NCCL by choice" "$one" "$(run chosen devices=cuda cuda.peer=nccl strategy=mirrored)"
+same "NCCL by its variable" "$one" "$(NCCL_P2P_DISABLE=1 run by_variable devices=cuda)"
+grep -q '^exchange  *NCCL, as cuda:0 and cuda:1 have no peer access (NCCL_P2P_DISABLE)$' "$work/by_variable.err" || fail "NCCL_P2P_DISABLE=1 is not obeyed: $(cat "$work/by_variable.err")"
+code=0
+NCCL_P2P_DISABLE=1 "$trainer" --config "$work/run.yaml" devices=cuda cuda.peer=direct "output=$work/direct" 2>"$work/direct.err" || code=$?
+[ $code = 2 ] && grep -q 'cuda.peer: direct, but NCCL_P2P_DISABLE is set' "$work/direct.err" || fail "direct against NCCL_P2P_DISABLE: exit $code"
 EMULATED_PEERS=none "$trainer" plan --config "$work/run.yaml" devices=cuda >"$work/apart.plan" || fail "plan without peer access: exit $?"
 code=0
 EMULATED_PEERS=none "$trainer" --config "$work/run.yaml" devices=cuda cuda.peer=direct "output=$work/direct" 2>"$work/direct.err" || code=$?
