@@ -34,6 +34,16 @@ class StartWatch {
   }
   ~StartWatch() { world_.watchdog->watch(nullptr, limits_); }
 
+  // For a process alone, whose GPUs may hang while its trainer is made.
+  void watch_gpus(RunSetup& setup) {
+    if (world_.size() > 1 || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
+    setup.watch_lanes = [this](const ThreadStatus* lanes) {
+      if (!lanes) status_.enter(0, Phase::start);
+      world_.watchdog->watch(lanes ? lanes : &status_, limits_);
+    };
+    status_.enter(0, Phase::setup);
+  }
+
   ThreadStatus& status() { return status_; }
 
  private:
@@ -392,6 +402,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     if (options.dry_run == 0 && world.rank() == 0) directory.emplace(config.output);
     RunSetup setup(config, options, rank_observer, &start.status());
     warn_of_changes(setup, rank_observer);
+    start.watch_gpus(setup);
     if (options.dry_run == 0) setup.try_batch(rank_observer);
     setup.take_cores();
     // The loop is gone, and its last checkpoint written, before this rank leaves the others.

@@ -107,7 +107,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
     records_batch = records_batch || split_may_change(config, resumed->state);
   }
 
-  place(options, observer);
+  place(options, observer, status);
   warn_of_cuda_versions(placement, observer);
   bool chooses = config.batch_size == 0;
   if (!chooses) check_placed();
@@ -131,7 +131,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   if (chooses) choose_batch();
 }
 
-void RunSetup::place(const RunOptions& options, Observer& observer) {
+void RunSetup::place(const RunOptions& options, Observer& observer, ThreadStatus* status) {
   if (config.cuda.peer == CudaConfig::Peer::direct && peer_access_disabled())
     fail(Category::config,
          "cuda.peer: direct, but NCCL_P2P_DISABLE is set, which keeps GPUs from reading each "
@@ -139,7 +139,15 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
   std::optional<int> threads;
   if (resumed && !split_may_change(config, resumed->state))
     threads = static_cast<int>(resumed->state.tower_threads);
-  auto wait = [&](double seconds) { return wait_unless(options.stop, seconds); };
+  // A driver may hang when it is asked for its GPUs. A wait for idle ones is none.
+  auto enter = [status, alone = !ranks.group() || ranks.group()->size() == 1](Phase phase) {
+    if (status && alone) status->enter(0, phase);
+  };
+  auto wait = [&](double seconds) {
+    bool goes_on = wait_unless(options.stop, seconds);
+    enter(Phase::setup);
+    return goes_on;
+  };
   auto say = [&](std::string_view line) { observer.on_note(line); };
   GpuQueue queue{gpu_claims_, wait, say};
   if (config.max_time > 0 && options.started) {
@@ -147,7 +155,9 @@ void RunSetup::place(const RunOptions& options, Observer& observer) {
     queue.longest = std::max(0.0, config.max_time - passed.count());
   }
   bool chooses = config.batch_size == 0 && !(config.global_batch && config.towers);
+  enter(Phase::setup);
   RunPlacement placed = place_run(chooses ? with_any_batch() : config, ranks, threads, queue);
+  enter(Phase::start);
   for (const std::string& warning : placed.warnings) observer.on_warning(warning);
   placement = std::move(placed.placement);
   if (placed.precision) config.precision = *placed.precision;
@@ -246,7 +256,8 @@ TowerTrainerOptions RunSetup::trainer_options() const {
       .snapshot = saves ? snapshot_choice(config, placement) : SnapshotChoice::never,
       .judged = Guard(config.guard).judges(),
       .cuda = config.cuda,
-      .tuning = tuning.get()};
+      .tuning = tuning.get(),
+      .watch_lanes = watch_lanes};
 }
 
 Task RunSetup::task() const {

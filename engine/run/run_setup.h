@@ -43,6 +43,7 @@ class RunSetup {
   bool saves;                      // whether the run writes checkpoints: false in a dry run
   std::unique_ptr<Tuning> tuning;  // null: no tuning (cuda.autotune: false)
   LibraryVersions versions;        // versions of GPU libraries, for checkpoints
+  std::function<void(const ThreadStatus*)> watch_lanes = {};  // TowerTrainerOptions::watch_lanes
 
   // If it chose the batch of a run of one process: runs a step and an evaluation with it, whose
   // results nobody sees, and halves it as long as these run out of memory, until RunOptions::stop.
@@ -68,7 +69,7 @@ class RunSetup {
  private:
   std::unique_ptr<OutputRecords> output_records() const;
   void choose_metrics();
-  void place(const RunOptions& options, Observer& observer);
+  void place(const RunOptions& options, Observer& observer, ThreadStatus* status);
   void check_exact_decisions() const;
   void check_placed() const;
   void settle_placed();

@@ -9,8 +9,8 @@
 
 namespace spire::inline run {
 
-// A run of one process has no other rank to wait for, so its start has no limit. Others may also
-// wait for idle GPUs.
+// A run of one process has no other rank to wait for, and may read data for hours, so its start has
+// no limit but for GPUs (Phase::setup), which may hang. Others may also wait for idle GPUs.
 inline WatchdogLimits watchdog_limits(const RunConfig& config, const World& world) {
   bool alone = world.size() == 1;
   double start = config.timeouts.start + config.timeouts.devices;

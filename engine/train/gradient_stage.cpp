@@ -17,6 +17,7 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
     for (size_t l = 0; l < runners_.size(); ++l) {
       devices_.team().parallel([&](int lane) {
         if (static_cast<size_t>(lane) != l) return;
+        devices_.status().enter(lane, Phase::setup);
         int device = placement.lane_device[l];
         LaneOptions mine = options.lane;
         mine.range = placement.lane_towers[l];
@@ -26,8 +27,10 @@ GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
         mine.cuda = devices_.libraries(device);
         runners_[l] =
             std::make_unique<TowerRunner>(mine, options.build, layout, devices_.replica(device));
+        devices_.status().enter(lane, Phase::idle);
       });
     }
+    devices_.status().enter(0, Phase::setup);
   });
 }
 

@@ -60,6 +60,9 @@ struct TowerTrainerOptions {
   bool plan_only = false;  // compile the plans, but allocate nothing
   CudaConfig cuda;
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
+  // Called by the constructor with the lanes' status once there are lanes, and with null before it
+  // returns or throws.
+  std::function<void(const ThreadStatus*)> watch_lanes = {};
 
   ModelInput input(int64_t batch, bool training) const;
   // Return the model's graph, and (a GraphBuilder) the one that the run trains: with adapters and
@@ -207,9 +210,10 @@ class TowerTrainer {
   const LossScaleState& loss_scale() const { return update_->loss_scale().state(); }
   std::optional<RecomputeInfo> recompute() const { return gradients_->recompute(); }
 
-  // Return one entry per device of this rank: the plan from before the first step, the most of each
-  // kind in use so far, and the limit (none: all of the device's memory).
+  // Return one entry per device of this rank: the plan from before the first step, what is in use
+  // now, the most of each kind so far, and the limit (none: all of the device's memory).
   std::vector<MemoryByKind> planned_memory() const;
+  std::vector<MemoryByKind> memory_in_use() const;
   std::vector<MemoryByKind> peak_memory() const;
   std::vector<std::optional<size_t>> memory_limits() const;
   // Returns for each whether its plan, and those of others in the same memory, would fit now.

@@ -90,6 +90,26 @@ LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& pl
   return lane;
 }
 
+// Has the lanes watched while it lives.
+class WatchedLanes {
+ public:
+  WatchedLanes(const TowerTrainerOptions& options, ThreadStatus& lanes)
+      : watch_(options.watch_lanes), lanes_(lanes) {
+    lanes_.enter(0, Phase::setup);
+    if (watch_) watch_(&lanes_);
+  }
+  ~WatchedLanes() {
+    lanes_.enter(0, Phase::idle);
+    if (watch_) watch_(nullptr);
+  }
+  WatchedLanes(const WatchedLanes&) = delete;
+  WatchedLanes& operator=(const WatchedLanes&) = delete;
+
+ private:
+  const std::function<void(const ThreadStatus*)>& watch_;
+  ThreadStatus& lanes_;
+};
+
 }  // namespace
 
 ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
@@ -129,6 +149,7 @@ TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& 
                            ProcessGroup* group)
     : placement_(placement), group_(group) {
   make_devices(options);
+  WatchedLanes watched(options, devices_->status());
   make_stages(options);
   plan_memory();
   state_->choose_snapshot(options.snapshot);  // which adds it to the plan
@@ -261,6 +282,12 @@ MemoryByKind TowerTrainer::by_kind(const MemoryUse& use) const {
 std::vector<MemoryByKind> TowerTrainer::planned_memory() const {
   std::vector<MemoryByKind> memory;
   for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->planned()));
+  return memory;
+}
+
+std::vector<MemoryByKind> TowerTrainer::memory_in_use() const {
+  std::vector<MemoryByKind> memory;
+  for (const auto& pool : devices_->pools()) memory.push_back(by_kind(pool->in_use()));
   return memory;
 }
 

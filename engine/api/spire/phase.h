@@ -20,6 +20,7 @@ enum class Phase : uint8_t {
   eval,
   device,  // waits for work that was given to a GPU
   checkpoint,
+  setup,  // sets devices up and compiles for them
 };
 SPIRE_API std::string phase_text(Phase phase, int64_t detail);  // "forward", "bucket 3", "waiting"
 

@@ -37,7 +37,7 @@ PhaseRow read_row(const Json& fields) {
   PhaseRow row;
   row.thread = fields[0].get<std::string>();
   int phase = JsonFields::integer_in(fields[1], "a phase");
-  JsonFields::check(phase >= 0 && phase <= static_cast<int>(Phase::checkpoint), "a phase");
+  JsonFields::check(phase >= 0 && phase <= static_cast<int>(Phase::setup), "a phase");
   row.phase = static_cast<Phase>(phase);
   row.detail = JsonFields::integer_in<int64_t>(fields[2], "a detail");
   row.step = JsonFields::integer_in<int64_t>(fields[3], "a step");

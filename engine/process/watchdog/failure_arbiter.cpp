@@ -17,6 +17,13 @@ bool works(const PhaseRow& row) {
   return !is_idle(row) && row.phase != Phase::waiting;
 }
 
+// Where a GPU or NCCL may hang, behind a message.
+std::string advice_for(const PhaseRow& row) {
+  bool gpu = row.phase == Phase::setup || row.phase == Phase::device ||
+             std::string_view(row.thread).starts_with("cuda:");
+  return gpu ? "; docs/gpu_hangs.md says what to do" : "";
+}
+
 std::string last_seen(const RankView& peer) {
   std::string position = position_text(peer.rows);
   return position.empty() ? "" : "; last seen at " + position;
@@ -95,9 +102,9 @@ std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& li
   PhaseLimit limit = limit_of(worst->phase, limits);
   Failure failure;
   failure.rank = self.rank;
-  failure.text =
-      fmt::format("{}, {}: no progress in {} for {:.1f} s ({}: {:g} s)", self.name, worst->thread,
-                  position_text(*worst), worst->seconds + age, limit.name, limit.seconds);
+  failure.text = fmt::format("{}, {}: no progress in {} for {:.1f} s ({}: {:g} s){}", self.name,
+                             worst->thread, position_text(*worst), worst->seconds + age, limit.name,
+                             limit.seconds, advice_for(*worst));
   return failure;
 }
 

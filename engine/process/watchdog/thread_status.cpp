@@ -30,6 +30,8 @@ std::string phase_text(Phase phase, int64_t detail) {
       return "device";
     case Phase::checkpoint:
       return "checkpoint";
+    case Phase::setup:
+      return "device setup";
   }
   return fmt::format("phase {}", static_cast<int>(phase));
 }

@@ -38,7 +38,6 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
                          {Phase::bucket, 10, "bucket 4", "timeouts.step: 10 s"},
                          {Phase::update, 10, "update", "timeouts.step: 10 s"},
                          {Phase::eval, 10, "eval", "timeouts.step: 10 s"},
-                         {Phase::device, 10, "device", "timeouts.step: 10 s"},
                          {Phase::checkpoint, 60, "checkpoint", "timeouts.checkpoint: 60 s"}}) {
     EXPECT_FALSE(find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit}}), test_limits, 0));
     auto stall = find_stall(rank_1({{"cpu:0", c.phase, 4, 37, c.limit + 0.1}}), test_limits, 0);
@@ -51,6 +50,19 @@ TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
     EXPECT_EQ(stall->rank, 1);
     EXPECT_EQ(stall->category, Category::collective);
     EXPECT_FALSE(stall->consequence);
+  }
+}
+
+TEST(Stall, OfAGpuPointsToThePageAboutIt) {
+  for (auto [thread, phase, place] : std::vector<std::tuple<std::string, Phase, std::string>>{
+           {"main", Phase::setup, "device setup"},
+           {"cuda:1", Phase::device, "device"},
+           {"cuda:1", Phase::backward, "backward"}}) {
+    auto stall = find_stall(rank_1({{thread, phase, 0, 0, 11}}), test_limits, 0);
+    ASSERT_TRUE(stall);
+    EXPECT_EQ(stall->text, fmt::format("rank 1 (host b, pid 77), {}: no progress in {} for 11.0 s "
+                                       "(timeouts.step: 10 s); docs/gpu_hangs.md says what to do",
+                                       thread, place));
   }
 }
 
