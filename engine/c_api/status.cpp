@@ -4,6 +4,7 @@
 #include <string>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 namespace spire::inline c_api {
 namespace {
@@ -40,6 +41,12 @@ spire_status record_exception() noexcept {
 
 void refuse_null(const void* argument, std::string_view function, std::string_view name) {
   if (!argument) fail(Category::config, "{}: {} is NULL", function, name);
+}
+
+void check_index(size_t index, size_t count, std::string_view function, std::string_view what) {
+  if (index < count) return;
+  fail(Category::config, "{}: index is {}; there {} {}", function, index, count == 1 ? "is" : "are",
+       counted(static_cast<int64_t>(count), what));
 }
 
 }  // namespace spire::inline c_api

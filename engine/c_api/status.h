@@ -25,4 +25,7 @@ spire_status guarded(const Work& work) noexcept {
 // Throws Error(config) "spire_train: config is NULL".
 void refuse_null(const void* argument, std::string_view function, std::string_view name);
 
+// Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights".
+void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
+
 }  // namespace spire::inline c_api

@@ -11,11 +11,14 @@ struct spire_trainer {
   explicit spire_trainer(spire::Trainer made)
       : trainer(std::move(made)),
         columns(trainer.data().columns.size()),
-        weights(trainer.weights()) {}
+        weights(trainer.weights()) {
+    for (const spire::TrainerMemory& memory : trainer.memory()) devices.push_back(memory.device);
+  }
 
   spire::Trainer trainer;
   size_t columns;
   std::vector<spire::WeightInfo> weights;
+  std::vector<std::string> devices;  // of this process
 };
 
 namespace spire::inline c_api {
@@ -126,6 +129,32 @@ spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* ste
   });
 }
 
+spire_status spire_trainer_devices(const spire_trainer* trainer, size_t* count) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_devices", "trainer");
+    refuse_null(count, "spire_trainer_devices", "count");
+    *count = trainer->devices.size();
+  });
+}
+
+spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
+                                  spire_memory* memory) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_memory", "trainer");
+    refuse_null(memory, "spire_trainer_memory", "memory");
+    spire::check_index(index, trainer->devices.size(), "spire_trainer_memory", "device");
+    spire::TrainerMemory found = trainer->trainer.memory()[index];
+    *memory = {trainer->devices[index].c_str(), found.in_use, found.peak};
+  });
+}
+
+spire_status spire_trainer_release_memory(spire_trainer* trainer) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_release_memory", "trainer");
+    trainer->trainer.release_memory();
+  });
+}
+
 spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
                                spire_evaluation* evaluation) {
   return guarded([&] {
@@ -202,10 +231,7 @@ spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
   return guarded([&] {
     refuse_null(trainer, "spire_trainer_weight", "trainer");
     refuse_null(weight, "spire_trainer_weight", "weight");
-    if (index >= trainer->weights.size())
-      spire::fail(spire::Category::config,
-                  "spire_trainer_weight: index is {}; there are {} weights", index,
-                  trainer->weights.size());
+    spire::check_index(index, trainer->weights.size(), "spire_trainer_weight", "weight");
     const spire::WeightInfo& info = trainer->weights[index];
     *weight = {};
     weight->name = info.name.c_str();

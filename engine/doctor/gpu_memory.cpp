@@ -40,13 +40,23 @@ std::string users_text(const std::optional<std::vector<GpuProcess>>& processes,
   return users.empty() ? "nobody computes on it" : fmt::format("{}", fmt::join(users, ", "));
 }
 
+// "NVIDIA H200, PCI 0000:3b:00.0, GPU-1b2c...", as far as the GPU told it.
+std::string identity(const HostGpu& gpu) {
+  std::vector<std::string> parts;
+  if (!gpu.name.empty()) parts.push_back(printable(gpu.name));
+  if (!gpu.pci_bus_id.empty()) parts.push_back("PCI " + gpu.pci_bus_id);
+  if (!gpu.uuid.empty()) parts.push_back(gpu.uuid);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor) {
   std::vector<std::string> lines;
   for (const HostGpu& gpu : monitor.gpus()) {
     GpuState state = monitor.state(gpu.number);
-    std::string start = fmt::format("gpu {:<4}", gpu.number);
+    std::string start = fmt::format("gpu {:<4}{}", gpu.number, identity(gpu));
+    if (!gpu.uuid.empty()) start += "; ";
     if (state.condition != GpuCondition::works) {
       lines.push_back(start + state.problem);
       continue;
@@ -59,7 +69,7 @@ std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor) {
     for (size_t m = 0; m < gpu.mig_devices.size(); ++m) {
       const MigDevice& mig = gpu.mig_devices[m];
       auto memory = m < state.mig_memory.size() ? state.mig_memory[m] : mig.memory;
-      lines.push_back(fmt::format("{:8}MIG {} ({}): {}: {}", "", mig.number, mig.name,
+      lines.push_back(fmt::format("{:8}MIG {} ({}, {}): {}: {}", "", mig.number, mig.name, mig.uuid,
                                   memory_text(memory), users_text(processes, &mig)));
     }
   }

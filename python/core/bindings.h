@@ -22,6 +22,7 @@ namespace spire::python {
 namespace nb = nanobind;
 
 void bind_errors(nb::module_& module);
+void bind_devices(nb::module_& module);
 void bind_reports(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_layers(nb::module_& module);

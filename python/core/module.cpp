@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);  // of what a program still holds at its end
   module.attr("__version__") = SPIRE_VERSION;
   spire::python::bind_errors(module);
+  spire::python::bind_devices(module);
   spire::python::bind_reports(module);
   spire::python::bind_graph(module);
   spire::python::bind_layers(module);

@@ -1,6 +1,8 @@
 // The class Trainer.
+#include <map>
 #include <memory>
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
 #include <spire/trainer.h>
@@ -139,6 +141,9 @@ class PythonTrainer {
   void load(const std::string& file) {
     guarded([&] { trainer_->load(file); });
   }
+  void release_memory() {
+    guarded([&] { trainer_->release_memory(); });
+  }
   const Trainer& trainer() const { return *trainer_; }
 
  private:
@@ -179,6 +184,13 @@ void bind_trainer(nb::module_& module) {
       .def_ro("name", &WeightInfo::name)
       .def_prop_ro("shape", [](const WeightInfo& weight) { return tuple_of(weight.shape); })
       .def_ro("trained", &WeightInfo::trained, "False: frozen, or a running statistic.");
+  nb::class_<TrainerMemory>(module, "TrainerMemory", "What a Trainer has on a device, in bytes.")
+      .def_ro("device", &TrainerMemory::device)
+      .def_ro("in_use", &TrainerMemory::in_use, "Now.")
+      .def_ro("peak", &TrainerMemory::peak, "The most so far.")
+      .def_prop_ro("kinds", [](const TrainerMemory& memory) {
+        return std::map<std::string, int64_t>(memory.kinds.begin(), memory.kinds.end());
+      });
   nb::class_<PythonTrainer>(module, "Trainer")
       .def(nb::init<const GivenConfig&, NamedArrays, NamedArrays, const Columns&, int64_t,
                     const PythonModel*, int64_t, int64_t>(),
@@ -194,6 +206,8 @@ void bind_trainer(nb::module_& module) {
       .def("parameter_hash", &PythonTrainer::parameter_hash)
       .def("save", &PythonTrainer::save, arg("file"))
       .def("load", &PythonTrainer::load, arg("file"))
+      .def("release_memory", &PythonTrainer::release_memory)
+      .def("memory", [](const PythonTrainer& t) { return t.trainer().memory(); })
       .def_prop_ro("global_batch",
                    [](const PythonTrainer& t) { return t.trainer().global_batch(); })
       .def_prop_ro("steps_done", [](const PythonTrainer& t) { return t.trainer().steps_done(); })

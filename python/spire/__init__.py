@@ -8,6 +8,7 @@ See train() and Trainer; spire.layers has the layers of models of one's own.
 from . import _core
 from ._core import (
     CheckpointReport,
+    Device,
     EvalReport,
     EvaluationResult,
     Graph,
@@ -18,8 +19,10 @@ from ._core import (
     StartInfo,
     StepReport,
     StepResult,
+    TrainerMemory,
     Value,
     __version__,
+    devices,
     layers,
 )
 from ._arrays import columns as _columns
@@ -85,6 +88,7 @@ __all__ = [
     "CollectiveError",
     "ConfigError",
     "DataError",
+    "Device",
     "DeviceError",
     "DivergedError",
     "Error",
@@ -100,9 +104,11 @@ __all__ = [
     "StepReport",
     "StepResult",
     "Trainer",
+    "TrainerMemory",
     "Value",
     "Weights",
     "__version__",
+    "devices",
     "layers",
     "train",
 ]

@@ -139,6 +139,17 @@ class Trainer:
         """Reads a checkpoint, and continues from it with the same bits."""
         self._core.load(os.fspath(file))
 
+    def memory(self) -> list[_core.TrainerMemory]:
+        """What the trainer has on each device of this process: bytes in use now, and at most so far."""
+        return self._core.memory()
+
+    def release_memory(self) -> None:
+        """Gives back what fit() and evaluate() have left for later calls, and freed memory of the process.
+
+        Deleting the trainer frees the rest, also on GPUs.
+        """
+        self._core.release_memory()
+
     @property
     def parameter_hash(self) -> str:
         """Hash of the weights, as in the summary of a run."""

@@ -358,6 +358,39 @@ static void test_errors(const char* folder) {
   spire_trainer_destroy(trainer);
 }
 
+static void test_devices(void) {
+  spire_devices* devices = NULL;
+  size_t count = 0;
+  spire_device device;
+  EXPECT(spire_devices_create(&devices) == SPIRE_OK);
+  EXPECT(spire_devices_count(devices, &count) == SPIRE_OK && count >= 1);
+  EXPECT(spire_devices_get(devices, 0, &device) == SPIRE_OK);
+  EXPECT(strcmp(device.id, "cpu") == 0 && device.host_number == -1);
+  EXPECT(device.memory_used + device.memory_free == device.memory_total);
+  EXPECT(device.utilization == -1 && strcmp(device.problem, "") == 0);
+  EXPECT_ERROR(spire_devices_get(devices, count, &device), SPIRE_CONFIG,
+               "spire_devices_get: index");
+  EXPECT_ERROR(spire_devices_get(NULL, 0, &device), SPIRE_CONFIG, "devices is NULL");
+  spire_devices_destroy(devices);
+  spire_devices_destroy(NULL);
+}
+
+static void test_memory(void) {
+  spire_trainer* trainer = make_trainer();
+  if (!trainer) return;
+  size_t count = 0;
+  spire_memory memory;
+  EXPECT(spire_trainer_devices(trainer, &count) == SPIRE_OK && count == 1);
+  EXPECT(spire_trainer_memory(trainer, 0, &memory) == SPIRE_OK);
+  EXPECT(strncmp(memory.device, "cpu:", 4) == 0 && memory.in_use > 0);
+  EXPECT(memory.peak >= memory.in_use);
+  EXPECT_ERROR(spire_trainer_memory(trainer, 1, &memory), SPIRE_CONFIG,
+               "index is 1; there is 1 device");
+  EXPECT(spire_trainer_release_memory(trainer) == SPIRE_OK);
+  EXPECT_ERROR(spire_trainer_release_memory(NULL), SPIRE_CONFIG, "trainer is NULL");
+  spire_trainer_destroy(trainer);
+}
+
 static void test_null(void) {
   spire_config* config = make_config(NULL);
   spire_trainer* trainer = make_trainer();
@@ -402,6 +435,8 @@ int main(int argc, char** argv) {
   test_fit(argv[1]);
   test_config_files(argv[1]);
   test_weights();
+  test_devices();
+  test_memory();
   test_errors(argv[1]);
   test_null();
   printf("%d failures\n", failures);

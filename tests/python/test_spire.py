@@ -118,6 +118,25 @@ def test_a_checkpoint_continues_with_the_same_bits():
     assert one.step(X[:32], Y[:32]).loss == other.step(X[:32], Y[:32]).loss
 
 
+def test_devices_are_listed_with_their_memory():
+    cpu = spire.devices()[0]
+    assert (cpu.id, cpu.host_number, cpu.problem) == ("cpu", -1, "")
+    assert cpu.memory_used + cpu.memory_free == cpu.memory_total
+
+
+def test_a_trainer_tells_its_memory_and_gives_back_what_it_can():
+    trainer = spire.Trainer(CONFIG, (X, Y))
+    trainer.fit()
+    before = trainer.parameter_hash
+    (memory,) = trainer.memory()
+    assert memory.device.startswith("cpu:")
+    assert 0 < memory.in_use <= memory.peak
+    assert sum(memory.kinds.values()) == memory.in_use
+    trainer.release_memory()
+    assert trainer.parameter_hash == before
+    trainer.evaluate()
+
+
 def test_fit_is_train():
     expected = losses_of((X, Y))
     losses, epochs = [], []

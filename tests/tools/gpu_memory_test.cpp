@@ -32,14 +32,15 @@ TEST(GpuMemoryLines, SayWhatIsFreeAndWhoUsesTheRest) {
          gpu(R"({"returns": {"nvmlDeviceGetComputeRunningProcesses_v3": 4}})"),
          gpu(R"({"lost": true})")}}});
   std::vector<std::string> lines = gpu_memory_lines(GpuMonitor());
-  EXPECT_THAT(
-      lines,
-      ElementsAre("gpu 0   80.0 GiB, 30.0 GiB used, 49.0 GiB free: process 5000001 20.0 GiB, "
-                  "process 5000002",
-                  "gpu 1   80.0 GiB, 30.0 GiB used, 49.0 GiB free: nobody computes on it",
-                  "gpu 2   80.0 GiB, 30.0 GiB used, 49.0 GiB free: the driver does not tell who "
-                  "uses it",
-                  StartsWith("gpu 3   ")));
+  EXPECT_THAT(lines, ElementsAre("gpu 0   NVIDIA Test, PCI 0000:3b:00.0, GPU-1; 80.0 GiB, 30.0 GiB "
+                                 "used, 49.0 GiB free: process 5000001 20.0 GiB, "
+                                 "process 5000002",
+                                 "gpu 1   NVIDIA Test, PCI 0000:3b:00.0, GPU-1; 80.0 GiB, 30.0 GiB "
+                                 "used, 49.0 GiB free: nobody computes on it",
+                                 "gpu 2   NVIDIA Test, PCI 0000:3b:00.0, GPU-1; 80.0 GiB, 30.0 GiB "
+                                 "used, 49.0 GiB free: the driver does not tell who "
+                                 "uses it",
+                                 StartsWith("gpu 3   ")));
   EXPECT_THAT(lines[3], testing::Not(HasSubstr("free")));
 }
 
@@ -59,14 +60,20 @@ TEST(GpuMemoryLines, ShowPartsOfAGpuWithTheirOwnProcesses) {
   ASSERT_EQ(lines.size(), 10u);  // eight GPUs, one of them with two MIG devices
   EXPECT_THAT(lines[2], testing::EndsWith("in 2 MIG devices"));
   EXPECT_THAT(lines[3], StartsWith("        MIG 0 ("));
+  EXPECT_THAT(lines[3], HasSubstr(", MIG-aaaa"));
   EXPECT_THAT(lines[4], StartsWith("        MIG 1 ("));
 }
 
-TEST(Devices, ListsTheMemoryOfAllGpusOfTheHost) {
+// Also of those that CUDA hides: that says nothing of the host.
+TEST(Devices, ListsAllGpusOfTheHostByNameAndMemory) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
   Output output = trainer({"devices"});
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("\ngpu 1   79.6 GiB, 69.3 GiB used, 9.7 GiB free: process "
+  EXPECT_THAT(output.out, HasSubstr("\ngpu 1   NVIDIA H100 80GB HBM3, PCI 0000:2a:00.0, "
+                                    "GPU-22220000-0000-4000-8000-000000000002; 79.6 GiB, 69.3 GiB "
+                                    "used, 9.7 GiB free: process "
                                     "5000001 39.1 GiB, process 5000002 29.8 GiB\n"));
 }
 

@@ -42,6 +42,27 @@ typedef enum spire_status {
 SPIRE_API const char* spire_last_error(void);                 /* "" before the first error */
 SPIRE_API const char* spire_status_name(spire_status status); /* "config" */
 
+/* The devices of this machine as they are now: the CPU, then all GPUs, also those that this process
+ * may not use. Strings live as long as the list. */
+typedef struct spire_devices spire_devices;
+
+typedef struct spire_device {
+  const char* id;  /* "cpu", "cuda:1"; "": CUDA does not show it to this process */
+  int host_number; /* nvidia-smi's; -1: a CPU, or unknown */
+  const char* name;
+  const char* uuid;
+  const char* pci_bus_id;
+  int64_t memory_total, memory_used, memory_free; /* bytes; -1: unknown */
+  double utilization;                             /* 0..1; -1: unknown */
+  const char* problem;                            /* why it does not work; "": it does */
+} spire_device;
+
+SPIRE_API spire_status spire_devices_create(spire_devices** devices);
+SPIRE_API spire_status spire_devices_count(const spire_devices* devices, size_t* count);
+SPIRE_API spire_status spire_devices_get(const spire_devices* devices, size_t index,
+                                         spire_device* device);
+SPIRE_API void spire_devices_destroy(spire_devices* devices);
+
 /* Config. One thread at a time changes it; any number may use it. */
 typedef struct spire_config spire_config;
 
@@ -169,6 +190,19 @@ SPIRE_API void spire_trainer_destroy(spire_trainer* trainer);
 
 SPIRE_API spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples);
 SPIRE_API spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps);
+
+typedef struct spire_memory {
+  const char* device;   /* "cuda:1"; lives as long as the trainer */
+  int64_t in_use, peak; /* bytes: now, and at most so far */
+} spire_memory;
+
+/* Of each device of this process. */
+SPIRE_API spire_status spire_trainer_devices(const spire_trainer* trainer, size_t* count);
+SPIRE_API spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
+                                            spire_memory* memory);
+/* Gives back what earlier calls have left for later ones, and freed memory of the C library's heap.
+ * spire_trainer_destroy() frees the rest. */
+SPIRE_API spire_status spire_trainer_release_memory(spire_trainer* trainer);
 
 typedef struct spire_fit_options {
   int64_t steps; /* how many; 0: up to the end of the config's run */

@@ -8,6 +8,7 @@
 #include <spire/config_text.h>    // configs as YAML, help, and values
 #include <spire/dataset.h>        // the interface of datasets
 #include <spire/device_id.h>      // names of devices
+#include <spire/device_list.h>    // devices of this machine as they are now
 #include <spire/device_words.h>   // words by which configs name devices
 #include <spire/dtype.h>          // element types
 #include <spire/error.h>          // the exception type, and the categories of errors

@@ -57,6 +57,13 @@ struct WeightInfo {
   bool trained = true;  // false: frozen, or a running statistic
 };
 
+struct TrainerMemory {     // of a device of this process, in bytes
+  std::string device;      // "cuda:1"
+  int64_t in_use = 0;      // now
+  int64_t peak = 0;        // the most so far: the sum over the kinds of what each had at its most
+  BytesByKind kinds = {};  // in_use by what it is for
+};
+
 struct TrainerOptions {
   std::shared_ptr<const Model> model = {};  // empty: the config names the model
   // For batches of the caller: how many samples the data has from which they are taken, so that the
@@ -104,6 +111,14 @@ class SPIRE_API Trainer {
   int64_t global_batch() const;     // samples of a step
   int64_t steps_done() const;
   std::vector<std::string> devices() const;
+  // Of each device of this process, in their order in devices(), which has those of all. All that
+  // steps need is allocated by the constructor and freed by the destructor; GPUs also hold what the
+  // driver and its libraries need (list_devices()).
+  std::vector<TrainerMemory> memory() const;
+  // Gives back what calls have left for later ones: the batches and threads of fit() and
+  // evaluate(), which these make anew, and what the C library's heap has of freed memory, of the
+  // whole process. Nothing of a GPU's memory is kept for later.
+  void release_memory();
 
   // One optimizer step on a global batch; every process gives all of it. lr: instead of the
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of

@@ -53,6 +53,12 @@ std::vector<std::string> Trainer::devices() const {
     names.push_back(to_string(device.id));
   return names;
 }
+std::vector<TrainerMemory> Trainer::memory() const {
+  return parts_->impl->memory();
+}
+void Trainer::release_memory() {
+  parts_->impl->release_memory();
+}
 const SampleSpec& Trainer::data() const {
   return parts_->impl->data();
 }

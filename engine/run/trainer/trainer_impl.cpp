@@ -4,6 +4,8 @@
 #include <cmath>
 #include <exception>
 
+#include <malloc.h>
+
 #include <spire/error.h>
 #include <spire/text.h>
 #include <spire/train.h>
@@ -94,6 +96,28 @@ void Trainer::Impl::guarded(const Body& body) {
     if (known && world_.size() == 1) throw Error(*known);  // no one else has to know
     throw to_error(settle_failure(error, trainer_->status().read(0), world_));
   }
+}
+
+std::vector<TrainerMemory> Trainer::Impl::memory() const {
+  auto total = [](const MemoryByKind& kinds) {
+    int64_t bytes = 0;
+    for (const auto& [kind, of_kind] : kinds) bytes += of_kind;
+    return bytes;
+  };
+  std::vector<MemoryByKind> in_use = trainer_->memory_in_use(), peak = trainer_->peak_memory();
+  auto first = static_cast<size_t>(setup_.placement.devices_of(setup_.placement.rank).begin);
+  std::vector<TrainerMemory> memory;
+  for (size_t d = 0; d < in_use.size(); ++d)
+    memory.push_back({to_string(setup_.placement.devices[first + d].id), total(in_use[d]),
+                      total(peak[d]), in_use[d]});
+  return memory;
+}
+
+// Steps and evaluations have ended when their calls return, so nobody reads the loaders' batches.
+void Trainer::Impl::release_memory() {
+  train_data_.reset();
+  test_data_.reset();
+  ::malloc_trim(0);
 }
 
 StepResult Trainer::Impl::step(const Samples& samples, std::optional<double> lr) {

@@ -30,8 +30,9 @@ class Trainer::Impl {
   const SampleSpec& data() const { return setup_.data.train->spec(); }
   int64_t global_batch() const { return setup_.placement.global_batch; }
   int64_t steps_done() const { return done_; }
+  std::vector<TrainerMemory> memory() const;  // this and the rest as the methods of Trainer
+  void release_memory();
 
-  // As the methods of Trainer.
   StepResult step(const Samples& samples, std::optional<double> lr);
   EvaluationResult evaluate(const Samples& samples);
   EvaluationResult fit(const FitOptions& options);

@@ -353,6 +353,32 @@ TEST(TrainerApi, ACallbackThatThrowsOnOneRankEndsAllOfThem) {
   EXPECT_EQ(steps[1].get(), 4);
 }
 
+// What fit() keeps for later is made anew, and the bits stay.
+TEST(TrainerApi, TellsItsMemoryAndGivesBackWhatIsKeptForLater) {
+  PointData data(40);
+  RunConfig config = point_config();
+  config.devices = {"2xcpu"};
+  config.towers = 2;
+  Trainer kept(config, data.source()), released(config, data.source());
+  std::vector<TrainerMemory> before = kept.memory();
+  ASSERT_EQ(before.size(), 2u);
+  EXPECT_EQ(before[0].device, "cpu:0");
+  EXPECT_EQ(before[1].device, "cpu:1");
+  for (const TrainerMemory& memory : before) {
+    int64_t sum = 0;
+    for (const auto& [kind, bytes] : memory.kinds) sum += bytes;
+    EXPECT_EQ(memory.in_use, sum);
+    EXPECT_GT(memory.in_use, 0);
+    EXPECT_EQ(memory.peak, memory.in_use);  // all is allocated, and nothing freed
+  }
+  for (Trainer* trainer : {&kept, &released}) trainer->fit({.steps = 3});
+  released.release_memory();
+  EXPECT_EQ(released.memory()[0].in_use, before[0].in_use);
+  for (Trainer* trainer : {&kept, &released}) trainer->fit({.steps = 3});
+  EXPECT_EQ(released.parameter_hash(), kept.parameter_hash());
+  EXPECT_EQ(released.evaluate().loss, kept.evaluate().loss);
+}
+
 TEST(TrainerApi, AMovedTrainerGoesOn) {
   PointData data(8);
   Trainer first(point_config(), data.spec());

@@ -1,0 +1,60 @@
+// The devices of this machine.
+#include <spire/device_list.h>
+
+#include "engine/c_api/status.h"
+
+struct spire_devices {
+  std::vector<spire::ListedDevice> list;
+};
+
+namespace spire::inline c_api {
+namespace {
+
+int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
+  return bytes ? static_cast<int64_t>(*bytes) : -1;
+}
+
+}  // namespace
+}  // namespace spire::inline c_api
+
+using spire::bytes_or_unknown;
+using spire::guarded;
+using spire::refuse_null;
+
+spire_status spire_devices_create(spire_devices** devices) {
+  return guarded([&] {
+    refuse_null(devices, "spire_devices_create", "devices");
+    *devices = new spire_devices{spire::list_devices()};
+  });
+}
+
+spire_status spire_devices_count(const spire_devices* devices, size_t* count) {
+  return guarded([&] {
+    refuse_null(devices, "spire_devices_count", "devices");
+    refuse_null(count, "spire_devices_count", "count");
+    *count = devices->list.size();
+  });
+}
+
+spire_status spire_devices_get(const spire_devices* devices, size_t index, spire_device* device) {
+  return guarded([&] {
+    refuse_null(devices, "spire_devices_get", "devices");
+    refuse_null(device, "spire_devices_get", "device");
+    spire::check_index(index, devices->list.size(), "spire_devices_get", "device");
+    const spire::ListedDevice& found = devices->list[index];
+    *device = {found.id.c_str(),
+               found.host_number,
+               found.name.c_str(),
+               found.uuid.c_str(),
+               found.pci_bus_id.c_str(),
+               bytes_or_unknown(found.memory_total),
+               bytes_or_unknown(found.memory_used),
+               bytes_or_unknown(found.memory_free),
+               found.utilization.value_or(-1),
+               found.problem.c_str()};
+  });
+}
+
+void spire_devices_destroy(spire_devices* devices) {
+  delete devices;
+}
