@@ -1,6 +1,7 @@
 // trainer doctor as a process. What each check finds is tested in tests/doctor.
 #include <set>
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -88,6 +89,29 @@ TEST(Doctor, EndsWithThreeWhereAGpuIsLost) {
   // Where the machine has no driver of its own, 'driver' stands before it.
   EXPECT_THAT(output.last_error_line(),
               AllOf(HasSubstr("error[3]: not all is well: "), HasSubstr("'gpu_health'")));
+}
+
+// As in a container that was started without the driver's part for computing.
+TEST(Doctor, NamesTheLibraryThatADriverLacks) {
+  if (dlopen("libcuda.so.1", RTLD_LAZY)) GTEST_SKIP() << "this machine has libcuda.so.1";
+  ScriptedMachine machine(
+      {{"driver", "550.54.15"},
+       {"gpus", {{{"name", "NVIDIA L4"}, {"uuid", "GPU-1"}, {"pci", "00000000:3B:00.0"}}}}});
+  TemporaryFolder folder;
+  Output output = trainer({"doctor", "--json", "--quiet", "-o", folder / "runs"});
+  json report = json::parse(output.out), driver = finding_of(report, "driver");
+  if (finding_of(report, "cuda").dump().find("-DSPIRE_CUDA=ON") != std::string::npos)
+    GTEST_SKIP() << "this build has no CUDA";
+  EXPECT_EQ(output.code, 3);
+  EXPECT_EQ(driver["level"], "fail");
+  const std::string says =
+      "NVIDIA's driver 550.54.15 lists 1 GPU by NVML, but CUDA finds no "
+      "libcuda.so.1 of it: install the driver's CUDA library";
+  EXPECT_THAT(driver["remedy"], HasSubstr(says));
+  EXPECT_THAT(trainer({"devices"}).out, HasSubstr("cuda    none: " + says));
+  Output run = trainer({"data.name=synthetic", "devices=cuda", "--dry-run", "1"});
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.last_error_line(), HasSubstr(says));
 }
 
 TEST(Doctor, LooksAtTheRunOfAConfig) {

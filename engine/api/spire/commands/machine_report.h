@@ -18,9 +18,9 @@ SPIRE_API std::string cores_line();  // the cores that this process may use
 // its remedy. Starts CUDA in this process, which may take seconds.
 SPIRE_API std::vector<std::string> gpu_lines();
 
-// Returns a line for each GPU of the host, by nvidia-smi's number, and one for each MIG device: "gpu
-// 1   NVIDIA H200, PCI 0000:3b:00.0, GPU-1b2c...; 79.6 GiB, 69.3 GiB used, 9.7 GiB free: process
-// 4711 (python) 39.1 GiB, ...".
+// Returns a line for each GPU of the host, by nvidia-smi's number, and one for each MIG device:
+// "gpu 1   NVIDIA H200, PCI 0000:3b:00.0, GPU-1b2c...; 79.6 GiB, 69.3 GiB used, 9.7 GiB free:
+// process 4711 (python) 39.1 GiB, ...".
 SPIRE_API std::vector<std::string> gpu_memory_lines();
 
 // Returns whether this build has CUDA and finds GPUs, and the versions of CUDA's libraries: the
