@@ -35,8 +35,10 @@ void print_result_of(const ConvertResult& result) {
   Parts parts;
   add_line(parts, "written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
   add_line(parts, "samples",
-           fmt::format("{} {} for training, {} for testing", count_text(result.train), unit,
-                       count_text(result.test)));
+           fmt::format(
+               "{} {} for training, {} for testing{}", count_text(result.train), unit,
+               count_text(result.test),
+               result.val > 0 ? fmt::format(", {} for validation", count_text(result.val)) : ""));
   if (result.skipped > 0)
     add_line(parts, "replaced",
              fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
@@ -109,12 +111,14 @@ std::string class_text(const SplitFacts& half) {
 // Adds the rows that differ between training and test data.
 void add_halves(Parts& parts, const DatasetFacts& data) {
   TextTable samples, classes, storage, layout, skipped;
-  for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test)}) {
+  for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test),
+                            std::pair("val", &data.val)}) {
+    if (half->samples == 0) continue;
     samples.push_back({name, count_text(half->samples)});
     if (!half->class_counts.empty()) classes.push_back({name, class_text(*half)});
     if (half->files > 0 && (half == &data.train || !data.same_files))
       storage.push_back(
-          {data.same_files ? "both" : name, bytes_text(half->bytes), counted(half->files, "file")});
+          {data.same_files ? "all" : name, bytes_text(half->bytes), counted(half->files, "file")});
     for (size_t i = 0; i < std::min(half->layout.size(), max_parts); ++i)
       layout.push_back({half->layout[i]});
     if (half->layout.size() > max_parts)
@@ -172,16 +176,16 @@ std::string half_text(const char* name, const SplitReport& half) {
 
 // "1 bad sample", "2 bad samples and 1 wrong checksum"
 std::string problems_text(const VerifyResult& result) {
-  int64_t bad = result.train.bad + result.test.bad, wrong = result.train.wrong + result.test.wrong;
-  std::string samples = counted(bad, "bad sample"), sums = counted(wrong, "wrong checksum");
-  if (wrong == 0) return samples;
-  return bad == 0 ? sums : samples + " and " + sums;
+  std::string samples = counted(result.bad(), "bad sample");
+  std::string sums = counted(result.wrong(), "wrong checksum");
+  if (result.wrong() == 0) return samples;
+  return result.bad() == 0 ? sums : samples + " and " + sums;
 }
 
-// Prints the first bad rows of both halves, max_problems in all.
+// Prints the first bad rows of all parts, max_problems in all.
 void print_problems(const VerifyResult& result) {
   size_t shown = 0;
-  for (const SplitReport* half : {&result.train, &result.test})
+  for (const SplitReport* half : {&result.train, &result.test, &result.val})
     for (const std::string& problem : half->problems)
       if (shown++ < max_problems) print_result("bad: {}\n", problem);
 }
@@ -200,15 +204,14 @@ VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip) {
   VerifyResult result = read_all(arguments, config);
   print_problems(result);
-  print_result("{}{}", half_text("train", result.train), half_text("test", result.test));
+  print_result("{}{}{}", half_text("train", result.train), half_text("test", result.test),
+               result.val.rows > 0 ? half_text("val", result.val) : "");
   // A wrong checksum is never skipped: it does not say which rows are bad.
-  bool wrong = result.train.wrong + result.test.wrong > 0;
-  bool bad = result.train.bad + result.test.bad > 0;
-  bool empty = result.train.none_good || result.test.none_good;
-  if (result.good() || (may_skip && !wrong && !empty)) return;
+  bool empty = result.train.none_good || result.test.none_good || result.val.none_good;
+  if (result.good() || (may_skip && result.wrong() == 0 && !empty)) return;
   fail(Category::data, "the dataset has {}; get an intact copy, or correct the samples listed{}",
        problems_text(result),
-       bad && config.data.on_error != DataConfig::OnError::skip
+       result.bad() > 0 && config.data.on_error != DataConfig::OnError::skip
            ? ", or leave them out of runs with data.on_error: skip"
            : "");
 }

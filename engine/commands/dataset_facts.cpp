@@ -28,6 +28,7 @@ DatasetFacts dataset_facts(const DataConfig& config) {
           .spec = std::move(data.spec),
           .train = facts_of(std::move(data.train)),
           .test = facts_of(std::move(data.test)),
+          .val = facts_of(std::move(data.val)),
           .same_files = data.same_files,
           .json = std::move(json)};
 }

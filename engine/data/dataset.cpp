@@ -131,7 +131,11 @@ DatasetDescription describe_dataset(const DataConfig& config) {
   DataConfig data = config;
   data.on_error = DataConfig::OnError::skip;
   DatasetPair pair = open_dataset(data, {.stored = true});
-  return {config.name, pair.train->spec(), describe(*pair.train), describe(*pair.test),
+  return {config.name,
+          pair.train->spec(),
+          describe(*pair.train),
+          describe(*pair.test),
+          pair.val ? describe(*pair.val) : SplitDescription(),
           pair.train->files() == pair.test->files()};
 }
 
@@ -140,6 +144,7 @@ std::string to_json(const DatasetDescription& description) {
   object["name"] = description.name;
   object["train"] = json_of(description.train);
   object["test"] = json_of(description.test);
+  if (description.val.samples > 0) object["val"] = json_of(description.val);
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

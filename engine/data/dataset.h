@@ -37,9 +37,9 @@ struct SplitDescription {
 
 struct DatasetDescription {
   std::string name;
-  SampleSpec spec;  // with columns as stored
-  SplitDescription train, test;
-  bool same_files = false;  // both splits are in the same files
+  SampleSpec spec;                         // with columns as stored
+  SplitDescription train, test, val = {};  // no samples of `val`: there is none
+  bool same_files = false;                 // all splits are in the same files
 };
 
 // Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(data).

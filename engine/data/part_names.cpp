@@ -76,6 +76,19 @@ std::optional<Part> part_named(std::string_view name) {
   return found ? std::optional(found->part) : std::nullopt;
 }
 
+std::vector<std::string> words_for(Part part) {
+  std::vector<std::string> words;
+  for (const PartWord& each : part_words)
+    if (each.part == part) words.emplace_back(each.word);
+  return words;
+}
+
+void PartNames::leave_out_test(const std::string& place, const std::string& reason) {
+  notes.push_back(fmt::format("{}: '{}' not read, as {}; '{}' is the test data", place,
+                              printable(test), reason, printable(val)));
+  test = std::exchange(val, "");
+}
+
 std::string part_word(std::string_view name) {
   while (true) {
     auto begin = std::ranges::find_if(name, is_letter);

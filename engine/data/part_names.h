@@ -16,6 +16,7 @@ enum class Part { train, val, test };
 // Returns the part that a name means, in any case: train, training; val, valid, validation, dev;
 // test, testing. nullopt for all other names.
 std::optional<Part> part_named(std::string_view name);
+std::vector<std::string> words_for(Part part);  // in the order in which they are preferred
 
 // Returns the first word of a name that means a part, as it is written: "Train" of
 // "set1-Train_000.tar". Words are letters between other characters. Empty: there is none.
@@ -28,6 +29,9 @@ struct PartNames {
   std::vector<std::string> notes = {};   // for the user: parts that are not read
 
   bool none() const { return train.empty() && val.empty() && test.empty(); }
+  // Has validation data as test data, and notes why the test data is not read. REQUIRES: there is
+  // both.
+  void leave_out_test(const std::string& place, const std::string& reason);
 };
 
 // Chooses one name for each part. Validation data is of its own only beside test data: where one of

@@ -5,9 +5,13 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <sys/stat.h>
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/images/augment.h"
@@ -118,6 +122,32 @@ class JoinedDataset : public Dataset {
 
 }  // namespace
 
+namespace {
+
+// A file as the system knows it, whatever its name; nullopt: it cannot be found.
+std::optional<std::pair<dev_t, ino_t>> identity_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return std::pair(status.st_dev, status.st_ino);
+}
+
+// Refuses test data as validation data: what chose the weights measures nothing.
+void require_other_files(const DatasetPair& val, const Dataset& test, const std::string& path) {
+  std::set<std::pair<dev_t, ino_t>> of_test;
+  for (const std::filesystem::path& file : test.files())
+    if (auto identity = identity_of(file)) of_test.insert(*identity);
+  for (const Dataset* part : {val.train.get(), val.test.get(), val.val.get()})
+    for (const std::filesystem::path& file :
+         part ? part->files() : std::vector<std::filesystem::path>{})
+      if (auto identity = identity_of(file); identity && of_test.contains(*identity))
+        fail(Category::config,
+             "data.val.path: {}: its {} is test data of this run, so validation on it would spoil "
+             "the test; give other files, or use data.val.share, which holds out training samples",
+             printable(path), printable(file.string()));
+}
+
+}  // namespace
+
 std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum) {
   RandomStream stream(0, Purpose::test_split, split_streams::validation,
                       static_cast<uint32_t>(stratum));
@@ -183,9 +213,11 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
          "data.val.path: {}: its columns are not those of the training data in number, names and "
          "order; give it the same ones",
          config.val.path);
+  require_other_files(val, *data.test, config.val.path);
   val = match_validation_schema(std::move(val), trained);
   for (std::string& note : val.notes) data.notes.push_back(fmt::format("data.val.path: {}", note));
   data.val = std::make_unique<JoinedDataset>(std::move(val.train), std::move(val.test));
+  if (val.val) data.val = std::make_unique<JoinedDataset>(std::move(data.val), std::move(val.val));
 }
 
 }  // namespace spire::inline data

@@ -35,8 +35,9 @@ void hold_out_validation(const DataConfig& config, const std::function<DatasetPa
 // Opens the files of config.val.path, in the form of data.path, as data.val: all their samples, of
 // both halves, images in the size of evaluations. They are normalized as the training data, and
 // have its classes and vocabulary, of which they may lack some. Characters that the vocabulary
-// lacks are left out, and a note counts them. Throws as open_dataset(), and Error(data) if columns
-// differ, and for classes that the training data lacks.
+// lacks are left out, and a note counts them. Throws as open_dataset(), Error(config) if a file is
+// of the test data, too, and Error(data) if columns differ, and for classes that the training data
+// lacks.
 void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data);
 
 }  // namespace spire::inline data

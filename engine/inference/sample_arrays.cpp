@@ -55,14 +55,15 @@ std::string usable(const NpySet& set, const std::string& configured) {
 
 NamesInSet names_in(const NpySet& set, const NpyConfig& config) {
   std::vector<std::string> all = set.names();
-  for (const auto& [split, names] : {std::pair{"test", &config.test}, {"train", &config.train}}) {
-    auto input = find_array(set, NpyRole::input, split, usable(set, names->input));
+  for (const auto& [part, names] :
+       {std::pair{Part::test, &config.test}, {Part::train, &config.train}}) {
+    auto input = find_array(set, NpyRole::input, part, usable(set, names->input));
     if (!input) continue;
-    auto target = find_array(set, NpyRole::target, split, usable(set, names->target));
+    auto target = find_array(set, NpyRole::target, part, usable(set, names->target));
     return {*input, target.value_or("")};
   }
   if (all.size() == 1) return {all.front(), ""};
-  return {require_array(set, NpyRole::input, "test", "auto"), ""};  // throws
+  return {require_array(set, NpyRole::input, Part::test, "auto"), ""};  // throws
 }
 
 std::unique_ptr<SampleArrays> open_npz(const fs::path& path, const NpyConfig& config) {

@@ -126,14 +126,18 @@ TEST(Validation, ImagesHaveTheSizeOfEvaluations) {
 
 TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
   TemporaryFolder folder;
-  for (const char* split : {"train", "test"}) {
-    write_npy(folder / fmt::format("x_{}.npy", split), "|u1", "(2, 3, 3)", pattern(18));
-    write_npy(folder / fmt::format("y_{}.npy", split), "|u1", "(2,)", Bytes{0, 1});
+  for (const char* set : {"set", "other"}) {
+    std::filesystem::create_directory(folder / set);
+    for (const char* split : {"train", "test"}) {
+      write_npy(folder / fmt::format("{}/x_{}.npy", set, split), "|u1", "(2, 3, 3)", pattern(18));
+      write_npy(folder / fmt::format("{}/y_{}.npy", set, split), "|u1", "(2,)", Bytes{0, 1});
+    }
   }
   for (int64_t size : {2, 6}) {
     DataConfig config;
     config.name = "npy";
-    config.path = config.val.path = folder.path().string();
+    config.path = (folder / "set").string();
+    config.val.path = (folder / "other").string();
     config.image.eval_size = size;
     DatasetPair data = open_dataset(config, {});
     open_validation(config, {}, data);

@@ -10,6 +10,7 @@
 
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/part_names.h"
 #include "engine/data/tables/record_reader.h"
 #include "engine/data/text/documents.h"
 
@@ -61,10 +62,15 @@ bool is_idx(const fs::path& path) {
   return has(path, "train-images-idx3-ubyte") && has(path, "train-labels-idx1-ubyte");
 }
 
+// Returns the name of the folder of training data; empty if there is none.
+std::string train_folder_of(const fs::path& path) {
+  return fs::is_directory(path) ? choose_parts("", folders_in(path), {}).train : "";
+}
+
 // Folders of classes below `train`, or below the folder itself.
 bool is_image_folder(const fs::path& path) {
   if (!fs::is_directory(path)) return false;
-  fs::path classes = fs::is_directory(path / "train") ? path / "train" : path;
+  fs::path classes = path / train_folder_of(path);
   for (const auto& of_class : fs::directory_iterator(classes))
     if (of_class.is_directory())
       for (const auto& file : fs::directory_iterator(of_class))
@@ -76,7 +82,7 @@ bool is_pairs(const fs::path& path) {
   auto has_both = [](const fs::path& folder) {
     return fs::is_directory(folder / "input") && fs::is_directory(folder / "target");
   };
-  return has_both(path) || has_both(path / "train");
+  return has_both(path) || has_both(path / train_folder_of(path));
 }
 
 bool is_shards(const fs::path& path) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include <spire/error.h>
 #include <spire/run_config.h>
 
@@ -29,7 +31,7 @@ fs::path file_for(const fs::path& to) {
   return file ? to : to / "data.h5";
 }
 
-// One conversion. A block is a range of rows of one split; training blocks come first. Blocks
+// One conversion. A block is a range of rows of one split, in the order of hdf5_splits. Blocks
 // finish in any order; the journal counts those finished without a gap.
 class Hdf5Conversion {
  public:
@@ -58,15 +60,18 @@ class Hdf5Conversion {
     file.take_mode_of(target_);
     rename_durably(partial_, target_);
     journal_.remove();
-    const Dataset& skipping = split(split(0).skipped() > 0 ? 0 : 1);
-    return {.path = target_,
-            .format = "hdf5",
-            .train = rows_.count[0],
-            .test = rows_.count[1],
-            .bytes = skeleton_.bytes,
-            .resumed = resumed,
-            .skipped = split(0).skipped() + split(1).skipped(),
-            .first_problem = skipping.first_problem()};
+    ConvertResult result = {.path = target_,
+                            .format = "hdf5",
+                            .train = rows_.count[0],
+                            .test = rows_.count[1],
+                            .val = rows_.splits() > 2 ? rows_.count[2] : 0,
+                            .bytes = skeleton_.bytes,
+                            .resumed = resumed};
+    for (const Dataset* split : splits_) {
+      result.skipped += split->skipped();
+      if (result.first_problem.empty()) result.first_problem = split->first_problem();
+    }
+    return result;
   }
 
  private:
@@ -76,13 +81,17 @@ class Hdf5Conversion {
   void copy_block(int64_t block, RowBuffer& buffer);
   void finish_block(int64_t block);
 
-  const Dataset& split(size_t s) const { return s == 0 ? *source_.train : *source_.test; }
-  int64_t blocks() const { return rows_.blocks(0) + rows_.blocks(1); }
-  // Returns the rows of the first `blocks` blocks of both splits.
+  int64_t blocks() const {
+    int64_t all = 0;
+    for (size_t s = 0; s < rows_.splits(); ++s) all += rows_.blocks(s);
+    return all;
+  }
+  // Returns the rows of the first `blocks` blocks of all splits.
   int64_t rows_in(int64_t blocks) const {
-    int64_t train = std::min(blocks * rows_.block, rows_.count[0]);
-    int64_t test = (blocks - rows_.blocks(0)) * rows_.block;
-    return train + std::clamp<int64_t>(test, 0, rows_.count[1]);
+    int64_t rows = 0;
+    for (size_t s = 0; s < rows_.splits(); blocks -= rows_.blocks(s++))
+      rows += std::clamp<int64_t>(blocks * rows_.block, 0, rows_.count[s]);
+    return rows;
   }
   WorkProgress progress() { return {rows_in(journal_.done()), rows_in(blocks())}; }
 
@@ -90,7 +99,8 @@ class Hdf5Conversion {
   const ConvertOptions& options_;
   fs::path target_, partial_;
   DatasetPair source_;
-  std::optional<Sampler> order_;  // of the training rows; none: source order
+  std::vector<const Dataset*> splits_;  // of source_, in the order of hdf5_splits
+  std::optional<Sampler> order_;        // of the training rows; none: source order
   SkeletonRows rows_;
   Hdf5Skeleton skeleton_;
   const PreallocatedFile* file_ = nullptr;
@@ -103,19 +113,22 @@ class Hdf5Conversion {
 
 ConversionFingerprint Hdf5Conversion::open_source() {
   source_ = open_dataset(config_.data, {.seed = config_.seed, .stored = true});
-  const SampleSpec& spec = split(0).spec();
+  splits_ = {source_.train.get(), source_.test.get()};
+  if (source_.val) splits_.push_back(source_.val.get());
+  const SampleSpec& spec = splits_[0]->spec();
   if (std::ranges::any_of(spec.table, &TableColumn::embedded))
     fail(Category::config,
          "data.csv.categories: embedding is of tables alone, not of HDF5 files; convert with "
          "data.csv.categories=one_hot");
-  rows_.count = {split(0).count(), split(1).count()};
+  for (const Dataset* split : splits_) rows_.count.push_back(split->count());
   auto row_bytes = static_cast<int64_t>(spec.columns[0].row_bytes());
   rows_.block = std::clamp<int64_t>(checksum_block / row_bytes, 1, rows_.count[0]);
   bool by_class = config_.data.name == "image_folder";
   if (options_.order == "shuffled" || (options_.order == "auto" && by_class))
     order_.emplace(rows_.count[0], config_.seed);
-  std::vector<fs::path> files = split(0).files();
-  for (fs::path& file : split(1).files()) files.push_back(std::move(file));
+  std::vector<fs::path> files;
+  for (const Dataset* split : splits_)
+    for (fs::path& file : split->files()) files.push_back(std::move(file));
   std::error_code error;
   for (const fs::path& file : files)
     if (fs::equivalent(target_, file, error))
@@ -124,12 +137,12 @@ ConversionFingerprint Hdf5Conversion::open_source() {
   return fingerprint_of(
       config_,
       order_ ? fmt::format("--order: shuffled by seed {}\n", config_.seed) : "--order: source\n",
-      fmt::format("{} {} {}", rows_.count[0], rows_.count[1], to_text(spec)), files);
+      fmt::format("{} {}", fmt::join(rows_.count, " "), to_text(spec)), files);
 }
 
 // Resumes where the journal says, or writes the skeleton and returns false.
 bool Hdf5Conversion::start_or_resume(const ConversionFingerprint& source) {
-  const SampleSpec& spec = split(0).spec();
+  const SampleSpec& spec = splits_[0]->spec();
   int64_t row_bytes = skeleton_row_bytes(spec, rows_), found = file_->bytes();
   // The journal of a file that was removed or truncated since is of no use.
   bool resumed = journal_.resume(
@@ -142,7 +155,7 @@ bool Hdf5Conversion::start_or_resume(const ConversionFingerprint& source) {
     file_->reserve(row_bytes + max_skeleton_bytes);
     write_hdf5_skeleton(partial_, spec, rows_);
   }
-  skeleton_ = read_hdf5_skeleton(partial_, spec);
+  skeleton_ = read_hdf5_skeleton(partial_, spec, rows_.splits());
   file_->reserve(skeleton_.bytes);
   next_ = journal_.done();
   journal_.save(*file_);
@@ -159,16 +172,18 @@ std::optional<int64_t> Hdf5Conversion::next_block() {
 
 // Reads the rows of a block and writes them with their checksums.
 void Hdf5Conversion::copy_block(int64_t block, RowBuffer& buffer) {
-  size_t s = block < rows_.blocks(0) ? 0 : 1;
-  int64_t index = s == 0 ? block : block - rows_.blocks(0), first = index * rows_.block;
+  size_t s = 0;
+  int64_t index = block;
+  while (index >= rows_.blocks(s)) index -= rows_.blocks(s++);
+  int64_t first = index * rows_.block;
   std::vector<int64_t> samples = sequence(first, std::min(rows_.block, rows_.count[s] - first));
   if (s == 0 && order_)
     for (int64_t& sample : samples) sample = order_->index(0, sample);
-  buffer.read(split(s), samples);
+  buffer.read(*splits_[s], samples);
   for (size_t c : {0, 1}) {
     const std::vector<std::byte>& rows = buffer.columns[c];
     const SkeletonColumn& offsets = skeleton_.columns[s][c];
-    auto row_bytes = static_cast<int64_t>(split(s).spec().columns[c].row_bytes());
+    auto row_bytes = static_cast<int64_t>(splits_[s]->spec().columns[c].row_bytes());
     uint64_t checksum = hash64(rows.data(), rows.size());
     file_->write(offsets.rows_offset + first * row_bytes, rows);
     file_->write(offsets.checksums_offset + index * static_cast<int64_t>(sizeof(checksum)),

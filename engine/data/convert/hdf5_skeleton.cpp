@@ -134,7 +134,7 @@ int64_t offset_of(hid_t file, const std::string& name) {
 
 int64_t skeleton_row_bytes(const SampleSpec& spec, const SkeletonRows& rows) {
   int64_t bytes = 0;
-  for (size_t split : {0, 1})
+  for (size_t split = 0; split < rows.splits(); ++split)
     for (const Column& column : spec.columns)
       bytes += rows.count[split] * static_cast<int64_t>(column.row_bytes()) +
                rows.blocks(split) * static_cast<int64_t>(sizeof(uint64_t));
@@ -152,23 +152,25 @@ void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& sp
     Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation_of(H5P_FILE_CREATE), access),
                 H5Fclose, "make it");
     make_group(file, hdf5_checksum_group);
-    for (const char* split : hdf5_splits) {
-      make_group(file, split);
-      make_group(file, fmt::format("{}{}", hdf5_checksum_group, split));
+    for (size_t split = 0; split < rows.splits(); ++split) {
+      make_group(file, hdf5_splits[split]);
+      make_group(file, fmt::format("{}{}", hdf5_checksum_group, hdf5_splits[split]));
     }
-    for (size_t split : {0, 1})
+    for (size_t split = 0; split < rows.splits(); ++split)
       for (size_t column : {0, 1}) make_column(file, spec, rows, split, column);
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "write it");
     file.close_checked("write it");
   });
 }
 
-Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec) {
+Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
+                                size_t splits) {
   h5::Session session;
   return translate_hdf5_errors(path, [&] {
     Handle file = open_hdf5_file(path);
     Hdf5Skeleton skeleton;
-    for (size_t split : {0, 1})
+    skeleton.columns.resize(splits);
+    for (size_t split = 0; split < splits; ++split)
       for (size_t column : {0, 1}) {
         std::string name = name_of(split, spec.columns[column]);
         skeleton.columns[split][column] = {offset_of(file, name),

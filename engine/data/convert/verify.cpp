@@ -150,11 +150,15 @@ VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& option
   data.on_error =
       DataConfig::OnError::skip;  // so that all corrupt samples are found, not the first
   DatasetPair pair = open_dataset(data, {.seed = config.seed, .stored = true});
-  WorkProgress progress = {0, pair.train->count() + pair.test->count()};
+  int64_t in_val = pair.val ? pair.val->count() : 0;
+  WorkProgress progress = {0, pair.train->count() + pair.test->count() + in_val};
   options.on_progress(progress);
-  SplitReport train = SplitVerifier("train", *pair.train, options, progress).run();
-  SplitReport test = SplitVerifier("test", *pair.test, options, progress).run();
-  return {std::move(train), std::move(test)};
+  auto verified = [&](const char* name, const Dataset& split) {
+    return SplitVerifier(name, split, options, progress).run();
+  };
+  return {.train = verified("train", *pair.train),
+          .test = verified("test", *pair.test),
+          .val = pair.val ? verified("val", *pair.val) : SplitReport()};
 }
 
 }  // namespace spire::inline data

@@ -110,7 +110,11 @@ Verdict verdict_of(const std::filesystem::path& path, const Hdf5CheckLimits& lim
 
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config) {
   h5::Session session;
-  for (const auto& [names, group] : {std::pair{&config.train, "train"}, {&config.test, "test"}}) {
+  PartNames parts = hdf5_parts(path, {});
+  ArrayNames usual;
+  for (const auto& [names, group] :
+       {std::pair{&config.train, parts.train}, {&config.test, parts.test}, {&usual, parts.val}}) {
+    if (group.empty()) continue;
     Hdf5Table table(path, *names, group);
     table.read_chunk_index();
     for (size_t column : {0, 1}) table.layout(column);

@@ -134,10 +134,10 @@ class Hdf5Dataset : public Dataset {
 };
 
 // Returns a note that names the datasets beside input and target that are not used; empty: none.
-std::vector<std::string> note_unused_datasets(const std::filesystem::path& path, Hdf5Rows& train,
-                                              Hdf5Rows& test) {
+std::vector<std::string> note_unused_datasets(const std::filesystem::path& path,
+                                              const std::vector<Hdf5Rows*>& splits) {
   std::set<std::string> used, present;
-  for (Hdf5Rows* split : {&train, &test})
+  for (Hdf5Rows* split : splits)
     split->with_table([&](const Hdf5Table& table) {
       used.merge(table.used_datasets());
       present.merge(table.datasets_beside());
@@ -156,39 +156,54 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
     fail(Category::config,
          "data.path: auto does not work for data.name: hdf5; set data.path to the file");
   Hdf5CheckResult checked = check_hdf5_file(config.path, config.hdf5);
-  // One thread reads both splits: libhdf5 serializes them anyway.
+  // One thread reads all splits: libhdf5 serializes them anyway.
   auto executor = std::make_shared<SerialExecutor>(options.cores);
   // Without shuffle: full a window of chunks is read in turns, which the cache must hold.
   bool together = config.shuffle != DataConfig::Shuffle::full;
   int64_t cache_bytes = config.hdf5.cache_mib << 20;
-  Hdf5Options for_training = {.group = "train",
+  PartNames parts;
+  executor->run([&] {
+    h5::Session session;
+    parts = hdf5_parts(config.path, config.val);
+  });
+  Hdf5Options for_training = {.group = parts.train,
                               .cache_bytes = cache_bytes,
                               .window = together ? Sampler::window : 1,
                               .max_slots = BlockCache::max_slots,
                               .max_rows = max_rows};
-  Hdf5Options for_test = {.group = "test",
+  Hdf5Options for_test = {.group = parts.test,
                           .cache_bytes = cache_bytes,
                           .window = 2,
                           .max_slots = test_chunks,
                           .max_rows = max_rows};
   auto train = std::make_unique<Hdf5Rows>(executor, config.path, config.hdf5.train, for_training);
   auto test = std::make_unique<Hdf5Rows>(executor, config.path, config.hdf5.test, for_test);
-  // The file opened must be the file checked.
-  for (const auto& split : {train.get(), test.get()})
-    require_unchanged(config.path, checked.stamp, split->stamp());
-  require_same_columns(*train, *test);
+  std::vector<Hdf5Rows*> splits = {train.get(), test.get()};
+  std::unique_ptr<Hdf5Rows> val;
+  if (!parts.val.empty()) {
+    for_test.group = parts.val;
+    val = std::make_unique<Hdf5Rows>(executor, config.path, ArrayNames(), for_test);
+    splits.push_back(val.get());
+  }
+  for (Hdf5Rows* split : splits) {
+    require_unchanged(config.path, checked.stamp, split->stamp());  // opened is what was checked
+    if (split != train.get()) require_same_columns(*train, *split);
+  }
   SampleSpec spec;
   train->with_table([&](const Hdf5Table& table) {
     spec = infer_schema(table, train->block_rows(), config.hdf5.task, config, options);
   });
   std::vector<std::string> notes = checked.notes;
-  for (std::string& note : note_unused_datasets(config.path, *train, *test))
+  notes.insert(notes.end(), parts.notes.begin(), parts.notes.end());
+  for (std::string& note : note_unused_datasets(config.path, splits))
     notes.push_back(std::move(note));
+  auto evaluated = [&](std::unique_ptr<Hdf5Rows> rows) {
+    return std::make_unique<Hdf5Dataset>(std::move(rows), spec, config, AugmentConfig{},
+                                         sizing_of(config, options, true), options);
+  };
   return {std::make_unique<Hdf5Dataset>(std::move(train), spec, config, config.augment,
                                         sizing_of(config, options, false), options),
-          std::make_unique<Hdf5Dataset>(std::move(test), spec, config, AugmentConfig{},
-                                        sizing_of(config, options, true), options),
-          std::move(notes)};
+          evaluated(std::move(test)), std::move(notes), val ? evaluated(std::move(val)) : nullptr};
 }
 
 }  // namespace spire::inline data

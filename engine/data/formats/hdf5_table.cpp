@@ -1,5 +1,7 @@
 #include "engine/data/formats/hdf5_table.h"
 
+#include <algorithm>
+
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
@@ -18,6 +20,8 @@ std::string chosen(const Hdf5LinkResolver& within, const std::string& name,
   return group + "/" + *known.begin();
 }
 
+constexpr std::initializer_list<const char*> input_names = {"images", "features", "tokens"};
+
 std::string group_path_of(const std::string& name) {
   size_t end = name.rfind('/');
   return end == name.npos || end == 0 ? "/" : name.substr(0, end);
@@ -25,12 +29,27 @@ std::string group_path_of(const std::string& name) {
 
 }  // namespace
 
+PartNames hdf5_parts(const fs::path& file, const ValConfig& val) {
+  h5::Handle handle = open_hdf5_file(file);
+  Hdf5LinkResolver links(handle, file);
+  std::vector<std::string> groups;
+  for (Part part : {Part::train, Part::val, Part::test})
+    for (const std::string& word : words_for(part))
+      if (std::ranges::any_of(input_names,
+                              [&](const char* name) { return links.has(word + "/" + name); }))
+        groups.push_back(word);
+  PartNames parts = choose_parts(file.string(), groups, val);
+  if (parts.train.empty()) parts.train = "train";
+  if (parts.test.empty()) parts.test = "test";
+  return parts;
+}
+
 Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names, const std::string& group)
     : path_(file),
       file_(open_hdf5_file(file)),
       stamp_(stamp_of_hdf5(file_, file)),
       links_(std::make_unique<Hdf5LinkResolver>(file_, file)) {
-  std::string input = chosen(*links_, names.input, group, {"images", "features", "tokens"});
+  std::string input = chosen(*links_, names.input, group, input_names);
   std::string target = chosen(*links_, names.target, group,
                               {"labels", "values", "targets", "target_images", "masks"});
   translate_hdf5_errors(path_, [&] {

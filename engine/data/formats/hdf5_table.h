@@ -15,12 +15,17 @@
 #include "engine/data/formats/hdf5_array.h"
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/row_table.h"
+#include "engine/data/part_names.h"
 
 namespace spire::inline data {
 
 // Group of row checksums: element i of dataset "xxh3/<name>" is the hash64 of rows
 // [i * R, (i + 1) * R) of dataset <name>; its attribute `rows` is R.
 inline constexpr const char* hdf5_checksum_group = "xxh3/";
+
+// Returns which groups of a file are parts, among those that have an input by a known name; the
+// names of train and test always, as their arrays may be named otherwise. Needs an h5::Session.
+PartNames hdf5_parts(const std::filesystem::path& file, const ValConfig& val);
 
 // Not thread-safe. Needs an h5::Session, also in its destructor. Errors name the dataset.
 class Hdf5Table : public RowTable {

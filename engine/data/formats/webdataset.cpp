@@ -1,7 +1,9 @@
 // Tar shards of WebDataset as datasets: the images are read in place, by the offsets of an index
 // that is made when the dataset is opened.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
@@ -11,6 +13,8 @@
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/images/image_folder.h"
+#include "engine/data/part_names.h"
 #include "engine/data/test_share.h"
 
 namespace spire::inline data {
@@ -62,41 +66,62 @@ class ShardImages : public EncodedImages {
   ShardIndex index_;
 };
 
-// Returns the sorted .tar files in a folder whose names begin with `start`.
-std::vector<fs::path> shards_in(const fs::path& folder, const std::string& start = "") {
+// Returns the sorted .tar files in a folder.
+std::vector<fs::path> shards_in(const fs::path& folder) {
   std::vector<fs::path> shards;
   for (const fs::path& name : list_folder(folder, Category::data))
-    if (name.extension() == ".tar" && name.filename().string().starts_with(start))
-      shards.push_back(folder / name.filename());
+    if (name.extension() == ".tar") shards.push_back(folder / name.filename());
   std::ranges::sort(shards);
   return shards;
 }
 
 struct ShardPaths {
-  std::vector<fs::path> train, test;  // no `test`: a share of the images of `train` is for testing
+  // no `test`: a share of the images of `train` is for testing; no `val`: there is none
+  std::vector<fs::path> train, test = {}, val = {};
+  std::vector<std::string> notes = {};
 };
 
-// A folder has shards in the folders train and val or test; or shards that begin with these words;
-// or others, which are not parted.
-ShardPaths shards_of_folder(const fs::path& folder) {
-  for (const char* test : {"val", "test"}) {
-    ShardPaths in_folders = {shards_in(folder / "train"), shards_in(folder / test)};
-    if (!in_folders.train.empty() && !in_folders.test.empty()) return in_folders;
-    ShardPaths by_name = {shards_in(folder, "train"), shards_in(folder, test)};
-    if (!by_name.train.empty() && !by_name.test.empty()) return by_name;
-  }
+// Takes the parts from shards by what their places are called: a folder, or a word of the name.
+// There are none where training or test shards lack.
+std::optional<ShardPaths> part_shards(const fs::path& folder,
+                                      const std::map<std::string, std::vector<fs::path>>& shards,
+                                      const ValConfig& val) {
+  std::vector<std::string> names;
+  for (const auto& [name, of_name] : shards) names.push_back(name);
+  PartNames parts = choose_parts(folder.string(), names, val);
+  if (parts.train.empty() || parts.test.empty()) return {};
+  ShardPaths paths{shards.at(parts.train), shards.at(parts.test)};
+  if (!parts.val.empty()) paths.val = shards.at(parts.val);
+  paths.notes = std::move(parts.notes);
+  for (const std::string& other : parts.others)
+    paths.notes.push_back(fmt::format(
+        "{}: {} not read, being neither training nor test data by name; the first: '{}'",
+        folder.string(), counted(std::ssize(shards.at(other)), "shard"),
+        shards.at(other).front().lexically_relative(folder).string()));
+  return paths;
+}
+
+// A folder has shards in the folders of parts; or shards with such words in their names; or others,
+// which are not parted.
+ShardPaths shards_of_folder(const fs::path& folder, const ValConfig& val) {
+  std::map<std::string, std::vector<fs::path>> in_folders, by_word;
+  for (const std::string& name : folders_in(folder))
+    if (auto shards = shards_in(folder / name); !shards.empty()) in_folders[name] = shards;
   std::vector<fs::path> all = shards_in(folder);
+  for (const fs::path& shard : all) by_word[part_word(shard.stem().string())].push_back(shard);
+  if (auto parted = part_shards(folder, in_folders, val)) return *parted;
+  if (auto parted = part_shards(folder, by_word, val)) return *parted;
   if (all.empty())
     fail(Category::data,
          "{}: contains no .tar files, nor do its folders train and val; set data.path to the "
          "folder of the shards, or to a pattern such as shards/train-{{000..099}}.tar",
          folder.string());
-  return {std::move(all), {}};
+  return {std::move(all)};
 }
 
-ShardPaths find_shards(const std::string& path) {
+ShardPaths find_shards(const std::string& path, const ValConfig& val) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return shards_of_folder(path);
+  if (fs::is_directory(path, error)) return shards_of_folder(path, val);
   ShardPaths paths;
   for (std::string& text : expand_braces(path)) paths.train.emplace_back(std::move(text));
   return paths;
@@ -143,23 +168,25 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
     fail(Category::config,
          "data.path: auto does not work for data.name: webdataset; set data.path to the folder of "
          "the shards, or to a pattern such as shards/train-{{000..099}}.tar");
-  ShardPaths paths = find_shards(config.path);
+  ShardPaths paths = find_shards(config.path, config.val);
   EncodedSplits splits;
-  ShardIndex train = index_shards(paths.train), test;
-  note_ignored(train, splits.notes);
-  if (paths.test.empty()) {
-    test = take_test_part(train, config.image.test_share);
-  } else {
-    test = index_shards(paths.test);
-    note_ignored(test, splits.notes);
+  splits.notes = std::move(paths.notes);
+  std::vector<ShardIndex> indices;
+  for (const auto& part : {paths.train, paths.test, paths.val}) {
+    if (part.empty()) continue;
+    indices.push_back(index_shards(part));
+    note_ignored(indices.back(), splits.notes);
   }
-  splits.classes = std::max(classes_of(train), classes_of(test));
+  if (indices.size() == 1) indices.push_back(take_test_part(indices[0], config.image.test_share));
+  for (const ShardIndex& index : indices)
+    splits.classes = std::max(splits.classes, classes_of(index));
   if (options.trained_classes) {
     splits.classes = options.trained->classes;
-    for (const ShardIndex* index : {&train, &test}) require_labels(*index, splits.classes);
+    for (const ShardIndex& index : indices) require_labels(index, splits.classes);
   }
-  splits.train = std::make_unique<ShardImages>(std::move(train));
-  splits.test = std::make_unique<ShardImages>(std::move(test));
+  splits.train = std::make_unique<ShardImages>(std::move(indices[0]));
+  splits.test = std::make_unique<ShardImages>(std::move(indices[1]));
+  if (indices.size() > 2) splits.val = std::make_unique<ShardImages>(std::move(indices[2]));
   return make_encoded_pair(std::move(splits), config, options);
 }
 

@@ -197,8 +197,9 @@ DatasetPair degraded(DatasetPair data, const DegradeConfig& config, uint64_t see
   if (spec.find("target_images") != nullptr || spec.find("masks") != nullptr)
     fail(Category::config,
          "data.degrade: the data has a target for each image already; use kind: none");
-  for (auto* split : {&data.train, &data.test})
-    *split = std::make_unique<DegradedDataset>(std::move(*split), config, seed, readers);
+  for (auto* split : {&data.train, &data.test, &data.val})
+    if (*split)
+      *split = std::make_unique<DegradedDataset>(std::move(*split), config, seed, readers);
   return data;
 }
 

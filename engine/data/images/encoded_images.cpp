@@ -119,7 +119,8 @@ DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
   };
   int64_t evaluated = evaluation_size(config.image, options);
   return {dataset(splits.train, options.plain ? evaluated : config.image.size, config.augment),
-          dataset(splits.test, evaluated, {}), std::move(splits.notes)};
+          dataset(splits.test, evaluated, {}), std::move(splits.notes),
+          splits.val ? dataset(splits.val, evaluated, {}) : nullptr};
 }
 
 }  // namespace spire::inline data

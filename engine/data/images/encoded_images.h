@@ -29,14 +29,14 @@ class EncodedImages {  // where the images of one split lie, with their labels; 
 };
 
 struct EncodedSplits {
-  std::unique_ptr<EncodedImages> train, test;
-  std::vector<std::string> class_names = {};  // (classes); empty if unknown
+  std::unique_ptr<EncodedImages> train, test, val = {};  // val may be null
+  std::vector<std::string> class_names = {};             // (classes); empty if unknown
   int64_t classes = 0;
   std::vector<std::string> notes = {};
 };
 
-// Makes the datasets, with columns images (S, S, 3) and labels (). S is data.image.size, in the
-// test split data.image.eval_size. Each read decodes, fits and normalizes, by default with
+// Makes the datasets, with columns images (S, S, 3) and labels (). S is data.image.size, in
+// `test` and `val` data.image.eval_size. Each read decodes, fits and normalizes, by default with
 // ImageNet's mean.
 DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
                               const ReadOptions& options);

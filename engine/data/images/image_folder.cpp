@@ -1,7 +1,6 @@
 #include "engine/data/images/image_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <spire/error.h>
@@ -9,6 +8,7 @@
 
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
+#include "engine/data/part_names.h"
 #include "engine/data/test_share.h"
 
 namespace spire::inline data {
@@ -67,9 +67,9 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
 }
 
 // Returns notes for the user about what looks like a mistake. partial: classes may lack images.
-std::vector<std::string> unused_notes(const std::vector<const ImageListing*>& splits,
+std::vector<std::string> unused_notes(const std::vector<ImageListing>& splits,
                                       const std::vector<std::string>& classes, bool partial) {
-  const ImageListing& train = *splits.front();
+  const ImageListing& train = splits.front();
   std::vector<std::string> notes;
   std::vector<std::string> without;
   if (!partial) without = classes_without(train, classes);
@@ -78,35 +78,36 @@ std::vector<std::string> unused_notes(const std::vector<const ImageListing*>& sp
         fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
                     "their folders if they are none",
                     train.folder.string(), quoted_list(without)));
-  for (const ImageListing* split : splits) {
-    if (auto deeper = deeper_folders(split->folder, classes); !deeper.empty())
+  for (const ImageListing& split : splits) {
+    if (auto deeper = deeper_folders(split.folder, classes); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
-                      split->folder.string(), quoted_list(deeper)));
-    if (split->ignored > 0)
+                      split.folder.string(), quoted_list(deeper)));
+    if (split.ignored > 0)
       notes.push_back(fmt::format("{}: {} ignored, being no {}; the first: '{}'",
-                                  split->folder.string(), counted(split->ignored, "file"),
-                                  image_endings, split->first_ignored));
+                                  split.folder.string(), counted(split.ignored, "file"),
+                                  image_endings, split.first_ignored));
   }
   return notes;
 }
 
-fs::path test_folder(const fs::path& folder) {
-  for (const char* name : {"val", "test"})
-    if (fs::is_directory(folder / name)) return folder / name;
-  fail(Category::data,
-       "{}: has neither a folder val nor a folder test; put the test images into one of them",
-       folder.string());
-}
-
-// Returns whether the class folders lie right in `folder`, not in folders of a training and a test
-// set.
-bool is_flat(const fs::path& folder) {
-  return std::ranges::none_of(std::array{"train", "val", "test"}, [&](const char* name) {
-    std::error_code error;
-    return fs::is_directory(folder / name, error);
-  });
+// Returns which of the folders in `folder` are parts; none() where they are the classes.
+PartNames parts_of(const fs::path& folder, const ValConfig& val) {
+  PartNames parts = choose_parts(folder.string(), class_folders(folder), val);
+  if (parts.none()) return parts;
+  if (parts.train.empty())
+    fail(Category::data,
+         "{}: has a folder '{}', but none of training images; name theirs train, or if '{}' is a "
+         "class, give it another name",
+         folder.string(), printable(parts.test), printable(parts.test));
+  if (!parts.val.empty() && folders_in(folder / parts.test).empty())
+    parts.leave_out_test(folder.string(), "it has no folders of classes");
+  if (!parts.others.empty())
+    parts.notes.push_back(fmt::format("{}: {} not read: {}", folder.string(),
+                                      noun_form(std::ssize(parts.others), "folder"),
+                                      quoted_list(parts.others)));
+  return parts;
 }
 
 // Moves the test images to a listing of their own.
@@ -129,22 +130,26 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
          "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
          "of train and val, or to that of the classes");
   fs::path folder = config.path;
-  bool flat = is_flat(folder);
+  PartNames parts = parts_of(folder, config.val);
+  fs::path train_folder = parts.none() ? folder : folder / parts.train;
   EncodedSplits splits;
-  fs::path train_folder = flat ? folder : folder / "train";
+  splits.notes = parts.notes;
   splits.class_names =
       options.trained_classes ? options.trained->class_names : class_folders(train_folder);
   splits.classes = std::ssize(splits.class_names);
-  ImageListing train = list_images(train_folder, splits.class_names), test;
-  if (flat) {
-    splits.notes = unused_notes({&train}, splits.class_names, options.trained_classes);
-    test = take_test_part(train, config.image.test_share);
-  } else {
-    test = list_images(test_folder(folder), splits.class_names);
-    splits.notes = unused_notes({&train, &test}, splits.class_names, options.trained_classes);
-  }
-  splits.train = std::make_unique<FolderImages>(std::move(train));
-  splits.test = std::make_unique<FolderImages>(std::move(test));
+  std::vector<ImageListing> listed = {list_images(train_folder, splits.class_names)};
+  if (!parts.none() && parts.test.empty())
+    fail(Category::data,
+         "{}: has neither a folder val nor a folder test; put the test images into one of them",
+         folder.string());
+  for (const std::string& part : {parts.test, parts.val})
+    if (!part.empty()) listed.push_back(list_images(folder / part, splits.class_names));
+  for (std::string& note : unused_notes(listed, splits.class_names, options.trained_classes))
+    splits.notes.push_back(std::move(note));
+  if (parts.none()) listed.push_back(take_test_part(listed[0], config.image.test_share));
+  splits.train = std::make_unique<FolderImages>(std::move(listed[0]));
+  splits.test = std::make_unique<FolderImages>(std::move(listed[1]));
+  if (listed.size() > 2) splits.val = std::make_unique<FolderImages>(std::move(listed[2]));
   return make_encoded_pair(std::move(splits), config, options);
 }
 

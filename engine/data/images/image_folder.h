@@ -1,6 +1,6 @@
-// Dataset of image files in class folders: data.path/train/<class>/*.jpg, ..., and likewise val/
-// for the test split, or test/ if there is no val/; or data.path/<class>/*.jpg, of which a share is
-// kept for testing. And functions that list such folders.
+// Dataset of image files in class folders: data.path/train/<class>/*.jpg, ..., and likewise test/
+// and val/ (part_names.h); or data.path/<class>/*.jpg, of which a share is kept for testing. And
+// functions that list such folders.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace spire::inline data {
 
 // Opens the dataset (encoded_images.h). Classes are the folders in train/, or in data.path; the
-// test split may lack some.
+// other parts may lack some.
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options);
 
 struct ImageListing {  // the files of one split
@@ -34,7 +34,9 @@ struct ImageListing {  // the files of one split
 ImageListing list_images(const std::filesystem::path& folder,
                          const std::vector<std::string>& classes);
 
-// Returns the sorted names of the folders in `folder`. Throws Error(data) if there is none.
+// Returns the sorted names of the folders in `folder`, without hidden ones. Throws Error(data) if
+// `folder` cannot be read; class_folders() also if there is none.
+std::vector<std::string> folders_in(const std::filesystem::path& folder);
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
 
 // Returns the sorted relative paths of all images below `folder`, without hidden files and links to

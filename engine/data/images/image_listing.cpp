@@ -77,8 +77,12 @@ std::vector<fs::path> images_within(const fs::path& folder) {
   return names;
 }
 
+std::vector<std::string> folders_in(const fs::path& folder) {
+  return names_of(folder, [](const auto& entry) { return entry.is_directory(); });
+}
+
 std::vector<std::string> class_folders(const fs::path& folder) {
-  auto names = names_of(folder, [](const auto& entry) { return entry.is_directory(); });
+  std::vector<std::string> names = folders_in(folder);
   if (names.empty())
     fail(Category::data,
          "{}: has no folders; put the images of each class into a folder of its own there",

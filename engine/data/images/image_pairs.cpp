@@ -263,15 +263,17 @@ DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& option
          "data.path: auto does not work for data.name: image_pairs; set data.path to the folder of "
          "input and target, or to a CSV file of path pairs");
   check_augmentation(config);
-  PairSplits splits = list_pairs(config.path, config.pairs.test_share);
-  std::vector<std::string> notes = std::move(splits.train.notes);
-  notes.insert(notes.end(), splits.test.notes.begin(), splits.test.notes.end());
+  PairSplits splits = list_pairs(config.path, config.pairs.test_share, config.val);
+  std::vector<std::string> notes = std::move(splits.notes);
+  for (const PairListing* part : {&splits.train, &splits.test, &splits.val})
+    notes.insert(notes.end(), part->notes.begin(), part->notes.end());
   PairFormat format = format_of(splits.train.pairs, config, options);
-  return {std::make_unique<ImagePairs>(std::move(splits.train.pairs), format, config,
-                                       config.augment, options),
-          std::make_unique<ImagePairs>(std::move(splits.test.pairs), format, config,
-                                       AugmentConfig{}, options),
-          std::move(notes)};
+  auto dataset = [&](PairListing& part, const AugmentConfig& augment) {
+    return std::make_unique<ImagePairs>(std::move(part.pairs), format, config, augment, options);
+  };
+  bool has_val = !splits.val.pairs.empty();
+  return {dataset(splits.train, config.augment), dataset(splits.test, {}), std::move(notes),
+          has_val ? dataset(splits.val, {}) : nullptr};
 }
 
 }  // namespace spire::inline data

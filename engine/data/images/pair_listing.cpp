@@ -1,14 +1,18 @@
 #include "engine/data/images/pair_listing.h"
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <spire/error.h>
 #include <spire/text.h>
 
+#include "engine/base/read_file.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
+#include "engine/data/part_names.h"
 #include "engine/data/tables/csv_reader.h"
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/test_share.h"
@@ -70,15 +74,40 @@ ImagePair pair_in(const CsvRecord& record, const fs::path& csv) {
   return pair;
 }
 
-// Returns folder/val or folder/test, or such CSV files.
-fs::path test_place(const fs::path& folder, const char* extension) {
-  for (const char* name : {"val", "test"}) {
-    fs::path part = folder / (std::string(name) + extension);
-    std::error_code error;
-    if (fs::exists(part, error)) return part;
+void require_pairs(const PairListing& part, const char* purpose, const fs::path& path) {
+  if (part.pairs.empty())
+    fail(Category::data,
+         "{}: no pair is left for the {}; add pairs or change data.pairs.test_share", path.string(),
+         purpose);
+}
+
+// Names that may mean parts: a CSV file's name without its ending.
+std::string stem_of_list(const std::string& name) {
+  for (std::string_view ending : {".csv", ".csv.gz"})
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  return "";
+}
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::path& name : list_folder(folder, Category::data)) names.push_back(name.string());
+  std::ranges::sort(names);
+  return names;
+}
+
+using ListPairs = PairListing (*)(const fs::path& place);
+
+PairSplits list_parts(const fs::path& folder, PartNames parts, ListPairs list) {
+  if (parts.test.empty())
+    fail(Category::data, "{}: has {}, but none of that kind for testing: name it test or val",
+         folder.string(), printable(parts.train));
+  PairSplits splits{list(folder / parts.train), list(folder / parts.test)};
+  if (!parts.val.empty()) {
+    splits.val = list(folder / parts.val);
+    require_pairs(splits.val, "validation", folder);
   }
-  fail(Category::data, "{}: has train{}, but neither val{} nor test{}; add one for the test pairs",
-       folder.string(), extension, extension, extension);
+  splits.notes = std::move(parts.notes);
+  return splits;
 }
 
 // Keeps a share of the pairs for testing, the same ones in every run.
@@ -92,13 +121,19 @@ PairSplits split(PairListing all, double test_share) {
   return splits;
 }
 
-PairSplits list_parts(const fs::path& path, double test_share) {
-  std::error_code error;
+PairSplits list_all(const fs::path& path, double test_share, const ValConfig& val) {
   if (!is_folder(path)) return split(list_pair_file(existing_input(path)), test_share);
-  if (is_folder(path / "train"))
-    return {list_pair_folders(path / "train"), list_pair_folders(test_place(path, ""))};
-  if (fs::exists(path / "train.csv", error))
-    return {list_pair_file(path / "train.csv"), list_pair_file(test_place(path, ".csv"))};
+  PartNames folders = choose_parts(path.string(), folders_in(path), val);
+  if (!folders.train.empty()) {
+    if (!folders.val.empty() && !is_folder(path / folders.test / "target"))
+      folders.leave_out_test(path.string(), "it has no folder target");
+    if (!folders.others.empty())
+      folders.notes.push_back(
+          fmt::format("{}: not read: {}", path.string(), quoted_list(folders.others)));
+    return list_parts(path, std::move(folders), list_pair_folders);
+  }
+  PartNames lists = choose_parts(path.string(), files_in(path), val, stem_of_list);
+  if (!lists.train.empty()) return list_parts(path, std::move(lists), list_pair_file);
   return split(list_pair_folders(path), test_share);
 }
 
@@ -132,13 +167,10 @@ PairListing list_pair_file(const fs::path& csv) {
   return listing;
 }
 
-PairSplits list_pairs(const fs::path& path, double test_share) {
-  PairSplits splits = list_parts(path, test_share);
-  for (const PairListing* part : {&splits.train, &splits.test})
-    if (part->pairs.empty())
-      fail(Category::data,
-           "{}: no pair is left for the {}; add pairs or change data.pairs.test_share",
-           path.string(), part == &splits.train ? "training" : "test");
+PairSplits list_pairs(const fs::path& path, double test_share, const ValConfig& val) {
+  PairSplits splits = list_all(path, test_share, val);
+  require_pairs(splits.train, "training", path);
+  require_pairs(splits.test, "test", path);
   return splits;
 }
 

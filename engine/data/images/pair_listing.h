@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/run_config.h>
+
 namespace spire::inline data {
 
 struct ImagePair {
@@ -25,14 +27,16 @@ PairListing list_pair_folders(const std::filesystem::path& folder);
 PairListing list_pair_file(const std::filesystem::path& csv);
 
 struct PairSplits {
-  PairListing train, test;
+  PairListing train, test, val = {};    // no pairs of `val`: there is none
+  std::vector<std::string> notes = {};  // for the user: parts that are not read
 };
 
 // Lists the pairs of data.path:
-//   a folder with train/input, train/target and val or test likewise;
-//   a folder with train.csv and val.csv or test.csv;
+//   a folder with train/input, train/target and test and val likewise (part_names.h);
+//   a folder with train.csv, and test.csv and val.csv;
 //   a folder with input and target, or one CSV file: a share of the pairs is kept for testing.
-// Throws Error(data), also if a part is empty.
-PairSplits list_pairs(const std::filesystem::path& path, double test_share);
+// val: as choose_parts() has it. Throws Error(data), also if a part is empty.
+PairSplits list_pairs(const std::filesystem::path& path, double test_share,
+                      const ValConfig& val = {});
 
 }  // namespace spire::inline data

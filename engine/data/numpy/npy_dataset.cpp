@@ -1,6 +1,8 @@
-// Arrays of NumPy as datasets: x_train, y_train, x_test and y_test in the folder or the archive
-// data.path. Without x_test, data.npy.test_share of the rows are test rows.
+// Arrays of NumPy as datasets: x_train, y_train, x_test and y_test, and x_val and y_val
+// (part_names.h), in the folder or the archive data.path. Without x_test and x_val,
+// data.npy.test_share of the rows are test rows.
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
@@ -89,10 +91,10 @@ struct NpySplit {
   std::vector<std::string> names = {};  // of the two arrays, in their set
 };
 
-// Opens the arrays of a split, which has an input.
-NpySplit open_split(const NpySet& set, const std::string& split, const ArrayNames& names) {
-  std::string input = require_array(set, NpyRole::input, split, names.input);
-  std::string target = require_array(set, NpyRole::target, split, names.target);
+// Opens the arrays of a part, which has an input.
+NpySplit open_split(const NpySet& set, Part part, const ArrayNames& names) {
+  std::string input = require_array(set, NpyRole::input, part, names.input);
+  std::string target = require_array(set, NpyRole::target, part, names.target);
   return {set.open(input), set.open(target), {input, target}};
 }
 
@@ -107,14 +109,35 @@ NpyTable rows_of(const NpySplit& arrays, double test_share, bool test) {
   return NpyTable(arrays.input, arrays.target, std::move(rows));
 }
 
-DatasetPair pair_of(NpyTable train, NpyTable test, const DataConfig& config,
-                    const ReadOptions& options) {
+DatasetPair pair_of(NpyTable train, NpyTable test, std::optional<NpyTable> val,
+                    const DataConfig& config, const ReadOptions& options) {
   require_same_columns(train, test);
+  if (val) require_same_columns(train, *val);
   SampleSpec spec = infer_schema(train, statistics_rows, config.npy.task, config, options);
+  auto evaluated = [&](NpyTable&& table) {
+    return std::make_unique<NpyDataset>(std::move(table), spec, config, AugmentConfig{},
+                                        sizing_of(config, options, true), options);
+  };
   return {std::make_unique<NpyDataset>(std::move(train), spec, config, config.augment,
                                        sizing_of(config, options, false), options),
-          std::make_unique<NpyDataset>(std::move(test), spec, config, AugmentConfig{},
-                                       sizing_of(config, options, true), options)};
+          evaluated(std::move(test)),
+          {},
+          val ? evaluated(std::move(*val)) : nullptr};
+}
+
+NpyTable all_rows(const NpySplit& arrays) {
+  return NpyTable(arrays.input, arrays.target, {});
+}
+
+// Returns which parts have arrays, by their first words.
+PartNames parts_of_set(const NpySet& set, const DataConfig& config) {
+  std::vector<std::string> names = {words_for(Part::train).front()};
+  if (find_array(set, NpyRole::input, Part::test, config.npy.test.input))
+    names.push_back(words_for(Part::test).front());
+  if (find_array(set, NpyRole::input, Part::val, "auto") &&
+      find_array(set, NpyRole::target, Part::val, "auto"))
+    names.push_back(words_for(Part::val).front());
+  return choose_parts(set.path().string(), names, config.val);
 }
 
 // A folder, or an archive: a file that is neither is refused with what it is.
@@ -149,22 +172,29 @@ std::vector<std::string> note_unused_arrays(const NpySet& set,
 DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
   NpySet set = open_set(config.path);
   const NpyConfig& npy = config.npy;
-  NpySplit train = open_split(set, "train", npy.train);
-  if (find_array(set, NpyRole::input, "test", npy.test.input)) {
-    NpySplit test = open_split(set, "test", npy.test);
-    DatasetPair pair = pair_of(NpyTable(train.input, train.target, {}),
-                               NpyTable(test.input, test.target, {}), config, options);
-    pair.notes = note_unused_arrays(set, {train, test});
+  std::vector<NpySplit> splits = {open_split(set, Part::train, npy.train)};
+  PartNames parts = parts_of_set(set, config);
+  for (const std::string& name : {parts.test, parts.val})
+    if (auto part = part_named(name))
+      splits.push_back(open_split(set, *part, part == Part::test ? npy.test : ArrayNames()));
+  std::vector<std::string> notes = std::move(parts.notes);
+  for (std::string& note : note_unused_arrays(set, splits)) notes.push_back(std::move(note));
+  if (splits.size() > 1) {
+    std::optional<NpyTable> val;
+    if (splits.size() > 2) val = all_rows(splits[2]);
+    DatasetPair pair =
+        pair_of(all_rows(splits[0]), all_rows(splits[1]), std::move(val), config, options);
+    pair.notes = std::move(notes);
     return pair;
   }
-  if (auto alone = find_array(set, NpyRole::target, "test", npy.test.target))
+  if (auto alone = find_array(set, NpyRole::target, Part::test, npy.test.target))
     fail(Category::data,
          "{}: there is no input for it, such as x_test{}; save that, or remove this {}",
          set.open(*alone)->location(), set.is_archive() ? "" : ".npy",
          set.is_archive() ? "entry" : "file");
-  DatasetPair pair = pair_of(rows_of(train, npy.test_share, false),
-                             rows_of(train, npy.test_share, true), config, options);
-  pair.notes = note_unused_arrays(set, {train});
+  DatasetPair pair = pair_of(rows_of(splits[0], npy.test_share, false),
+                             rows_of(splits[0], npy.test_share, true), {}, config, options);
+  pair.notes = std::move(notes);
   return pair;
 }
 

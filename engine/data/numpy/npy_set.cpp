@@ -22,17 +22,20 @@ const Words& words_of(NpyRole role) {
   return role == NpyRole::input ? inputs : targets;
 }
 
-// Returns the names of a split's array, in the order in which they are looked for.
-Words candidates(NpyRole role, const std::string& split) {
+// Returns the names of a part's array, in the order in which they are looked for.
+Words candidates(NpyRole role, Part part) {
   Words names;
-  for (const std::string& word : words_of(role)) names.push_back(word + "_" + split);
-  for (const std::string& word : words_of(role)) names.push_back(split + "_" + word);
-  if (split == "train") std::ranges::copy(words_of(role), std::back_inserter(names));
+  for (const std::string& split : words_for(part)) {
+    for (const std::string& word : words_of(role)) names.push_back(word + "_" + split);
+    for (const std::string& word : words_of(role)) names.push_back(split + "_" + word);
+  }
+  if (part == Part::train) std::ranges::copy(words_of(role), std::back_inserter(names));
   return names;
 }
 
-std::string key_of(NpyRole role, const std::string& split) {
-  return fmt::format("data.npy.{}.{}", split, role == NpyRole::input ? "input" : "target");
+std::string key_of(NpyRole role, Part part) {
+  return fmt::format("data.npy.{}.{}", words_for(part).front(),
+                     role == NpyRole::input ? "input" : "target");
 }
 
 std::string without_ending(std::string name) {
@@ -76,29 +79,30 @@ std::shared_ptr<const NpyArray> NpySet::open(const std::string& name) const {
                   : std::make_shared<NpyArray>(path_ / fmt::format("{}{}", name, ending));
 }
 
-std::optional<std::string> find_array(const NpySet& set, NpyRole role, const std::string& split,
+std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part,
                                       const std::string& configured) {
   if (configured != "auto") {
     std::string name = without_ending(configured);
     if (!set.has(name))
       fail(Category::data, "{}: {}: there is no array {}{}; correct the name", set.path().string(),
-           key_of(role, split), name, content_of(set));
+           key_of(role, part), name, content_of(set));
     return name;
   }
-  for (std::string& name : candidates(role, split))
+  for (std::string& name : candidates(role, part))
     if (set.has(name)) return std::move(name);
   return {};
 }
 
-std::string require_array(const NpySet& set, NpyRole role, const std::string& split,
+std::string require_array(const NpySet& set, NpyRole role, Part part,
                           const std::string& configured) {
-  if (auto name = find_array(set, role, split, configured)) return *name;
+  if (auto name = find_array(set, role, part, configured)) return *name;
   Words names;
   for (const std::string& word : words_of(role))
-    names.push_back(fmt::format("{}_{}{}", word, split, set.is_archive() ? "" : ending));
+    names.push_back(
+        fmt::format("{}_{}{}", word, words_for(part).front(), set.is_archive() ? "" : ending));
   fail(Category::data, "{}: there is no {} {}{}; save it by such a name, or set {}",
        set.path().string(), set.is_archive() ? "array" : "file", fmt::join(names, ", "),
-       content_of(set), key_of(role, split));
+       content_of(set), key_of(role, part));
 }
 
 }  // namespace spire::inline data

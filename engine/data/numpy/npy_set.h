@@ -9,6 +9,7 @@
 
 #include "engine/data/numpy/npy_array.h"
 #include "engine/data/numpy/zip_file.h"
+#include "engine/data/part_names.h"
 
 namespace spire::inline data {
 
@@ -34,16 +35,16 @@ class NpySet {  // not thread-safe; the arrays that it opens are
 
 enum class NpyRole { input, target };
 
-// Returns the name of the input or target of a split, "train" or "test"; nullopt: the set has none.
-// configured: data.npy.<split>.<role>; "auto" is the first that there is of WORD_train, train_WORD
-// and, for training, WORD alone. WORD: x, images, features, tokens or X of an input, and y, labels,
-// values, targets, target_images or masks of a target. Throws Error(data) where an array that the
-// config names is missing.
-std::optional<std::string> find_array(const NpySet& set, NpyRole role, const std::string& split,
+// Returns the name of the input or target of a part; nullopt: the set has none. configured:
+// data.npy.<part>.<role>; "auto" is the first that there is of WORD_train, train_WORD (or another
+// word for the part, part_names.h) and, for training, WORD alone. WORD: x, images, features, tokens
+// or X of an input, and y, labels, values, targets, target_images or masks of a target. Throws
+// Error(data) where an array that the config names is missing.
+std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part,
                                       const std::string& configured);
 
 // As find_array(), but throws Error(data), with the names that it looks for, where there is none.
-std::string require_array(const NpySet& set, NpyRole role, const std::string& split,
+std::string require_array(const NpySet& set, NpyRole role, Part part,
                           const std::string& configured);
 
 }  // namespace spire::inline data

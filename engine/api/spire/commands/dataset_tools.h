@@ -33,12 +33,12 @@ struct ConvertOptions {
 };
 
 struct ConvertResult {
-  std::filesystem::path path;   // value of data.path that reads the result
-  std::string format;           // value of data.name that reads the result
-  int64_t train = 0, test = 0;  // numbers of rows, or of tokens
-  int64_t bytes = 0;            // size on disk
-  bool resumed = false;         // an earlier, interrupted call did a part of the work
-  int64_t skipped = 0;          // corrupt samples that this call left out
+  std::filesystem::path path;            // value of data.path that reads the result
+  std::string format;                    // value of data.name that reads the result
+  int64_t train = 0, test = 0, val = 0;  // numbers of rows, or of tokens
+  int64_t bytes = 0;                     // size on disk
+  bool resumed = false;                  // an earlier, interrupted call did a part of the work
+  int64_t skipped = 0;                   // corrupt samples that this call left out
   std::string first_problem = {};
 };
 
@@ -65,10 +65,10 @@ struct SplitFacts {
 
 struct DatasetFacts {
   std::string name;
-  SampleSpec spec;  // with columns as stored
-  SplitFacts train, test;
-  bool same_files = false;  // both splits are in the same files
-  std::string json;         // all of this as one JSON object
+  SampleSpec spec;                   // with columns as stored
+  SplitFacts train, test, val = {};  // no samples of `val`: there is none
+  bool same_files = false;           // all splits are in the same files
+  std::string json;                  // all of this as one JSON object
 };
 
 // Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(config) and
@@ -96,12 +96,15 @@ struct SplitReport {
 };
 
 struct VerifyResult {
-  SplitReport train, test;
+  SplitReport train, test, val = {};  // no rows of `val`: there is none
 
-  bool good() const { return train.bad + train.wrong + test.bad + test.wrong == 0; }
+  // Sums over all splits.
+  int64_t bad() const { return train.bad + test.bad + val.bad; }
+  int64_t wrong() const { return train.wrong + test.wrong + val.wrong; }
+  bool good() const { return bad() + wrong() == 0; }
 };
 
-// Reads every row of both splits once and compares all checksums. Throws Error(data) if a file
+// Reads every row of all splits once and compares all checksums. Throws Error(data) if a file
 // cannot be opened or changes meanwhile, Error(interrupted) if stopped.
 SPIRE_API VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
 

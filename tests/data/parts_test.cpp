@@ -1,0 +1,188 @@
+// Data whose parts have names: each format reads train, val and test as these.
+#include <fstream>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <spire/commands/dataset_tools.h>
+
+#include "engine/data/validation.h"
+#include "tests/data/formats/tar_files.h"
+#include "tests/data/images/image_files.h"
+#include "tests/data/numpy/npy_files.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace fs = std::filesystem;
+
+class Parts : public testing::Test {
+ protected:
+  void put(const std::string& name, const Bytes& bytes) {
+    fs::create_directories((folder_ / name).parent_path());
+    write_file(folder_ / name, bytes);
+  }
+  void put_image(const std::string& name, int64_t seed) {
+    put(name, png_bytes(smooth_image(8, 8, seed)));
+  }
+  // Images of classes a and b in folders of these names: 3, 2 and 1 of each class.
+  void put_folders(const std::string& train, const std::string& val, const std::string& test) {
+    int64_t count = 3;
+    for (const std::string& part : {train, val, test}) {
+      for (const char* kind : {"a", "b"})
+        for (int64_t i = 0; i < count; ++i)
+          put_image(fmt::format("{}/{}/{}.png", part, kind, i), 7 * count + i);
+      --count;
+    }
+  }
+  void put_shard(const std::string& name, int64_t samples) {
+    std::vector<Bytes> members;
+    for (int64_t i = 0; i < samples; ++i) {
+      members.push_back(tar_member(fmt::format("{}.png", i), png_bytes(smooth_image(8, 8, i))));
+      members.push_back(tar_text(fmt::format("{}.cls", i), std::to_string(i % 2)));
+    }
+    put(name, tar_of(members));
+  }
+  DatasetPair open_as(const std::string& name) {
+    config_.data.name = name;
+    config_.data.path = folder_.path().string();
+    config_.data.image.size = 8;
+    return open_dataset(config_.data, {});
+  }
+  static std::vector<int64_t> counts(const DatasetPair& data) {
+    return {data.train->count(), data.val ? data.val->count() : 0, data.test->count()};
+  }
+
+  TemporaryFolder folder_;
+  RunConfig config_;
+};
+
+TEST_F(Parts, OfImageFoldersAreFolders) {
+  put_folders("train", "val", "test");
+  DatasetPair data = open_as("image_folder");
+  EXPECT_THAT(counts(data), ElementsAre(6, 4, 2));
+  EXPECT_THAT(data.notes, IsEmpty());
+  EXPECT_EQ(data.val->files().front(), folder_ / "val/a/0.png");
+  EXPECT_EQ(data.test->files().front(), folder_ / "test/a/0.png");
+  config_.data.val.share = 0.5;
+  EXPECT_THAT(open_as("image_folder").notes,
+              ElementsAre(HasSubstr("'val' not read, as data.val.share gives the validation")));
+  config_.data.val.share = 0;
+  fs::rename(folder_ / "test", folder_ / "extra");
+  DatasetPair two = open_as("image_folder");
+  EXPECT_THAT(counts(two), ElementsAre(6, 0, 4));
+  EXPECT_THAT(two.notes, ElementsAre(HasSubstr("folder not read: 'extra'")));
+}
+
+TEST_F(Parts, HaveOtherNamesToo) {
+  put_folders("Training", "Valid", "TESTING");
+  EXPECT_THAT(counts(open_as("image_folder")), ElementsAre(6, 4, 2));
+}
+
+TEST_F(Parts, TestImagesWithoutClassesAreNotRead) {
+  put_folders("train", "dev", "other");
+  fs::remove_all(folder_ / "other");
+  put_image("test/1.png", 1);
+  DatasetPair data = open_as("image_folder");
+  EXPECT_THAT(counts(data), ElementsAre(6, 0, 4));
+  EXPECT_THAT(data.notes, ElementsAre(HasSubstr("'test' not read, as it has no folders of classes; "
+                                                "'dev' is the test data")));
+}
+
+TEST_F(Parts, OfAllClassesAreNoParts) {
+  put_folders("cat", "dev", "dog");
+  EXPECT_THAT(message_of(Category::data, [&] { open_as("image_folder"); }),
+              HasSubstr("has a folder 'dev', but none of training images; name theirs train, or if "
+                        "'dev' is a class, give it another name"));
+}
+
+TEST_F(Parts, OfPairsAreFoldersOrLists) {
+  for (const char* part : {"train", "validation", "test"})
+    for (const char* half : {"input", "target"})
+      put_image(fmt::format("{}/{}/1.png", part, half), part[0]);
+  DatasetPair folders = open_as("image_pairs");
+  EXPECT_THAT(counts(folders), ElementsAre(1, 1, 1));
+  EXPECT_EQ(folders.val->files().front(), folder_ / "validation/input/1.png");
+  fs::remove_all(folder_ / "test/target");
+  EXPECT_THAT(open_as("image_pairs").notes, ElementsAre(HasSubstr("it has no folder target")));
+  for (const char* part : {"train", "validation", "test"})
+    fs::rename(folder_ / part, folder_ / (std::string("set_") + part));
+  for (const char* name : {"Train.csv", "dev.csv", "test.csv"})
+    std::ofstream(folder_ / name) << "set_train/input/1.png,set_train/target/1.png\n";
+  EXPECT_THAT(counts(open_as("image_pairs")), ElementsAre(1, 1, 1));
+}
+
+TEST_F(Parts, OfShardsAreFoldersOrWords) {
+  put_shard("set-train-0.tar", 4);
+  put_shard("set-train-1.tar", 2);
+  put_shard("set-val-0.tar", 3);
+  put_shard("set-test-0.tar", 2);
+  put_shard("more.tar", 2);
+  DatasetPair words = open_as("webdataset");
+  EXPECT_THAT(counts(words), ElementsAre(6, 3, 2));
+  EXPECT_THAT(words.notes,
+              ElementsAre(AllOf(HasSubstr("1 shard not read"), HasSubstr("more.tar"))));
+  put_shard("train/0.tar", 2);
+  put_shard("valid/0.tar", 2);
+  put_shard("test/0.tar", 4);
+  EXPECT_THAT(counts(open_as("webdataset")), ElementsAre(2, 2, 4));
+}
+
+TEST_F(Parts, OfArraysAreWords) {
+  for (auto [part, rows] : {std::pair("train", 4), std::pair("valid", 3), std::pair("test", 2)}) {
+    write_npy(folder_ / fmt::format("x_{}.npy", part), "<f4", fmt::format("({}, 1)", rows),
+              std::vector<float>{1, 2, 3, 4});
+    write_npy(folder_ / fmt::format("y_{}.npy", part), "|u1", fmt::format("({},)", rows),
+              Bytes{0, 1, 0, 1});
+  }
+  EXPECT_THAT(counts(open_as("npy")), ElementsAre(4, 3, 2));
+  fs::remove(folder_ / "x_test.npy");
+  EXPECT_THAT(counts(open_as("npy")), ElementsAre(4, 0, 3));
+}
+
+// A converted dataset keeps its three parts, with their rows.
+TEST_F(Parts, StayInHdf5) {
+  put_folders("train", "val", "test");
+  DatasetPair source = open_as("image_folder");
+  ConvertOptions options;
+  options.to = folder_ / "out.h5";
+  options.order = "source";
+  ConvertResult result = convert_dataset(config_, options);
+  EXPECT_THAT((std::vector{result.train, result.val, result.test}), ElementsAre(6, 4, 2));
+  DatasetFacts facts = dataset_facts(config_.data);
+  EXPECT_EQ(facts.val.samples, 4);
+  EXPECT_THAT(facts.val.class_counts, ElementsAre(2, 2));
+  DataConfig converted;
+  converted.name = "hdf5";
+  converted.path = options.to.string();
+  DatasetPair data = open_dataset(converted, {});
+  EXPECT_THAT(counts(data), ElementsAre(6, 4, 2));
+  EXPECT_THAT(data.notes, IsEmpty());
+  EXPECT_EQ(read_column<float>(*data.val, 0, {0, 1, 2, 3}),
+            read_column<float>(*source.val, 0, {0, 1, 2, 3}));
+  EXPECT_EQ(read_column<int32_t>(*data.val, 1, {0, 1, 2, 3}), (std::vector<int32_t>{0, 0, 1, 1}));
+  RunConfig verified;
+  verified.data = converted;
+  EXPECT_EQ(verify_dataset(verified, {}).val.rows, 4);
+}
+
+TEST_F(Parts, TestDataIsNoValidationData) {
+  put_folders("train", "val", "test");
+  config_.data.val.path = (folder_ / "test").string();
+  DatasetPair data = open_as("image_folder");
+  EXPECT_THAT(message_of(Category::config, [&] { open_validation(config_.data, {}, data); }),
+              AllOf(HasSubstr("data.val.path: "), HasSubstr("is test data of this run")));
+  config_.data.val.path = (folder_ / "val").string();
+  open_validation(config_.data, {}, data);
+  EXPECT_EQ(data.val->count(), 4);
+}
+
+}  // namespace
+}  // namespace spire
