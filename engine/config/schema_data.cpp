@@ -46,7 +46,7 @@ std::vector<Field> data_fields() {
        .slot = [](C& c) -> Slot { return &c.data.on_error; },
        .help = "a broken sample stops the run, or is counted and skipped",
        .used_by = {"data.name",
-                   {"csv", "hdf5", "image_folder", "image_pairs", "npy", "webdataset"}}},
+                   {"csv", "hdf5", "image_folder", "image_pairs", "npy", "tokens", "webdataset"}}},
       // A keyed permutation chooses the share, the same for every seed (engine/data/validation.h).
       {.path = "data.val.share",
        .slot = [](C& c) -> Slot { return &c.data.val.share; },

@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                "image_pairs", "npy", "tokens", "webdataset"}},
         Owner{"data.on_error",
               "skip",
-              {"csv", "hdf5", "image_folder", "image_pairs", "npy", "webdataset"}},
+              {"csv", "hdf5", "image_folder", "image_pairs", "npy", "tokens", "webdataset"}},
         Owner{"data.normalize", "unit", images}, Owner{"data.mean", "[0.5]", images},
         Owner{"data.stddev", "[0.5]", images}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
         Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},

@@ -43,7 +43,8 @@ std::vector<Bytes> seeds() {
   RgbImage image = smooth_image(17, 23);
   RgbImage grey{{8, 9}, pattern(72)}, ink{{9, 8}, pattern(4 * 72)};
   return {jpeg_bytes(image), jpeg_bytes(image, {.quality = 40, .progressive = true}),
-          jpeg_bytes(grey, {.components = 1}), jpeg_bytes(ink, {.components = 4})};
+          jpeg_bytes(grey, {.components = 1}), jpeg_bytes(ink, {.components = 4}),
+          jpeg_bytes(image, {.orientation = 6})};
 }
 
 }  // namespace spire::fuzz

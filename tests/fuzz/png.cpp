@@ -49,6 +49,7 @@ std::vector<Bytes> seeds() {
                                                   PNG_FORMAT_RGB,      PNG_FORMAT_RGBA,
                                                   PNG_FORMAT_LINEAR_Y, PNG_FORMAT_LINEAR_RGB_ALPHA};
   for (png_uint_32 format : formats) seeds.push_back(png_bytes(pixels.data(), {7, 9}, format));
+  seeds.push_back(with_chunk(seeds[0], "eXIf", exif_bytes(8)));
   return seeds;
 }
 

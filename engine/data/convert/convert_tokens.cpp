@@ -55,7 +55,9 @@ class TokenConversion {
 
   ConvertResult run() {
     check_target();
-    text_ = read_token_text(config_.data.tokens);
+    text_ = read_token_text(config_.data.tokens, config_.data.on_error);
+    result_.skipped = text_.skipped;
+    result_.first_problem = text_.first_problem;
     make_folder(partial_, partial_);
     {
       PreallocatedFile ids(partial_ / ids_name);

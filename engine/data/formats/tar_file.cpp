@@ -1,5 +1,6 @@
 // An archive is a sequence of blocks of 512 bytes: for each member a header and its content, padded
 // with zeros; two blocks of zeros end it. A member of type x, g or L describes the one behind it.
+// Files that were joined (cat a.tar b.tar) have members behind such an end.
 #include "engine/data/formats/tar_file.h"
 
 #include <algorithm>
@@ -83,15 +84,25 @@ class TarReader {
     fail(Category::data, "{}: byte {}: {}", archive_.path().string(), byte, problem);
   }
 
-  // Returns false at the end of the archive.
+  // Returns false at the end of the file. Zeros end an archive, behind which another may begin.
   bool read_header() {
-    if (archive_.read_at(at_, std::as_writable_bytes(std::span(block_))) < block_.size())
-      fail_at(at_, "truncated: the archive ends without the mark of its end; get an intact copy");
-    if (std::ranges::all_of(block_, [](char byte) { return byte == 0; })) return false;
+    bool ended = false;
+    while (true) {
+      block_.fill(0);
+      size_t got = archive_.read_at(at_, std::as_writable_bytes(std::span(block_)));
+      bool zeros = std::ranges::all_of(block_, [](char byte) { return byte == 0; });
+      if (got < block_.size() && !ended)
+        fail_at(at_, "truncated: the archive ends without the mark of its end; get an intact copy");
+      if (got < block_.size() && zeros) return false;
+      if (!zeros) break;
+      ended = true;
+      at_ += block_bytes;
+    }
     if (at_ == 0 && block_[0] == '\x1f' && block_[1] == '\x8b')
       fail_at(0, "a compressed archive, whose files cannot be read in place; unpack it by gunzip");
     if (number_of(block_, checksum_field) != checksum_of(block_))
-      fail_at(at_, "no header of a tar archive; get an intact copy");
+      fail_at(at_, ended ? "no tar archive, but data behind the end of one; get an intact copy"
+                         : "no header of a tar archive; get an intact copy");
     return true;
   }
 

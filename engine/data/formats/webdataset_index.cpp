@@ -66,7 +66,9 @@ class ShardIndexer {
     std::string key;
     std::optional<TarMember> image;
     std::optional<int64_t> label;
-    bool in_cls = false;  // a .cls states the label
+    std::string labelled_by = {};  // the member that states the label
+    uint64_t first = 0, last = 0;  // offsets of its first and last member
+    std::string dotted = {};       // an image of the sample whose ending has more than one dot
   };
 
   [[noreturn]] void fail_in(const std::string& member, const std::string& problem) const {
@@ -75,17 +77,24 @@ class ShardIndexer {
 
   void take(const RegularFile& shard, const TarMember& member) {
     MemberName name = parts_of(member.name);
-    if (name.key != sample_.key) finish();
+    if (name.key != sample_.key) {
+      finish();
+      sample_.first = member.offset;
+    }
     sample_.key = name.key;
+    sample_.last = member.offset;
     if (is_image_name("x" + name.ending) && name.ending.rfind('.') == 0) {
       if (sample_.image) fail_in(member.name, "a second image of the sample; keep one of them");
       if (member.bytes > max_image_bytes)
         fail_in(member.name, fmt::format("it has {} bytes, but images may have at most {}",
                                          member.bytes, max_image_bytes));
       sample_.image = member;
-    } else if (name.ending == ".cls" || (name.ending == ".json" && !sample_.in_cls)) {
+    } else if (name.ending == ".cls" || name.ending == ".json") {
       take_label(shard, member, name.ending);
     } else {
+      bool hidden = name.ending == member.name.substr(member.name.rfind('/') + 1);
+      if (is_image_name("x" + name.ending) && !hidden && sample_.dotted.empty())
+        sample_.dotted = member.name;
       ignore(member.name);
     }
   }
@@ -95,28 +104,49 @@ class ShardIndexer {
     std::string text(member.bytes, '\0');
     shard.read_at(member.offset, std::as_writable_bytes(std::span(text)));
     std::optional<int64_t> label = stated_label(ending, text);
-    if (ending == ".cls") {
-      if (!label) fail_in(member.name, "it is not one whole number, the class");
-      sample_.in_cls = true;
-    } else if (!label) {
-      return ignore(member.name);
-    }
+    if (!label && ending == ".cls") fail_in(member.name, "it is not one whole number, the class");
+    if (!label) return ignore(member.name);
     if (*label < 0 || *label >= max_shard_classes)
       fail_in(member.name,
               fmt::format("label {}, expected 0 to {}", *label, max_shard_classes - 1));
+    if (sample_.label && sample_.label != label)
+      fail_in(member.name,
+              fmt::format("it says that the label is {}, but '{}' says {}; correct one of them",
+                          *label, sample_.labelled_by, *sample_.label));
     sample_.label = label;
+    sample_.labelled_by = member.name;
   }
 
   void ignore(const std::string& member) {
     if (index_.ignored++ == 0) index_.first_ignored = member;
   }
 
+  // Says whether the label lacks, or lies elsewhere in the shard.
+  [[noreturn]] void fail_without_label() const {
+    const std::string& image = sample_.image->name;
+    RegularFile shard(index_.shards.back(), Category::data);
+    for_each_member(shard, [&](const TarMember& member) {
+      MemberName name = parts_of(member.name);
+      if (name.key == sample_.key && (name.ending == ".cls" || name.ending == ".json") &&
+          (member.offset < sample_.first || member.offset > sample_.last))
+        fail_in(image,
+                fmt::format("its '{}' is not beside it, but the members of a sample stand together "
+                            "in WebDataset's shards; write the shard again by tar --sort=name",
+                            member.name));
+    });
+    fail_in(image,
+            "no label: add a member of the same name that ends in .cls, or in .json with the "
+            "key label");
+  }
+
   // Adds the sample whose members have all been seen.
   void finish() {
-    if (sample_.image && !sample_.label)
-      fail_in(sample_.image->name,
-              "no label: add a member of the same name that ends in .cls, or in .json with the "
-              "key label");
+    if (sample_.image && !sample_.label) fail_without_label();
+    if (!sample_.image && !sample_.dotted.empty())
+      fail_in(sample_.dotted,
+              fmt::format("a sample's name ends at its first dot in WebDataset's shards, which "
+                          "makes this the sample '{}' without an image; write names without dots",
+                          sample_.key));
     if (sample_.image)
       index_.images.push_back({.key = sample_.image->name,
                                .shard = static_cast<int32_t>(index_.shards.size() - 1),

@@ -1,6 +1,6 @@
 // Index of tar shards as WebDataset writes them: members with the same name up to its first dot,
 // which follow one another, are one sample. key.jpg (or another image) is its image, the whole
-// number in key.cls, or that of label or cls in the object of key.json, its class.
+// number in key.cls, or that of label or cls in the object of key.json, its class; both agree.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -26,7 +26,7 @@ struct ShardIndex {
 };
 
 // Reads the headers and the labels of all shards. Throws Error(data), naming shard and member, for
-// a damaged archive, an image without a label, or if there is no image.
+// a damaged archive, an image without a label, labels that disagree, or if there is no image.
 ShardIndex index_shards(const std::vector<std::filesystem::path>& shards);
 
 // Returns the texts that a pattern stands for: a{08..11}b is a08b, a09b, a10b, a11b. Text without

@@ -6,6 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/data/images/codecs/exif.h"
 
 namespace spire::inline data {
 namespace {
@@ -52,6 +53,8 @@ constexpr std::array image_formats = {
 const ImageFormat& format_of(std::span<const uint8_t> file) {
   for (const ImageFormat& format : image_formats)
     if (format.matches(file)) return format;
+  if (has_magic(file, std::array<uint8_t, 2>{0x1f, 0x8b}))
+    fail(Category::data, "it is compressed by gzip; unpack it by gunzip");
   fail(Category::data,
        "its {} bytes are no JPEG, PNG, WebP, BMP or TIFF image; convert or remove the file",
        file.size());
@@ -64,12 +67,13 @@ bool is_jpeg(std::span<const uint8_t> file) {
 }
 
 ImageSize image_size(std::span<const uint8_t> file) {
-  return format_of(file).size(file);
+  return upright_size(format_of(file).size(file), exif_orientation(file));
 }
 
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   require(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "an image at 1 / {}", reduce);
   is_jpeg(file) ? decode_jpeg(file, reduce, image) : format_of(file).decode(file, image);
+  turn_upright(exif_orientation(file), 3, image.size, image.pixels);
 }
 
 void rgb_from_rgba(bool premultiplied, RgbImage& image) {
@@ -88,6 +92,7 @@ void decode_labels(std::span<const uint8_t> file, LabelImage& image) {
     fail(Category::data,
          "a mask is a PNG file, and this one is not; JPEG, for one, changes pixels");
   decode_png_labels(file, image);
+  turn_upright(exif_orientation(file), 1, image.size, image.labels);
 }
 
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte) {

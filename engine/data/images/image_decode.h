@@ -31,11 +31,13 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
 
 // The functions below throw Error(data), without the file's name, for files they cannot read.
 
-ImageSize image_size(std::span<const uint8_t> file);  // reads only the header
+// Reads only the header, and Exif's orientation: the size as a viewer shows the image.
+ImageSize image_size(std::span<const uint8_t> file);
 bool is_jpeg(std::span<const uint8_t> file);
 
-// Decodes to RGB: gray and palettes become colors, transparent pixels are blended with black, 16
-// bits become 8. reduce: decodes a JPEG at 1 / reduce of its size (1, 2, 4 or 8).
+// Decodes to RGB, turned upright as Exif says: gray and palettes become colors, transparent pixels
+// are blended with black (value * alpha / 255), 16 bits become value / 257. reduce: decodes a JPEG
+// at 1 / reduce of its size (1, 2, 4 or 8).
 void decode_image(std::span<const uint8_t> file, int reduce, RgbImage& image);
 
 struct LabelImage {
@@ -43,11 +45,11 @@ struct LabelImage {
   std::vector<uint8_t> labels = {};  // (H, W)
 };
 
-// Decodes a PNG file of gray or palette pixels to their stored numbers. Throws for other files:
-// colors are no labels, and other formats may change pixels.
+// Decodes a PNG file of gray or palette pixels to their stored numbers, turned upright. Throws for
+// other files: colors are no labels, and other formats may change pixels.
 void decode_labels(std::span<const uint8_t> file, LabelImage& image);
 
-// The parts of image_size() and decode_image() for each format.
+// The parts of image_size() and decode_image() for each format, as the pixels are stored.
 ImageSize jpeg_size(std::span<const uint8_t> file);
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image);
 ImageSize png_size(std::span<const uint8_t> file);

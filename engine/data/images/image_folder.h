@@ -43,7 +43,8 @@ std::vector<std::string> class_folders(const std::filesystem::path& folder);
 // folders. Throws Error(data) if there is no image, or a folder cannot be read.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
-inline constexpr const char* image_endings = ".jpg, .jpeg, .png, .webp, .bmp, .tif or .tiff file";
+inline constexpr const char* image_endings =
+    ".jpg, .jpeg, .jfif, .png, .webp, .bmp, .tif or .tiff file";
 
 bool is_image_name(const std::filesystem::path& path);  // by these endings, upper or lower case
 

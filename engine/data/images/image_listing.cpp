@@ -48,8 +48,8 @@ void ignore(const std::string& name, ImageListing& listing) {
 }  // namespace
 
 bool is_image_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 7> endings = {".jpg", ".jpeg", ".png", ".webp",
-                                                       ".bmp", ".tif",  ".tiff"};
+  constexpr std::array<std::string_view, 8> endings = {".jpg",  ".jpeg", ".jfif", ".png",
+                                                       ".webp", ".bmp",  ".tif",  ".tiff"};
   std::string end = path.extension().string();
   for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return std::ranges::find(endings, end) != endings.end();

@@ -182,21 +182,25 @@ ImageSize size_for(const DataConfig& config, const ImagePair& first) {
 }
 
 // Returns the number of classes in training masks. Masks that cannot be read count no classes:
-// reading them as samples reports them.
+// reading them as samples reports them, unless the others leave no classes to read.
 int64_t count_classes(const std::vector<ImagePair>& pairs, int64_t ignore_label) {
   std::vector<uint8_t> file;
   LabelImage mask;
   int64_t classes = 1;
+  std::string first_problem;
   for (const ImagePair& pair : pairs) {
     try {
       read_image_file(pair.target, file);
       decode_labels(file, mask);
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
+      if (first_problem.empty())
+        first_problem = fmt::format("{}: {}", pair.target.string(), error.what());
       continue;
     }
     classes = count_mask_classes(mask.labels, ignore_label, classes);
   }
+  if (classes < 2 && !first_problem.empty()) fail(Category::data, "{}", first_problem);
   return classes;
 }
 

@@ -1,7 +1,6 @@
 #include "engine/data/images/png.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
@@ -10,64 +9,9 @@
 #include <spire/error.h>
 
 #include "engine/base/write_file.h"
-#include "engine/data/images/image_decode.h"
 
 namespace spire::inline data {
 namespace {
-
-constexpr int64_t png_pixels_per_byte =
-    1032 * 8;  // deflate expands up to 1032 times; 1 bit a pixel
-
-// One file under decoding, by libpng's simplified interface: it returns errors as text and never
-// jumps.
-class Png {
- public:
-  explicit Png(std::span<const uint8_t> file) {
-    image_.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&image_, file.data(), file.size()) == 0)
-      fail(Category::data, "PNG: {}; get an intact copy", image_.message);
-    try {
-      check_image_size({image_.height, image_.width}, file.size(), png_pixels_per_byte);
-    } catch (...) {  // no destructor runs for a constructor that throws
-      png_image_free(&image_);
-      throw;
-    }
-  }
-  ~Png() { png_image_free(&image_); }
-  Png(const Png&) = delete;
-  Png& operator=(const Png&) = delete;
-
-  ImageSize size() const { return {image_.height, image_.width}; }
-
-  void decode(RgbImage& image) {
-    image_.format = PNG_FORMAT_RGB;
-    image.size = size();
-    image.pixels.resize(static_cast<size_t>(3 * image.size.height * image.size.width));
-    std::ranges::fill(image.pixels, uint8_t{0});  // the background of transparent pixels
-    if (png_image_finish_read(&image_, nullptr, image.pixels.data(), 0, nullptr) == 0)
-      fail(Category::data, "PNG: {}; get an intact copy", image_.message);
-  }
-
-  // libpng keeps the numbers of palette and gray pixels where a palette is asked for.
-  void decode_labels(LabelImage& image) {
-    bool palette = (image_.format & PNG_FORMAT_FLAG_COLORMAP) != 0;
-    uint32_t others = PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_LINEAR | PNG_FORMAT_FLAG_ALPHA;
-    if (!palette && (image_.format & others) != 0)
-      fail(Category::data,
-           "PNG: a mask has gray or palette pixels of at most 8 bits, whose numbers are classes; "
-           "this one has colors, 16 bits or transparent pixels");
-    image_.format = PNG_FORMAT_RGB_COLORMAP;
-    image.size = size();
-    image.labels.resize(static_cast<size_t>(image.size.height * image.size.width));
-    std::array<uint8_t, 3 * 256> colors{};
-    png_color black{};
-    if (png_image_finish_read(&image_, &black, image.labels.data(), 0, colors.data()) == 0)
-      fail(Category::data, "PNG: {}; get an intact copy", image_.message);
-  }
-
- private:
-  png_image image_{};
-};
 
 constexpr uint8_t white = 255;
 constexpr int64_t gap = 1;  // pixels between images of a grid
@@ -89,18 +33,6 @@ std::string encode(const PngImage& image) {
 }
 
 }  // namespace
-
-ImageSize png_size(std::span<const uint8_t> file) {
-  return Png(file).size();
-}
-
-void decode_png(std::span<const uint8_t> file, RgbImage& image) {
-  Png(file).decode(image);
-}
-
-void decode_png_labels(std::span<const uint8_t> file, LabelImage& image) {
-  Png(file).decode_labels(image);
-}
 
 PngImage to_png_image(std::span<const float> values, const Shape& shape,
                       const Normalization& normalization) {

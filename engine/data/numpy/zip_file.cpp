@@ -133,8 +133,10 @@ std::vector<std::string> ZipFile::names() const {
 }
 
 const ZipFile::Entry* ZipFile::find(const std::string& name) const {
-  auto found = std::ranges::find(entries_, name, &Entry::name);
-  return found == entries_.end() ? nullptr : &*found;
+  // Of several the last one, as Python's zipfile has it: that was added to replace the others.
+  auto found = std::find_if(entries_.rbegin(), entries_.rend(),
+                            [&](const Entry& entry) { return entry.name == name; });
+  return found == entries_.rend() ? nullptr : &*found;
 }
 
 bool ZipFile::has(const std::string& name) const {

@@ -25,6 +25,7 @@ class ZipFile {  // not thread-safe; what open() returns is
 
   const std::filesystem::path& path() const { return file_->path(); }
   std::vector<std::string> names() const;  // of the entries, in the archive's order
+  // Of entries of one name, the last one counts.
   bool has(const std::string& name) const;
 
   // Returns the bytes of an entry: a stored one is read in place, a deflated one is decoded into

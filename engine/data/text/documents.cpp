@@ -6,7 +6,6 @@
 
 #include "engine/base/read_file.h"
 #include "engine/data/tables/arrow_file.h"
-#include "engine/data/text/jsonl.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -30,13 +29,14 @@ std::vector<fs::path> document_files(const fs::path& folder) {
   return files;
 }
 
-void for_each_document(const fs::path& path, const std::string& field,
-                       const std::function<void(const std::string& text)>& use) {
-  if (is_jsonl(path)) return for_each_json_text(path, field, use);
+void for_each_document(const fs::path& path, const std::string& field, const UseText& use,
+                       const OnBroken& on_broken) {
+  if (is_jsonl(path)) return for_each_json_text(path, field, use, on_broken);
   for_each_arrow_text(path, field, [&](int64_t row, const std::string& text) {
     if (auto bad = invalid_utf8(text))
-      fail(Category::data, "{}:{}: byte {} of its text is not UTF-8; correct the row",
-           path.string(), row, *bad);
+      return on_broken(Error(Category::data,
+                             fmt::format("{}:{}: byte {} of its text is not UTF-8; correct the row",
+                                         path.string(), row, *bad)));
     use(text);
   });
 }

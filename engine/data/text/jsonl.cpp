@@ -1,6 +1,7 @@
 #include "engine/data/text/jsonl.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
+#include "engine/data/text/json_members.h"
 
 namespace spire::inline data {
 namespace {
@@ -19,45 +21,106 @@ using Json = nlohmann::json;
 constexpr size_t max_bytes = size_t{1} << 34;
 
 // What the parser says after its own name and number: "[json.exception.parse_error.101] ...".
-std::string reason_of(const Json::parse_error& error) {
+std::string reason_of(const Json::exception& error) {
   std::string text = error.what();
   size_t end = text.find("] ");
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
-Json parse_line(std::string_view line, const std::string& place) {
-  Json object;
+// Says why a line has no members.
+[[noreturn]] void fail_no_object(std::string_view line, const std::string& place) {
+  Json value;
   try {
-    object = Json::parse(line);
-  } catch (const Json::parse_error& error) {
+    value = Json::parse(line);
+  } catch (const Json::exception& error) {
     fail(Category::data,
          "{}: is no JSON: {}; write an object a line, such as {{\"text\": \"...\"}}", place,
          reason_of(error));
   }
-  if (!object.is_object())
-    fail(Category::data,
-         "{}: is {}, not an object; write one a line, such as {{\"text\": \"...\"}}", place,
-         object.type_name());
-  return object;
+  fail(Category::data, "{}: is {}, not an object; write one a line, such as {{\"text\": \"...\"}}",
+       place, value.type_name());
+}
+
+// The kind of a value, by how it begins.
+const char* kind_of(std::string_view value) {
+  switch (value.front()) {
+    case '"':
+      return "string";
+    case '{':
+      return "object";
+    case '[':
+      return "array";
+    case 't':
+    case 'f':
+      return "boolean";
+    case 'n':
+      return "null";
+    default:
+      return "number";
+  }
+}
+
+// Whether a value is what chats are: an array of objects of a role and a content.
+bool is_chat(std::string_view value) {
+  auto has = [&](std::string_view word) { return value.find(word) != value.npos; };
+  return value.starts_with('[') &&
+         ((has("\"role\"") && has("\"content\"")) || (has("\"from\"") && has("\"value\"")));
+}
+
+[[noreturn]] void fail_chat(const std::string& key, const std::string& place) {
+  fail(Category::data,
+       "{}: its \"{}\" is a chat of several messages, which a template has to make one text; write "
+       "that text as a member of its own, in Python by tokenizer.apply_chat_template(messages, "
+       "tokenize=False), and set data.tokens.field to its key",
+       place, key);
+}
+
+[[noreturn]] void fail_missing(const std::vector<JsonMember>& members, const std::string& field,
+                               const std::string& place) {
+  std::vector<std::string> keys;
+  for (const JsonMember& member : members) {
+    if (is_chat(member.value)) fail_chat(member.key, place);
+    keys.push_back(member.key);
+  }
+  std::ranges::sort(keys);
+  fail(Category::data, "{}: has no \"{}\", but {}; set data.tokens.field to the key of the text",
+       place, field, keys.empty() ? "no keys at all" : fmt::format("{}", fmt::join(keys, ", ")));
+}
+
+// Returns the value of a member; of several of that key the last one. "a.b" is the member b of the
+// object a, unless a member is called so.
+std::optional<std::string_view> find_member(const std::vector<JsonMember>& members,
+                                            std::string_view field) {
+  auto named = [&](std::string_view key) -> std::optional<std::string_view> {
+    auto found = std::find_if(members.rbegin(), members.rend(),
+                              [&](const JsonMember& member) { return member.key == key; });
+    return found == members.rend() ? std::nullopt : std::optional(found->value);
+  };
+  if (auto whole = named(field)) return whole;
+  for (size_t dot = field.find('.'); dot != field.npos; dot = field.find('.', dot + 1)) {
+    auto outer = named(field.substr(0, dot));
+    auto inner = outer ? json_members(*outer) : std::nullopt;
+    if (auto found = inner ? find_member(*inner, field.substr(dot + 1)) : std::nullopt)
+      return found;
+  }
+  return {};
 }
 
 // place: "FILE:line", for messages.
 std::string text_of(std::string_view line, const std::string& field, const std::string& place) {
-  Json object = parse_line(line, place);
-  auto found = object.find(field);
-  if (found == object.end()) {
-    std::vector<std::string> keys;
-    for (const auto& [key, value] : object.items()) keys.push_back(key);
-    fail(Category::data, "{}: has no \"{}\", but {}; set data.tokens.field to the key of the text",
-         place, field, keys.empty() ? "no keys at all" : fmt::format("{}", fmt::join(keys, ", ")));
-  }
-  if (!found->is_string())
+  auto members = json_members(line);
+  if (!members) fail_no_object(line, place);
+  auto found = find_member(*members, field);
+  if (!found) fail_missing(*members, field, place);
+  if (is_chat(*found)) fail_chat(field, place);
+  if (!found->starts_with('"'))
     fail(Category::data,
          "{}: its \"{}\" is {}, not a text; correct the line, or set data.tokens.field to the key "
-         "of "
-         "the text",
-         place, field, found->type_name());
-  return found->get<std::string>();
+         "of the text",
+         place, field, kind_of(*found));
+  Json text = Json::parse(*found, nullptr, false);
+  if (!text.is_string()) fail_no_object(line, place);
+  return text.get<std::string>();
 }
 
 }  // namespace
@@ -67,17 +130,25 @@ bool is_jsonl(const fs::path& path) {
   return name.extension() == ".jsonl";
 }
 
-void for_each_json_text(const fs::path& path, const std::string& field,
-                        const std::function<void(const std::string& text)>& use) {
+void for_each_json_text(const fs::path& path, const std::string& field, const UseText& use,
+                        const OnBroken& on_broken) {
   std::string all = InputFile(path).read_text(max_bytes);
   int64_t number = 0;
-  for (size_t begin = 0; begin < all.size();) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  size_t first = all.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+  for (size_t begin = first; begin < all.size();) {
     size_t end = std::min(all.find('\n', begin), all.size());
     std::string_view line(all.data() + begin, end - begin);
     begin = end + 1;
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    std::string text = text_of(line, field, fmt::format("{}:{}", path.string(), number));
+    std::string text;
+    try {
+      text = text_of(line, field, fmt::format("{}:{}", path.string(), number));
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      on_broken(error);
+    }
     if (!text.empty()) use(text);
   }
 }

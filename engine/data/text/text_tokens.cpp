@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/data/input_file.h"
 #include "engine/data/text/documents.h"
@@ -65,11 +66,15 @@ std::vector<fs::path> text_files(const TokensConfig& config) {
   return files;
 }
 
-void add_documents(const fs::path& path, const TokensConfig& config, std::string_view separator,
-                   std::string& text) {
-  for_each_document(path, config.field, [&](const std::string& document) {
-    text += separator;
-    text += document;
+void add_documents(const fs::path& path, const TokensConfig& config, DataConfig::OnError on_error,
+                   TokenText& result) {
+  auto add = [&](const std::string& document) {
+    result.text += document_separator(config.vocabulary);
+    result.text += document;
+  };
+  for_each_document(path, config.field, add, [&](const Error& error) {
+    if (on_error != DataConfig::OnError::skip) refuse_broken(error);
+    if (result.skipped++ == 0) result.first_problem = error.what();
   });
 }
 
@@ -79,7 +84,7 @@ std::string_view document_separator(TokensConfig::Vocabulary vocabulary) {
   return vocabulary == TokensConfig::Vocabulary::gpt2 ? end_of_text : end_of_text_character;
 }
 
-TokenText read_token_text(const TokensConfig& config) {
+TokenText read_token_text(const TokensConfig& config, DataConfig::OnError on_error) {
   bool gpt2 = config.vocabulary == TokensConfig::Vocabulary::gpt2;
   bool characters = config.vocabulary == TokensConfig::Vocabulary::characters;
   bool packed = config.documents == TokensConfig::Documents::packed;
@@ -87,7 +92,7 @@ TokenText read_token_text(const TokensConfig& config) {
   TokenText result;
   for (const fs::path& path : text_files(config)) {
     if (holds_documents(path)) {
-      add_documents(path, config, separator, result.text);
+      add_documents(path, config, on_error, result);
     } else {
       if (packed || (gpt2 && !result.text.empty())) result.text += separator;
       result.text += read_text(path, !gpt2 && !characters);
@@ -96,8 +101,12 @@ TokenText read_token_text(const TokensConfig& config) {
   }
   // Only now: the vocabulary `characters` is that of the whole text.
   if (result.text.empty())
-    fail(Category::data, "{}: is empty; set data.tokens.text to files with text",
-         fmt::join(config.text, ", "));
+    fail(Category::data, "{}: is empty{}; set data.tokens.text to files with text",
+         fmt::join(config.text, ", "),
+         result.skipped > 0
+             ? fmt::format(" without its {}, of which the first is: {}",
+                           counted(result.skipped, "broken document"), result.first_problem)
+             : "");
   result.vocabulary = vocabulary_for(config, result.text);
   return result;
 }
@@ -110,17 +119,21 @@ size_t end_of_part(const TokenText& text, size_t first, size_t bytes) {
   return all.size();
 }
 
-TextTokens read_text_tokens(const TokensConfig& config) {
-  TokenText text = read_token_text(config);
+TextTokens read_text_tokens(const TokensConfig& config, DataConfig::OnError on_error) {
+  TokenText text = read_token_text(config, on_error);
   std::vector<int32_t> ids = text.vocabulary->encode(text.text);
-  return {std::move(text.vocabulary), std::move(ids), std::move(text.files)};
+  return {std::move(text.vocabulary), std::move(ids), std::move(text.files), text.skipped,
+          std::move(text.first_problem)};
 }
 
-TextTokens read_known_tokens(const TokensConfig& config, const std::string& vocabulary) {
-  TokenText text = read_token_text(config);
+TextTokens read_known_tokens(const TokensConfig& config, DataConfig::OnError on_error,
+                             const std::string& vocabulary) {
+  TokenText text = read_token_text(config, on_error);
   TextTokens tokens;
   tokens.vocabulary = make_vocabulary(vocabulary);
   tokens.files = std::move(text.files);
+  tokens.skipped = text.skipped;
+  tokens.first_problem = std::move(text.first_problem);
   std::string known = tokens.vocabulary->known_part(text.text, tokens.unknown);
   if (known.empty())
     fail(Category::data, "{}: the vocabulary of the training data has none of its characters",

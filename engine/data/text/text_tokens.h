@@ -20,6 +20,8 @@ struct TokenText {  // text that is not tokenized yet
   std::unique_ptr<Vocabulary> vocabulary;
   std::string text;
   std::vector<std::filesystem::path> files;
+  int64_t skipped = 0;  // broken documents that were left out
+  std::string first_problem = {};
 };
 
 inline constexpr std::string_view end_of_text_character = "\x03";  // ASCII's "end of text"
@@ -29,9 +31,10 @@ std::string_view document_separator(TokensConfig::Vocabulary vocabulary);
 
 // Reads and concatenates the files of config.text, plain or gzip. Each document of files that hold
 // several begins with the separator; so does each text file where documents are packed; for gpt2 it
-// stands between text files at any rate. Throws Error(data), naming file and byte, for invalid
-// UTF-8, except for `bytes`, and what for_each_document() throws.
-TokenText read_token_text(const TokensConfig& config);
+// stands between text files at any rate. on_error: of broken documents. Throws Error(data), naming
+// file and byte, for invalid UTF-8, except for `bytes`, and what for_each_document() throws.
+TokenText read_token_text(const TokensConfig& config,
+                          DataConfig::OnError on_error = DataConfig::OnError::stop);
 
 // Returns the end of a part that begins at byte `first` and has about `bytes` bytes. The text is
 // cut where encoding its parts one by one gives the tokens of the whole text.
@@ -41,13 +44,18 @@ struct TextTokens {
   std::unique_ptr<Vocabulary> vocabulary;
   std::vector<int32_t> ids;
   std::vector<std::filesystem::path> files;
+  int64_t skipped = 0;  // as those of TokenText
+  std::string first_problem = {};
   int64_t unknown = 0;  // characters that were left out
 };
 
-TextTokens read_text_tokens(const TokensConfig& config);  // read_token_text(), encoded as ids
+// read_token_text(), encoded as ids.
+TextTokens read_text_tokens(const TokensConfig& config,
+                            DataConfig::OnError on_error = DataConfig::OnError::stop);
 // The same with the vocabulary of a trained model, as make_vocabulary() reads it. Characters that
 // it lacks are left out. Throws Error(data) for a text without any that it has.
-TextTokens read_known_tokens(const TokensConfig& config, const std::string& vocabulary);
+TextTokens read_known_tokens(const TokensConfig& config, DataConfig::OnError on_error,
+                             const std::string& vocabulary);
 
 // Returns how many of `count` ids are test data; they are the last ones.
 int64_t test_tokens(int64_t count, const TokensConfig& config);

@@ -166,9 +166,13 @@ DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
 
 DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
   bool known = options.trained_classes && !options.trained->vocabulary.empty();
-  TextTokens text = known ? read_known_tokens(config.tokens, options.trained->vocabulary)
-                          : read_text_tokens(config.tokens);
+  TextTokens text =
+      known ? read_known_tokens(config.tokens, config.on_error, options.trained->vocabulary)
+            : read_text_tokens(config.tokens, config.on_error);
   std::vector<std::string> notes;
+  if (text.skipped > 0)
+    notes.push_back(fmt::format("{} left out; the first: {}",
+                                counted(text.skipped, "broken document"), text.first_problem));
   if (text.unknown > 0)
     notes.push_back(fmt::format("{}: {} left out, as the training data's vocabulary lacks them",
                                 fmt::join(config.tokens.text, ", "),
@@ -182,8 +186,10 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
     TokenDocuments documents = find_documents(*all, separator_of(vocabulary));
     TokenDocuments last =
         take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
-    return DocumentPacker(config, options, vocabulary, size)
-        .pack(all, std::move(documents), all, std::move(last));
+    DatasetPair packed = DocumentPacker(config, options, vocabulary, size)
+                             .pack(all, std::move(documents), all, std::move(last));
+    packed.notes = std::move(notes);
+    return packed;
   }
   auto dataset = [&](std::span<const int32_t> part, TokenDataset::Offset offset) {
     return std::make_unique<TokenDataset>(sequence_of(part, size, text.files), config.tokens.length,

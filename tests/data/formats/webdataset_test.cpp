@@ -47,6 +47,20 @@ TEST(Tar, MembersAreFoundInPlace) {
                           "last=" + std::string(600, 'z')));
 }
 
+// cat a.tar b.tar: the zeros between them are of any number, as tar fills its records.
+TEST(Tar, JoinedArchivesAreReadToTheEnd) {
+  Bytes first = tar_of({tar_text("a", "one")}), second = tar_of({tar_text("b", "two")});
+  first.resize(10240);
+  Bytes joined = first;
+  joined.insert(joined.end(), second.begin(), second.end());
+  EXPECT_THAT(members_of(joined), ElementsAre("a=one", "b=two"));
+  joined.resize(joined.size() + 700);
+  EXPECT_THAT(members_of(joined), ElementsAre("a=one", "b=two"));
+  joined.back() = 1;
+  EXPECT_THAT(message_of(Category::data, [&] { members_of(joined); }),
+              HasSubstr("no tar archive, but data behind the end of one"));
+}
+
 TEST(Tar, LargeSizesAreBinaryOrInPax) {
   Bytes binary = tar_text("a", "12345");
   Bytes size(12);
@@ -197,12 +211,38 @@ TEST(WebDataset, LabelsComeFromClsOrJson) {
   DatasetPair pair = open_members(
       folder, {tar_member("a.png", image), tar_text("a.json", R"({"label": 3, "x": [1]})"),
                tar_text("a.txt", "a caption"), tar_text("b.cls", " 3 "), tar_member("b.PNG", image),
-               tar_text("b.json", R"({"label": 1})"), tar_text("c.json", R"({"cls": 3})"),
+               tar_text("b.json", R"({"label": 3})"), tar_text("c.json", R"({"cls": 3})"),
                tar_member("c.png", image), tar_text("d.cls", "5")});
   EXPECT_EQ(pair.train->count() + pair.test->count(), 3);
   EXPECT_EQ(pair.train->spec().classes, 4);
   EXPECT_THAT(pair.notes, ElementsAre(AllOf(HasSubstr("3 members of the shards not read"),
                                             HasSubstr("'a.txt'"))));
+}
+
+TEST(WebDataset, ShardsThatAreNoneAreRefusedByWhatIsWrong) {
+  TemporaryFolder folder;
+  Bytes image = png_bytes(smooth_image(8, 8));
+  auto refusal = [&](const std::vector<Bytes>& members) {
+    return message_of(Category::data, [&] { open_members(folder, members); });
+  };
+  EXPECT_THAT(refusal({tar_member("a.png", image), tar_member("b.png", image),
+                       tar_text("a.cls", "0"), tar_text("b.cls", "1")}),
+              AllOf(HasSubstr("a.tar: 'a.png': its 'a.cls' is not beside it"),
+                    HasSubstr("write the shard again by tar --sort=name")));
+  EXPECT_THAT(refusal({tar_text("a.cls", "0"), tar_text("b.cls", "1"), tar_member("a.png", image)}),
+              HasSubstr("its 'a.cls' is not beside it"));
+  EXPECT_THAT(refusal({tar_member("x/cat.v1.png", image), tar_text("x/cat.v1.cls", "0")}),
+              AllOf(HasSubstr("'x/cat.v1.png': a sample's name ends at its first dot"),
+                    HasSubstr("the sample 'x/cat' without an image; write names without dots")));
+  EXPECT_THAT(refusal({tar_member("a.png", image), tar_text("a.cls", "2"),
+                       tar_text("a.json", R"({"label": 1})")}),
+              HasSubstr("'a.json': it says that the label is 1, but 'a.cls' says 2; correct one"));
+  // Other images of a sample, and hidden files, are none of this.
+  EXPECT_EQ(open_members(folder, {tar_member("a.png", image), tar_member("a.seg.png", image),
+                                  tar_text("a.cls", "0"), tar_member("._a.png", image),
+                                  tar_member("b.png", image), tar_text("b.cls", "0")})
+                .train->count(),
+            1);
 }
 
 TEST(WebDataset, WhatIsNoDatasetIsRefused) {

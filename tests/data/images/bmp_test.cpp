@@ -41,6 +41,15 @@ TEST(Bmp, Palettes) {
             (Bytes{0, 0, 0, 1, 2, 3, 0, 0, 0}));
 }
 
+// Four masks: the last one is of alpha. Where all of it is 0, nothing is meant to be clear.
+TEST(Bmp, TransparentPixelsLieOnBlack) {
+  BmpKind clear = {.bits = 32, .compression = 6, .masks = {0xff0000, 0xff00, 0xff, 0xff000000}};
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 128, 3, 2, 1, 255}, clear)),
+            (Bytes{100, 50, 25, 1, 2, 3}));
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 0, 3, 2, 1, 0}, clear)),
+            (Bytes{200, 100, 50, 1, 2, 3}));
+}
+
 std::string bmp_refusal(const Bytes& file) {
   return message_of(Category::data, [&] { pixels_of(file); });
 }

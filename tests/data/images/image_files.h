@@ -7,6 +7,7 @@
 // jpeglib.h needs the two before it.
 #include <jpeglib.h>
 #include <png.h>
+#include <zlib.h>
 
 #include "engine/data/images/image_decode.h"
 #include "tests/data/test_files.h"
@@ -27,8 +28,20 @@ inline RgbImage smooth_image(int64_t height, int64_t width, int64_t seed = 0) {
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  int components = 3;  // 1 gray, 3 RGB, 4 CMYK as Adobe's programs write it
+  int components = 3;        // 1 gray, 3 RGB, 4 CMYK as Adobe's programs write it
+  bool adobe_marker = true;  // of CMYK
+  int orientation = 0;       // of Exif; 0: none is stated
 };
+
+// What Exif says of an orientation: a directory of one entry.
+inline Bytes exif_bytes(int orientation, bool big = true) {
+  auto stated = static_cast<uint8_t>(orientation);
+  if (big)
+    return {'M', 'M', 0, 42, 0, 0, 0,      8, 0, 1, 1, 0x12, 0,
+            3,   0,   0, 0,  1, 0, stated, 0, 0, 0, 0, 0,    0};
+  return {'I', 'I', 42, 0, 8, 0,      0, 0, 1, 0, 0x12, 1, 3,
+          0,   1,   0,  0, 0, stated, 0, 0, 0, 0, 0,    0, 0};
+}
 
 // Pixels (H, W, components).
 inline Bytes jpeg_bytes(const RgbImage& image, const JpegOptions& options = {}) {
@@ -51,8 +64,14 @@ inline Bytes jpeg_bytes(const RgbImage& image, const JpegOptions& options = {}) 
     for (int c = 0; c < 3; ++c)
       info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
   if (options.progressive) jpeg_simple_progression(&info);
-  if (options.components == 4) info.write_Adobe_marker = TRUE;
+  if (options.components == 4) info.write_Adobe_marker = options.adobe_marker ? TRUE : FALSE;
   jpeg_start_compress(&info, TRUE);
+  if (options.orientation != 0) {
+    Bytes exif = exif_bytes(options.orientation);
+    const Bytes mark = {'E', 'x', 'i', 'f', 0, 0};
+    exif.insert(exif.begin(), mark.begin(), mark.end());
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
+  }
   while (info.next_scanline < info.image_height) {
     auto* row = const_cast<unsigned char*>(image.pixels.data()) +
                 static_cast<size_t>(info.next_scanline) * info.image_width *
@@ -85,6 +104,48 @@ inline Bytes png_bytes(const void* pixels, ImageSize size, png_uint_32 format = 
 
 inline Bytes png_bytes(const RgbImage& image) {
   return png_bytes(image.pixels.data(), image.size);
+}
+
+// The file with one more chunk, behind its header.
+inline Bytes with_chunk(Bytes png, const std::string& name, const Bytes& content) {
+  Bytes chunk;
+  auto append = [&](size_t number) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+      chunk.push_back(static_cast<uint8_t>(number >> shift));
+  };
+  append(content.size());
+  chunk.insert(chunk.end(), name.begin(), name.end());
+  chunk.insert(chunk.end(), content.begin(), content.end());
+  append(crc32(0, chunk.data() + 4, static_cast<uInt>(chunk.size() - 4)));
+  png.insert(png.begin() + 33, chunk.begin(), chunk.end());
+  return png;
+}
+
+// A PNG file of numbers that are stored as they are. rows: of a byte that begins each, 0, and its
+// numbers, highest bytes first. kind: libpng's PNG_COLOR_TYPE_.
+inline Bytes stored_png(ImageSize size, int bits, int kind, const Bytes& rows) {
+  Bytes png = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  png.resize(33);  // behind which chunks are put
+  Bytes packed(compressBound(rows.size()));
+  uLongf bytes = packed.size();
+  EXPECT_EQ(compress(packed.data(), &bytes, rows.data(), rows.size()), Z_OK);
+  packed.resize(bytes);
+  Bytes header = {0,
+                  0,
+                  0,
+                  static_cast<uint8_t>(size.width),
+                  0,
+                  0,
+                  0,
+                  static_cast<uint8_t>(size.height),
+                  static_cast<uint8_t>(bits),
+                  static_cast<uint8_t>(kind),
+                  0,
+                  0,
+                  0};
+  Bytes whole = with_chunk(with_chunk(with_chunk(png, "IEND", {}), "IDAT", packed), "IHDR", header);
+  whole.erase(whole.begin() + 8, whole.begin() + 33);
+  return whole;
 }
 
 }  // namespace spire

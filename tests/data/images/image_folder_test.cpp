@@ -304,6 +304,26 @@ TEST(ImageFolder, EvaluationsMayReadAnotherSize) {
             Shape({16, 16, 3}));
 }
 
+// Two files of one picture, of which one lies on its side.
+TEST(ImageFolder, PicturesAreReadUpright) {
+  TemporaryFolder folder;
+  RgbImage image = smooth_image(32, 32, 1), turned{image.size, Bytes(image.pixels.size())};
+  for (size_t y = 0; y < 32; ++y)
+    for (size_t x = 0; x < 32; ++x)
+      for (size_t c = 0; c < 3; ++c)  // as orientation 3 stores it
+        turned.pixels[((31 - y) * 32 + 31 - x) * 3 + c] = image.pixels[(y * 32 + x) * 3 + c];
+  for (const char* split : {"train", "val"}) {
+    put(folder / split / "a/plain.jfif", jpeg_bytes(image));
+    put(folder / split / "a/turned.JFIF", jpeg_bytes(turned, {.orientation = 3}));
+  }
+  DataConfig config = config_of(folder.path());
+  config.normalize = DataConfig::Normalize::unit;
+  DatasetPair pair = open_dataset(config, {});
+  Row plain = row_of(*pair.test, 0), upright = row_of(*pair.test, 1);
+  for (size_t i = 0; i < plain.image.size(); ++i)
+    ASSERT_NEAR(plain.image[i] * 255, upright.image[i] * 255, 4) << i;
+}
+
 TEST(ImageFolder, TheFolderTestReplacesAMissingVal) {
   TemporaryFolder folder;
   write_images(folder.path());

@@ -136,6 +136,27 @@ TEST(ImagePairs, PartsAreFoldersOrLists) {
   EXPECT_THAT(lists.test.pairs, SizeIs(1));
 }
 
+// Whether the number of classes is given or counted.
+TEST(ImagePairs, MasksOfColorsAndOf16BitsAreRefusedByName) {
+  Bytes colors = png_bytes(smooth_image(12, 10));
+  std::vector<uint16_t> deep(120, 3);
+  Bytes of_16_bits = png_bytes(deep.data(), {12, 10}, PNG_FORMAT_LINEAR_Y);
+  Bytes jpeg = jpeg_bytes(smooth_image(12, 10));
+  for (int64_t classes : {0, 3})
+    for (const auto& [file, problem] :
+         {std::pair{colors, "this one has colors: give each color the number of its class"},
+          {of_16_bits, "this one has 16 bits: write its numbers, 0 to 254, with 8"},
+          {jpeg, "a mask is a PNG file, and this one is not"}}) {
+      TemporaryFolder folder;
+      put_masks(folder.path(), 5);
+      for (const char* name : {"a", "b", "c", "d", "e"})
+        put(folder / "target" / (std::string(name) + ".png"), file);
+      DataConfig config = pairs_config(folder.path(), Target::mask);
+      config.pairs.classes = classes;
+      EXPECT_THAT(refusal(config), testing::AllOf(HasSubstr(".png: "), HasSubstr(problem)));
+    }
+}
+
 TEST(ImagePairs, MasksHaveClassesAndPixelsWithoutOne) {
   TemporaryFolder folder;
   put_masks(folder.path(), 6);

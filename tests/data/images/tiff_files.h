@@ -13,6 +13,7 @@ struct TiffKind {
   const char* mode = "wl";  // b: the highest byte of numbers first
   uint16_t compression = COMPRESSION_NONE;
   uint16_t samples = 3;  // of a pixel: 1 gray, 3 colors, 4 with transparency
+  uint16_t orientation = ORIENTATION_TOPLEFT;
 };
 
 // pixels (H, W, samples).
@@ -28,6 +29,7 @@ inline Bytes tiff_bytes(const Bytes& pixels, ImageSize size, const TiffKind& kin
                kind.samples == 1 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB);
   TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
   TIFFSetField(tiff, TIFFTAG_COMPRESSION, kind.compression);
+  TIFFSetField(tiff, TIFFTAG_ORIENTATION, kind.orientation);
   if (kind.samples == 4) {
     uint16_t alpha = EXTRASAMPLE_UNASSALPHA;
     TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &alpha);

@@ -38,6 +38,24 @@ TEST(WebP, TransparentPixelsLieOnBlack) {
   EXPECT_EQ(decoded.pixels, (Bytes{200, 100, 50, 100, 50, 25, 0, 0, 0, 1, 2, 3}));
 }
 
+TEST(WebP, ImagesAreTurnedUpright) {
+  RgbImage image = smooth_image(2, 3), decoded;
+  Bytes exif = exif_bytes(6, false);
+  const Bytes mark = {'E', 'x', 'i', 'f', 0, 0};
+  Bytes marked = mark;
+  marked.insert(marked.end(), exif.begin(), exif.end());
+  for (const Bytes& block : {exif, marked}) {
+    Bytes file = webp_with_exif(image, block);
+    EXPECT_EQ(image_size(file), (ImageSize{3, 2}));
+    decode_image(file, 1, decoded);
+    ASSERT_EQ(decoded.size, (ImageSize{3, 2}));
+    for (size_t y = 0; y < 3; ++y)
+      for (size_t x = 0; x < 2; ++x)
+        for (size_t c = 0; c < 3; ++c)
+          EXPECT_EQ(decoded.pixels[(y * 2 + x) * 3 + c], image.pixels[((1 - x) * 3 + y) * 3 + c]);
+  }
+}
+
 TEST(WebP, DamagedFilesAreRefused) {
   Bytes file = webp_bytes(smooth_image(24, 24));
   RgbImage image;

@@ -57,6 +57,14 @@ std::vector<ZipMember> both_splits() {
           labels("y_test", {1, 0})};
 }
 
+// As np.savez with mode "a" leaves it: NumPy reads the entry that was added last.
+TEST_F(Npz, OfEntriesOfOneNameTheLastOneCounts) {
+  std::vector<ZipMember> members = both_splits();
+  members.push_back(labels("y_test", {2, 0}));
+  write(members);
+  EXPECT_THAT(read_column<int32_t>(*open_it().test, 1, {0, 1}), ElementsAre(2, 0));
+}
+
 TEST_F(Npz, StoredAndDeflatedEntriesAreTheSameData) {
   for (bool deflated : {false, true})
     for (bool zip64 : {false, true}) {

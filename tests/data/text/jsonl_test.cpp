@@ -53,6 +53,61 @@ TEST_F(JsonlTest, FilesMayBeGzip) {
   EXPECT_THAT(documents(folder_ / "a.jsonl.gz"), ElementsAre("packed"));
 }
 
+// What Python's json.dumps writes: NaN, numbers beyond a double, halves of surrogate pairs.
+TEST_F(JsonlTest, MembersThatAreNotReadDoNotMatter) {
+  auto path = add("a.jsonl",
+                  "\xef\xbb\xbf{\"score\": NaN, \"text\": \"a\"}\n"
+                  "{\"x\": [1e999, -Infinity, {\"y\": Infinity}], \"text\": \"b\"}\n"
+                  "{\"text\": \"c\", \"x\": \"\\ud83d\", \"z\": \"\xff\\\"}\"}\n"
+                  "{\"text\": \"no\", \"text\": \"d\", \"e\": {}}\n");
+  EXPECT_THAT(documents(path), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(refusal("{\"text\": 1e999}"), HasSubstr("bad.jsonl:1: its \"text\" is number, not"));
+  EXPECT_THAT(refusal("{\"text\": NaN}"), HasSubstr("bad.jsonl:1: its \"text\" is number, not"));
+  for (const char* broken :
+       {"{\"text\": \"a\", \"x\": nan}", "{\"text\": \"a\" \"b\"}", "{\"text\": \"a\"} {}",
+        "{\"text\": \"a\", \"x\": [}", "{\"x\": 1e999"})
+    EXPECT_THAT(refusal(broken), HasSubstr("bad.jsonl:1: is no JSON")) << broken;
+}
+
+TEST_F(JsonlTest, TheTextMayBeWithinObjects) {
+  auto path =
+      add("a.jsonl", "{\"data\": {\"text\": \"a\", \"b.c\": {\"d\": \"e\"}}, \"data.x\": \"f\"}\n");
+  EXPECT_THAT(documents(path, "data.text"), ElementsAre("a"));
+  EXPECT_THAT(documents(path, "data.b.c.d"), ElementsAre("e"));
+  EXPECT_THAT(documents(path, "data.x"), ElementsAre("f"));
+  EXPECT_THAT(message_of(Category::data, [&] { documents(path, "data.y"); }),
+              HasSubstr("a.jsonl:1: has no \"data.y\", but data, data.x"));
+}
+
+TEST_F(JsonlTest, ChatsNeedATemplate) {
+  std::string chat = "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}";
+  EXPECT_THAT(refusal(chat), AllOf(HasSubstr("bad.jsonl:1: its \"messages\" is a chat of several"),
+                                   HasSubstr("tokenizer.apply_chat_template")));
+  auto path = add("chat.jsonl", chat);
+  EXPECT_THAT(message_of(Category::data, [&] { documents(path, "messages"); }),
+              HasSubstr("is a chat of several messages"));
+}
+
+TEST_F(JsonlTest, BrokenLinesAreSkippedByOnError) {
+  DataConfig config;
+  config.name = "tokens";
+  config.tokens.length = 4;
+  config.on_error = DataConfig::OnError::skip;
+  std::string good = "{\"text\": \"a text of some length, which is enough for windows\"}\n";
+  config.tokens.text = {
+      add("a.jsonl", good + "{\"text\": 1}\n" + good + "{oops\n" + good).string()};
+  for (auto documents : {TokensConfig::Documents::joined, TokensConfig::Documents::packed}) {
+    config.tokens.documents = documents;
+    config.tokens.val_share = 0.4;
+    EXPECT_THAT(open_dataset(config, {}).notes,
+                ElementsAre(AllOf(HasSubstr("2 broken documents left out; the first: "),
+                                  HasSubstr("a.jsonl:2: its \"text\" is number"))));
+  }
+  add("a.jsonl", "{oops\n");
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config, {}); }),
+              HasSubstr("is empty without its 1 broken document, of which the first is: "));
+}
+
 TEST_F(JsonlTest, ErrorsNameFileAndLine) {
   std::string good = "{\"text\": \"a\"}\n";
   EXPECT_THAT(refusal(good + "{\"text\": \"a\n"),

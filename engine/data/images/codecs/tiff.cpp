@@ -87,16 +87,18 @@ class TiffFile {
 
   ImageSize size() const { return size_; }
 
-  // libtiff blends transparent pixels with black, and packs four bytes into numbers.
+  // libtiff blends transparent pixels with black, and packs four bytes into numbers. It leaves rows
+  // as they are stored where the orientation asked for is the file's.
   void decode(RgbImage& image) {
     std::array<char, 1024> why{};
     if (TIFFRGBAImageOK(tiff_.get(), why.data()) == 0) refuse(why.data());
     image.size = size_;
     image.pixels.resize(static_cast<size_t>(4 * size_.height * size_.width));
     auto* packed = reinterpret_cast<uint32_t*>(image.pixels.data());
+    uint16_t orientation = ORIENTATION_TOPLEFT;
+    TIFFGetFieldDefaulted(tiff_.get(), TIFFTAG_ORIENTATION, &orientation);
     if (TIFFReadRGBAImageOriented(tiff_.get(), static_cast<uint32_t>(size_.width),
-                                  static_cast<uint32_t>(size_.height), packed, ORIENTATION_TOPLEFT,
-                                  1) == 0)
+                                  static_cast<uint32_t>(size_.height), packed, orientation, 1) == 0)
       refuse("the pixels are damaged");
     rgb_from_rgba(true, image);
   }

@@ -47,12 +47,13 @@ class BmpFile {
     if (pixels_at_ > file_.size() || (file_.size() - pixels_at_) / row_bytes < rows)
       fail_bmp("the pixels are cut off");
     image.size = size_;
-    image.pixels.resize(static_cast<size_t>(3 * size_.height * size_.width));
+    image.pixels.resize(channels_ * static_cast<size_t>(size_.height * size_.width));
     for (size_t y = 0; y < rows; ++y) {
       const uint8_t* row = file_.data() + pixels_at_ + (from_top_ ? y : rows - 1 - y) * row_bytes;
-      uint8_t* out = image.pixels.data() + 3 * y * static_cast<size_t>(size_.width);
+      uint8_t* out = image.pixels.data() + channels_ * y * static_cast<size_t>(size_.width);
       bits_ <= 8 ? write_palette_row(row, out) : write_color_row(row, out);
     }
+    if (channels_ == 4) blend(image);
   }
 
  private:
@@ -71,7 +72,10 @@ class BmpFile {
     if (bits_ == 1 || bits_ == 4 || bits_ == 8) return read_palette();
     if (bits_ != 24 && bits_ != 32) fail_bmp("only 1, 4, 8, 24 or 32 bits a pixel are supported");
     if (!masked) return;
-    for (size_t c = 0; c < 3; ++c) {
+    constexpr uint32_t header_with_alpha = 56;
+    bool may_be_clear = header_bytes_ >= header_with_alpha || compression_ == masks_with_alpha;
+    if (may_be_clear && number(file_header + info_header + 12) != 0) channels_ = 4;
+    for (size_t c = 0; c < channels_; ++c) {
       uint32_t mask = number(file_header + info_header + 4 * c);
       auto shift = static_cast<unsigned>(mask == 0 ? 1 : std::countr_zero(mask));
       if (shift % 8 != 0 || mask >> shift != 255) fail_bmp("colors that are no whole bytes");
@@ -95,8 +99,14 @@ class BmpFile {
     }
   }
   void write_color_row(const uint8_t* row, uint8_t* out) const {
-    for (int64_t x = 0; x < size_.width; ++x, row += bits_ / 8, out += 3)
-      for (size_t c = 0; c < 3; ++c) out[c] = row[offset_[c]];
+    for (int64_t x = 0; x < size_.width; ++x, row += bits_ / 8, out += channels_)
+      for (size_t c = 0; c < channels_; ++c) out[c] = row[offset_[c]];
+  }
+  // Some programs leave all alpha 0 and mean no transparency.
+  static void blend(RgbImage& image) {
+    bool clear = true;
+    for (size_t i = 3; i < image.pixels.size(); i += 4) clear = clear && image.pixels[i] == 0;
+    rgb_from_rgba(clear, image);
   }
 
   std::span<const uint8_t> file_;
@@ -104,7 +114,8 @@ class BmpFile {
   bool from_top_ = false;
   uint32_t header_bytes_ = 0, bits_ = 0, compression_ = 0, pixels_at_ = 0, colors_ = 0;
   std::array<std::array<uint8_t, 3>, 256> palette_{};
-  std::array<size_t, 3> offset_ = {2, 1, 0};  // of red, green, blue within a pixel
+  size_t channels_ = 3;                          // 4 with transparency
+  std::array<size_t, 4> offset_ = {2, 1, 0, 3};  // of red, green, blue, alpha within a pixel
 };
 
 }  // namespace

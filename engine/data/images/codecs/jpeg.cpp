@@ -75,7 +75,6 @@ class Jpeg {
     check(read_rows(image.pixels.data()));
   }
   bool is_cmyk() const { return info_.out_color_space == JCS_CMYK; }
-  bool is_inverted() const { return info_.saw_Adobe_marker; }
 
  private:
   void check(bool good) const {
@@ -122,16 +121,15 @@ class Jpeg {
   Decompressor info_;  // points to the two above, so it is destroyed first
 };
 
-// Converts CMYK to RGB in place: (H, W, 4) -> (H, W, 3). `inverted`: 255 means no ink, as Adobe's
-// programs store it.
-void rgb_from_cmyk(bool inverted, RgbImage& image) {
+// Converts CMYK to RGB in place: (H, W, 4) -> (H, W, 3). 255 means no ink, as Adobe's programs
+// store it: viewers take that for granted, whether or not a file has Adobe's marker.
+void rgb_from_cmyk(RgbImage& image) {
   auto count = static_cast<size_t>(image.size.height * image.size.width);
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* from = image.pixels.data() + 4 * i;
-    unsigned light[4];
-    for (size_t c = 0; c < 4; ++c) light[c] = inverted ? from[c] : 255u - from[c];
+    unsigned black = from[3];
     for (size_t c = 0; c < 3; ++c)
-      image.pixels[3 * i + c] = static_cast<uint8_t>((light[c] * light[3] + 127) / 255);
+      image.pixels[3 * i + c] = static_cast<uint8_t>((from[c] * black + 127) / 255);
   }
   image.pixels.resize(3 * count);
 }
@@ -145,7 +143,7 @@ ImageSize jpeg_size(std::span<const uint8_t> file) {
 void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   Jpeg jpeg(file);
   jpeg.decode(reduce, image);
-  if (jpeg.is_cmyk()) rgb_from_cmyk(jpeg.is_inverted(), image);
+  if (jpeg.is_cmyk()) rgb_from_cmyk(image);
 }
 
 }  // namespace spire::inline data
