@@ -26,9 +26,9 @@ constexpr int64_t max_strip = int64_t{1} << 28;  // elements of a row
 constexpr int64_t max_blocks = 8;                // along an axis of an image; 64 in all
 
 // Subject of a RandomStream, its key `a`.
-enum Part : uint64_t { noise, patterns, samples, successors, sequence };
+enum SyntheticPart : uint64_t { noise, patterns, samples, successors, sequence };
 
-RandomStream stream_of(uint64_t seed, Part part, int64_t b = 0) {
+RandomStream stream_of(uint64_t seed, SyntheticPart part, int64_t b = 0) {
   return {seed, Purpose::synthetic, part, static_cast<uint64_t>(b)};
 }
 
@@ -118,7 +118,7 @@ void SyntheticImages::read(std::span<const int64_t> samples, int64_t,
                            std::span<std::byte* const> columns) const {
   auto* labels = reinterpret_cast<int32_t*>(columns[1]);
   for (size_t row = 0; row < samples.size(); ++row) {
-    RandomStream draw = stream_of(seed_, Part::samples, first_ + samples[row]);
+    RandomStream draw = stream_of(seed_, SyntheticPart::samples, first_ + samples[row]);
     uint32_t label = draw.below(0, static_cast<uint32_t>(spec_.classes));
     RandomStream pattern = stream_of(seed_, patterns, label);
     labels[row] = static_cast<int32_t>(label);
@@ -165,7 +165,7 @@ void SyntheticTokens::read(std::span<const int64_t> samples, int64_t,
                            std::span<std::byte* const> columns) const {
   size_t bytes = spec_.columns[0].row_bytes();
   for (size_t row = 0; row < samples.size(); ++row) {
-    RandomStream draw = stream_of(seed_, Part::samples, first_ + samples[row]);
+    RandomStream draw = stream_of(seed_, SyntheticPart::samples, first_ + samples[row]);
     const int32_t* from = strip_.data() + draw.below(0, max_offset);
     std::memcpy(columns[0] + row * bytes, from, bytes);
     std::memcpy(columns[1] + row * bytes, from + 1, bytes);
