@@ -20,7 +20,7 @@ spire_dependency(CLI11 FIND CLI11 TARGET CLI11::CLI11 PACKAGE libcli11-dev FOR "
 spire_dependency(fmt FIND fmt TARGET fmt::fmt PACKAGE libfmt-dev FOR "messages")
 spire_dependency(nlohmann_json FIND nlohmann_json TARGET nlohmann_json::nlohmann_json PACKAGE nlohmann-json3-dev
   FOR "metrics, summaries")
-spire_dependency(minizip FIND Minizip TARGET Minizip::minizip PACKAGE libminizip-dev FOR "weights and arrays as .npz")
+spire_dependency(minizip FIND Minizip TARGET Minizip::minizip PACKAGE libminizip-dev FOR "weights as .npz")
 if(NOT SPIRE_FUZZ)
   spire_dependency(libmicrohttpd FIND Microhttpd 0.9.75 TARGET Microhttpd::microhttpd PACKAGE libmicrohttpd-dev
     FOR "the live page, answers to Prometheus")

@@ -127,7 +127,7 @@ std::vector<Field> tokens_fields() {
        .used_by = with_tokens},
       {.path = "data.tokens.field",
        .slot = [](C& c) -> Slot { return &c.data.tokens.field; },
-       .help = "*.jsonl, *.parquet, *.arrow: key or column of the text of a document",
+       .help = "*.jsonl, *.parquet, *.arrow: key or column of the text of a document; a.b: b in a",
        .used_by = with_tokens},
       {.path = "data.tokens.documents",
        .slot = [](C& c) -> Slot { return &c.data.tokens.documents; },

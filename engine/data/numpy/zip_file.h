@@ -1,4 +1,4 @@
-// Zip archives, read by minizip: entries that are stored or deflated. Format:
+// Zip archives, also those of more than 4 GiB (zip64): entries that are stored or deflated. Format:
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 #pragma once
 #include <cstddef>
@@ -15,13 +15,11 @@ namespace spire::inline data {
 // Returns whether a file begins as a zip archive does.
 bool is_zip(const std::filesystem::path& path);
 
-class ZipFile {  // not thread-safe; what open() returns is
+class ZipFile {  // thread-safe, and so is what open() returns
  public:
   // Reads the archive's directory. Throws Error(data) where it is no intact archive.
   explicit ZipFile(const std::filesystem::path& path);
   ~ZipFile();
-  ZipFile(const ZipFile&) = delete;
-  ZipFile& operator=(const ZipFile&) = delete;
 
   const std::filesystem::path& path() const { return file_->path(); }
   std::vector<std::string> names() const;  // of the entries, in the archive's order
@@ -35,17 +33,14 @@ class ZipFile {  // not thread-safe; what open() returns is
 
  private:
   struct Entry;
-  struct Input;
-  void list_entries();
+  class Directory;
   const Entry* find(const std::string& name) const;
-  void select(const Entry& entry) const;
-  void check(int result, const std::string& name) const;
-  std::vector<std::byte> decode(const Entry& entry) const;
+  void require_readable(const Entry& entry) const;
+  uint64_t begin_of(const Entry& entry) const;
+  std::vector<std::byte> decode(const Entry& entry, uint64_t begin) const;
 
   std::shared_ptr<const ChangeDetectingReader> file_;
-  std::unique_ptr<Input> input_;
   std::vector<Entry> entries_;
-  void* zip_ = nullptr;  // minizip's unzFile
 };
 
 }  // namespace spire::inline data

@@ -7,7 +7,9 @@
 #include <spire/random_stream.h>
 #include <spire/text.h>
 
+#include "engine/base/read_file.h"
 #include "engine/data/input_file.h"
+#include "engine/data/part_names.h"
 #include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"
 
@@ -116,11 +118,16 @@ class DocumentPacker {
     if (config_.val.share > 0)
       data.val =
           dataset(train, hold_out_documents(train_documents, config_.val.share), Order::stored);
-    bool in_place = options_.stored || options_.plain;
+    bool stored = options_.stored || options_.plain;
     data.train = dataset(std::move(train), std::move(train_documents),
-                         in_place ? Order::stored : Order::by_epoch);
-    data.test = dataset(std::move(test), std::move(test_documents), Order::stored);
+                         stored ? Order::stored : Order::by_epoch);
+    data.test = in_place(std::move(test), std::move(test_documents));
     return data;
+  }
+
+  std::unique_ptr<Dataset> in_place(std::shared_ptr<const TokenSequence> sequence,
+                                    TokenDocuments documents) const {
+    return dataset(std::move(sequence), std::move(documents), PackedDocuments::Order::stored);
   }
 
  private:
@@ -137,31 +144,67 @@ class DocumentPacker {
   int64_t size_;
 };
 
+// Returns which shards are read for testing and validation; those for validation always lie there.
+PartNames parts_of_shards(const DataConfig& config) {
+  std::vector<std::string> names = {"train", "val"};
+  if (is_there(fs::path(config.path) / token_shard_name("test", 0))) names.emplace_back("test");
+  return choose_parts(config.path, names, config.val);
+}
+
 DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
   if (config.path == "auto")
     fail(Category::config,
          "data.path: auto does not work for data.name: tokens; set data.path to the folder of the "
          "shards, or data.tokens.text to text files");
   std::vector<TokenShard> train = open_token_shards(config.path, "train");
-  std::vector<TokenShard> test = open_token_shards(config.path, "val");
+  PartNames parts = parts_of_shards(config);
+  std::vector<TokenShard> test = open_token_shards(config.path, parts.test), val;
+  if (!parts.val.empty()) val = open_token_shards(config.path, parts.val);
   int64_t size = train[0].vocabulary();
-  if (test[0].vocabulary() != size)
-    fail(Category::data, "{}: has a vocabulary of {}, but {} has {}; use shards of one set",
-         test[0].path().string(), test[0].vocabulary(), train[0].path().string(), size);
+  for (const auto* part : {&test, &val})
+    if (!part->empty() && part->front().vocabulary() != size)
+      fail(Category::data, "{}: has a vocabulary of {}, but {} has {}; use shards of one set",
+           part->front().path().string(), part->front().vocabulary(), train[0].path().string(),
+           size);
   std::string vocabulary = vocabulary_of_shards(config.path, config);
   check_vocabulary(vocabulary, train[0]);
+  DatasetPair data;
   if (packs(config)) {
     int32_t separator = separator_of(vocabulary);
     std::shared_ptr<const TokenSequence> first = sequence_of(std::move(train));
     std::shared_ptr<const TokenSequence> second = sequence_of(std::move(test));
-    return DocumentPacker(config, options, vocabulary, size)
-        .pack(first, find_documents(*first, separator), second, find_documents(*second, separator));
+    DocumentPacker packer(config, options, vocabulary, size);
+    data = packer.pack(first, find_documents(*first, separator), second,
+                       find_documents(*second, separator));
+    if (!val.empty()) {
+      std::shared_ptr<const TokenSequence> third = sequence_of(std::move(val));
+      data.val = packer.in_place(third, find_documents(*third, separator));
+    }
+  } else {
+    auto dataset = [&](std::vector<TokenShard>& shards, TokenDataset::Offset offset) {
+      return std::make_unique<TokenDataset>(sequence_of(std::move(shards)), config.tokens.length,
+                                            offset, options.seed, vocabulary, size);
+    };
+    data.train = dataset(train, training_offset(options));
+    data.test = dataset(test, TokenDataset::Offset::none);
+    if (!val.empty()) data.val = dataset(val, TokenDataset::Offset::none);
   }
-  auto dataset = [&](std::vector<TokenShard>& shards, TokenDataset::Offset offset) {
-    return std::make_unique<TokenDataset>(sequence_of(std::move(shards)), config.tokens.length,
-                                          offset, options.seed, vocabulary, size);
-  };
-  return {dataset(train, training_offset(options)), dataset(test, TokenDataset::Offset::none)};
+  data.notes = std::move(parts.notes);
+  return data;
+}
+
+// A note where files that are read as one text are called training and test data.
+std::vector<std::string> note_parts(const std::vector<fs::path>& files,
+                                    const TokensConfig& config) {
+  std::vector<std::string> names;
+  for (const fs::path& file : files) names.push_back(file.filename().string());
+  PartNames parts = choose_parts("", names, {}, part_word);
+  if (parts.train.empty() || parts.test.empty()) return {};
+  return {
+      fmt::format("{}, {}: read as one text, whose last {} is the test data; leave the files "
+                  "that are not for training out of data.tokens.text, and set data.val.path to "
+                  "those for validation",
+                  printable(parts.train), printable(parts.test), config.val_share)};
 }
 
 DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
@@ -169,7 +212,7 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
   TextTokens text =
       known ? read_known_tokens(config.tokens, config.on_error, options.trained->vocabulary)
             : read_text_tokens(config.tokens, config.on_error);
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = note_parts(text.files, config.tokens);
   if (text.skipped > 0)
     notes.push_back(fmt::format("{} left out; the first: {}",
                                 counted(text.skipped, "broken document"), text.first_problem));

@@ -52,6 +52,30 @@ TEST_F(TokensTest, ASampleIsAWindowAndTheNextTokens) {
               ElementsAre(205, 206, 207, 208, 201, 202, 203, 204));
 }
 
+TEST_F(TokensTest, ShardsForTestingMakeTheOthersValidationData) {
+  write_shards();
+  EXPECT_EQ(open_dataset(config_, options_).val, nullptr);
+  write_token_shard(folder_ / "test_0000.tokens", counted(14, 100), 300);
+  DatasetPair three = open_dataset(config_, options_);
+  EXPECT_EQ(three.test->count(), 3);
+  EXPECT_EQ(three.val->count(), 2);
+  EXPECT_THAT(read_column<int32_t>(*three.val, 0, {0}), ElementsAre(200, 201, 202, 203));
+  EXPECT_THAT(read_column<int32_t>(*three.test, 0, {0}), ElementsAre(100, 101, 102, 103));
+  config_.val.share = 0.5;
+  EXPECT_THAT(open_dataset(config_, options_).notes,
+              ElementsAre(HasSubstr("'val' not read, as data.val.share gives")));
+}
+
+// Texts are one text, whatever their files are called.
+TEST_F(TokensTest, TextsNamedAsPartsAreNoted) {
+  for (const char* name : {"train.txt", "test.txt"}) {
+    write_text(folder_ / name, std::string(60, 'x'));
+    config_.tokens.text.push_back((folder_ / name).string());
+  }
+  EXPECT_THAT(open_dataset(config_, options_).notes,
+              ElementsAre(HasSubstr("train.txt, test.txt: read as one text, whose last 0.1 is")));
+}
+
 // The windows of an epoch are contiguous from an offset on, which takes all values over epochs.
 TEST_F(TokensTest, TrainingWindowsShiftByEpoch) {
   write_shards();
