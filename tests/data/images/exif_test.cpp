@@ -36,7 +36,7 @@ RgbImage letter(int orientation) {
   return image;
 }
 
-RgbImage decoded(const Bytes& file) {
+RgbImage shown(const Bytes& file) {
   RgbImage image;
   decode_image(file, 1, image);
   EXPECT_EQ(image.size, image_size(file));
@@ -52,7 +52,7 @@ TEST(Exif, EveryOrientationIsTurnedUpright) {
     EXPECT_EQ(image.pixels, upright.pixels) << orientation;
     for (bool big : {false, true}) {
       Bytes png = with_chunk(png_bytes(letter(orientation)), "eXIf", exif_bytes(orientation, big));
-      EXPECT_EQ(decoded(png).pixels, upright.pixels) << orientation;
+      EXPECT_EQ(shown(png).pixels, upright.pixels) << orientation;
     }
     EXPECT_EQ(exif_orientation(jpeg_bytes(letter(orientation), {.orientation = orientation})),
               orientation);
@@ -61,8 +61,8 @@ TEST(Exif, EveryOrientationIsTurnedUpright) {
 
 TEST(Exif, JpegsLieOnTheirSides) {
   RgbImage image = smooth_image(24, 40);
-  RgbImage turned = decoded(jpeg_bytes(image, {.orientation = 6}));
-  RgbImage plain = decoded(jpeg_bytes(image));
+  RgbImage turned = shown(jpeg_bytes(image, {.orientation = 6}));
+  RgbImage plain = shown(jpeg_bytes(image));
   ASSERT_EQ(turned.size, (ImageSize{40, 24}));
   for (int64_t y = 0; y < 40; ++y)
     for (int64_t x = 0; x < 24; ++x)
