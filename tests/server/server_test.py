@@ -63,7 +63,7 @@ def refusal_of(command, gpus, towers):
 
 class Server:
     def __init__(self, trainer, nvml, gpus, state):
-        self.gpus = gpus
+        self.state = state
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="spire_server_"))
         self.environment = os.environ | environment_of(state, gpus, self.work, nvml)
         self.visible = STATES[state].visible(gpus)
@@ -83,6 +83,8 @@ class Server:
         except subprocess.TimeoutExpired:
             return "does not end within 300 s"
         refusal = refusal_of(command, self.visible, towers)
+        if STATES[self.state].lost and "trainer doctor" in command:
+            refusal = 3, "not all is well: 'gpu_health'"
         end = done.stderr.strip()[-1500:]
         if refusal is None:
             # The data of most shipped configs is not there.
