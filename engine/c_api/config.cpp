@@ -28,23 +28,24 @@ Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner) {
   return Shape(std::span(dims, static_cast<size_t>(rank)));
 }
 
-namespace {
-
-std::vector<Array> arrays_of(const spire_array* arrays, size_t count, const std::string& owner) {
-  if (count > 0) refuse_null(arrays, "spire_data", owner);
+std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
+                               const std::string& place) {
+  if (count > 0) refuse_null(arrays, owner, place);
   std::vector<Array> result;
   for (size_t i = 0; i < count; ++i) {
     const spire_array& from = arrays[i];
-    std::string place = fmt::format("{}[{}]", owner, i);
-    refuse_null(from.column, place, "column");
-    refuse_null(from.data, place, "data");
-    Shape shape = shape_of_c(from.rank, from.shape, place);
+    std::string each = fmt::format("{}[{}]", place, i);
+    refuse_null(from.column, each, "column");
+    refuse_null(from.data, each, "data");
+    Shape shape = shape_of_c(from.rank, from.shape, each);
     std::vector<int64_t> strides;
     if (from.strides) strides.assign(from.strides, from.strides + from.rank);
     result.push_back({from.column, from.data, dtype_of_c(from.dtype), shape, strides});
   }
   return result;
 }
+
+namespace {
 
 // The strings of an array of C, which is NULL only if it is empty.
 std::vector<std::string> strings_of(const char* const* from, size_t count, const char* function,
@@ -63,8 +64,8 @@ std::vector<std::string> strings_of(const char* const* from, size_t count, const
 DataSource data_of_c(const spire_data& data) {
   ArrayOptions options;
   options.classes = data.classes;
-  return array_source(arrays_of(data.train, data.train_arrays, "train"),
-                      arrays_of(data.test, data.test_arrays, "test"), options);
+  return array_source(arrays_of_c(data.train, data.train_arrays, "spire_data", "train"),
+                      arrays_of_c(data.test, data.test_arrays, "spire_data", "test"), options);
 }
 
 }  // namespace spire::inline c_api

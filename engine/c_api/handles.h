@@ -1,6 +1,8 @@
 // What the opaque handles of <spire/c.h> hold.
 #pragma once
 #include <atomic>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/array_dataset.h>
@@ -25,6 +27,9 @@ namespace spire::inline c_api {
 
 DType dtype_of_c(spire_dtype dtype);  // throws Error(config) for other values
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);  // likewise
+// owner, place: for messages, such as "spire_data" and "train".
+std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::string_view owner,
+                               const std::string& place);
 DataSource data_of_c(const spire_data& data);
 
 }  // namespace spire::inline c_api

@@ -43,7 +43,16 @@ Samples samples_of(const spire_trainer& trainer, const void* const* columns, int
   refuse_null(columns, function, "columns");
   for (size_t i = 0; i < trainer.columns; ++i)
     refuse_null(columns[i], function, fmt::format("columns[{}]", i));
-  return {std::vector<const void*>(columns, columns + trainer.columns), count};
+  return {std::vector<ColumnRows>(columns, columns + trainer.columns), count};
+}
+
+// Samples that tell their shapes and dtypes.
+Samples samples_of(const spire_array* arrays, size_t count, std::string_view function) {
+  Samples samples;
+  for (const Array& array : arrays_of_c(arrays, count, function, "arrays"))
+    samples.columns.emplace_back(array);
+  if (count > 0 && arrays[0].rank > 0) samples.count = arrays[0].shape[0];
+  return samples;
 }
 
 spire_step step_of(const StepResult& result) {
@@ -73,9 +82,15 @@ FitOptions fit_options_of(const spire_fit_options& from) {
   return options;
 }
 
-void check_room(size_t room, int64_t needed, std::string_view function) {
-  if (room < static_cast<size_t>(needed))
-    fail(Category::config, "{}: room is {}; {} numbers are needed", function, room, needed);
+void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, float* outputs,
+             size_t room, std::string_view function) {
+  refuse_null(outputs, function, "outputs");
+  if (count < 0) fail(Category::config, "{}: count is {}", function, count);
+  int64_t each = trainer.trainer.output_shape().elements();
+  if (room / static_cast<size_t>(each) < static_cast<size_t>(count))
+    fail(Category::config, "{}: room is {}; {} numbers are needed for each of {} rows", function,
+         room, each, count);
+  std::ranges::copy(trainer.trainer.predict(rows, count), outputs);
 }
 
 }  // namespace
@@ -196,6 +211,28 @@ spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* c
   });
 }
 
+spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
+                                       size_t count, const double* lr, spire_step* step) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_step_arrays", "trainer");
+    std::optional<double> rate;
+    if (lr) rate = *lr;
+    spire::StepResult result =
+        trainer->trainer.step(spire::samples_of(arrays, count, "spire_trainer_step_arrays"), rate);
+    if (step) *step = spire::step_of(result);
+  });
+}
+
+spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_array* arrays,
+                                           size_t count, spire_evaluation* evaluation) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_evaluate_arrays", "trainer");
+    spire::EvaluationResult result = trainer->trainer.evaluate(
+        spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"));
+    if (evaluation) *evaluation = spire::evaluation_of(result);
+  });
+}
+
 spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers) {
   return guarded([&] {
     refuse_null(trainer, "spire_trainer_outputs", "trainer");
@@ -209,12 +246,18 @@ spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows, int
   return guarded([&] {
     refuse_null(trainer, "spire_trainer_predict", "trainer");
     refuse_null(rows, "spire_trainer_predict", "rows");
-    refuse_null(outputs, "spire_trainer_predict", "outputs");
-    if (count < 0)
-      spire::fail(spire::Category::config, "spire_trainer_predict: count is {}", count);
-    spire::check_room(room, count * trainer->trainer.output_shape().elements(),
-                      "spire_trainer_predict");
-    std::ranges::copy(trainer->trainer.predict(rows, count), outputs);
+    spire::predict(*trainer, rows, count, outputs, room, "spire_trainer_predict");
+  });
+}
+
+spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_array* rows,
+                                         float* outputs, size_t room) {
+  return guarded([&] {
+    refuse_null(trainer, "spire_trainer_predict_array", "trainer");
+    refuse_null(rows, "spire_trainer_predict_array", "rows");
+    spire::Samples samples = spire::samples_of(rows, 1, "spire_trainer_predict_array");
+    spire::predict(*trainer, samples.columns[0], samples.count, outputs, room,
+                   "spire_trainer_predict_array");
   });
 }
 

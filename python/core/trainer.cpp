@@ -13,7 +13,6 @@
 namespace spire::python {
 namespace {
 
-using Batch = std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>;
 using Columns = std::vector<std::tuple<std::string, std::vector<int64_t>, bool>>;  // integers?
 using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Outputs = nb::ndarray<nb::numpy, float, nb::c_contig>;
@@ -65,14 +64,14 @@ class PythonTrainer {
     trainer_.reset();
   }
 
-  StepResult step(const Batch& batch, std::optional<double> lr) {
+  StepResult step(const NamedArrays& batch, std::optional<double> lr) {
     Samples samples = samples_of(batch);
     StepResult result;
     guarded([&] { result = trainer_->step(samples, lr); });
     return result;
   }
 
-  EvaluationResult evaluate(const std::optional<Batch>& batch) {
+  EvaluationResult evaluate(const std::optional<NamedArrays>& batch) {
     Samples samples = batch ? samples_of(*batch) : Samples{};
     EvaluationResult result;
     guarded([&] { result = batch ? trainer_->evaluate(samples) : trainer_->evaluate(); });
@@ -107,10 +106,12 @@ class PythonTrainer {
     return last;
   }
 
-  Outputs predict(const nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>& rows) {
+  // rows: of the first column.
+  Outputs predict(const NamedArrays& rows) {
+    Samples samples = samples_of(rows);
+    int64_t count = samples.count;
     std::vector<float> outputs;
-    auto count = static_cast<int64_t>(rows.shape(0));
-    guarded([&] { outputs = trainer_->predict(rows.data(), count); });
+    guarded([&] { outputs = trainer_->predict(samples.columns.at(0), count); });
     Shape output = trainer_->output_shape();
     std::vector<int64_t> dims{count};
     dims.insert(dims.end(), output.dims().begin(), output.dims().end());
@@ -147,11 +148,11 @@ class PythonTrainer {
   const Trainer& trainer() const { return *trainer_; }
 
  private:
-  static Samples samples_of(const Batch& batch) {
+  static Samples samples_of(const NamedArrays& batch) {
     Samples samples;
-    for (const auto& column : batch) samples.columns.push_back(column.data());
-    if (!batch.empty() && batch.front().ndim() > 0)
-      samples.count = static_cast<int64_t>(batch.front().shape(0));
+    for (const Array& array : arrays_of(batch)) samples.columns.emplace_back(array);
+    if (!batch.empty() && batch.front().second.ndim() > 0)
+      samples.count = static_cast<int64_t>(batch.front().second.shape(0));
     return samples;
   }
 
@@ -202,6 +203,13 @@ void bind_trainer(nb::module_& module) {
       .def("predict", &PythonTrainer::predict, arg("rows"))
       .def("read_weight", &PythonTrainer::read_weight, arg("name"))
       .def("write_weight", &PythonTrainer::write_weight, arg("name"), arg("values"))
+      .def("columns",
+           [](const PythonTrainer& t) {
+             std::vector<std::pair<std::string, bool>> columns;  // integers?
+             for (const Column& column : t.trainer().data().columns)
+               columns.emplace_back(column.name, column.dtype == DType::i32);
+             return columns;
+           })
       .def("weights", [](const PythonTrainer& t) { return t.trainer().weights(); })
       .def("parameter_hash", &PythonTrainer::parameter_hash)
       .def("save", &PythonTrainer::save, arg("file"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import DataError
 
-INTEGERS = ("labels", "tokens", "targets", "masks", "positions")
+INTEGERS = ("labels", "other_labels", "tokens", "targets", "masks", "positions")
 _IMAGES = ("images", "target_images")
 
 
@@ -81,13 +81,14 @@ def columns(data, what="data") -> list:
     return [(name, _narrow(name, array)) for name, array in named]
 
 
-def dense(named) -> list:
-    """Dense arrays of float32 or int32: what a step of a Trainer reads. Those that are so already stay."""
+def dense(named, integers=INTEGERS) -> list:
+    """Dense arrays of float32, or of int32 for the columns `integers`: what a step of a Trainer reads. Those that are
+    so already stay."""
     arrays = []
     for name, array in named:
         if not isinstance(array, np.ndarray):
             raise DataError(f"array '{name}': a Trainer's batches are in the host's memory")
-        if name in INTEGERS:
+        if name in integers:
             if not _is_integer(array):
                 raise DataError(f"array '{name}': its dtype is {array.dtype}; {name} are integers")
             arrays.append(np.ascontiguousarray(array, dtype=np.int32))

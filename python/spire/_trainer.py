@@ -52,8 +52,10 @@ class Trainer:
     {"images": (28, 28, 1), "labels": ()}, with classes. train_samples, test_samples: how many samples the batches
     are taken from, so that the last one may be smaller.
 
-    One thread at a time calls the methods. They release the GIL, so trainers on several threads work at once. After
-    an error of a step the trainer is only good for deleting, but for ConfigError and DataError.
+    One thread at a time calls the methods. They release the GIL, so trainers on several threads work at once. A step
+    that is bad, as the config's `guard` says, changes nothing: it raises DivergedError, or is skipped. ConfigError and
+    DataError come before anything changes, too. After other errors of a step there is no valid state, and all methods
+    that need one raise.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Trainer:
             raise ConfigError("Trainer: columns is empty")
         arrays = columns_of(data)
         names = columns if columns is not None else (name for name, _ in arrays)
-        self._names = list(names)  # none: the config's data
+        names = list(names)
         described = [
             (name, [int(dim) for dim in shape], name in INTEGERS) for name, shape in (columns or {}).items()
         ]
@@ -83,22 +85,24 @@ class Trainer:
             given(config, overrides), arrays, columns_of(test, "test"), described, classes, model,
             train_samples, test_samples,
         )
+        self._columns = [name for name, _ in self._core.columns()]  # in the engine's order
+        self._integers = [name for name, integers in self._core.columns() if integers]
+        self._names = names or self._columns  # in the caller's
         self._model = model  # lives as long as its trainer
         self.weights = Weights(self._core)
 
     def _batch(self, arrays):
         if len(arrays) == 1 and isinstance(arrays[0], (tuple, list, Mapping)):
             arrays = arrays[0]
-        if not self._names:
-            return dense(columns_of(arrays))
-        if isinstance(arrays, Mapping):
-            arrays = [arrays[name] for name in self._names]
-        if len(arrays) != len(self._names):
+        if not isinstance(arrays, Mapping):
+            arrays = dict(zip(self._names, arrays)) if len(arrays) == len(self._names) else {}
+        if set(arrays) != set(self._names):
             raise ConfigError(f"give an array for each column: {', '.join(self._names)}")
-        named = []
-        for name, array in zip(self._names, arrays):
-            named.extend(columns_of({name: array}))
-        return dense([(name, self._whole(name, array)) for name, array in named])
+        return self._dense({name: arrays[name] for name in self._columns})
+
+    def _dense(self, arrays):
+        named = [(name, self._whole(name, array)) for name, array in columns_of(arrays)]
+        return list(zip(arrays, dense(named, self._integers)))
 
     @staticmethod
     def _whole(name, array):
@@ -107,7 +111,8 @@ class Trainer:
         return array[:, np.newaxis] if name == "values" and array.ndim == 1 else array
 
     def step(self, *arrays, lr: float | None = None) -> _core.StepResult:
-        """One optimizer step on a global batch: step(x, y). lr: instead of the schedule's.
+        """One optimizer step on a global batch: step(x, y). lr: instead of the schedule's. Arrays of other shapes than
+        the columns' are refused.
 
         Dense float32 and int32 arrays are read in place; others are copied.
         """
@@ -128,8 +133,7 @@ class Trainer:
 
     def predict(self, x) -> np.ndarray:
         """The model's outputs (N, ...) for rows of the first column."""
-        named = columns_of({self._names[0]: x} if self._names else (x,))
-        return self._core.predict(dense([(name, self._whole(name, array)) for name, array in named])[0])
+        return self._core.predict(self._dense({self._columns[0]: x}))
 
     def save(self, file: str | os.PathLike) -> None:
         """Writes a checkpoint with the optimizer's state."""

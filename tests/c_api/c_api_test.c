@@ -353,6 +353,36 @@ static void test_errors(const char* folder) {
   EXPECT_ERROR(spire_trainer_step(trainer, columns, batch, NULL, NULL), SPIRE_DATA,
                "sample 7: column 'labels' has 2; numbers are 0 to 1");
   columns[1] = labels;
+  const int64_t batch_shape[] = {batch, 2}, wide_shape[] = {batch, 9}, label_shape[] = {batch};
+  spire_array given[] = {{"features", points, SPIRE_F32, 2, batch_shape, NULL},
+                         {"labels", labels, SPIRE_I32, 1, label_shape, NULL}};
+  spire_array other[] = {given[0], given[1]};
+  other[0].shape = wide_shape;
+  EXPECT_ERROR(spire_trainer_step_arrays(trainer, other, 2, NULL, NULL), SPIRE_CONFIG,
+               "the shape of its array is (32, 9); it must be (32, 2)");
+  EXPECT_ERROR(spire_trainer_evaluate_arrays(trainer, other, 2, NULL), SPIRE_CONFIG, "(32, 9)");
+  other[0] = given[0];
+  other[0].dtype = SPIRE_F64;
+  EXPECT_ERROR(spire_trainer_step_arrays(trainer, other, 2, NULL, NULL), SPIRE_CONFIG,
+               "column 'features': its numbers are f64; convert them to f32");
+  float logits[batch * classes];
+  EXPECT_ERROR(spire_trainer_predict_array(trainer, other, logits, batch * classes), SPIRE_CONFIG,
+               "its numbers are f64");
+  EXPECT_ERROR(spire_trainer_step_arrays(trainer, given, 1, NULL, NULL), SPIRE_CONFIG,
+               "1 column given, but the data has 2");
+  EXPECT_ERROR(spire_trainer_step_arrays(trainer, NULL, 2, NULL, NULL), SPIRE_CONFIG,
+               "arrays is NULL");
+  EXPECT(spire_trainer_predict_array(trainer, given, logits, batch * classes) == SPIRE_OK);
+  EXPECT(spire_trainer_evaluate_arrays(trainer, given, 2, NULL) == SPIRE_OK);
+  EXPECT(spire_trainer_step_arrays(trainer, given, 2, NULL, NULL) == SPIRE_OK);
+  const int64_t two[] = {2};
+  spire_column declared[] = {{"features", SPIRE_F64, 1, two}, {"labels", SPIRE_I32, 0, NULL}};
+  spire_sample_spec declared_spec = {declared, 2, classes, 0, 0};
+  spire_config* fresh = make_config(NULL);
+  spire_trainer* none = NULL;
+  EXPECT_ERROR(spire_trainer_create(fresh, &declared_spec, &none), SPIRE_CONFIG,
+               "column 'features' is declared f64; batches have it as f32");
+  spire_config_destroy(fresh);
   /* It goes on after these. */
   EXPECT(spire_trainer_step(trainer, columns, batch, NULL, NULL) == SPIRE_OK);
   spire_trainer_destroy(trainer);

@@ -279,6 +279,29 @@ def test_labels_out_of_range_change_nothing():
     assert one.parameter_hash == before and one.step(X[:32], Y[:32]).step == 1
 
 
+def test_arrays_of_other_shapes_are_refused():
+    one = trainer()
+    wide, huge = np.ones((32, 9), np.float32), spire.Trainer(CONFIG, columns={"features": (200000,), "labels": ()}, classes=2)
+    for call in (one.step, one.evaluate):
+        raises(spire.ConfigError, "the shape of its array is (32, 9); it must be (32, 2)", call, wide, Y[:32])
+        raises(spire.ConfigError, "column 'labels': the shape of its array is (32, 1)", call, X[:32], Y[:32, np.newaxis])
+    raises(spire.ConfigError, "the shape of its array is (32, 9); it must be (32, 2)", one.predict, wide)
+    raises(spire.ConfigError, "the shape of its array is (2)", one.predict, X[0])
+    raises(spire.ConfigError, "it must be (32, 200000)", huge.step, wide, Y[:32])
+    raises(spire.ConfigError, "it must be (32, 200000)", huge.predict, wide)
+    raises(spire.ConfigError, "an array for each column: features, labels", one.step, {"features": X[:32]})
+    raises(spire.ConfigError, "has no elements", spire.Trainer, CONFIG, columns={"features": (-3,), "labels": ()}, classes=2)
+    assert one.step(X[:32], Y[:32]).step == 1
+
+
+def test_columns_are_found_by_name_in_any_order():
+    one, other = trainer(), spire.Trainer(CONFIG, data={"labels": Y, "features": X})
+    loss = one.step(X[:32], Y[:32]).loss
+    assert other.step(Y[:32], X[:32]).loss == loss  # the order of `data`
+    assert (other.predict(X) == one.predict(X)).all()
+    assert one.step({"labels": Y[:32], "features": X[:32]}).loss == other.step({"features": X[:32], "labels": Y[:32]}).loss
+
+
 class Provider:
     """An array that is no NumPy array, and speaks DLPack; device: what it claims."""
 

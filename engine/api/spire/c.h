@@ -115,7 +115,7 @@ typedef struct spire_step {
   double metric;     /* accuracy, perplexity, ...: spire_metric_name of the summary */
   double grad_norm;  /* before clipping */
   double loss_scale; /* fp16; else 0 */
-  int skipped;       /* fp16, a trainer's step: the gradients overflowed, nothing was updated */
+  int skipped;       /* a trainer's step: fp16 gradients overflowed, or it was bad; nothing changed */
 } spire_step;
 
 typedef struct spire_evaluation {
@@ -161,8 +161,9 @@ SPIRE_API spire_status spire_run_summary(const spire_run* run, spire_summary* su
 SPIRE_API void spire_run_destroy(spire_run* run);
 
 /* A model that is trained step by step on batches of the caller. One thread at a time uses it;
- * several trainers may work at once. After an error of a step only spire_trainer_destroy() may be
- * called, but for SPIRE_CONFIG and SPIRE_DATA, which come before anything changes. */
+ * several trainers may work at once. A step that is bad, as guard.* says, changes nothing: it is
+ * SPIRE_DIVERGED, or skipped. SPIRE_CONFIG and SPIRE_DATA come before anything changes, too. After
+ * other errors of a step there is no valid state, and all functions that need one fail. */
 typedef struct spire_trainer spire_trainer;
 
 typedef struct spire_column {
@@ -230,11 +231,21 @@ SPIRE_API spire_status spire_trainer_step(spire_trainer* trainer, const void* co
                                           int64_t count, const double* lr, spire_step* step);
 SPIRE_API spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
                                               int64_t count, spire_evaluation* evaluation);
+/* The same for arrays, `count` of them in the order of the columns, whose names, dtypes and shapes
+ * (N, row) are compared with the columns in each call: SPIRE_CONFIG for others. They are dense.
+ * Functions that take pointers alone can only believe them. */
+SPIRE_API spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
+                                                 size_t count, const double* lr, spire_step* step);
+SPIRE_API spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer,
+                                                     const spire_array* arrays, size_t count,
+                                                     spire_evaluation* evaluation);
 
 /* outputs: room for `room` >= count * spire_trainer_outputs() numbers. */
 SPIRE_API spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers);
 SPIRE_API spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows,
                                              int64_t count, float* outputs, size_t room);
+SPIRE_API spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_array* rows,
+                                                   float* outputs, size_t room);
 
 typedef struct spire_weight {
   const char* name; /* "conv1.weight"; lives as long as the trainer */

@@ -10,9 +10,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include <spire/array_dataset.h>
 #include <spire/dataset.h>
+#include <spire/dtype.h>
 #include <spire/export.h>
 #include <spire/metric.h>
 #include <spire/model.h>
@@ -24,12 +27,29 @@ namespace spire {
 
 struct World;
 
+// Rows of a column in the caller's memory, dense: fp32 for columns of bf16 and f16, else numbers of
+// the column's dtype. What an argument tells of them is compared with the column in each call: an
+// Array its name, dtype, shape (count, row) and strides, a pointer to numbers their dtype. A
+// pointer to void is taken at the caller's word.
+struct ColumnRows {
+  ColumnRows(const void* rows) : data(rows) {}  // NOLINT: a pointer is rows
+  template <ArrayNumber T>
+  ColumnRows(const T* rows) : data(rows), dtype(dtype_of<T>::value) {}  // NOLINT
+  template <typename T>
+  requires(std::is_arithmetic_v<T> && !ArrayNumber<T>) ColumnRows(const T*)
+  = delete;
+  ColumnRows(const Array& rows) : data(rows.data), dtype(rows.dtype), array(rows) {}  // NOLINT
+
+  const void* data;
+  std::optional<DType> dtype = {};
+  std::optional<Array> array = {};
+};
+
 // Samples in the caller's memory, which may change when the call that takes them has returned.
 struct Samples {
-  // One pointer per column, in the spec's order, to (count, row) values: fp32 for columns of bf16
-  // and f16, else values of the column's dtype. An array_source() has its labels, targets and
-  // values behind the other columns.
-  std::vector<const void*> columns;
+  // Of each column, in the spec's order. An array_source() has its labels, targets and values
+  // behind the other columns.
+  std::vector<ColumnRows> columns;
   int64_t count = 0;
 };
 
@@ -41,8 +61,9 @@ struct StepResult {
   MetricValue metric;     // over the samples
   double grad_norm = 0;   // norm of the averaged gradient, before clipping
   double loss_scale = 0;  // fp16: of this step; else 0
-  bool skipped = false;   // fp16: the gradients overflowed, so nothing was updated
-  StepTimes times = {};   // means over this process's lanes
+  // Nothing was updated: fp16 gradients overflowed, or the step was bad (guard.on_bad_step: skip).
+  bool skipped = false;
+  StepTimes times = {};  // means over this process's lanes
 };
 
 struct EvaluationResult {
@@ -74,7 +95,8 @@ struct TrainerOptions {
   std::optional<int64_t> predict_rows = {};
   // As RunOptions::world; it outlives the trainers, of which one works at a time.
   World* world = nullptr;
-  std::function<void(std::string_view)> on_remark = {};  // notes and warnings, in the constructor
+  // Notes and warnings of the constructor, and of steps that the guard leaves out.
+  std::function<void(std::string_view)> on_remark = {};
 };
 
 // Callbacks of fit(), on the caller's thread; they may call any method but fit(). What they throw
@@ -89,14 +111,18 @@ struct FitOptions {
 
 // Each process of a run has a Trainer; all call the same methods in the same order. One thread at a
 // time calls the methods of a Trainer; several trainers may work at once on threads of their own.
-// Error(config) and Error(data) about the arguments of a call change nothing, but end a run of
-// several processes if load() throws them. After any other Error only the destructor may be called,
-// but for Error(checkpoint) of save() in a run of one process. The config's output, checkpoint,
-// eval, log, monitor, guard, check, early_stop and max_time have no effect.
+// A step whose loss or gradients are not finite, or that guard.*_zscore calls bad, changes nothing:
+// Error(diverged), or with guard.on_bad_step: skip a step without an update (rollback is refused).
+// Error(config) and Error(data) about the arguments of a call change nothing either, but end a run
+// of several processes if load() throws them. After any other Error, but for Error(checkpoint) of
+// save(), or of a file that load() cannot read, in a run of one process, there is no valid state:
+// all calls that need one throw. The config's output, checkpoint, eval, log, monitor, check,
+// early_stop and max_time have no effect.
 class SPIRE_API Trainer {
  public:
-  // For batches of the caller. data: describes its columns; the dtype of images and features is
-  // chosen by the config's precision. Throws as train(): config, device, out_of_memory.
+  // For batches of the caller. data: describes its columns, those that Spire knows with the dtypes
+  // in which the caller has them: i32 for class and token numbers, else f32 (Column). Throws as
+  // train(): config, device, out_of_memory.
   Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options = {});
   // For the data that the config names.
   explicit Trainer(const RunConfig& config, const TrainerOptions& options = {});
@@ -122,9 +148,9 @@ class SPIRE_API Trainer {
 
   // One optimizer step on a global batch; every process gives all of it. lr: instead of the
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
-  // train_samples, and for columns that do not match; Error(data) for labels and tokens that are
-  // out of range (Column); Error(diverged) if loss or gradient is not finite, but for fp16 steps
-  // that are skipped.
+  // train_samples, for columns that do not match, and for a rate that is negative or not finite;
+  // Error(data) for labels and tokens that are out of range (Column); Error(diverged) for a bad
+  // step, but for fp16 steps that are skipped.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
   // Measures the present weights on any number of samples that are whole batches, and the last one
   // of test_samples. Throws as step(), but for Error(diverged).
@@ -138,9 +164,9 @@ class SPIRE_API Trainer {
   EvaluationResult evaluate();  // on the test data
 
   // The outputs (count, output_shape()) of the present weights for `count` rows of the first
-  // column. In a run of several processes rank 0 has them, and the others get none. fp32 as in
-  // Samples. Throws Error(config) for a model whose output takes other columns, too.
-  std::vector<float> predict(const void* rows, int64_t count);
+  // column. In a run of several processes rank 0 has them, and the others get none. Throws
+  // Error(config) for rows that do not match it, and for a model whose output takes other columns.
+  std::vector<float> predict(const ColumnRows& rows, int64_t count);
   Shape output_shape() const;  // of one sample; Error(config) on other ranks than 0
 
   std::vector<WeightInfo> weights() const;

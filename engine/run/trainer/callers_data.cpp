@@ -1,6 +1,8 @@
 #include "engine/run/trainer/callers_data.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
@@ -24,17 +26,47 @@ class CallersData : public Dataset {
   int64_t count_;
 };
 
+bool is_computed(const Column& column) {
+  return column.name == "images" || column.name == "features" || column.name == "target_images";
+}
+
+// The dtype in which the caller has a column that Spire knows; none: any.
+std::optional<DType> callers_dtype(const Column& column) {
+  if (is_computed(column) || column.name == "values" || column.name == "mix") return DType::f32;
+  for (const char* whole : {"labels", "other_labels", "tokens", "targets", "positions", "masks"})
+    if (column.name == whole) return DType::i32;
+  return {};
+}
+
+void check_columns(const SampleSpec& spec) {
+  for (const Column& column : spec.columns) {
+    std::optional<DType> expected = callers_dtype(column);
+    // A spec of a Trainer's data() has the dtype of the precision.
+    bool of_run =
+        is_computed(column) && (column.dtype == DType::bf16 || column.dtype == DType::f16);
+    if (expected && column.dtype != *expected && !of_run)
+      fail(
+          Category::config,
+          "SampleSpec: column '{}' is declared {}; batches have it as {}: declare that and convert "
+          "the numbers",
+          column.name, name(column.dtype), name(*expected));
+    if (std::ranges::any_of(column.shape.dims(), [](int64_t dim) { return dim < 1; }))
+      fail(Category::config, "SampleSpec: the shape {} of column '{}' has no elements",
+           to_string(column.shape), column.name);
+  }
+}
+
 }  // namespace
 
 DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options) {
+  check_columns(spec);
   if (options.train_samples < 0 || options.test_samples < 0)
     fail(Category::config, "TrainerOptions: a negative number of samples");
   int64_t train = options.train_samples, test = options.test_samples;
   return [spec, train, test](const ReadOptions& read) {
     SampleSpec used = spec;
     for (Column& column : used.columns)
-      if (column.name == "images" || column.name == "features" || column.name == "target_images")
-        column.dtype = read.dtype;
+      if (is_computed(column)) column.dtype = read.dtype;
     DatasetPair pair;
     pair.train = std::make_unique<CallersData>(used, train > 0 ? train : endless);
     pair.test = std::make_unique<CallersData>(used, test > 0 ? test : endless);

@@ -8,7 +8,7 @@ namespace spire::inline run {
 
 // Datasets without samples, for the columns of `spec`; images and features get the run's dtype.
 // Without TrainerOptions::train_samples an epoch has no end. Throws Error(config) for negative
-// numbers.
+// numbers, and for columns that Spire knows with another dtype than ColumnRows have.
 DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options);
 
 // Throws Error(config) for config keys that need what batches of the caller do not tell: an epoch's

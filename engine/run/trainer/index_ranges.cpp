@@ -66,7 +66,7 @@ void check_column(const SampleSpec& spec, const Column& column, const void* rows
 
 void check_indices(const SampleSpec& spec, const Samples& samples) {
   for (size_t c = 0; c < spec.columns.size(); ++c)
-    check_column(spec, spec.columns[c], samples.columns[c], samples.count);
+    check_column(spec, spec.columns[c], samples.columns[c].data, samples.count);
 }
 
 void check_indices(const SampleSpec& spec, const void* rows, int64_t count) {

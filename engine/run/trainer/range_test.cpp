@@ -74,7 +74,9 @@ void judge(RangeTest& test) {
 
 RangeTest test_range(const RunConfig& config, const RangeTestOptions& options) {
   check(options);
-  Trainer trainer(config);
+  RunConfig tested = config;
+  tested.guard = {};  // the test ends where the run would diverge
+  Trainer trainer(tested);
   RangeTest test;
   test.scaling = scaled_lr(1, config.lr, trainer.global_batch());
   Smoother smoother;

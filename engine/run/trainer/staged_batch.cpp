@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <spire/error.h>
 #include <spire/text.h>
 
@@ -13,10 +16,50 @@ bool is_short_float(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16;
 }
 
+DType given_dtype(DType dtype) {
+  return is_short_float(dtype) ? DType::f32 : dtype;
+}
+
+// Whether the array's elements lie one behind the other; strides of axes of one index do not count.
+bool is_dense(const Array& array) {
+  if (array.strides.empty()) return true;
+  if (static_cast<int>(array.strides.size()) != array.shape.rank()) return false;
+  int64_t dense = 1;
+  for (int axis = array.shape.rank() - 1; axis >= 0; --axis) {
+    if (array.shape[axis] > 1 && array.strides[static_cast<size_t>(axis)] != dense) return false;
+    dense *= array.shape[axis];
+  }
+  return true;
+}
+
+void check_array(const Column& column, const Array& array, int64_t count) {
+  auto expect = [&](bool holds, const std::string& problem) {
+    if (!holds) fail(Category::config, "Samples: column '{}': {}", column.name, problem);
+  };
+  expect(array.column == column.name,
+         fmt::format("its array is that of column '{}'", array.column));
+  expect(array.device.kind == DeviceKind::cpu, "its array is on a GPU; copy it to the host");
+  std::vector<int64_t> dims{count};
+  dims.insert(dims.end(), column.shape.dims().begin(), column.shape.dims().end());
+  bool fits = std::ranges::equal(array.shape.dims(), dims);
+  expect(fits, fmt::format("the shape of its array is {}; it must be ({})", to_string(array.shape),
+                           fmt::join(dims, ", ")));
+  expect(is_dense(array), "its array is not dense; copy it to one without strides");
+}
+
 }  // namespace
 
 size_t given_size(DType dtype) {
-  return is_short_float(dtype) ? sizeof(float) : size_of(dtype);
+  return size_of(given_dtype(dtype));
+}
+
+void check_rows(const Column& column, const ColumnRows& rows, int64_t count) {
+  if (rows.data == nullptr) fail(Category::config, "Samples: column '{}' is null", column.name);
+  DType expected = given_dtype(column.dtype);
+  if (rows.dtype && *rows.dtype != expected)
+    fail(Category::config, "Samples: column '{}': its numbers are {}; convert them to {}",
+         column.name, name(*rows.dtype), name(expected));
+  if (rows.array) check_array(column, *rows.array, count);
 }
 
 void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to) {
@@ -52,8 +95,7 @@ void StagedBatch::check(const Samples& samples) const {
     fail(Category::config, "Samples: {} given, but the data has {}",
          counted(static_cast<int64_t>(samples.columns.size()), "column"), columns_.size());
   for (size_t c = 0; c < columns_.size(); ++c)
-    if (samples.columns[c] == nullptr)
-      fail(Category::config, "Samples: column '{}' is null", columns_[c].name);
+    check_rows(columns_[c], samples.columns[c], samples.count);
 }
 
 const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t count) {
@@ -61,7 +103,7 @@ const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t co
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
     int64_t row = column.shape.elements();
-    const auto* from = static_cast<const std::byte*>(samples.columns[c]) +
+    const auto* from = static_cast<const std::byte*>(samples.columns[c].data) +
                        static_cast<size_t>((first + first_row_) * row) * given_size(column.dtype);
     if (own > 0) copy_numbers(from, own * row, column.dtype, starts_[c]);
     auto used = static_cast<size_t>(own) * column.row_bytes();

@@ -17,12 +17,15 @@ size_t given_size(DType dtype);  // bytes of a number of a column in the caller'
 // Copies fp32 or whole numbers to `dtype`, the dtype of a column.
 void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
 
+// Throws Error(config) unless `rows` are `count` rows of the column, as far as they tell.
+void check_rows(const Column& column, const ColumnRows& rows, int64_t count);
+
 class StagedBatch {
  public:
   // Allocates memory for the rows of this process's towers, pinned for GPUs.
   StagedBatch(const std::vector<Column>& columns, const Placement& placement);
 
-  // Throws Error(config) for another number of columns than the data's, or null.
+  // Throws Error(config) for another number of columns than the data's, and as check_rows().
   void check(const Samples& samples) const;
   // Copies rows [first, first + count) of `samples`, at most a global batch; other rows are zero.
   // Valid until the next call. REQUIRES: check() passes.

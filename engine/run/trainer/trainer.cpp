@@ -16,6 +16,10 @@ struct Trainer::Parts {
         bool has_data) {
     if (options.predict_rows && *options.predict_rows < 0)
       fail(Category::config, "TrainerOptions::predict_rows: {} is negative", *options.predict_rows);
+    if (config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
+      fail(Category::config,
+           "guard.on_bad_step: rollback goes back to a run's checkpoints, which a Trainer does not "
+           "write; use skip, or stop");
     if (!options.world) alone = join_world({}, {.cores = allowed_cores()});
     World& world = options.world ? *options.world : *alone;
     try {
@@ -80,7 +84,7 @@ EvaluationResult Trainer::fit(const FitOptions& options) {
 EvaluationResult Trainer::evaluate() {
   return parts_->impl->evaluate();
 }
-std::vector<float> Trainer::predict(const void* rows, int64_t count) {
+std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
   return parts_->impl->predict(rows, count);
 }
 Shape Trainer::output_shape() const {

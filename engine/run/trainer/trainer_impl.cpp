@@ -34,6 +34,17 @@ RunOptions run_options(const DataSource& data, const TrainerOptions& options, Wo
   return run;
 }
 
+// As steps take it, in fp32.
+bool is_rate(double lr) {
+  return std::isfinite(static_cast<float>(lr)) && lr >= 0;
+}
+
+void check_rate(double lr, const char* where) {
+  if (!is_rate(lr))
+    fail(Category::config, "{}: the learning rate is {}; give a number from 0 on", where,
+         unsigned_nan(lr));
+}
+
 // Watches the lanes' phases while a call is under way: between calls nobody waits for them.
 class Watch {
  public:
@@ -60,9 +71,11 @@ Trainer::Impl::Impl(const RunConfig& config, const DataSource& data, const Train
       schedule_(setup_.config.schedule, setup_.learning_rate(), setup_.total_steps(),
                 setup_.steps_per_epoch()),
       batch_(setup_.data.train->spec().columns, setup_.placement),
-      tower_(tower_options()) {
+      tower_(tower_options()),
+      guard_(setup_.config.guard) {
   setup_.take_cores();
   trainer_ = std::make_unique<TowerTrainer>(tower_, setup_.placement, world_.group.get());
+  trainer_->set_judge([this](const StepOutcome& step) { return guard_.problem(step).empty(); });
   trainer_->team().lead([&] { load_initial_weights(setup_, *trainer_, remarks_); });
 }
 
@@ -80,21 +93,30 @@ TowerTrainerOptions Trainer::Impl::tower_options() const {
   }
   bool gathers = setup_.config.strategy == RunConfig::Strategy::sharded && world_.size() > 1;
   tower.snapshot = gathers ? SnapshotChoice::always : SnapshotChoice::never;
-  tower.judged = false;
+  tower.judged = true;
   tower.sample_rows = predict_rows();
   return tower;
 }
 
-// Runs `body` on the leading lane. All processes end with the same error.
+// Runs `body` on the leading lane. All processes end with the same error. spoils: whether one that
+// a process meets alone leaves no valid state; those that end several always do.
 template <typename Body>
-void Trainer::Impl::guarded(const Body& body) {
+void Trainer::Impl::guarded(const Body& body, bool spoils) {
+  if (spoiled_)
+    fail(spoiled_->category(),
+         "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
+         "load() what was saved",
+         spoiled_->what());
   Watch watch(world_, trainer_->status(), setup_.config);
   try {
     trainer_->team().lead([&] { body(); });
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
-    if (known && world_.size() == 1) throw Error(*known);  // no one else has to know
-    throw to_error(settle_failure(error, trainer_->status().read(0), world_));
+    bool alone = known && world_.size() == 1;  // no one else has to know
+    Error ends =
+        alone ? *known : to_error(settle_failure(error, trainer_->status().read(0), world_));
+    if (spoils || !alone) spoiled_ = ends;
+    throw ends;
   }
 }
 
@@ -121,30 +143,41 @@ void Trainer::Impl::release_memory() {
 }
 
 StepResult Trainer::Impl::step(const Samples& samples, std::optional<double> lr) {
-  if (tower_.train_columns.size() != setup_.data.train->spec().columns.size())
+  if (tower_.train_columns.size() != data().columns.size())
     fail(Category::config,
          "step(): data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix "
          "to 0");
   check_count(samples.count, tower_.train_samples, "train_samples");
   check(samples);
+  if (lr) check_rate(*lr, "step()");
   const Batch& batch = batch_.fill(samples, 0, samples.count);
   StepOutcome outcome;
-  guarded([&] { outcome = step(batch, lr.value_or(schedule_.lr(done_)), false); });
+  guarded([&] { outcome = trainer_->step(batch, done_, lr.value_or(schedule_.lr(done_)), false); });
+  take(outcome);
   return result_of(outcome);
 }
 
-// On the leading lane.
-StepOutcome Trainer::Impl::step(const Batch& batch, double lr, bool stop) {
-  StepOutcome outcome = trainer_->step(batch, done_, lr, stop);
+// The judge has kept a bad step from the weights, on all processes alike: it leaves a valid state.
+void Trainer::Impl::take(const StepOutcome& outcome) {
+  std::string problem = guard_.problem(outcome);
+  const GuardConfig& config = setup_.config.guard;
+  if (!problem.empty()) {
+    bool stops = config.on_bad_step == GuardConfig::OnBadStep::stop;
+    if (stops || guard_.in_row() >= config.max_skips)
+      fail(Category::diverged,
+           "step {}{}: {}; it changed nothing; lower the learning rate, or set "
+           "optimizer.clip_norm",
+           outcome.step,
+           stops ? "" : fmt::format(" ({} in a row)", counted(config.max_skips + 1, "bad step")),
+           problem);
+    guard_.skip();
+    trainer_->set_rejected_steps(guard_.bad_steps());
+    remarks_.on_warning(fmt::format("step {} is left out: {}", outcome.step, problem));
+  } else {
+    guard_.accept(outcome);
+  }
   ++done_;
   samples_seen_ += outcome.samples;
-  bool finite = std::isfinite(outcome.loss) && std::isfinite(outcome.grad_norm);
-  if (!outcome.skipped && (outcome.rejected || !finite))
-    fail(Category::diverged,
-         "step {}: the loss is {:.4g}, the norm of the gradient {:.4g}; lower the learning rate, "
-         "or set optimizer.clip_norm",
-         outcome.step, unsigned_nan(outcome.loss), unsigned_nan(outcome.grad_norm));
-  return outcome;
 }
 
 StepResult Trainer::Impl::result_of(const StepOutcome& outcome) const {
@@ -155,7 +188,7 @@ StepResult Trainer::Impl::result_of(const StepOutcome& outcome) const {
           .metric = measure(setup_.metric(), outcome.loss, outcome.score),
           .grad_norm = outcome.grad_norm,
           .loss_scale = outcome.loss_scale,
-          .skipped = outcome.skipped,
+          .skipped = outcome.skipped || outcome.rejected,
           .times = outcome.times};
 }
 
@@ -227,7 +260,9 @@ EvaluationResult Trainer::Impl::fit(const FitOptions& options) {
       train_data_->start(done_ / per_epoch, done_ % per_epoch, end / per_epoch + 1);
     StepOutcome outcome;
     double lr = options.lr ? options.lr(done_) : schedule_.lr(done_);
-    guarded([&] { outcome = step(train_data_->next(), lr, wants_end); });
+    if (!is_rate(lr)) guarded([&] { check_rate(lr, "FitOptions::lr"); }, false);
+    guarded([&] { outcome = trainer_->step(train_data_->next(), done_, lr, wants_end); });
+    take(outcome);
     loaded = done_;
     ends = outcome.stop;
     call(options.on_step, result_of(outcome));
@@ -247,15 +282,16 @@ Shape Trainer::Impl::output_shape() const {
   return Shape(trainer_->sampler()->output_shape().dims().subspan(1));
 }
 
-std::vector<float> Trainer::Impl::predict(const void* rows, int64_t count) {
+std::vector<float> Trainer::Impl::predict(const ColumnRows& rows, int64_t count) {
   if (predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
-  if (rows == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
-  check_indices(setup_.data.train->spec(), rows, count);
+  if (rows.data == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
+  check_rows(data().columns.front(), rows, count);
+  check_indices(data(), rows.data, count);
   std::vector<float> outputs;
   guarded([&] {
     trainer_->begin_evaluation();
     if (setup_.ranks.is_first())
-      predict_batches(static_cast<const std::byte*>(rows), count, outputs);
+      predict_batches(static_cast<const std::byte*>(rows.data), count, outputs);
     trainer_->end_evaluation();
   });
   return outputs;
@@ -306,31 +342,35 @@ uint64_t Trainer::Impl::parameter_hash() {
 
 // The broadcast ends the call on all ranks when the file is there.
 void Trainer::Impl::save(const std::filesystem::path& file) {
-  guarded([&] {
-    trainer_->capture_state();
-    if (setup_.ranks.is_first()) {
-      StateMetadata state;
-      trainer_->describe(state);
-      describe(state);
-      write_checkpoint(file, state, trainer_->state(), trainer_->piece());
-    }
-    if (setup_.ranks.group()) setup_.ranks.broadcast("saved");
-  });
+  guarded(
+      [&] {
+        trainer_->capture_state();
+        if (setup_.ranks.is_first()) {
+          StateMetadata state;
+          trainer_->describe(state);
+          describe(state);
+          write_checkpoint(file, state, trainer_->state(), trainer_->piece());
+        }
+        if (setup_.ranks.group()) setup_.ranks.broadcast("saved");
+      },
+      false);
 }
 
 void Trainer::Impl::load(const std::filesystem::path& file) {
   std::optional<CheckpointFile> checkpoint;
-  guarded([&] {
-    checkpoint.emplace(file);
-    check_loaded(checkpoint->metadata(), file);
-    trainer_->restore(checkpoint->metadata(), &*checkpoint);
-  });
+  guarded(
+      [&] {
+        checkpoint.emplace(file);
+        check_loaded(checkpoint->metadata(), file);
+      },
+      false);
+  guarded([&] { trainer_->restore(checkpoint->metadata(), &*checkpoint); });
   const StateMetadata& state = checkpoint->metadata();
   done_ = state.step;
   samples_seen_ = state.samples_seen;
-  guard_ = state.guard;
-  rejected_steps_ = state.step - state.skipped_steps - state.optimizer_steps;
-  trainer_->set_rejected_steps(rejected_steps_);
+  guard_ = Guard(setup_.config.guard);
+  guard_.restore(state.guard);
+  trainer_->set_rejected_steps(guard_.bad_steps());
 }
 
 // Another seed or batch would be another run.
@@ -393,8 +433,8 @@ void Trainer::Impl::describe(StateMetadata& state) const {
   state.samples_seen = samples_seen_;
   state.epoch = done_ / per_epoch;
   state.step_in_epoch = done_ % per_epoch;
-  state.optimizer_steps = done_ - state.skipped_steps - rejected_steps_;
-  state.guard = guard_;
+  state.optimizer_steps = done_ - state.skipped_steps - guard_.bad_steps();
+  state.guard = guard_.text();
   setup_.describe(state);
 }
 

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include <spire/error.h>
 #include <spire/trainer.h>
 #include <spire/world.h>
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/loader.h"
 #include "engine/optim/schedule.h"
+#include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/trainer/staged_batch.h"
 #include "engine/train/tower_trainer.h"
@@ -37,7 +39,7 @@ class Trainer::Impl {
   EvaluationResult evaluate(const Samples& samples);
   EvaluationResult fit(const FitOptions& options);
   EvaluationResult evaluate();
-  std::vector<float> predict(const void* rows, int64_t count);
+  std::vector<float> predict(const ColumnRows& rows, int64_t count);
   Shape output_shape() const;
   std::vector<WeightInfo> weights() const;
   void read_weight(const std::string& name, std::span<float> values);
@@ -63,8 +65,8 @@ class Trainer::Impl {
   TowerTrainerOptions tower_options() const;
   int64_t predict_rows() const;
   template <typename Body>
-  void guarded(const Body& body);
-  StepOutcome step(const Batch& batch, double lr, bool stop);
+  void guarded(const Body& body, bool spoils = true);
+  void take(const StepOutcome& outcome);
   StepResult result_of(const StepOutcome& outcome) const;
   EvaluationResult result_of(const EvaluationSums& sums) const;
   EvaluationResult evaluate_test_data();
@@ -87,9 +89,8 @@ class Trainer::Impl {
   TowerTrainerOptions tower_;
   std::unique_ptr<TowerTrainer> trainer_;
   int64_t done_ = 0, samples_seen_ = 0;
-  // Of the run whose checkpoint was loaded: its guard left steps out.
-  int64_t rejected_steps_ = 0;
-  std::string guard_;
+  Guard guard_;
+  std::optional<Error> spoiled_;  // the error after which there is no valid state
 };
 
 }  // namespace spire

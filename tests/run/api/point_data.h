@@ -61,6 +61,20 @@ inline RunConfig point_config(std::vector<std::string> devices = {"cpu:0"}) {
   return config;
 }
 
+// The warnings of a run that begin with `words`.
+inline std::vector<std::string> warnings_of(RunConfig config, const DataSource& data,
+                                            const std::string& words) {
+  struct Keeper : Observer {
+    void on_warning(std::string_view text) override { texts.emplace_back(text); }
+    std::vector<std::string> texts;
+  } keeper;
+  config.output = std::filesystem::path(testing::TempDir()) / "warnings_of";
+  train(config, {.overwrite = true, .data = data}, keeper);
+  std::filesystem::remove_all(config.output);
+  std::erase_if(keeper.texts, [&](const std::string& text) { return !text.starts_with(words); });
+  return keeper.texts;
+}
+
 // Expects an Error of this category whose message has `words`.
 template <typename Call>
 void expect_error(Category category, const std::string& words, const Call& call) {
