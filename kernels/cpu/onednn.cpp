@@ -9,8 +9,10 @@
 #include <spire/error.h>
 
 #include "engine/device/device_memory.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/tile_packing.h"
+#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -54,17 +56,9 @@ TeamSize::~TeamSize() {
   omp_set_num_threads(before_);
 }
 
-dnnl::primitive_attr attributes(bool relu) {
+dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (!relu) return attr;
-  dnnl::post_ops post;
-#if DNNL_VERSION_MAJOR < 3
-  post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-#else
-  post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-#endif
-  attr.set_post_ops(post);
   return attr;
 }
 
@@ -235,7 +229,7 @@ Binding PrimitiveKernel::write_result(int argument, size_t index, const Desc& pl
 
 void PrimitiveKernel::deliver(const Binding& result, size_t index, const Desc& plain) {
   if (result.location.kind == Location::Kind::output) return;
-  dnnl::reorder::primitive_desc desc(engine_, result.desc, engine_, plain, attributes(false));
+  dnnl::reorder::primitive_desc desc(engine_, result.desc, engine_, plain, attributes());
   append(desc, dnnl::reorder(desc),
          {{DNNL_ARG_FROM, result.desc, result.location},
           {DNNL_ARG_TO, plain, {Location::Kind::output, index}}});
@@ -254,6 +248,15 @@ void* address(const Location& location, const KernelArgs& args) {
   }
 }
 
+// In place. Keeps NaN; -0 becomes 0.
+void apply_relu(const TensorSpec& spec, int threads, void* values) {
+  with_float_type(spec.dtype, [&](auto type) {
+    auto* y = static_cast<decltype(type)*>(values);
+    elementwise(
+        threads, spec.shape.elements(), y, [](auto x) { return x <= 0 ? decltype(x){} : x; }, y);
+  });
+}
+
 }  // namespace
 
 void PrimitiveKernel::run(const KernelArgs& args) try {
@@ -264,6 +267,7 @@ void PrimitiveKernel::run(const KernelArgs& args) try {
     }
     execute(step.primitive, stream_, step.arguments);
   }
+  if (relu_) apply_relu(*relu_, threads_, args.outputs[0]);
 } catch (const dnnl::error& error) {
   fail(Category::device, "{}: oneDNN could not run it: {} (status {})", subject_, error.message,
        static_cast<int>(error.status));

@@ -5,6 +5,8 @@
 // makes; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace. Each
 // execute() of oneDNN builds a map of arguments: small allocations that Kernel::run() cannot avoid.
 #pragma once
+#include <optional>
+
 #include <dnnl.hpp>
 
 #include <spire/packing.h>
@@ -49,8 +51,8 @@ class TeamSize {
   int before_;
 };
 
-// Returns attributes: the caller provides the scratchpad, and a relu is fused if `relu` is true.
-dnnl::primitive_attr attributes(bool relu);
+// Returns attributes: the caller provides the scratchpad.
+dnnl::primitive_attr attributes();
 
 // Makes the descriptor of a forward primitive. args: those of oneDNN's constructor, in its order.
 template <typename Primitive, typename... Args>
@@ -68,9 +70,9 @@ template <typename Primitive, typename Hint, typename... Args>
 typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine, const Hint& hint,
                                                      const Args&... args) {
 #if DNNL_VERSION_MAJOR < 3
-  return {typename Primitive::desc(args...), attributes(false), engine, hint};
+  return {typename Primitive::desc(args...), attributes(), engine, hint};
 #else
-  return {engine, args..., hint, attributes(false)};
+  return {engine, args..., hint, attributes()};
 #endif
 }
 
@@ -115,6 +117,9 @@ class PrimitiveKernel : public Kernel {
   Binding write_result(int argument, size_t index, const Desc& plain, const Desc& made);
   void deliver(const Binding& result, size_t index, const Desc& plain);
 
+  // Output 0 goes through a relu behind the primitives. (A relu that oneDNN fuses makes NaN 0.)
+  void append_relu(const TensorSpec& output) { relu_ = output; }
+
   void run(const KernelArgs& args) override;
   size_t workspace_bytes() const override { return workspace_bytes_; }
   std::vector<Packing> packings() const override { return packings_; }
@@ -135,6 +140,7 @@ class PrimitiveKernel : public Kernel {
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::vector<Step> steps_;
+  std::optional<TensorSpec> relu_;
   std::vector<Packing> packings_;
   size_t workspace_bytes_ = 0;
 };

@@ -23,7 +23,7 @@ struct ConvolutionShape {
   int64_t groups = 1;
   DType dtype = DType::f32;  // of x, y and filter: fp32, bf16 or fp16
   bool bias = false;         // forward: (O) fp32, added to each pixel
-  bool relu = false;         // forward: after the bias
+  bool relu = false;  // forward: after the bias; by add_bias_relu_cuda, as libraries lose NaN
 };
 
 // Tensors of a run: those of x, filter and y (or their gradients) that the pass reads, and
@@ -42,7 +42,8 @@ class CudaConvolution {
   CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries);
   ~CudaConvolution();
 
-  // Returns true if run() includes bias and relu; else add_bias_relu_cuda must follow.
+  // Returns true if run() includes the bias and there is no relu; else add_bias_relu_cuda must
+  // follow.
   bool fused() const;
   // Returns the dtype of the result: the shape's dtype. For a filter's gradient it is fp32, or the
   // shape's dtype, rounded once from the fp32 sum, if that is faster or no engine writes fp32.

@@ -24,13 +24,14 @@ std::vector<ConvolutionForm> weight_gradient_forms(const ConvolutionShape& s) {
 
 std::vector<ConvolutionForm> forms_of(const ConvolutionShape& s) {
   if (s.pass == ConvolutionPass::backward_weights) return weight_gradient_forms(s);
-  // cuBLASLt takes a bias of the result's dtype only, and ours is fp32.
-  bool product_fuses = !s.bias || s.dtype == DType::f32;
+  // cuBLASLt takes a bias of the result's dtype only, and ours is fp32. Behind a relu, which both
+  // libraries compute as max(x, 0) without NaN, one pass adds the bias, too.
+  bool product_fuses = !s.relu && (!s.bias || s.dtype == DType::f32);
   ConvolutionForm product{.result = s.dtype, .fused = product_fuses, .product = true};
   // In order of preference: fused product, fused convolution, then those with a pass behind them.
   std::vector<ConvolutionForm> forms;
   if (is_product(s) && product_fuses) forms.push_back(product);
-  forms.push_back({.result = s.dtype, .fused = true});
+  if (!s.relu) forms.push_back({.result = s.dtype, .fused = true});
   if (is_product(s) && !product_fuses) forms.push_back(product);
   if (s.bias || s.relu) forms.push_back({.result = s.dtype, .fused = false});
   return forms;
@@ -48,7 +49,6 @@ ProductShape product_shape(const ConvolutionShape& s, const ConvolutionForm& for
       product.m = pixels, product.n = s.y[3], product.k = s.x[3];
       product.transpose_b = true;
       product.bias = form.fused && s.bias;
-      product.relu = form.fused && s.relu;
       break;
     case ConvolutionPass::backward_data:  // dx = dy filter
       product.m = pixels, product.n = s.x[3], product.k = s.y[3];

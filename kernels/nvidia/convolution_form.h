@@ -10,8 +10,8 @@
 namespace spire::inline kernels {
 
 struct ConvolutionForm {
-  DType result;          // dtype that the pass writes
-  bool fused;            // true: the engine adds bias and relu; false: a kernel after it does
+  DType result;  // dtype that the pass writes
+  bool fused;    // true: the engine adds the bias; false: a kernel after it does, and the relu
   bool product = false;  // true: a matrix product by cuBLASLt; false: a convolution by cuDNN
 };
 

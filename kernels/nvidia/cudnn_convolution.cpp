@@ -24,9 +24,9 @@ CudnnConvolution::CudnnConvolution(const ConvolutionShape& shape, const Convolut
 }
 
 void CudnnConvolution::add_forward() {
-  bool bias = s_.bias && form_.fused, relu = s_.relu && form_.fused;
+  bool bias = s_.bias && form_.fused;
   const CudnnDescriptor& y = tensor(y_id, y_axes_, s_.dtype);
-  const CudnnDescriptor* sum = bias || relu ? &virtual_tensor(y_axes_) : &y;
+  const CudnnDescriptor* sum = bias ? &virtual_tensor(y_axes_) : &y;
   CudnnDescriptor& op = add(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, tensor(x_id, x_axes_, s_.dtype));
   op.link(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, tensor(filter_id, filter_axes_, s_.dtype));
@@ -35,14 +35,9 @@ void CudnnConvolution::add_forward() {
   op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0f);
   op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0f);
   graph_.add_operation(op);
-  // Fused bias and relu. The last operation writes y; those before it write virtual tensors.
-  if (bias) {
-    const CudnnDescriptor& b = tensor(bias_id, {1, s_.y[3], 1, 1}, DType::f32);
-    const CudnnDescriptor* biased = relu ? &virtual_tensor(y_axes_) : &y;
-    graph_.pointwise(CUDNN_POINTWISE_ADD, *sum, &b, *biased);
-    sum = biased;
-  }
-  if (relu) graph_.pointwise(CUDNN_POINTWISE_RELU_FWD, *sum, nullptr, y);
+  if (bias)
+    graph_.pointwise(CUDNN_POINTWISE_ADD, *sum, &tensor(bias_id, {1, s_.y[3], 1, 1}, DType::f32),
+                     y);
 }
 
 void CudnnConvolution::add_backward_data() {

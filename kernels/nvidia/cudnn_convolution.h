@@ -1,4 +1,4 @@
-// A convolution as a cuDNN graph, with bias and relu fused into it if the form says so.
+// A convolution as a cuDNN graph, with the bias fused into it if the form says so.
 #pragma once
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_graph.h"

@@ -93,10 +93,7 @@ struct CudaProduct::Prepared {
     product.reset(made);
     set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    if (s.relu) epilogue = CUBLASLT_EPILOGUE_RELU;
-    if (s.bias) epilogue = s.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     if (!s.bias) return;
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operands));
     // The heuristic needs the pointer's alignment; run() sets the real pointer.

@@ -1,6 +1,6 @@
-// Matrix products on a GPU by cuBLASLt: y = relu(a' b' + bias), batched, where bias and relu are
-// optional; a' is a or its transpose, b' likewise. All matrices are row-major. The emulation
-// (tests/emulation) has loops instead.
+// Matrix products on a GPU by cuBLASLt: y = a' b' + bias, batched, where the bias is optional; a'
+// is a or its transpose, b' likewise. All matrices are row-major. (A relu of cuBLASLt makes NaN 0.)
+// The emulation (tests/emulation) has loops instead.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,6 @@ struct ProductShape {
   DType operands = DType::f32;  // dtype of a, b and bias: fp32, bf16 or fp16
   DType result = DType::f32;    // dtype of y: the same, or fp32
   bool bias = false;            // (n), added to each row
-  bool relu = false;
 };
 
 // Matrices are aligned to tensor_alignment, the workspace to workspace_alignment.

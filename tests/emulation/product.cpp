@@ -65,7 +65,7 @@ void multiply(const ProductShape& s, bool backwards, const In* a, const In* b, c
         sum += left * static_cast<float>(b[s.transpose_b ? j * s.k + l : l * s.n + j]);
       }
       if (s.bias) sum += static_cast<float>(bias[j]);
-      y[i * s.n + j] = Out(s.relu ? std::max(sum, 0.0f) : sum);
+      y[i * s.n + j] = Out(sum);
     }
   }
 }

@@ -33,7 +33,7 @@ PoolingDescs operands_of(const AvgPool2dAttributes& a, const TensorSpec& x, cons
 }
 
 auto describe_pooling(const dnnl::engine& engine, const PoolingDescs& o) {
-  return describe<PoolingForward>(engine, attributes(false), dnnl::prop_kind::forward_training,
+  return describe<PoolingForward>(engine, attributes(), dnnl::prop_kind::forward_training,
                                   o.algorithm, o.x, o.y, o.strides, o.kernel, o.dilation, o.padding,
                                   o.padding);
 }

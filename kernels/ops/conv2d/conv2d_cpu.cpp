@@ -20,7 +20,6 @@ struct ConvolutionDescs {
   Desc x, y, bias;
   Desc plain_w, any_w;
   Dims w_dims, strides, dilation, padding;
-  bool relu;
 };
 
 ConvolutionDescs operands_of(const Conv2dAttributes& g, const TensorSpec& x, const Shape& w,
@@ -29,7 +28,6 @@ ConvolutionDescs operands_of(const Conv2dAttributes& g, const TensorSpec& x, con
   // Plain bytes of (O, C/groups, ..) and (groups, O/groups, C/groups, ..) are the same.
   o.w_dims = {w[0], w[1], w[2], w[3]};
   if (g.groups > 1) o.w_dims = {g.groups, w[0] / g.groups, w[1], w[2], w[3]};
-  o.relu = g.relu;
   o.x = nhwc(x);
   o.y = nhwc(y);
   o.bias = g.bias ? row_major({w[0]}, DType::f32) : none();
@@ -43,9 +41,8 @@ ConvolutionDescs operands_of(const Conv2dAttributes& g, const TensorSpec& x, con
 
 auto describe_convolution(const dnnl::engine& engine, const ConvolutionDescs& o) {
   return describe<dnnl::convolution_forward>(
-      engine, attributes(o.relu), dnnl::prop_kind::forward_training,
-      dnnl::algorithm::convolution_direct, o.x, o.any_w, o.bias, o.y, o.strides, o.dilation,
-      o.padding, o.padding);
+      engine, attributes(), dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
+      o.x, o.any_w, o.bias, o.y, o.strides, o.dilation, o.padding, o.padding);
 }
 
 product::ConvolutionShape shape_of(const Conv2dAttributes& g, const Shape& x, const Shape& w,
@@ -85,6 +82,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& reques
         {DNNL_ARG_DST, o.y, {Kind::output, 0}}};
     if (op.attributes().bias) bindings.push_back({DNNL_ARG_BIAS, o.bias, {Kind::input, 2}});
     kernel.append(desc, dnnl::convolution_forward(desc), bindings);
+    if (g.relu) kernel.append_relu(request.outputs[0]);
   });
 }
 

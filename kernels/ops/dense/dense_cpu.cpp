@@ -30,9 +30,9 @@ DenseDescs operands_of(const TensorSpec& x, const TensorSpec& y, bool bias) {
           row_major({outputs, features}, DType::f32), any_layout({outputs, features}, x.dtype)};
 }
 
-auto describe_dense(const dnnl::engine& engine, const DenseDescs& o, bool relu) {
+auto describe_dense(const dnnl::engine& engine, const DenseDescs& o) {
   return describe<dnnl::inner_product_forward>(
-      engine, attributes(relu), dnnl::prop_kind::forward_training, o.x, o.any_w, o.bias, o.y);
+      engine, attributes(), dnnl::prop_kind::forward_training, o.x, o.any_w, o.bias, o.y);
 }
 
 // The layer as products of tiles, a convolution of images of one pixel, if these are faster than
@@ -56,13 +56,14 @@ std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request
     return product::tiled_forward(*shape, {attributes.bias, attributes.relu}, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.inputs[0], request.outputs[0], attributes.bias);
-    auto desc = describe_dense(kernel.engine(), o, attributes.relu);
+    auto desc = describe_dense(kernel.engine(), o);
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, o.x, {Kind::input, 0}},
         kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
         {DNNL_ARG_DST, o.y, {Kind::output, 0}}};
     if (attributes.bias) bindings.push_back({DNNL_ARG_BIAS, o.bias, {Kind::input, 2}});
     kernel.append(desc, dnnl::inner_product_forward(desc), bindings);
+    if (attributes.relu) kernel.append_relu(request.outputs[0]);
   });
 }
 
@@ -73,7 +74,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequ
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     DenseDescs o = operands_of(request.outputs[0], request.inputs[0], false);
     auto desc = describe_backward<dnnl::inner_product_backward_data>(
-        kernel.engine(), describe_dense(kernel.engine(), o, false), o.x, o.any_w, o.y);
+        kernel.engine(), describe_dense(kernel.engine(), o), o.x, o.any_w, o.y);
     kernel.append(desc, dnnl::inner_product_backward_data(desc),
                   {{DNNL_ARG_DIFF_DST, o.y, {Kind::input, 0}},
                    kernel.read_weights(DNNL_ARG_WEIGHTS, 1, o.plain_w, desc.weights_desc()),
@@ -90,7 +91,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelR
     DenseDescs o = operands_of(request.inputs[0], request.inputs[1], bias);
     // Written as plain fp32 at once: as fast here as oneDNN's own layout and a reorder.
     auto desc = describe_backward<dnnl::inner_product_backward_weights>(
-        kernel.engine(), describe_dense(kernel.engine(), o, false), o.x, o.plain_w, o.bias, o.y);
+        kernel.engine(), describe_dense(kernel.engine(), o), o.x, o.plain_w, o.bias, o.y);
     std::vector<Binding> bindings{{DNNL_ARG_SRC, o.x, {Kind::input, 0}},
                                   {DNNL_ARG_DIFF_DST, o.y, {Kind::input, 1}},
                                   {DNNL_ARG_DIFF_WEIGHTS, o.plain_w, {Kind::output, 0}}};

@@ -1,7 +1,7 @@
 // Fully connected layer on a GPU: y = x w^T + b, dx = dy w, dw = dy^T x, each one product of
 // nvidia/product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
 // are padded, y and dx are products with that many more outputs, whose weights and biases are
-// zeros.
+// zeros. A relu is a pass over y.
 #include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
 #include "kernels/nvidia/product.h"
@@ -20,9 +20,12 @@ class DenseProductCudaKernel : public Kernel {
     int a, b, bias = -1;
     std::vector<int> parameters;
     int64_t padded_outputs = 0;
+    bool relu = false;  // behind
   };
   DenseProductCudaKernel(const ProductShape& shape, Inputs inputs, const KernelRequest& request)
-      : product_(shape, request.cuda), inputs_(std::move(inputs)) {
+      : product_(shape, request.cuda),
+        inputs_(std::move(inputs)),
+        result_{{shape.m, shape.n}, shape.result} {
     bool as_they_lie = shape.operands == DType::f32 && inputs_.padded_outputs == 0;
     if (as_they_lie) return;
     for (int input : inputs_.parameters)
@@ -37,11 +40,13 @@ class DenseProductCudaKernel : public Kernel {
     product_.run(
         {input(inputs_.a), input(inputs_.b), input(inputs_.bias), args.outputs[0], args.workspace},
         args.stream);
+    if (inputs_.relu) add_bias_relu_cuda(result_, nullptr, true, args.outputs[0], args.stream);
   }
 
  private:
   CudaProduct product_;
   Inputs inputs_;
+  TensorSpec result_;  // with its padding
   std::vector<Packing> packings_;
 };
 
@@ -102,10 +107,9 @@ std::unique_ptr<Kernel> make_cuda(const DenseOp& op, const KernelRequest& reques
                      .transpose_b = true,
                      .operands = x.dtype,
                      .result = x.dtype,
-                     .bias = attributes.bias,
-                     .relu = attributes.relu};
+                     .bias = attributes.bias};
   DenseProductCudaKernel::Inputs inputs{
-      .a = 0, .b = 1, .parameters = {1}, .padded_outputs = y.row_pitch};
+      .a = 0, .b = 1, .parameters = {1}, .padded_outputs = y.row_pitch, .relu = attributes.relu};
   if (attributes.bias) {
     inputs.bias = 2;
     inputs.parameters.push_back(2);

@@ -29,7 +29,7 @@ std::unique_ptr<Kernel> make_cpu(const MatmulOp& op, const KernelRequest& reques
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     Desc a = matrices(request.inputs[0], transpose_a), b = matrices(request.inputs[1], transpose_b);
     Desc y = matrices(request.outputs[0], false);
-    auto desc = describe<dnnl::matmul>(kernel.engine(), attributes(false), a, b, y);
+    auto desc = describe<dnnl::matmul>(kernel.engine(), attributes(), a, b, y);
     kernel.append(desc, dnnl::matmul(desc),
                   {{DNNL_ARG_SRC, a, {Kind::input, 0}},
                    {DNNL_ARG_WEIGHTS, b, {Kind::input, 1}},
