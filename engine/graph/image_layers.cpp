@@ -17,12 +17,12 @@ namespace {
 
 // Returns the outputs of BatchNormOp; sync: by sums over all towers, where towers wait for each
 // other.
-std::vector<Value> normalize(Graph& graph, Value x, Value gamma, Value beta, bool sync,
-                             const BatchNormAttributes& attributes) {
-  if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta}, attributes);
+std::vector<Value> normalize(Graph& graph, Value x, Value gamma, Value beta, Value variance,
+                             bool sync, const BatchNormAttributes& attributes) {
+  if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta, variance}, attributes);
   Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
   Value total = graph.emit_op<TowerSumOp>({moments})[0];
-  return graph.emit_op<BatchNormSyncOp>({x, gamma, beta, total}, attributes);
+  return graph.emit_op<BatchNormSyncOp>({x, gamma, beta, total, variance}, attributes);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNorm
     return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
   }
   // Outputs 3 and 4 are this tower's share of the mean and the variance.
-  auto outputs = normalize(graph, x, gamma, beta, options.sync, attributes);
+  auto outputs = normalize(graph, x, gamma, beta, variance, options.sync, attributes);
   graph.update_state({mean, outputs[3], options.momentum});
   graph.update_state({variance, outputs[4], options.momentum});
   return outputs[0];

@@ -243,7 +243,18 @@ void warn_of_cuda_versions(const Placement& placement, Observer& observer) {
   for (const std::string& doubt : version_doubts(*found)) observer.on_warning(doubt);
 }
 
-// Statistics of a few samples are mostly noise.
+namespace {
+
+// Whether a tower has one sample alone of an epoch's last batch; sync: all towers do.
+bool ends_with_one_sample(const RunSetup& setup, bool sync) {
+  if (setup.config.data.last_batch == DataConfig::LastBatch::drop) return false;
+  int64_t last = setup.data.train->count() % setup.placement.global_batch;
+  return sync ? last == 1 : last % setup.placement.batch_size == 1;
+}
+
+}  // namespace
+
+// Statistics of a few samples are mostly noise, and one has no variance.
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer) {
   // Batch norm has running statistics; a frozen one computes none.
@@ -253,8 +264,15 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
   });
   int64_t last = setup.placement.global_batch % setup.placement.batch_size;
   int64_t samples = last > 0 ? last : setup.placement.batch_size;
-  if (!normalizes || samples >= 8 || setup.config.model.batch_norm == ModelConfig::BatchNorm::sync)
-    return;
+  bool sync = setup.config.model.batch_norm == ModelConfig::BatchNorm::sync;
+  if (!normalizes) return;
+  if (ends_with_one_sample(setup, sync) && (sync || samples >= 8))
+    observer.on_warning(fmt::format(
+        "batch norm computes its statistics over only 1 sample in the last batch of each epoch "
+        "({}, {} a step), and what it normalizes there is noise; set data.last_batch: drop, or "
+        "another batch_size",
+        counted(setup.data.train->count(), "sample"), setup.placement.global_batch));
+  if (samples >= 8 || sync) return;
   observer.on_warning(
       fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
                   "batch_norm: sync to use all {} of the global batch",

@@ -24,7 +24,8 @@ struct StatisticPiece {
 
   // sum: the step's statistic, averaged over towers by the reduction.
   SPIRE_HOST_DEVICE void update(float sum, float& running) const {
-    running = (1.0f - momentum) * running + momentum * sum;
+    // What is equal stays so, without rounding: batch norm's variance of one row (BatchNormOp).
+    running = sum == running ? running : (1.0f - momentum) * running + momentum * sum;
   }
   void update(const float* sums, float* running, int64_t floats) const {
     for (int64_t i = 0; i < floats; ++i) update(sums[i], running[i]);

@@ -41,13 +41,14 @@ TensorSpec sums_of(const TensorSpec& x) {
 }  // namespace
 
 std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.residual ? 4 : 3;
+  size_t count = attributes_.residual ? 5 : 4;
   expect_inputs(*this, inputs, count, count);
   expect_normalizable(*this, inputs[0]);
   TensorSpec c = per_channel(inputs[0]);
   expect_like(*this, inputs[1], c, "gamma");
   expect_like(*this, inputs[2], c, "beta");
-  if (attributes_.residual) expect_like(*this, inputs[3], inputs[0], "residual");
+  expect_like(*this, inputs[3], c, "running_var");
+  if (attributes_.residual) expect_like(*this, inputs[4], inputs[0], "residual");
   return {inputs[0], c, c, c, c};
 }
 
@@ -63,8 +64,8 @@ void BatchNormOp::gradient(GradientBuilder& builder) const {
     if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
   }
   // The residual receives g: written by the backward behind a relu, else dy itself.
-  if (attributes_.residual && builder.wants_gradient(3)) {
-    builder.set_gradient(3, masked_residual ? results[3] : dy);
+  if (attributes_.residual && builder.wants_gradient(4)) {
+    builder.set_gradient(4, masked_residual ? results[3] : dy);
   }
 }
 
@@ -136,7 +137,7 @@ std::vector<TensorSpec> BatchNormMomentsOp::infer(std::span<const TensorSpec> in
 }
 
 std::vector<TensorSpec> BatchNormSyncOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.residual ? 5 : 4;
+  size_t count = attributes_.residual ? 6 : 5;
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& x = inputs[0];
   expect_normalizable(*this, x);
@@ -144,7 +145,8 @@ std::vector<TensorSpec> BatchNormSyncOp::infer(std::span<const TensorSpec> input
   expect_like(*this, inputs[1], c, "gamma");
   expect_like(*this, inputs[2], c, "beta");
   expect_like(*this, inputs[3], sums_of(x), "the vector of moments");
-  if (attributes_.residual) expect_like(*this, inputs[4], x, "residual");
+  expect_like(*this, inputs[4], c, "running_var");
+  if (attributes_.residual) expect_like(*this, inputs[5], x, "residual");
   return {x, c, c, c, c};
 }
 
@@ -164,7 +166,7 @@ void BatchNormSyncOp::gradient(GradientBuilder& builder) const {
   }
   // The second pass: dx, from g and the sums over all towers.
   if (masked_residual) inputs[0] = own[3];
-  if (attributes_.residual && builder.wants_gradient(4)) builder.set_gradient(4, inputs[0]);
+  if (attributes_.residual && builder.wants_gradient(5)) builder.set_gradient(5, inputs[0]);
   if (!builder.wants_gradient(0)) return;
   inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {own[0]})[0]);
   BatchNormSyncBackwardOp backward(attributes_);

@@ -24,9 +24,10 @@ struct BatchNormAttributes {
   bool residual = false;  // one more input, of x's shape, added before the relu
 };
 
-// inputs: x, gamma, beta [, residual]. outputs: y, mean, inv_std, stat_mean = tower_weight * mean,
-// stat_var = tower_weight * unbiased variance (sum of squares / max(n - 1, 1)). The sums of the
-// latter two over all towers update the running averages.
+// inputs: x, gamma, beta, running_var [, residual]. outputs: y, mean, inv_std, stat_mean =
+// tower_weight * mean, stat_var = tower_weight * unbiased variance (sum of squares / (n - 1)). The
+// sums of the latter two over all towers update the running averages. One row has no variance, and
+// gives tower_weight * running_var in its place, which moves the average nowhere.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
@@ -34,7 +35,7 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
   std::string_view name() const override { return "batch_norm"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 3; }
+  bool may_overwrite(int index) const override { return index == 0 || index == 4; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
 };
@@ -83,7 +84,8 @@ class BatchNormMomentsOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-// inputs: x, gamma, beta, moments over all towers [, residual]. outputs: those of BatchNormOp. It
+// inputs: x, gamma, beta, moments over all towers, running_var [, residual]. outputs: those of
+// BatchNormOp. It
 // emits the gradient of the whole chain: x receives all of it, the moments none.
 class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
@@ -92,7 +94,7 @@ class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
   std::string_view name() const override { return "batch_norm_sync"; }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 4; }
+  bool may_overwrite(int index) const override { return index == 0 || index == 5; }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
 };
@@ -133,12 +135,13 @@ struct ChannelStatistics {
   float mean, inv_std, stat_mean, stat_var;  // as BatchNormOp outputs them
 };
 
-// Returns the statistics from sum = sum x and squares = sum x^2 over `rows` rows.
+// Returns the statistics from sum = sum x and squares = sum x^2 over `rows` rows. running_var: the
+// average that stat_var goes into.
 SPIRE_HOST_DEVICE inline ChannelStatistics channel_statistics(double sum, double squares,
                                                               double rows, float epsilon,
-                                                              float tower_weight) {
+                                                              float tower_weight,
+                                                              float running_var) {
   double n = rows > 1 ? rows : 1;
-  double unbias = n > 1 ? n / (n - 1) : 1;
   double weight = static_cast<double>(tower_weight);
   double mean = sum / n;
   double var = squares / n - mean * mean;
@@ -146,7 +149,8 @@ SPIRE_HOST_DEVICE inline ChannelStatistics channel_statistics(double sum, double
   return {.mean = static_cast<float>(mean),
           .inv_std = static_cast<float>(1 / std::sqrt(var + static_cast<double>(epsilon))),
           .stat_mean = static_cast<float>(weight * mean),
-          .stat_var = static_cast<float>(weight * var * unbias)};
+          .stat_var = n > 1 ? static_cast<float>(weight * var * (n / (n - 1)))
+                            : tower_weight * running_var};
 }
 
 struct ChannelGradients {

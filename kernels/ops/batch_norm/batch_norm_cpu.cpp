@@ -69,18 +69,20 @@ void sum_moments(const ChannelTiles& tiles, int threads, const T* x,
 }
 
 // Writes outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the tables of the second pass from
-// total(0, c) = sum x and total(1, c) = sum x^2 over `rows` rows. Inputs 1 and 2: gamma, beta.
+// total(0, c) = sum x and total(1, c) = sum x^2 over `rows` rows. Inputs 1 and 2: gamma, beta;
+// input `running`: running_var.
 template <typename Total>
 ChannelAffine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
                                const ChannelScratch& scratch, float epsilon, double rows,
-                               const Total& total) {
+                               size_t running, const Total& total) {
   auto gamma = static_cast<const float*>(args.inputs[1]);
   auto beta = static_cast<const float*>(args.inputs[2]);
+  auto running_var = static_cast<const float*>(args.inputs[running]);
   auto statistic = [&](size_t k) { return static_cast<float*>(args.outputs[k]); };
   float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
   for (int64_t c = 0; c < tiles.channels; ++c) {
-    auto [mean, inv_std, stat_mean, stat_var] =
-        channel_statistics(total(0, c), total(1, c), rows, epsilon, args.step->tower_weight);
+    auto [mean, inv_std, stat_mean, stat_var] = channel_statistics(
+        total(0, c), total(1, c), rows, epsilon, args.step->tower_weight, running_var[c]);
     statistic(1)[c] = center[c] = mean;
     statistic(2)[c] = inv_std;
     statistic(3)[c] = stat_mean;
@@ -133,10 +135,10 @@ class BatchNormCpuKernel : public Kernel {
   void run(const KernelArgs& args) override {
     scratch_.bind(args.workspace);
     auto x = static_cast<const T*>(args.inputs[0]);
-    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[3]) : nullptr;
+    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[4]) : nullptr;
     sum_moments(tiles_, threads_, x, scratch_);
     ChannelAffine affinity = write_statistics(
-        args, tiles_, scratch_, attributes_.epsilon, static_cast<double>(tiles_.rows),
+        args, tiles_, scratch_, attributes_.epsilon, static_cast<double>(tiles_.rows), 3,
         [&](int which, int64_t c) { return scratch_.total(which, c); });
     normalize(tiles_, threads_, attributes_, x, addend, affinity, static_cast<T*>(args.outputs[0]));
   }
@@ -256,9 +258,9 @@ class BatchNormSyncCpuKernel : public Kernel {
     auto sums = static_cast<const double*>(args.inputs[3]);
     int64_t channels = tiles_.channels;
     ChannelAffine affinity =
-        write_statistics(args, tiles_, scratch_, attributes_.epsilon, sums[2 * channels],
+        write_statistics(args, tiles_, scratch_, attributes_.epsilon, sums[2 * channels], 4,
                          [=](int which, int64_t c) { return sums[which * channels + c]; });
-    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[4]) : nullptr;
+    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[5]) : nullptr;
     normalize(tiles_, threads_, attributes_, static_cast<const T*>(args.inputs[0]), addend,
               affinity, static_cast<T*>(args.outputs[0]));
   }

@@ -75,10 +75,11 @@ void sum_moments(const ChannelGrid& g, void* stream, const T* x, double* partial
 struct WriteStatistics {
   const StepContext* step;
   float epsilon;
+  const float* running_var;
   float *mean, *inv_std, *stat_mean, *stat_var;
 
   __device__ void write(int64_t c, double sum, double squares, double rows) const {
-    auto s = channel_statistics(sum, squares, rows, epsilon, step->tower_weight);
+    auto s = channel_statistics(sum, squares, rows, epsilon, step->tower_weight, running_var[c]);
     mean[c] = s.mean;
     inv_std[c] = s.inv_std;
     stat_mean[c] = s.stat_mean;
@@ -86,9 +87,11 @@ struct WriteStatistics {
   }
 };
 
-inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon) {
+// running: the input that is running_var.
+inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon, size_t running) {
   auto statistic = [&](size_t k) { return static_cast<float*>(args.outputs[k]); };
-  return {args.step, epsilon, statistic(1), statistic(2), statistic(3), statistic(4)};
+  auto running_var = static_cast<const float*>(args.inputs[running]);
+  return {args.step, epsilon, running_var, statistic(1), statistic(2), statistic(3), statistic(4)};
 }
 
 // Scale in evaluation: gamma / sqrt(running variance + epsilon).
@@ -145,7 +148,7 @@ class BatchNormCudaKernel : public Kernel {
   size_t workspace_bytes() const override { return partial_bytes(sums_); }
 
   void run(const KernelArgs& args) override {
-    WriteStatistics statistics = write_statistics(args, attributes_.epsilon);
+    WriteStatistics statistics = write_statistics(args, attributes_.epsilon, 3);
     sum_moments(sums_, args.stream, static_cast<const T*>(args.inputs[0]),
                 static_cast<double*>(args.workspace),
                 FinishStatistics{statistics, static_cast<double>(sums_.rows)});
@@ -154,7 +157,7 @@ class BatchNormCudaKernel : public Kernel {
                                          statistics.mean,
                                          {statistics.inv_std}};
     normalize<ScaleByInvStd, T>(map_, args.stream, attributes_, vectors, args.inputs[0],
-                                attributes_.residual ? args.inputs[3] : nullptr, args.outputs[0]);
+                                attributes_.residual ? args.inputs[4] : nullptr, args.outputs[0]);
   }
 
  private:
@@ -258,7 +261,7 @@ class BatchNormSyncCudaKernel : public Kernel {
       : attributes_(attributes), map_(map_grid(request.inputs[0].shape)) {}
 
   void run(const KernelArgs& args) override {
-    WriteStatistics statistics = write_statistics(args, attributes_.epsilon);
+    WriteStatistics statistics = write_statistics(args, attributes_.epsilon, 4);
     launch(statistics_kernel, blocks_for(map_.channels, channel_threads), channel_threads,
            args.stream, map_.channels, static_cast<const double*>(args.inputs[3]), statistics);
     AffineVectors<ScaleByInvStd> vectors{static_cast<const float*>(args.inputs[1]),
@@ -266,7 +269,7 @@ class BatchNormSyncCudaKernel : public Kernel {
                                          statistics.mean,
                                          {statistics.inv_std}};
     normalize<ScaleByInvStd, T>(map_, args.stream, attributes_, vectors, args.inputs[0],
-                                attributes_.residual ? args.inputs[4] : nullptr, args.outputs[0]);
+                                attributes_.residual ? args.inputs[5] : nullptr, args.outputs[0]);
   }
 
  private:

@@ -41,23 +41,22 @@ inline HostTensor normalized(const HostTensor& x, const Moments& m, const HostTe
   return y;
 }
 
-// y, mean, inv_std, stat_mean, stat_var
+// y, mean, inv_std, stat_mean, stat_var of x, gamma, beta, running_var [, residual]
 inline std::vector<HostTensor> train_reference(std::span<const HostTensor> in,
                                                BatchNormAttributes attributes,
                                                double tower_weight) {
   const HostTensor& x = in[0];
   Moments m = moments(x);
   double n = static_cast<double>(x.size() / x.shape.back());
-  double unbias = n > 1 ? n / (n - 1) : 1;
   std::vector<HostTensor> out = {
-      normalized(x, m, in[1], in[2], attributes.residual ? &in[3] : nullptr, attributes.relu)};
+      normalized(x, m, in[1], in[2], attributes.residual ? &in[4] : nullptr, attributes.relu)};
   for (int k = 0; k < 4; ++k) out.push_back(zeros({x.shape.back()}));
   for (int64_t c = 0; c < x.shape.back(); ++c) {
     size_t k = static_cast<size_t>(c);
     out[1][c] = m.mean[k];
     out[2][c] = 1 / std::sqrt(m.var[k] + batch_norm_epsilon);
     out[3][c] = tower_weight * m.mean[k];
-    out[4][c] = tower_weight * m.var[k] * unbias;
+    out[4][c] = tower_weight * (n > 1 ? m.var[k] * n / (n - 1) : in[3][c]);
   }
   return out;
 }
@@ -74,7 +73,7 @@ inline std::vector<HostTensor> train_magnitude(std::span<const HostTensor> in,
     int64_t c = i % in[0].shape.back();
     double deviation = (std::abs(in[0][i]) + sizes[1][c]) * out[2][c];
     out[0][i] = deviation * in[1][c] + std::abs(in[2][c]);
-    if (attributes.residual) out[0][i] += std::abs(in[3][i]);
+    if (attributes.residual) out[0][i] += std::abs(in[4][i]);
   }
   return {out[0], sizes[1], out[2], sizes[3], out[4]};
 }

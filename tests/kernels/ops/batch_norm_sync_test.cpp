@@ -22,8 +22,8 @@ HostTensor total_moments(const HostTensor& x, const Environment& environment) {
   return run_op(TowerSumOp(), inputs, environment)[0];
 }
 
-// x, gamma, beta [, residual]: the reference takes the moments from x, so that its differences are
-// those of the whole chain.
+// x, gamma, beta, running_var [, residual]: the reference takes the moments from x, so that its
+// differences are those of the whole chain.
 std::vector<HostTensor> without_moments(std::span<const HostTensor> in) {
   std::vector<HostTensor> rest(in.begin(), in.end());
   rest.erase(rest.begin() + 3);
@@ -36,7 +36,8 @@ OpCase sync_case(BatchNormAttributes attributes, HostTensor x, const Environment
   x = rounded(x, environment);
   test.op = std::make_shared<BatchNormSyncOp>(attributes);
   test.inputs = {activation(x), parameter(uniform(channels, 32, 0.5, 1.5)),
-                 parameter(uniform(channels, 33)), sums(total_moments(x, environment))};
+                 parameter(uniform(channels, 33)), sums(total_moments(x, environment)),
+                 statistic(uniform(channels, 38, 0.1, 2))};
   if (attributes.residual) test.inputs.push_back(activation(uniform(x.shape, 34)));
   test.step.tower_weight = 0.25f;
   test.reference = [attributes](std::span<const HostTensor> in) {
@@ -103,11 +104,12 @@ void expect_bits_of_the_plain_form(BatchNormAttributes form, const Shape& shape,
   std::vector<DeviceTensor> sync = plain;
   auto moments = execute(BatchNormMomentsOp(), {plain.data(), 1}, environment, {});
   sync.push_back(execute(TowerSumOp(), moments, environment, {})[0]);
+  for (auto* inputs : {&plain, &sync}) inputs->push_back(vector(6));
   std::vector<int> plain_trained = {0, 1, 2}, sync_trained = {0, 1, 2};
   if (form.residual) {
     for (auto* inputs : {&plain, &sync}) inputs->push_back(image(4));
-    plain_trained.push_back(3);
-    sync_trained.push_back(4);
+    plain_trained.push_back(4);
+    sync_trained.push_back(5);
   }
   DeviceTensor dy = image(5);
   auto want = run_form(BatchNormOp(form), plain, plain_trained, dy, environment);
@@ -187,12 +189,13 @@ TEST(BatchNormSyncOp, RefusesInputsThatDoNotFit) {
   TensorSpec short_sums{{16}, DType::f64}, float_sums{{17}, DType::f32};
   EXPECT_EQ(BatchNormMomentsOp().infer(std::vector{x}), std::vector{sums});
   EXPECT_THROW(BatchNormMomentsOp().infer(std::vector{c}), Error);
-  EXPECT_EQ(BatchNormSyncOp().infer(std::vector{x, c, c, sums}).size(), 5u);
+  EXPECT_EQ(BatchNormSyncOp().infer(std::vector{x, c, c, sums, c}).size(), 5u);
   for (const TensorSpec& wrong : {short_sums, float_sums}) {
-    EXPECT_THROW(BatchNormSyncOp().infer(std::vector{x, c, c, wrong}), Error);
+    EXPECT_THROW(BatchNormSyncOp().infer(std::vector{x, c, c, wrong, c}), Error);
     EXPECT_THROW(BatchNormSyncBackwardOp().infer(std::vector{x, x, c, c, c, wrong}), Error);
   }
-  EXPECT_THROW(BatchNormSyncOp({1e-5f, true, true}).infer(std::vector{x, c, c, sums}), Error);
+  EXPECT_THROW(BatchNormSyncOp().infer(std::vector{x, c, c, sums, x}), Error);
+  EXPECT_THROW(BatchNormSyncOp({1e-5f, true, true}).infer(std::vector{x, c, c, sums, c}), Error);
 }
 
 TEST(BatchNormSyncOp, BackwardTakesTheMaskOnceOnly) {

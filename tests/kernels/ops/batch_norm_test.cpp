@@ -8,7 +8,7 @@ OpCase train_case(BatchNormAttributes attributes, HostTensor x) {
   Shape channels{x.shape.back()};
   test.op = std::make_shared<BatchNormOp>(attributes);
   test.inputs = {activation(x), parameter(uniform(channels, 32, 0.5, 1.5)),
-                 parameter(uniform(channels, 33))};
+                 parameter(uniform(channels, 33)), statistic(uniform(channels, 38, 0.1, 2))};
   if (attributes.residual) test.inputs.push_back(activation(uniform(x.shape, 34)));
   test.step.tower_weight = 0.25f;
   test.reference = [attributes](std::span<const HostTensor> in) {
@@ -56,7 +56,7 @@ TEST_P(BatchNormTest, OutliersDoNotSpoilTheVariance) {
   check_values(train_case({}, x), GetParam());
 }
 
-// One row: the unbiased variance divides by 1, y is beta.
+// One row has no variance: y is beta, and the running variance stays.
 TEST_P(BatchNormTest, OneRow) {
   check_values(train_case({}, uniform({1, 5}, 36)), GetParam());
 }
@@ -120,10 +120,11 @@ TEST(BatchNormOp, IsFusedWithReluAndResidual) {
 
 TEST(BatchNormOp, RefusesInputsThatDoNotFit) {
   TensorSpec x{{2, 4, 4, 8}, DType::f32}, c{{8}, DType::f32}, other{{4}, DType::f32};
-  EXPECT_EQ(BatchNormOp().infer(std::vector{x, c, c}).size(), 5u);
-  EXPECT_THROW(BatchNormOp().infer(std::vector{x, c}), Error);
-  EXPECT_THROW(BatchNormOp().infer(std::vector{x, c, other}), Error);
-  EXPECT_THROW(BatchNormOp({1e-5f, true, true}).infer(std::vector{x, c, c, c}), Error);
+  EXPECT_EQ(BatchNormOp().infer(std::vector{x, c, c, c}).size(), 5u);
+  EXPECT_THROW(BatchNormOp().infer(std::vector{x, c, c}), Error);
+  EXPECT_THROW(BatchNormOp().infer(std::vector{x, c, other, c}), Error);
+  EXPECT_THROW(BatchNormOp().infer(std::vector{x, c, c, other}), Error);
+  EXPECT_THROW(BatchNormOp({1e-5f, true, true}).infer(std::vector{x, c, c, c, c}), Error);
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ class Tower {
 
   void normalize(const HostTensor& total, Step& result) {
     std::vector<DeviceTensor> inputs = {x_, gamma_, beta_,
-                                        upload(total, DType::f64, false, environment_.device)};
+                                        upload(total, DType::f64, false, environment_.device),
+                                        beta_};  // whatever the running variance is
     if (form_.residual) inputs.push_back(residual_);
     forward_ = run(BatchNormSyncOp(form_), inputs);
     append(result.y, download(forward_[0]));
@@ -104,7 +105,7 @@ class Tower {
 
   // The whole step by the ops over one tower.
   Step alone() {
-    std::vector<DeviceTensor> inputs = {x_, gamma_, beta_};
+    std::vector<DeviceTensor> inputs = {x_, gamma_, beta_, beta_};
     if (form_.residual) inputs.push_back(residual_);
     forward_ = run(BatchNormOp(form_), inputs);
     inputs = {dy_, x_, gamma_, forward_[1], forward_[2]};
