@@ -145,6 +145,78 @@ TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
   }
 }
 
+// At constants where 1 - beta of fp32 is percents off, or 0, and where weight decay is close to the
+// weights' own rounding. The distance that weights go is compared, not the weights.
+void expect_float64_distances(const OptimizerConfig& config, double lr, int steps) {
+  auto optimizer = make_optimizer(config);
+  Buffers buffers = random_buffers(optimizer->slots().size());
+  std::vector<float> first = buffers.weights;
+  Tensor reference;
+  for (float w : buffers.weights) reference.push_back({w});
+  float rate = static_cast<float>(lr);
+  RandomStream random(4, Purpose::initialize);
+  std::vector<float> mean = buffers.gradients;
+  std::vector<double> g(n);
+  for (int step = 1; step <= steps; ++step) {
+    for (size_t i = 0; i < n; ++i) {
+      float noise = random.uniform(static_cast<uint64_t>(step) * n + i) - 0.5f;
+      g[i] = buffers.gradients[i] = mean[i] + 0.2f * noise;
+    }
+    update_tensor(*optimizer, buffers, {rate, step, 1.0f});
+    reference_step(reference, g, config, double{rate}, step);
+  }
+  double rounding = steps * 0x1p-24;
+  for (size_t i = 0; i < n; ++i) {
+    double distance = reference[i].w - first[i];
+    EXPECT_NEAR(buffers.weights[i] - first[i], distance,
+                2e-4 * std::abs(distance) + rounding * (1 + std::abs(reference[i].w)))
+        << i;
+  }
+}
+
+TEST(Optimizer, FollowsTheFloat64RecurrenceAtExtremeConstants) {
+  using Name = OptimizerConfig::Name;
+  for (Name name : {Name::adam, Name::adamw, Name::lamb}) {
+    for (double beta1 : {0.0, 0.9, 0.999999}) {
+      for (double beta2 : {0.0, 0.999, 0.999999, 1 - 1e-8}) {
+        for (double epsilon : {1e-8, 1e-300, 1.0}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", word_of(name), beta1, beta2, epsilon));
+          expect_float64_distances({.name = name,
+                                    .weight_decay = 1e-3,
+                                    .beta1 = beta1,
+                                    .beta2 = beta2,
+                                    .epsilon = epsilon},
+                                   5e-3, 300);
+        }
+      }
+    }
+  }
+  for (Name name : {Name::sgd, Name::lars}) {
+    for (double momentum : {0.0, 0.9, 0.999999, 1 - 1e-8}) {
+      for (bool nesterov : {false, true}) {
+        if (nesterov && name == Name::lars) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", word_of(name), momentum, nesterov));
+        expect_float64_distances({.name = name,
+                                  .momentum = momentum,
+                                  .nesterov = nesterov,
+                                  .weight_decay = 1e-6,
+                                  .trust_coefficient = 1},
+                                 name == Name::sgd ? 1e-3 : 1e-4, 300);
+      }
+    }
+  }
+}
+
+// A gradient of 0 moves nothing, however small epsilon is.
+TEST(Optimizer, AnEpsilonBelowFp32IsNotZero) {
+  auto adam = make_optimizer({.name = OptimizerConfig::Name::adam, .epsilon = 1e-60});
+  Buffers buffers = random_buffers(2);
+  buffers.gradients.assign(n, 0.0f);
+  std::vector<float> weights = buffers.weights;
+  update_tensor(*adam, buffers, {0.1f, 1, 1.0f});
+  EXPECT_EQ(buffers.weights, weights);
+}
+
 // Slices give the same bits as the whole, given the trust ratio of the whole.
 TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
   auto optimizer = make_optimizer(GetParam());
