@@ -10,6 +10,7 @@
 #include "engine/config/words.h"
 #include "engine/onnx/inference_graph.h"
 #include "engine/onnx/onnx_graph.h"
+#include "engine/weights/files/finite_tensors.h"
 #include "models/adapters.h"
 
 namespace spire {
@@ -98,6 +99,7 @@ ExportedModel export_model(const Checkpoint& checkpoint, const RunConfig& config
     model.tensors =
         std::make_shared<MergedTensors>(model.tensors, adapter_factor(config.adapt.lora), averaged);
   }
+  model.tensors = std::make_shared<FiniteTensors>(model.path, model.tensors);
   auto* write = options.adapters_apart ? export_adapters : format.write;
   ExportedModel result =
       write({.asked = options, .to = file, .config = config, .checkpoint = model});

@@ -299,9 +299,23 @@ class TrainingLoop {
     std::string lost = output_.lost().empty() ? run_.observer.lost() : output_.lost();
     if (lost.empty()) lost = timeline_.lost();
     if (!lost.empty()) fail(Category::checkpoint, "{}", lost);
+    if (!interrupted) refuse_bad_end();
     if (interrupted)
       return close(static_cast<int>(Category::interrupted), out_of_time ? "max_time" : "signal");
     return close(0, stopped_early() ? "early_stop" : "");
+  }
+
+  // A run whose weights answer with NaN has not succeeded, whatever its training loss was. All
+  // ranks have the same numbers.
+  void refuse_bad_end() const {
+    const TrainingProgress& progress = run_.progress;
+    if (progress.evaluated_step != step() || std::isfinite(progress.evaluated_loss)) return;
+    throw SymmetricError(
+        Category::diverged,
+        fmt::format("step {}: the run has ended, but the loss of its last evaluation is {}: the "
+                    "weights, or the data that it read, have numbers that are not finite; lower "
+                    "optimizer.lr or set optimizer.clip_norm, or look for such numbers in the data",
+                    step(), unsigned_nan(progress.evaluated_loss)));
   }
 
   void report_early_stop() {

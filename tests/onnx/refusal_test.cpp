@@ -2,10 +2,12 @@
 // no file.
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/checkpoint/checkpoint_file.h"
 #include "tests/onnx/trained_run.h"
 
 namespace spire {
@@ -38,6 +40,10 @@ TEST_P(ExportRefusal, SaysWhatToDo) {
   // A good header, and then half of the tensors.
   fs::copy_file(run_.checkpoint(), run_.folder / "half.h5");
   fs::resize_file(run_.folder / "half.h5", fs::file_size(run_.checkpoint()) * 3 / 4);
+  TrainingState spoiled = read_checkpoint(run_.checkpoint());
+  for (NamedTensor& tensor : spoiled.weights)
+    if (tensor.name == "dense1.weight") tensor.values[5] = std::numeric_limits<float>::quiet_NaN();
+  write_checkpoint(run_.folder / "spoiled.h5", spoiled);
   std::vector<std::string> words = {"export"};
   for (std::string word : refusal.words) {
     if (word.starts_with("FOLDER")) word = run_.folder / word.substr(7);
@@ -71,6 +77,13 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedExport{"NoRun", to("new.onnx", {}, "FOLDER/nothing"), 5, "nothing"},
         RefusedExport{"NoCheckpointFile", to("new.onnx", {}, "FOLDER/text.h5"), 5, "text.h5"},
         RefusedExport{"DamagedCheckpoint", to("new.onnx", {}, "FOLDER/half.h5"), 5, "half.h5"},
+        RefusedExport{"NaN", to("new.onnx", {}, "FOLDER/spoiled.h5"), 5,
+                      "spoiled.h5: dense1.weight has a number that is not finite: element 5 is "
+                      "nan"},
+        RefusedExport{"NaNAsSafetensors", to("new.safetensors", {}, "FOLDER/spoiled.h5"), 5,
+                      "dense1.weight has a number that is not finite"},
+        RefusedExport{"NaNAsNpz", to("new.npz", {}, "FOLDER/spoiled.h5"), 5,
+                      "dense1.weight has a number that is not finite"},
         RefusedExport{"Taken", to("taken.onnx"), 2,
                       "taken.onnx: is there already; name another file, or give --overwrite"},
         RefusedExport{"TakenWeights", to("taken.npz"), 2,

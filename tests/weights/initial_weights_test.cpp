@@ -1,4 +1,7 @@
 // New runs that begin with the weights of a file (init), on any devices and processes.
+#include <cmath>
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +84,28 @@ TEST_F(InitialWeights, AreTheFiles) {
   }
   EXPECT_THAT(start_text(from("source", kept)), StartsWith("4 tensors of "));
   EXPECT_EQ(start_text(kept), "");
+}
+
+// Of a run that diverged, in each of the files that weights come from.
+TEST_F(InitialWeights, AreFinite) {
+  TrainingState state = read_checkpoint(runs_ / "source/checkpoints/step_00000007.h5");
+  for (float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    state.weights[1].values[2] = bad;
+    write_checkpoint(runs_ / "bad.h5", state);
+    std::vector<TensorToWrite> tensors;
+    for (const NamedTensor& tensor : state.weights)
+      tensors.push_back({tensor.name, tensor.shape, [&tensor](int64_t begin, std::span<float> out) {
+                           std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
+                         }});
+    std::filesystem::remove(runs_ / "bad.safetensors");
+    write_safetensors(runs_ / "bad.safetensors", tensors);
+    std::string words = fmt::format("{} has a number that is not finite: element 2 is {}",
+                                    state.weights[1].name, std::isnan(bad) ? "nan" : "-inf");
+    EXPECT_THAT(refusal(from("bad.h5")), HasSubstr("bad.h5: " + words));
+    EXPECT_THAT(refusal(from("bad.safetensors")), HasSubstr("bad.safetensors: " + words));
+    EXPECT_THAT(refusal({"distill.from=" + (runs_ / "bad.h5").string()}), HasSubstr(words));
+  }
 }
 
 // Step 0, with a new optimizer and a new schedule: as from the same weights in any other form.

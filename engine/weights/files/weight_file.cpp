@@ -10,6 +10,7 @@
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/checkpoint/merged_tensors.h"
+#include "engine/weights/files/finite_tensors.h"
 #include "engine/weights/files/safetensors_reader.h"
 #include "models/adapters.h"
 
@@ -87,6 +88,7 @@ WeightFile::WeightFile(fs::path path, std::shared_ptr<const SavedTensors> tensor
 }
 
 void WeightFile::take(const std::vector<TensorPlace>& places) {
+  source_ = std::make_shared<FiniteTensors>(path_, source_);
   std::vector<TensorGroup> groups = source_->groups();
   for (TensorPlace place : places) {
     tensors_.push_back(groups[place.group].tensors[place.tensor]);

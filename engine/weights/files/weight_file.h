@@ -35,7 +35,7 @@ class WeightFile {
   // Of a checkpoint; null for other files.
   const StateMetadata* state() const { return state_ ? &*state_ : nullptr; }
 
-  // As SavedTensors::read().
+  // As FiniteTensors::read().
   void read(size_t tensor, int64_t begin, std::span<float> out) const;
 
   // The config.json beside safetensors, by which others say what their models compute.

@@ -1,4 +1,6 @@
 // train() on data and models of the calling program.
+#include <limits>
+
 #include "tests/run/api/point_data.h"
 
 namespace spire {
@@ -38,6 +40,17 @@ TEST_F(TrainOnOwnData, SaysWhoseItIs) {
   EXPECT_EQ(starts.start.dataset, "data of the program");
   EXPECT_EQ(starts.start.train_samples, 24);
   EXPECT_NE(starts.warnings.find("evaluations read the training data"), std::string::npos);
+}
+
+// Its training was fine; what it would answer is not.
+TEST_F(TrainOnOwnData, ThatEndsWithNaNHasDiverged) {
+  PointData good(24), bad(24);
+  bad.features[10] = std::numeric_limits<float>::quiet_NaN();
+  DataSource source = array_source(good.arrays(), bad.arrays());
+  expect_error(Category::diverged,
+               "step 6: the run has ended, but the loss of its last evaluation is nan",
+               [&] { train(config(), {.data = source}); });
+  EXPECT_TRUE(fs::exists(fs::path(output_) / "checkpoints"));  // its state can be looked at
 }
 
 TEST_F(TrainOnOwnData, ResumesWithTheSameBits) {
