@@ -152,6 +152,7 @@ std::vector<Field> model_fields() {
   };
 }
 
+// auto is neither focal nor huber, whatever the data is.
 std::vector<Field> loss_fields() {
   return {
       {.path = "loss.name",
@@ -179,12 +180,16 @@ std::vector<Field> loss_fields() {
        .slot = [](C& c) -> Slot { return &c.loss.focal_gamma; },
        .help = "focal: a loss counts (1 - probability of the label) to this power",
        .range = at_least(0, 100),
-       .used_by = {"loss.name", {"focal"}}},
+       .used_by = {"loss.name",
+                   {"focal"},
+                   [](const RunConfig& c) { return c.loss.name == LossConfig::Name::focal; }}},
       {.path = "loss.huber_delta",
        .slot = [](C& c) -> Slot { return &c.loss.huber_delta; },
        .help = "huber: errors up to this count squared, larger ones by their size",
        .range = above(0),
-       .used_by = {"loss.name", {"huber"}}},
+       .used_by = {"loss.name",
+                   {"huber"},
+                   [](const RunConfig& c) { return c.loss.name == LossConfig::Name::huber; }}},
   };
 }
 

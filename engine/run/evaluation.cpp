@@ -130,6 +130,7 @@ bool Evaluation::take_result(const EvalReport& report) {
       progress.best_step < 0 ? std::numeric_limits<double>::quiet_NaN() : progress.best_metric;
   double value = metrics_.choice().deciding(report);
   bool best = metrics_.choice().is_better(value, former);
+  if (std::isnan(value) && std::isfinite(report.loss)) warn_of_undefined(report.step);
   if (best) {
     progress.best_metric = value;
     progress.best_step = progress.step;
@@ -176,6 +177,15 @@ void Evaluation::warn_of_explosion(double loss) {
       "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
       "set optimizer.clip_norm, or for a table data.normalize: standard",
       run_.setup.data.val ? "validation" : "test", unsigned_nan(loss), unsigned_nan(first_loss_)));
+}
+
+// Such as the AUC of data with one class alone.
+void Evaluation::warn_of_undefined(int64_t step) {
+  if (std::exchange(warned_of_undefined_, true)) return;
+  run_.observer.on_warning(fmt::format(
+      "best.metric: {} is undefined on the {} data at step {}, so this evaluation is not the best; "
+      "use another metric, or data that has all classes",
+      name(metrics_.choice().best), run_.setup.data.val ? "validation" : "test", step));
 }
 
 // A full disk costs an image, not the run.

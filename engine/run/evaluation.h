@@ -71,6 +71,7 @@ class Evaluation {
   int64_t max_batches() const;
   int64_t samples_of(const Dataset& data) const;
   void warn_of_explosion(double loss);
+  void warn_of_undefined(int64_t step);
   void write_samples();
 
   RunContext& run_;
@@ -81,7 +82,7 @@ class Evaluation {
   std::filesystem::path folder_;  // empty: no files
   std::optional<EvaluationSamples> samples_;
   double first_loss_ = std::numeric_limits<double>::quiet_NaN();  // NaN if the run resumed
-  bool warned_of_explosion_ = false;
+  bool warned_of_explosion_ = false, warned_of_undefined_ = false;
 };
 
 }  // namespace spire::inline run

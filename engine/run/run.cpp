@@ -176,6 +176,7 @@ class TrainingLoop {
     if (!has_weights) warn_of_frozen_noise(trainer_.layout(), run_.observer);
     timeline_.warn_at_start();
     warn_of_small_batches(setup_, trainer_.layout(), run_.observer);
+    warn_of_keys_without_effect(setup_, run_.observer);
     warn_of_machine(setup_, trainer_.layout(), output_.is_writable(), run_.observer);
     note_environment(setup_, run_.observer);
     run_.skipped_samples.warn(setup_.data, run_.observer);

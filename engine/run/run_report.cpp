@@ -279,6 +279,50 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                   counted(samples, "sample"), setup.placement.global_batch));
 }
 
+namespace {
+
+// What is known of a metric before the first evaluation: "" or why it is always the same.
+std::string why_always_the_same(Metric metric, int64_t classes) {
+  int64_t places = metric == Metric::top3 ? 3 : metric == Metric::top5 ? 5 : 0;
+  if (classes > places) return "";
+  return fmt::format("{} of {} is always 1", name(metric), counted(classes, "class"));
+}
+
+void warn_of_metrics(const RunSetup& setup, Observer& observer) {
+  if (setup.task() != Task::classify) return;
+  const MetricChoice& choice = setup.metrics();
+  int64_t classes = setup.data.train->spec().classes;
+  std::string best = why_always_the_same(choice.best, classes);
+  if (!best.empty())
+    observer.on_warning(fmt::format(
+        "best.metric: {}, so the first evaluation stays the best; use another metric", best));
+  for (Metric metric : choice.metrics) {
+    std::string why = why_always_the_same(metric, classes);
+    if (!why.empty() && metric != choice.best) observer.on_warning("eval.metrics: " + why);
+  }
+}
+
+}  // namespace
+
+void warn_of_keys_without_effect(const RunSetup& setup, Observer& observer) {
+  const LossConfig& loss = setup.config.loss;
+  bool values = setup.task() == Task::regress || setup.task() == Task::reconstruct;
+  if (values && loss.name == LossConfig::Name::automatic && loss.label_smoothing > 0)
+    observer.on_warning(
+        "loss.label_smoothing: has no effect, as the data has values and no classes");
+  if (!loss.class_weights.empty() && std::ranges::max(loss.class_weights) == 0)
+    observer.on_warning(
+        "loss.class_weights: all are 0, so no sample counts and nothing is learned; give the "
+        "classes that matter weights above 0");
+  int64_t samples = setup.data.train->count(), batch = setup.placement.global_batch;
+  if (setup.config.lr.scaling != LrConfig::Scaling::none && samples < batch)
+    observer.on_warning(
+        fmt::format("lr.scaling: the learning rate is that of batches of {}, but the data has {}, "
+                    "so no batch has more; use a smaller batch_size",
+                    batch, counted(samples, "sample")));
+  warn_of_metrics(setup, observer);
+}
+
 void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer) {
   if (layout.frozen_count() == 0) return;
   observer.on_warning(fmt::format(

@@ -28,6 +28,10 @@ void warn_of_changes(const RunSetup& setup, Observer& observer);
 void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
                            Observer& observer);
 
+// Warns of keys of the config that change nothing with this data, or make every evaluation the
+// best.
+void warn_of_keys_without_effect(const RunSetup& setup, Observer& observer);
+
 // Warns of frozen parameters in a run that reads no weights to begin with.
 void warn_of_frozen_noise(const ParameterLayout& layout, Observer& observer);
 

@@ -27,6 +27,16 @@ TEST(UnusedKeys, WarnsOfGivenKeysThatAreNotUsed) {
           "multistep"}));
 }
 
+// auto is a loss of the data's kind, and never one of these.
+TEST(UnusedKeys, WarnsOfKeysOfLossesThatAutoNeverIs) {
+  EXPECT_EQ(parse("loss: {huber_delta: 2, focal_gamma: 3}\n").warnings,
+            (std::vector<std::string>{
+                "run.yaml:1:8: loss.huber_delta is not used with loss.name: auto, only with huber",
+                "run.yaml:1:24: loss.focal_gamma is not used with loss.name: auto, only with "
+                "focal"}));
+  EXPECT_TRUE(parse("loss: {name: huber, huber_delta: 2}\n").warnings.empty());
+}
+
 TEST(UnusedKeys, DoesNotWarnOfDefaultsAndUsedKeys) {
   EXPECT_TRUE(parse("").warnings.empty());
   EXPECT_TRUE(
