@@ -2,8 +2,12 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <chrono>
+#include <latch>
 #include <netinet/in.h>
+#include <span>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <vector>
 
@@ -77,12 +81,12 @@ TEST(HttpServer, ClientsThatDisappearDisturbNobody) {
   EXPECT_EQ(body_of(ask(server.port(), "/")), "you asked for /");
 }
 
-// A connection whose own end is 127.0.0.2.
-Socket connect_as_another(int port) {
+// A connection whose own end is the n-th loopback address: 127.0.0.1 for 0.
+Socket connect_from(uint32_t n, int port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in own{}, server{};
   own.sin_family = server.sin_family = AF_INET;
-  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK + n);
   server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   server.sin_port = htons(static_cast<uint16_t>(port));
   auto address = [](sockaddr_in& of) { return reinterpret_cast<sockaddr*>(&of); };
@@ -99,10 +103,60 @@ TEST(HttpServer, AnAddressThatHoldsAllItsConnectionsDelaysNoOther) {
     held.push_back(connect_to(loopback_address, server.port(), in_a_minute()));
   Socket one_more = connect_to(loopback_address, server.port(), in_a_minute());
   EXPECT_EQ(read_all(one_more), "");
-  Socket other = connect_as_another(server.port());
+  Socket other = connect_from(1, server.port());
   std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   other.send_all(request.data(), request.size(), in_a_minute());
   EXPECT_EQ(body_of(read_all(other)), "you asked for /");
+}
+
+// Room for the files of a test with many connections.
+class ManyFiles {
+ public:
+  ManyFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit most = {before_.rlim_max, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &most);
+  }
+  ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ManyFiles(const ManyFiles&) = delete;
+  ManyFiles& operator=(const ManyFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// All end while the server is busy with another request, so that it sees them end at once.
+TEST(HttpServer, AnswersAfterManyConnectionsThatEndAtOnce) {
+  ManyFiles files;
+  for (uint32_t count : {63, 64, 127, 128, 200}) {
+    std::latch asked(1), closed(1);
+    HttpServer server({.port = 0}, "monitor.serve", [&](std::string_view path) {
+      if (path == "/busy") asked.count_down(), closed.wait();
+      return echo(path);
+    });
+    std::vector<Socket> held;
+    for (uint32_t i = 0; i < count; ++i) held.push_back(connect_from(1 + i / 16, server.port()));
+    Socket busy = connect_to(loopback_address, server.port(), in_a_minute());
+    std::string request = "GET /busy HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    busy.send_all(request.data(), request.size(), in_a_minute());
+    asked.wait();
+    held.clear();
+    busy.shut_down();
+    closed.count_down();
+    EXPECT_EQ(body_of(ask(server.port(), "/")), "you asked for /") << count;
+  }
+}
+
+// The idle ones hold a connection for 30 s each; the one that asks gets its answer at once.
+TEST(HttpServer, AThousandIdleClientsFromManyAddressesDelayNobody) {
+  ManyFiles files;
+  HttpServer server({.port = 0}, "monitor.serve", echo);
+  std::vector<Socket> idle;
+  for (uint32_t i = 0; i < 1000; ++i) idle.push_back(connect_from(1 + i, server.port()));
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(body_of(ask(server.port(), "/")), "you asked for /");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+  for (Socket& each : std::span(idle).first(900)) EXPECT_EQ(read_all(each), "");
 }
 
 // A page of another site may let its name mean 127.0.0.1, but the browser sends that name.

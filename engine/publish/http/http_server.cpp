@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <exception>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <utility>
 
@@ -24,6 +25,10 @@ namespace spire::inline publish {
 namespace {
 
 constexpr unsigned max_connections = 64, max_of_an_address = 16, idle_seconds = 30;
+// At its own limit the library listens no more, and forgets to begin again when all connections end
+// at once: so the limit is out of reach, and no wait is without end.
+constexpr unsigned library_limit = 2 * max_connections;
+constexpr int longest_wait_ms = 1000;
 
 std::string ipv4_of(const ListenAddress& address, std::string_view key) {
   auto found = resolve_address(address.host);
@@ -61,11 +66,26 @@ HttpReply plain(int status, std::string text) {
 }
 
 // Called by the library when the head of a request is there: a body, if any, is not waited for.
-MHD_Result answer(void* server, MHD_Connection* connection, const char* path, const char* method,
+MHD_Result answer(void* object, MHD_Connection* connection, const char* path, const char* method,
                   const char*, const char*, size_t*, void**) {
+  auto& server = *static_cast<HttpServer*>(object);
+  server.connection_asks(connection);
   const char* host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-  return send(connection, static_cast<const HttpServer*>(server)->reply_to(
-                              method, host == nullptr ? "" : host, path));
+  return send(connection, server.reply_to(method, host == nullptr ? "" : host, path));
+}
+
+void note_connection(void* object, MHD_Connection* connection, void**,
+                     MHD_ConnectionNotificationCode what) {
+  auto& server = *static_cast<HttpServer*>(object);
+  what == MHD_CONNECTION_NOTIFY_STARTED ? server.connection_begins(connection)
+                                        : server.connection_ends(connection);
+}
+
+// The library sees that the connection has ended, and closes it.
+void hang_up(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  if (info != nullptr) shutdown(info->connect_fd, SHUT_RDWR);
 }
 
 // "[::1]:8080" -> "[::1]", "localhost:8080" -> "localhost"
@@ -111,13 +131,30 @@ void HttpServer::start_daemon(std::string_view key) {
   if (listening >= 0)  // without one the library would listen on all interfaces
     daemon_.reset(MHD_start_daemon(
         MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, this, MHD_OPTION_LISTEN_SOCKET, listening,
-        MHD_OPTION_CONNECTION_LIMIT, max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        max_of_an_address, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_EXTERNAL_LOGGER,
+        MHD_OPTION_CONNECTION_LIMIT, library_limit, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        max_of_an_address, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+        MHD_OPTION_NOTIFY_CONNECTION, &note_connection, this, MHD_OPTION_EXTERNAL_LOGGER,
         &ignore_log, nullptr, MHD_OPTION_END));
   if (daemon_) return;
   int error = errno;
   if (listening >= 0) close_duplicate(listening, listener_.descriptor());
   fail(Category::device, "{}: the HTTP server does not start: {}", key, system_reason(error));
+}
+
+void HttpServer::connection_begins(MHD_Connection* connection) {
+  connections_.push_back(connection);
+  if (connections_.size() <= max_connections) return;
+  hang_up(connections_.front());
+  connections_.erase(connections_.begin());
+}
+
+void HttpServer::connection_asks(MHD_Connection* connection) {
+  std::erase(connections_, connection);
+  connections_.push_back(connection);
+}
+
+void HttpServer::connection_ends(MHD_Connection* connection) {
+  std::erase(connections_, connection);
 }
 
 bool HttpServer::serves_host(std::string_view host) const {
@@ -148,10 +185,10 @@ void HttpServer::serve() {
   const MHD_DaemonInfo* info = MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD);
   std::array<pollfd, 2> waits = {{{stop_.descriptor(), POLLIN, 0}, {info->epoll_fd, POLLIN, 0}}};
   while (waits[0].revents == 0) {
-    MHD_UNSIGNED_LONG_LONG left = 1000;  // ms until a connection has been idle for too long
-    bool limited = MHD_get_timeout(daemon_.get(), &left) == MHD_YES;
-    int wait = limited ? static_cast<int>(std::min<MHD_UNSIGNED_LONG_LONG>(left, 1000)) : -1;
-    poll(waits.data(), waits.size(), wait);
+    MHD_UNSIGNED_LONG_LONG left = 0;  // ms until a connection has been idle for too long
+    if (MHD_get_timeout(daemon_.get(), &left) != MHD_YES) left = longest_wait_ms;
+    left = std::min<MHD_UNSIGNED_LONG_LONG>(left, longest_wait_ms);
+    poll(waits.data(), waits.size(), static_cast<int>(left));
     if (MHD_run(daemon_.get()) != MHD_YES) return;
   }
 }

@@ -1,16 +1,19 @@
 // Answers GET requests over HTTP/1.1, on one thread for all clients. A client that hangs holds one
 // of 64 connections until nothing has moved on it for 30 s; an address has 16 of them at most, and
-// its further ones are closed. Others wait only while all 64 are held. (RFC 9112; libmicrohttpd)
+// its further ones are closed. Where all 64 are held, a new client gets the one that has asked
+// nothing for longest, so nobody waits. (RFC 9112; libmicrohttpd)
 #pragma once
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "engine/config/listen_address.h"
 #include "engine/process/socket.h"
 
+struct MHD_Connection;
 struct MHD_Daemon;
 
 namespace spire::inline publish {
@@ -44,6 +47,11 @@ class HttpServer {
 
   bool seen_by_others() const { return !is_loopback(address_); }  // other machines reach it
 
+  // The library calls these, on the server's thread.
+  void connection_begins(MHD_Connection* connection);  // may end the one that is idle for longest
+  void connection_asks(MHD_Connection* connection);
+  void connection_ends(MHD_Connection* connection);
+
  private:
   struct StopDaemon {
     void operator()(MHD_Daemon* daemon) const;
@@ -58,6 +66,7 @@ class HttpServer {
   Listener listener_;
   Handler handler_;
   Socket stop_ = event_counter();
+  std::vector<MHD_Connection*> connections_;  // the one that has asked nothing for longest is first
   std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
   std::jthread thread_;  // the last member: it uses the others
 };
