@@ -8,6 +8,8 @@
 #include <iostream>
 #include <sys/resource.h>
 
+#include <execinfo.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -48,6 +50,17 @@ void check_files() {
 void check_process_limits() {
   check_stack();
   check_files();
+}
+
+// Where the memory of the process is limited: an arena for each thread would take 64 MiB of
+// addresses, and libgcc_s is loaded when it is first needed, which may be for want of memory.
+void prepare_for_limits() {
+  void* caller = nullptr;
+  backtrace(&caller, 1);
+  for (auto which : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit = {};
+    if (getrlimit(which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
+  }
 }
 
 // An atexit() handler has no argument, so its state is static.
@@ -105,6 +118,7 @@ void end_results(const spire::tool::Arguments& arguments) {
 
 int run(int argc, char** argv) {
   check_process_limits();
+  prepare_for_limits();
   auto arguments = spire::tool::parse_arguments({argv + 1, argv + argc});
   int code = 0;
   if (arguments.command.empty()) {

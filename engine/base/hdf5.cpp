@@ -110,10 +110,9 @@ void fail_for(const std::string& what, const std::string& reason) {
   if (error != 0 && error != ENOENT && error != ENOTDIR)
     throw UnreadableFile(category_of(error, Category::checkpoint),
                          fmt::format("HDF5 cannot {}: {}", what, system_reason(error)));
-  std::string message = fmt::format("HDF5 cannot {}: {}", what, reason);
-  if (reason.find("version") != std::string::npos)
-    throw UnknownVersion(Category::checkpoint, message);
-  throw Error(Category::checkpoint, message);
+  std::string text = fmt::format("HDF5 cannot {}: {}", what, reason);
+  if (reason.find("version") != std::string::npos) throw UnknownVersion(Category::checkpoint, text);
+  throw Error(Category::checkpoint, text);
 }
 
 void fail_hdf5(const std::string& what) {
@@ -123,6 +122,7 @@ void fail_hdf5(const std::string& what) {
 // After a failed read the clean-up loops, and complains on stderr.
 void leave_open_at_exit() {
   H5dont_atexit();
+  H5open();  // while there is memory: it crashes where it gets none
 }
 
 std::string library_version() {

@@ -110,6 +110,17 @@ H5FD_class_t sparse_driver() {
   return driver;
 }
 
+// Registers the driver once and for all. libhdf5 frees an unregistered driver when it closes the
+// driver's last file, and only then calls its `close`.
+hid_t registered_driver() {
+  static hid_t driver = H5I_INVALID_HID;
+  if (H5Iget_type(driver) != H5I_VFL) {  // also after H5close()
+    H5FD_class_t table = sparse_driver();
+    driver = check(H5FDregister(&table), "add a place to write to");
+  }
+  return driver;
+}
+
 }  // namespace
 
 // Page by page; a page that was never written reads as zeros.
@@ -138,8 +149,7 @@ void SparseFile::write(uint64_t offset, size_t count, const void* from) {
 
 // The file has no name on disk: "checkpoint" only shows in errors of libhdf5.
 Handle SparseFile::create(hid_t creation) {
-  H5FD_class_t table = sparse_driver();
-  Handle driver(H5FDregister(&table), H5FDunregister, "add a place to write to");
+  hid_t driver = registered_driver();
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
   SparseFile* self = this;
   check(H5Pset_driver(access, driver, &self), "choose memory");

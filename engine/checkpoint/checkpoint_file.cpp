@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/hash.h"
+#include "engine/base/hdf5_program.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
@@ -100,13 +101,13 @@ void write_checkpoint(const std::filesystem::path& path, const TrainingState& st
   write_checkpoint(path, state, state, piece);
 }
 
-CheckpointFile::CheckpointFile(const std::filesystem::path& path)
-    : path_(path), bytes_(std::make_unique<CheckpointBytes>(path)) {
+namespace {
+
+// Returns body(); its errors name the checkpoint.
+template <typename Body>
+auto naming(const std::filesystem::path& path, const Body& body) {
   try {
-    CheckpointContents contents = read_contents(path, verify_header(*bytes_));
-    metadata_ = std::move(contents.metadata);
-    groups_ = std::move(contents.groups);
-    offsets_ = std::move(contents.offsets);
+    return body();
   } catch (const UnreadableFile&) {
     throw;  // its message names the file
   } catch (const std::exception& error) {
@@ -116,6 +117,20 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     fail(environment ? category : Category::checkpoint, "checkpoint {}: {}", path.string(),
          error.what());
   }
+}
+
+}  // namespace
+
+// Good checksums do not prove that libhdf5 survives the file: whoever forges a file can compute
+// them.
+CheckpointFile::CheckpointFile(const std::filesystem::path& path)
+    : path_(path), bytes_(std::make_unique<CheckpointBytes>(path)) {
+  Header header = naming(path, [&] { return verify_header(*bytes_); });
+  h5::read_by_program(path, {}, Category::checkpoint);
+  CheckpointContents contents = naming(path, [&] { return read_contents(path, header); });
+  metadata_ = std::move(contents.metadata);
+  groups_ = std::move(contents.groups);
+  offsets_ = std::move(contents.offsets);
 }
 
 void CheckpointFile::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {

@@ -36,5 +36,7 @@ struct CheckpointContents {
 // Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint),
 // also if header and HDF5 part disagree; the caller adds the file's name to the message.
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
+// Main of the program spire-hdf5-check for a checkpoint: calls read_contents().
+[[noreturn]] void checkpoint_check_main(const std::filesystem::path& path);
 
 }  // namespace spire::inline checkpoint

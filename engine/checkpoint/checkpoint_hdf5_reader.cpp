@@ -4,6 +4,7 @@
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
+#include "engine/base/hdf5_program.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
 
 namespace spire::inline checkpoint {
@@ -101,13 +102,17 @@ void read_versions(hid_t file, StateMetadata& state) {
   for (const auto& library : libraries) h5::read_attribute(group, library, state.versions[library]);
 }
 
-void require_format(hid_t file) {
+// Another format is no damage: the file stays, and no older one takes its place.
+void require_format(hid_t file, const std::filesystem::path& path) {
   int64_t found = 0;
   h5::read_attribute(file, "format", found);
   if (found != checkpoint_format)
-    fail(Category::checkpoint,
-         "it has format {}, but this program reads {}; use another version of Spire", found,
-         checkpoint_format);
+    throw UnreadableFile(
+        Category::checkpoint,
+        fmt::format("checkpoint {}: it has format {}, but this program reads {}; use {} version "
+                    "of Spire",
+                    path.string(), found, checkpoint_format,
+                    found > checkpoint_format ? "a newer" : "an older"));
 }
 
 void read_metadata(hid_t file, StateMetadata& state) {
@@ -127,6 +132,7 @@ void read_metadata(hid_t file, StateMetadata& state) {
   h5::read_attribute(file, "checksum", checksum);
   if (checksum != metadata_checksum(state))
     fail(Category::checkpoint, "its metadata fail their checksum");
+  require_ranges(state);
 }
 
 }  // namespace
@@ -135,7 +141,7 @@ CheckpointContents read_contents(const std::filesystem::path& path, const Header
   h5::Session session;
   Handle file = h5::open_without_lock(path);
   CheckpointContents contents;
-  require_format(file);
+  require_format(file, path);
   read_metadata(file, contents.metadata);
   read_group(file, weights_group, header, contents);
   read_group(file, states_group, header, contents);
@@ -143,6 +149,17 @@ CheckpointContents read_contents(const std::filesystem::path& path, const Header
   for (const auto& slot : members(optimizer, "/optimizer"))
     read_group(file, optimizer_groups + slot, header, contents);
   return contents;
+}
+
+// What it finds wrong is said by the program that reads the file next: here it only matters that
+// reading ends.
+void checkpoint_check_main(const std::filesystem::path& path) {
+  h5::end_with_verdict(path, Category::checkpoint, [&] {
+    try {
+      read_contents(path, read_header(CheckpointBytes(path)));
+    } catch (const Error&) {
+    }
+  });
 }
 
 }  // namespace spire::inline checkpoint

@@ -95,18 +95,6 @@ Header parse_block(std::string_view block) {
   return header;
 }
 
-// The block's size is read from its first bytes, which are not verified yet; so it is bounded.
-Header read_header(const CheckpointBytes& file) {
-  std::string block = file.read(0, std::min(smallest_block, file.size()));
-  std::string_view text = block;
-  if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
-  text.remove_prefix(magic.size());
-  uint64_t size = number_field(text, "block");
-  if (size < smallest_block || size > largest_block || !std::has_single_bit(size))
-    fail(Category::checkpoint, "its header is damaged at 'block'");
-  return parse_block(file.read(0, size));
-}
-
 // Adds bytes [begin, end) of the file to the hash, in pieces.
 void add_bytes(const CheckpointBytes& file, uint64_t begin, uint64_t end, Hash64& hash) {
   std::vector<char> piece(std::min<uint64_t>(end - begin, uint64_t{1} << 20));
@@ -158,6 +146,18 @@ std::string to_text(const Header& header) {
           header.block);
   text.resize(header.block, '\0');
   return text;
+}
+
+// The block's size is read from its first bytes, which are not verified yet; so it is bounded.
+Header read_header(const CheckpointBytes& file) {
+  std::string block = file.read(0, std::min(smallest_block, file.size()));
+  std::string_view text = block;
+  if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
+  text.remove_prefix(magic.size());
+  uint64_t size = number_field(text, "block");
+  if (size < smallest_block || size > largest_block || !std::has_single_bit(size))
+    fail(Category::checkpoint, "its header is damaged at 'block'");
+  return parse_block(file.read(0, size));
 }
 
 // Runs before libhdf5 sees a byte, because that library does not survive every damaged file.

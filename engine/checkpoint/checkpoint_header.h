@@ -45,6 +45,8 @@ uint64_t header_bytes(const std::vector<std::string>& names);
 
 std::string to_text(const Header& header);  // the header itself, zero-padded to `block` bytes
 
+// Reads the header and checks it alone. Throws Error(checkpoint).
+Header read_header(const CheckpointBytes& file);
 // Checks all bytes of the file against its checksums. Throws Error(checkpoint) with the bad part.
 Header verify_header(const CheckpointBytes& file);
 

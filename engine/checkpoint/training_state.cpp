@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -95,6 +96,35 @@ std::string metadata_checksum(const StateMetadata& state) {
   text += state.guard;
   text += state.audit;
   return hex(hash64(text.data(), text.size()));
+}
+
+// The bounds of towers, batch_size and tower_threads are those of the config's keys.
+void require_ranges(const StateMetadata& state) {
+  constexpr int64_t count = int64_t{1} << 53;
+  struct Range {
+    const char* key;
+    int64_t value, least, most;
+  };
+  for (const Range& each : {Range{"step", state.step, 0, count},
+                            {"epoch", state.epoch, 0, count},
+                            {"step_in_epoch", state.step_in_epoch, 0, count},
+                            {"samples_seen", state.samples_seen, 0, count},
+                            {"optimizer_steps", state.optimizer_steps, 0, count},
+                            {"towers", state.towers, 1, 4096},
+                            {"batch_size", state.batch_size, 1, 1'000'000},
+                            {"tower_threads", state.tower_threads, 1, 1024},
+                            {"loss_scale_steps", state.loss_scale_steps, 0, count},
+                            {"skipped_steps", state.skipped_steps, 0, count},
+                            {"skipped_in_row", state.skipped_in_row, 0, count},
+                            {"best_step", state.best_step, -1, count},
+                            {"evaluated_step", state.evaluated_step, -1, count},
+                            {"waited_evaluations", state.early_stop.waited, -1, count}})
+    if (each.value < each.least || each.value > each.most)
+      fail(Category::checkpoint, "its {} is {}, expected {} to {}; no run wrote that", each.key,
+           each.value, each.least, each.most);
+  if (!(state.loss_scale > 0) || std::isinf(state.loss_scale))
+    fail(Category::checkpoint, "its loss_scale is {}, expected a positive number",
+         state.loss_scale);
 }
 
 std::vector<TensorGroup> TrainingState::groups() const {

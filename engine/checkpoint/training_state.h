@@ -35,9 +35,9 @@ struct StateMetadata : TrainingProgress {
   int64_t optimizer_steps = 0;  // the optimizer's own count (Adam's t)
   uint64_t seed = 0;
 
-  int64_t towers = 0;         // these three, not the devices, decide what a run computes
-  int64_t batch_size = 0;     // samples per tower per step
-  int64_t tower_threads = 0;  // CPU threads per tower
+  int64_t towers = 1;         // these three, not the devices, decide what a run computes
+  int64_t batch_size = 1;     // samples per tower per step
+  int64_t tower_threads = 1;  // CPU threads per tower
 
   double loss_scale = 1;         // these four are LossScaleState's (fp16)
   int64_t loss_scale_steps = 0;  // steps without overflow since it changed
@@ -88,6 +88,9 @@ void read_metadata_text(const std::string& text, StateMetadata& state);
 // "version.library=value\n" for each library by name, then data_spec, config_yaml, tuning, guard
 // and audit. Integers are decimal; a double is the hex of its bits.
 std::string metadata_checksum(const StateMetadata& state);
+
+// Throws Error(checkpoint) for a number that no run writes: a forged one would be taken for a size.
+void require_ranges(const StateMetadata& state);
 
 struct TensorEntry {
   std::string name;  // layer names joined by '.': "conv1.weight"

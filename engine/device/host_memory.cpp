@@ -74,12 +74,17 @@ void add_cgroup(const fs::path& group, const CgroupFiles& files, size_t machine,
   }
 }
 
+// Of a limit of the process this much is left to what no plan knows: code that oneDNN generates,
+// libraries that are loaded late, stacks of threads. oneDNN 2.6 crashes where it gets no memory.
+constexpr size_t kept_back = 128 << 20;
+
 // Adds a soft limit, which is the one that the kernel enforces. `limits` is in bytes, `status` in
 // KiB; "unlimited" is no number.
 void add_ulimit(const fs::path& self, std::string_view limit, std::string_view used,
                 const char* name, std::vector<HostLimit>& limits) {
   auto total = number_of(self / "limits", limit);
-  if (total) limits.push_back({*total, rest_of(*total, kib_of(self / "status", used)), name});
+  if (!total) return;
+  limits.push_back({*total, rest_of(*total, kib_of(self / "status", used) + kept_back), name});
 }
 
 std::string size_text(size_t bytes) {

@@ -85,6 +85,21 @@ bool wait_unless(const std::atomic<bool>* stop, double seconds) {
 
 }  // namespace
 
+namespace {
+
+// Before anything is compiled: the kernel kills what a cgroup has no room for, and libraries crash.
+void require_room_for_program() {
+  constexpr size_t least = 64 << 20, least_free = 8 << 20;
+  HostSpace host = host_space();
+  if (host.total >= least && host.free >= least_free) return;
+  fail(Category::out_of_memory,
+       "{} leaves too little for the program itself, which takes about {} MiB beside a model, and "
+       "under ulimit -v about {} MiB; raise that limit",
+       host.limited_by, least >> 20, 400);
+}
+
+}  // namespace
+
 RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& observer,
                    ThreadStatus* status)
     : config(given),
@@ -95,6 +110,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
       saves(options.dry_run == 0),
       stop_(options.stop) {
   check_config(config);
+  require_room_for_program();
   if (own_model) config.model = own_model_config(*own_model);  // which no config may name
   compare_configs(config, ranks);
 

@@ -1,4 +1,4 @@
-// Validates HDF5 files in a separate process, since libhdf5 may crash or hang on damaged files.
+// Validates HDF5 data files in a separate process, since libhdf5 may crash or hang on damaged ones.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,15 +9,6 @@
 #include "engine/data/change_detection.h"
 
 namespace spire::inline data {
-
-// Limits of that process. Times grow with the file, since large files have long chunk indices.
-struct Hdf5CheckLimits {
-  explicit Hdf5CheckLimits(uint64_t file_bytes)
-      : cpu_seconds(20 + file_bytes / (uint64_t{256} << 20)), seconds(30 * cpu_seconds) {}
-
-  uint64_t memory_bytes = uint64_t{2} << 30;  // in addition to what the process has at its start
-  uint64_t cpu_seconds, seconds;
-};
 
 struct Hdf5CheckResult {
   FileStamp stamp;                 // of the file that was checked
@@ -34,8 +25,8 @@ Hdf5CheckResult check_hdf5_samples(const std::filesystem::path& path, const Arra
 // Read the file in this process, as spire-hdf5-check does.
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
 void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
-// Main of spire-hdf5-check. Arguments: FILE, names of input and target of train, then of test; or
-// FILE and the names for Hdf5Samples.
+// Main of spire-hdf5-check for data files. Arguments: FILE, names of input and target of train,
+// then of test; or FILE and the names for Hdf5Samples.
 [[noreturn]] void hdf5_check_main(int argc, char** argv);
 
 }  // namespace spire::inline data

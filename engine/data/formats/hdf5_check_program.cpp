@@ -1,15 +1,9 @@
-// Main of spire-hdf5-check, the program that hdf5_check.h starts.
+// The part of spire-hdf5-check that reads data files.
 #include <algorithm>
 #include <array>
-#include <csignal>
-#include <cstdio>
-#include <new>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
-#include <unistd.h>
 
 #include "engine/base/hdf5.h"
+#include "engine/base/hdf5_program.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_samples.h"
@@ -56,56 +50,6 @@ void probe_rows(const Hdf5Table& table) {
     });
 }
 
-// Sets limits of the process. Memory counts from what it has: sanitizers map terabytes without
-// touching them.
-void take_limits(const Hdf5CheckLimits& limits) {
-  uint64_t pages = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
-    if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
-    std::fclose(file);
-  }
-  uint64_t memory = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + limits.memory_bytes;
-  // Only soft limits: at a hard CPU limit the kernel sends SIGKILL, which looks like a lack of
-  // memory.
-  auto limit = [](auto what, uint64_t most) {
-    rlimit both{};
-    ::getrlimit(what, &both);
-    both.rlim_cur = std::min<rlim_t>(both.rlim_cur, most);
-    ::setrlimit(what, &both);
-  };
-  limit(RLIMIT_AS, memory);
-  limit(RLIMIT_CPU, limits.cpu_seconds);
-  limit(RLIMIT_CORE, 0);  // a crash is expected: no core dump
-  ::alarm(static_cast<unsigned>(limits.seconds));
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the run
-}
-
-// Output of the process, "+" or "-<problem>", and the exit code, the problem's category.
-struct Verdict {
-  std::string text;
-  int exit_code = 0;
-};
-
-Verdict refused(const std::string& why, Category category) {
-  return {"-" + why, static_cast<int>(category)};
-}
-
-// probe(): reads the file.
-template <typename Probe>
-Verdict verdict_of(const std::filesystem::path& path, const Hdf5CheckLimits& limits,
-                   const Probe& probe) {
-  try {
-    translate_hdf5_errors(path, probe);
-    return {"+"};
-  } catch (const std::bad_alloc&) {
-    return refused(fmt::format("{}: needs over {} MiB to be read; get an intact copy",
-                               path.string(), limits.memory_bytes >> 20),
-                   Category::data);
-  } catch (const std::exception& error) {
-    return refused(error.what(), classify(error).category());
-  }
-}
-
 }  // namespace
 
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config) {
@@ -145,24 +89,19 @@ void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& nam
 }
 
 void hdf5_check_main(int argc, char** argv) {
-  Verdict verdict = refused("spire-hdf5-check FILE INPUT TARGET [INPUT TARGET]", Category::config);
-  if (argc == 4 || argc == 6) {
-    std::error_code error;
-    uintmax_t bytes = std::filesystem::file_size(argv[1], error);
-    Hdf5CheckLimits limits(error ? 0 : bytes);
-    take_limits(limits);
+  std::filesystem::path path = argc > 1 ? argv[1] : "";
+  h5::end_with_verdict(path, Category::data, [&] {
+    if (argc != 4 && argc != 6)
+      fail(Category::config, "{} FILE [INPUT TARGET [INPUT TARGET]]", h5::check_program);
     ArrayNames first = {argv[2], argv[3]};
-    verdict = verdict_of(argv[1], limits, [&] {
-      if (argc == 4) return probe_hdf5_samples(argv[1], first);
+    translate_hdf5_errors(path, [&] {
+      if (argc == 4) return probe_hdf5_samples(path, first);
       Hdf5Config config;
       config.train = first;
       config.test = {argv[4], argv[5]};
-      probe_hdf5_file(argv[1], config);
+      probe_hdf5_file(path, config);
     });
-  }
-  std::fwrite(verdict.text.data(), 1, verdict.text.size(), stdout);
-  std::fflush(stdout);
-  ::_exit(verdict.exit_code);  // without libhdf5's cleanup, which may hang after damage
+  });
 }
 
 }  // namespace spire::inline data
