@@ -1,6 +1,8 @@
 #include "tools/arguments.h"
 
 #include <algorithm>
+#include <array>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
@@ -68,6 +70,24 @@ std::string value_of_option(const std::string& word, const std::vector<std::stri
   fail(Category::config, "{}: unknown option of trainer {}{}", option, app.get_name(),
        near.empty() ? fmt::format("; trainer {} --help lists the options", app.get_name())
                     : did_you_mean(near));
+}
+
+// Tells whether values of an option are paths, by what its help calls them: "RUN|FILE|best|latest".
+bool takes_paths(const CLI::Option& option) {
+  constexpr std::array kinds = {"DIR", "FILE", "INPUT", "PATH", "RUN", "RUN..."};
+  std::string names = option.get_type_name();
+  std::ranges::replace(names, ' ', '|');
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, '|');)
+    if (std::ranges::count(kinds, name) > 0 || name.starts_with("RUN_") || name.ends_with(".json"))
+      return true;
+  return false;
+}
+
+// The shell replaces a ~ at the head of a word only, not behind --output=.
+void expand_homes(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (takes_paths(*option)) option->transform(expand_home);
 }
 
 // Throws for a word that is no KEY.PATH=VALUE.
@@ -169,6 +189,7 @@ Arguments parse_arguments(std::vector<std::string> words) {
   CLI::App app{std::string(command.summary), std::string(command.name)};
   app.allow_extras();
   command.add_options(app, parsed);
+  expand_homes(app);
   // CLI11 takes the words in reverse order, without the subcommand.
   std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);
   try {

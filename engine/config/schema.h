@@ -80,8 +80,9 @@ struct Field {
   std::string unset = {};                 // meaning of null; empty: null is an error
   // Checks this field further and may expand its value. Throws Error(config).
   void (*settle)(RunConfig&) = nullptr;
-  bool pairs = false;  // in a list of words, {cuda:0: 8GiB} is read as cuda:0:8GiB
-  bool maps = false;   // {a: b, c: ""} is read as the list of words a:b, c:
+  bool pairs = false;    // in a list of words, {cuda:0: 8GiB} is read as cuda:0:8GiB
+  bool maps = false;     // {a: b, c: ""} is read as the list of words a:b, c:
+  bool is_path = false;  // of a file or folder: ~ at its head is the home directory
   Use used_by = {};
   bool shapes_result = true;  // the result depends on it: a resumed run warns of a change
   // Called before `settle`. Returns advice if a valid value has a discouraged form, else "".

@@ -16,6 +16,7 @@ std::vector<Field> data_fields() {
        .slot = [](C& c) -> Slot { return &c.data.path; },
        .help = "folder of the files (csv, hdf5: the file; npy: also a .npz file), relative to the "
                "current directory; auto: the places where the dataset is usually installed",
+       .is_path = true,
        .used_by = with_files,
        .shapes_result = false},
       // Reading ahead changes neither samples nor their order.
@@ -58,6 +59,7 @@ std::vector<Field> data_fields() {
        .slot = [](C& c) -> Slot { return &c.data.val.path; },
        .help = "the same from files of their own, in the form of data.path (a text file where "
                "data.tokens.text has some), all of whose samples are used; none: no files",
+       .is_path = true,
        .used_by = with_files},
       // The model reads (pixel / 255 - mean) / stddev, or pixel / 255.
       {.path = "data.normalize",

@@ -124,6 +124,7 @@ std::vector<Field> tokens_fields() {
        .help = "files of text, or of documents (*.jsonl, a JSON object a line, plain or gzip; "
                "*.parquet, *.arrow, one a row), or folders of documents, to read in place of token "
                "shards; []: the shards in data.path",
+       .is_path = true,
        .used_by = with_tokens},
       {.path = "data.tokens.field",
        .slot = [](C& c) -> Slot { return &c.data.tokens.field; },
@@ -144,6 +145,7 @@ std::vector<Field> tokens_fields() {
        .help =
            "gpt2: folder of encoder.json and vocab.bpe or of tokenizer.json, or this file; auto: "
            "the places where they are usually installed",
+       .is_path = true,
        .used_by = with_tokens},
       {.path = "data.tokens.val_share",
        .slot = [](C& c) -> Slot { return &c.data.tokens.val_share; },
@@ -214,20 +216,24 @@ std::vector<Field> file_fields() {
        .slot = [](C& c) -> Slot { return &c.data.npy.train.input; },
        .help = "array of shapes as those of data.hdf5.train.input; auto: x_train, images_train, "
                "features_train or tokens_train, also as train_images or x",
+       .is_path = true,
        .used_by = with_npy},
       {.path = "data.npy.train.target",
        .slot = [](C& c) -> Slot { return &c.data.npy.train.target; },
        .help = "array of shapes as those of data.hdf5.train.target; auto: y_train, labels_train, "
                "values_train, targets_train, target_images_train or masks_train, also as "
                "train_labels or y",
+       .is_path = true,
        .used_by = with_npy},
       {.path = "data.npy.test.input",
        .slot = [](C& c) -> Slot { return &c.data.npy.test.input; },
        .help = "the same for the test samples",
+       .is_path = true,
        .used_by = with_npy},
       {.path = "data.npy.test.target",
        .slot = [](C& c) -> Slot { return &c.data.npy.test.target; },
        .help = "the same for the test samples",
+       .is_path = true,
        .used_by = with_npy},
       {.path = "data.image.size",
        .slot = [](C& c) -> Slot { return &c.data.image.size; },

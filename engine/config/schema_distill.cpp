@@ -32,6 +32,7 @@ std::vector<Field> distill_fields() {
        .slot = [](C& c) -> Slot { return &c.distill.from; },
        .help = "teacher from whose outputs the model learns besides the labels: a run's directory, "
                "of which it is the best checkpoint, a checkpoint, or none",
+       .is_path = true,
        .shapes_result = false},
       {.path = "distill.temperature",
        .slot = [](C& c) -> Slot { return &c.distill.temperature; },

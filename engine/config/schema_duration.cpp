@@ -85,6 +85,7 @@ std::vector<Field> course_fields() {
       {.path = "output",
        .slot = [](C& c) -> Slot { return &c.output; },
        .help = "run directory, relative to where the trainer is started",
+       .is_path = true,
        .shapes_result = false},
   };
 }

@@ -24,6 +24,7 @@ std::vector<Field> init_fields() {
        .slot = [](C& c) -> Slot { return &c.init.from; },
        .help = "weights that a new run starts from, at step 0 with a new optimizer: a run's "
                "directory, a checkpoint, safetensors (a file, its index, or their folder), or none",
+       .is_path = true,
        .shapes_result = false},
       {.path = "init.names",
        .slot = [](C& c) -> Slot { return &c.init.names; },

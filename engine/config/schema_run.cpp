@@ -140,6 +140,7 @@ std::vector<Field> device_fields() {
        .slot = [](C& c) -> Slot { return &c.cuda.autotune_cache; },
        .help = "file that keeps these measurements for later runs: auto "
                "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path",
+       .is_path = true,
        .shapes_result = false},
       {.path = "cuda.attention",
        .slot = [](C& c) -> Slot { return &c.cuda.attention; },

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <variant>
 
+#include <spire/config_text.h>
 #include <spire/text.h>
 
 #include "engine/config/scalar.h"
@@ -222,6 +223,12 @@ void set_word(const Field& field, const YAML::Node& node, const EnumSlot& slot) 
   slot.set(static_cast<size_t>(std::ranges::find(slot.words(), word) - slot.words().begin()));
 }
 
+void expand_homes(const Slot& slot) {
+  if (auto* const* path = std::get_if<std::string*>(&slot)) **path = expand_home(**path);
+  if (auto* const* paths = std::get_if<std::vector<std::string>*>(&slot))
+    for (std::string& path : **paths) path = expand_home(path);
+}
+
 }  // namespace
 
 std::string assign(const Field& field, const YAML::Node& node, RunConfig& config) {
@@ -246,6 +253,7 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
       *value = unset ? *std::get<Pointer>(field.slot(defaults)) : read(node, *value);
   };
   std::visit(set, field.slot(changed));
+  if (field.is_path) expand_homes(field.slot(changed));
   // The note is about the form that was written, which check_value() may expand.
   std::string note = field.note != nullptr ? field.note(changed) : "";
   check_value(field, changed);

@@ -29,6 +29,10 @@ SPIRE_API std::string config_help();
 // unique ("lr"), or in another program's words ("learning_rate"); "" if it names none.
 SPIRE_API std::string find_key(const std::string& word);
 
+// Returns a path with a home directory in place of ~ or ~user at its head, as a shell has it. Keys
+// and options that are paths are read so. A ~ of no known user stays.
+SPIRE_API std::string expand_home(const std::string& path);
+
 // A key with the values that it takes in a grid over several keys, every combination one point.
 struct GridAxis {
   std::string key;                  // "optimizer.lr"
