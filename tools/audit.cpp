@@ -39,7 +39,7 @@ int run_audit(const Arguments& arguments) {
   if (!good) return 1;  // a replay of records that were changed proves nothing
   for (AuditSegment segment : segments_of(run, arguments.audit)) {
     ReplayAudit replay = run.replay(segment);
-    print_result("{}", replay.text);
+    result_text(replay.text);
     good = good && replay.passed;
   }
   return good ? 0 : 1;

@@ -65,8 +65,8 @@ int run_scaling(const Arguments& arguments, const RunConfig& config) {
     if (!workers) workers.emplace();
     return workers->run(run);
   });
-  print_result("{}", result.table);
-  if (!arguments.bench.predicted.empty()) print_result("\n{}", result.prediction);
+  result_text(result.table);
+  if (!arguments.bench.predicted.empty()) result_text("\n" + result.prediction);
   if (!result.broken_guarantee.empty()) fail(Category::unexpected, "{}", result.broken_guarantee);
   if (!result.lost_files.empty()) fail(Category::config, "{}", result.lost_files);
   print_result("\nwritten: {0}/bench.html, {0}/bench.json, {0}/bench.csv\n",
@@ -80,7 +80,7 @@ int run_scaling(const Arguments& arguments, const RunConfig& config) {
 
 int bench(const Arguments& arguments, const RunConfig& config) {
   if (!arguments.bench.ops) return run_scaling(arguments, config);
-  print_result("{}", bench_ops(config, options_of(arguments)));
+  result_text(bench_ops(config, options_of(arguments)));
   return 0;
 }
 
@@ -89,7 +89,7 @@ int bench(const Arguments& arguments, const RunConfig& config) {
 int run_bench(const Arguments& arguments) {
   const std::vector<std::string>& compared = arguments.bench.compared;
   if (!compared.empty()) {
-    print_result("{}", compare_benches(compared[0], compared[1]));
+    result_text(compare_benches(compared[0], compared[1]));
     return 0;
   }
   refuse_launched_bench(read_launch(process_environment()));

@@ -11,13 +11,13 @@ int run_compare(const Arguments& arguments) {
   const CompareArguments& given = arguments.compare;
   ComparedRuns runs(given.runs.at(0), given.runs.at(1), arguments.overrides);
   RunComparison records = runs.compare_records();
-  print_result("{}", records.text);
+  result_text(records.text);
   if (records.steps == 0)
     fail(Category::config, "the runs record no step in common; set log.every_steps: 1 in both");
   bool equal = records.equal;
   if (given.bisect) {
     RunComparison replay = runs.bisect();
-    print_result("{}", replay.text);
+    result_text(replay.text);
     equal = equal && replay.equal;
   }
   return equal ? 0 : 1;

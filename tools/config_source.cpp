@@ -60,7 +60,7 @@ std::vector<std::string> environment_devices() {
 
 std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
   if (arguments.help_config) {
-    print_result("{}", config_help());
+    result_text(config_help());
     return {};
   }
   return answer_print_config(
@@ -70,7 +70,7 @@ std::optional<ResolvedConfig> read_config(const Arguments& arguments) {
 std::optional<ResolvedConfig> answer_print_config(ResolvedConfig resolved,
                                                   const Arguments& arguments) {
   if (!arguments.print_config) return resolved;
-  print_result("{}", to_annotated_yaml(resolved));
+  result_text(to_annotated_yaml(resolved));
   print_warnings(resolved);
   return {};
 }

@@ -45,7 +45,7 @@ void print_result_of(const ConvertResult& result) {
                          result.first_problem));
   add_line(parts, "to read it",
            fmt::format("data.name={} data.path={}", result.format, result.path.string()));
-  print_result("{}", report_text(parts));
+  result_text(report_text(parts));
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ int run_dataset_inspect(const Arguments& arguments) {
   if (!resolved) return 0;
   print_warnings(*resolved);
   DatasetFacts data = dataset_facts(resolved->config.data);
-  print_result("{}", arguments.dataset.format == "json" ? data.json : text_of(data));
+  result_text(arguments.dataset.format == "json" ? data.json : text_of(data));
   return 0;
 }
 
@@ -204,8 +204,8 @@ VerifyResult read_all(const Arguments& arguments, const RunConfig& config) {
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip) {
   VerifyResult result = read_all(arguments, config);
   print_problems(result);
-  print_result("{}{}{}", half_text("train", result.train), half_text("test", result.test),
-               result.val.rows > 0 ? half_text("val", result.val) : "");
+  result_text(half_text("train", result.train) + half_text("test", result.test) +
+              (result.val.rows > 0 ? half_text("val", result.val) : ""));
   // A wrong checksum is never skipped: it does not say which rows are bad.
   bool empty = result.train.none_good || result.test.none_good || result.val.none_good;
   if (result.good() || (may_skip && result.wrong() == 0 && !empty)) return;

@@ -107,7 +107,7 @@ void print_export(const ExportedModel& model) {
                                model.tensors, count_text(model.step),
                                model.averaged ? ", averaged (ema.decay)" : ""));
   }
-  print_result("{}", report_text(parts));
+  result_text(report_text(parts));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
 int run_init(const Arguments& arguments) {
   std::string text = draft_config(arguments.init.data, arguments.init.model);
   check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
-  print_result("{}", text);
+  result_text(text);
   return 0;
 }
 

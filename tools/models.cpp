@@ -103,8 +103,8 @@ int run_models(const Arguments&) {
     keys.push_back({name, (listed ? "layers: a list of layers; " : "") + keys_text(name)});
     if (!listed) add_rows(name, sizes);
   }
-  print_result("{}\nAll keys begin with model., and have defaults: trainer --help-config\n",
-               report_text({{"sizes", sizes}, {"keys", keys}}));
+  result_text(report_text({{"sizes", sizes}, {"keys", keys}}) +
+              "\nAll keys begin with model., and have defaults: trainer --help-config\n");
   return 0;
 }
 

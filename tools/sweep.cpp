@@ -139,7 +139,7 @@ class Sweep {
     SweepRuns::End end = runs.run();
     if (end == SweepRuns::End::killed) return 128 + SIGINT;
     write();
-    print_result("{}", sweep_table(report_));
+    result_text(sweep_table(report_));
     if (!lost_.empty()) fail(Category::config, "{}", lost_);
     print_result("\nwritten: {0}/sweep.json, {0}/sweep.csv\n", folder_.path().string());
     report_failures(report_, end);

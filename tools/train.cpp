@@ -128,13 +128,13 @@ int run_plan(const Arguments& arguments) {
   if (!resolved) return 0;
   if (arguments.gpu) {
     auto estimate = [&] { return estimate_on_gpu(resolved->config, *arguments.gpu); };
-    print_result("{}", naming_places(*resolved, estimate).text);
+    result_text(naming_places(*resolved, estimate).text);
     return 0;
   }
   print_warnings(*resolved);
   PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
   print_warnings(report.warnings);
-  print_result("{}", to_text(report));
+  result_text(to_text(report));
   if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
   return 0;
 }

@@ -130,7 +130,7 @@ void Loader::report(const std::string& place, std::string_view path, std::string
 
 void Loader::report(const std::string& problem) {
   if (problems_.size() < max_problems) {
-    problems_.push_back(problem);
+    problems_.push_back(printable(problem));
   } else if (problems_.size() == max_problems) {
     problems_.push_back("there are more problems; correct these first");
   }

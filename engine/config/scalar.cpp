@@ -126,13 +126,9 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
                      did_you_mean(meant_word(Vocabulary::values, word, known)));
 }
 
-// Control characters become blanks: a message of several lines would look like several problems.
 std::string excerpt(std::string_view text) {
   constexpr size_t longest = 60;
-  std::string shown(text.substr(0, longest));
-  std::ranges::replace_if(
-      shown, [](unsigned char c) { return c < 32 || c == 127; }, ' ');
-  return text.size() > longest ? shown + "..." : shown;
+  return printable(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
 }  // namespace spire::inline config

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <spire/text.h>
+
 namespace spire::inline observe {
 namespace {
 
@@ -78,7 +80,8 @@ void Console::show_progress() {
   stale_ = false;
 }
 
-void Console::print(std::string_view line, std::string_view colour) {
+void Console::print(std::string_view text, std::string_view colour) {
+  std::string line = printable(text);
   // On a terminal the line replaces the progress line, which is drawn again below it.
   bool redraw = drawn_;
   if (drawn_) log_ << clear_line;

@@ -33,7 +33,7 @@ class Console : public Observer {
   bool due() const;      // true if it is time to show progress again
   void show_progress();  // shows last_step_ now
   // Prints a whole line, above the progress line.
-  void print(std::string_view line, std::string_view colour);
+  void print(std::string_view text, std::string_view colour);
 
   std::ostream& log_;
   std::ostream& results_;

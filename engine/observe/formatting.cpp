@@ -102,7 +102,9 @@ std::string csv_line(const std::vector<std::string>& fields) {
   return fmt::format("{}\r\n", fmt::join(quoted, ","));
 }
 
-std::vector<std::string> aligned(const TextTable& table) {
+std::vector<std::string> aligned(const TextTable& cells) {
+  TextTable table = cells;
+  for (auto& row : table) std::ranges::transform(row, row.begin(), printable);
   std::vector<size_t> widths = column_widths(table);
   std::vector<std::string> lines;
   for (const auto& row : table) {

@@ -33,6 +33,7 @@ TEST(Units, Golden) {
 TEST(TextTable, AlignsByCharactersNotBytes) {
   EXPECT_EQ(aligned_text({{"a", "b"}, {"cc", ""}}), "a   b\ncc\n");
   EXPECT_EQ(aligned_text({}), "");
+  EXPECT_EQ(aligned_text({{"a\n\x1b", "b"}}), "a\\x0a\\x1b  b\n");
   EXPECT_THAT(aligned({{"a×", "b"}, {"long", "c", "d"}, {}}),
               ::testing::ElementsAre("a×    b", "long  c  d", ""));
 }
