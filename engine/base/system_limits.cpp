@@ -82,9 +82,11 @@ std::string system_reason(int error) {
   return words;
 }
 
-// The file itself may be good: it would open under a higher limit.
+// EFBIG is the limit on the size of files (ulimit -f).
 Category category_of(int error, Category other) {
-  return error == EMFILE || error == ENFILE ? Category::device : other;
+  for (int known : {EMFILE, ENFILE, ENOSPC, EDQUOT, EFBIG})
+    if (error == known) return Category::device;
+  return other;
 }
 
 std::string thread_limits() {

@@ -11,9 +11,6 @@
 
 namespace spire {
 
-// Returns Category::device for EMFILE and ENFILE, else `other`.
-Category category_of(int error, Category other);
-
 enum class CgroupVersion : uint8_t { v1, v2 };
 
 // Visits the folders of this process's cgroup and of all cgroups above it that may limit

@@ -28,8 +28,8 @@ bool is_for_want_of_room(int reason) {
   int reason = errno;
   category = category_of(reason, category);
   std::string text = fmt::format("cannot {} {}: {}", what, path.string(), system_reason(reason));
-  if (category == Category::config && is_for_want_of_room(reason))
-    throw Error(Category::device, text + "; make room there, or name a file on another disk");
+  if (is_for_want_of_room(reason))
+    throw Error(category, text + "; make room there, or name a file on another disk");
   for (int permanent : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG})
     if (reason == permanent) throw PermanentError(category, text);
   throw Error(category, text);
@@ -49,16 +49,16 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// Errors of PreallocatedFile and of renames: always Error(data), since datasets are written so.
+// Errors of PreallocatedFile and of renames: Error(data), since datasets are written so.
 [[noreturn]] void fail_to(const char* what, const fs::path& path, int reason) {
-  fail(Category::data, "{}: cannot {}: {}; check the disk and the path", path.string(), what,
-       std::strerror(reason));
+  fail(category_of(reason, Category::data), "{}: cannot {}: {}; check the disk and the path",
+       path.string(), what, std::strerror(reason));
 }
 
 [[noreturn]] void fail_for_room(const fs::path& path, int64_t bytes, const std::string& reason) {
   std::error_code error;
   fs::space_info space = fs::space(folder_of(path), error);
-  fail(Category::data,
+  fail(Category::device,
        "{}: needs {} bytes{}: {}; free space or choose another disk, then repeat the same command",
        path.string(), bytes, error ? "" : fmt::format(", {} are free", space.available), reason);
 }
@@ -88,7 +88,8 @@ void AtomicWriter::examine_former() {
   struct stat status = {};
   if (::lstat(path_.c_str(), &status) != 0) return;  // open_temporary() reports it
   if (existing_ == Existing::keep && status.st_size > 0)
-    fail(category_, "{}: is there already; name another file, or give --overwrite", path_.string());
+    fail(Category::config, "{}: is there already; name another file, or give --overwrite",
+         path_.string());
   // EPERM: the file is immutable (chattr +i), so commit() would fail after all the writing. EACCES
   // is no obstacle: renaming over a file needs no write permission for it.
   if (::access(path_.c_str(), W_OK) != 0 && errno == EPERM) fail_errno(category_, "replace", path_);
@@ -103,7 +104,7 @@ void AtomicWriter::open_temporary() {
   if (existing_ == Existing::replace) ::unlink(temporary_.c_str());
   descriptor_ = ::open(temporary_.c_str(), flags, former_ ? former_->mode & 0777 : 0666);
   if (descriptor_ < 0 && errno == EEXIST)
-    fail(category_,
+    fail(Category::config,
          "{}: is there already, as a command that was killed leaves it; remove it, or give "
          "--overwrite",
          temporary_.string());
@@ -159,8 +160,8 @@ void AtomicWriter::take_name() {
       return;
     if (errno == EEXIST) {
       committed_ = true;  // the temporary stays
-      fail(category_, "{}: was created meanwhile and is kept; the result is in {}", path_.string(),
-           temporary_.string());
+      fail(Category::config, "{}: was created meanwhile and is kept; the result is in {}",
+           path_.string(), temporary_.string());
     }  // EINVAL and the like: this file system has only rename()
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_errno(category_, "rename to", path_);
@@ -262,7 +263,7 @@ void require_replaceable(const fs::path& path, Category category) {
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw PermanentError(category,
                          fmt::format("{}: is {}, but a regular file is needed there; move it away",
-                                     path.string(), kind_of_file(status.st_mode)));
+                                      path.string(), kind_of_file(status.st_mode)));
 }
 
 }  // namespace spire

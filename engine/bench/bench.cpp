@@ -147,7 +147,9 @@ class ReportFolder {
     if (path_.empty()) path_ = std::filesystem::path("runs") / "bench" / date;
     std::error_code error;
     std::filesystem::create_directories(path_, error);
-    if (error) fail(Category::config, "output: cannot create {}: {}", text(), error.message());
+    if (error)
+      fail(category_of(error.value(), Category::config), "output: cannot create {}: {}", text(),
+           error.message());
     if (!asked.overwrite && std::filesystem::exists(path_ / "bench.json"))
       fail(Category::config,
            "output: {} has the report of another benchmark; give another folder, or --overwrite",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/system.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
@@ -95,7 +96,7 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
-    throw PermanentError(Category::checkpoint,
+    throw PermanentError(category_of(error.value(), Category::checkpoint),
                          fmt::format("cannot create {}: {}", directory_.string(), error.message()));
   fs::path path = path_of(state.step);
   write_checkpoint(path, state, tensors, piece);

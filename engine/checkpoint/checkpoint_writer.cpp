@@ -30,6 +30,7 @@ CheckpointResult save_now(const CheckpointWriter::Save& save, const StateMetadat
     result.path = std::move(path);
   } catch (const std::exception& error) {
     result.error = error.what();
+    if (classify(error).category() == Category::device) result.category = Category::device;
     result.final = dynamic_cast<const PermanentError*>(&error) != nullptr;
   }
   result.write_ms = milliseconds_since(start);
@@ -119,6 +120,11 @@ std::optional<std::string> CheckpointWriter::failure() const {
   return failure_;
 }
 
+Category CheckpointWriter::failure_category() const {
+  std::lock_guard lock(mutex_);
+  return failure_category_;
+}
+
 void CheckpointWriter::run() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -156,6 +162,7 @@ bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
   bool written = result.error.empty();
   result.final = result.final || written || last || impatient();
   failure_ = written ? std::nullopt : std::optional(result.error);
+  failure_category_ = result.category;
   results_.push_back(std::move(result));
   return written || results_.back().final;
 }

@@ -21,7 +21,8 @@ struct CheckpointResult {
   std::filesystem::path path;  // empty if it was not written
   int64_t bytes = 0;
   double write_ms = 0;
-  std::string error;  // empty if it was written
+  std::string error;                         // empty if it was written
+  Category category = Category::checkpoint;  // of the error
   bool final = true;  // false: it will be retried, unless a newer checkpoint takes its turn
 };
 
@@ -60,6 +61,7 @@ class CheckpointWriter {
   void stop_retrying();
 
   std::optional<std::string> failure() const;  // error of the last attempt; after wait_idle()
+  Category failure_category() const;  // of it: device for a full disk and the like, or checkpoint
 
  private:
   enum class Slot { free, filling, submitted, waiting };  // waiting: to try again
@@ -83,6 +85,7 @@ class CheckpointWriter {
   bool once_ = false;  // no retries
   std::vector<CheckpointResult> results_;
   std::optional<std::string> failure_;
+  Category failure_category_ = Category::checkpoint;
   bool retrying_ = true;
   bool stopping_ = false;
 

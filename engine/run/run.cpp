@@ -110,8 +110,7 @@ class TrainingLoop {
     } catch (const std::exception& error) {
       end_failed(error);
     }
-    if (std::string lost = run_.observer.lost(); !lost.empty())
-      fail(Category::checkpoint, "{}", lost);
+    if (std::string lost = run_.observer.lost(); !lost.empty()) fail(Category::device, "{}", lost);
     return result;
   }
 
@@ -137,6 +136,7 @@ class TrainingLoop {
     info.audit_lines = run_.audit.first_lines();
     info.audit_goes_on = run_.audit.goes_on();
     run_.observer.on_start(info);
+    if (writes_event_files_) output_.record_event_files();
     warn_at_start();
   }
 
@@ -150,9 +150,10 @@ class TrainingLoop {
   }
 
   // Those who write there warn if it is not a folder; a run needs none of it.
-  void make_folder_of_event_files() {
+  void expect_event_files() {
     try {
-      output_.folder("tensorboard");
+      output_.expect_event_files();
+      writes_event_files_ = true;
     } catch (const Error&) {
     }
   }
@@ -161,7 +162,7 @@ class TrainingLoop {
     checkpoints_.open();
     evaluation_->write_files_to(setup_.config.output);
     if (trainer_.sampler()) evaluation_->write_samples_to(output_.folder("samples"));
-    if (setup_.config.log.tensorboard) make_folder_of_event_files();
+    if (setup_.config.log.tensorboard) expect_event_files();
   }
 
   void warn_at_start() {
@@ -171,6 +172,7 @@ class TrainingLoop {
                       "step {}; set more epochs or steps to train on",
                       step(), total_steps_));
     }
+    if (!run_.audit.data_warning().empty()) run_.observer.on_warning(run_.audit.data_warning());
     bool has_weights = setup_.resumed || setup_.config.init.from != "none" ||
                        (run_.options.dry_run > 0 && run_.options.resume);
     if (!has_weights) warn_of_frozen_noise(trainer_.layout(), run_.observer);
@@ -297,9 +299,10 @@ class TrainingLoop {
     checkpoints_.save_last();
     checkpoints_.restore_output();
     if (checkpoints_.is_urgent()) checkpoints_.save_last();  // the directory was lost meanwhile
-    std::string lost = output_.lost().empty() ? run_.observer.lost() : output_.lost();
+    if (!output_.lost().empty()) fail(Category::checkpoint, "{}", output_.lost());
+    std::string lost = run_.observer.lost();
     if (lost.empty()) lost = timeline_.lost();
-    if (!lost.empty()) fail(Category::checkpoint, "{}", lost);
+    if (!lost.empty()) fail(Category::device, "{}", lost);
     if (!interrupted) refuse_bad_end();
     if (interrupted)
       return close(static_cast<int>(Category::interrupted), out_of_time ? "max_time" : "signal");
@@ -383,6 +386,7 @@ class TrainingLoop {
   }
 
   RunSetup& setup_;
+  bool writes_event_files_ = false;
   int64_t total_steps_;
   std::unique_ptr<BatchLoader> train_data_, test_data_, val_data_;  // before the trainer
   TowerTrainer trainer_;

@@ -246,7 +246,7 @@ void RunCheckpoints::save_last() {
   await_writer();
   run_.enter(Phase::idle);
   if (auto failure = writer_->failure()) {
-    fail(Category::checkpoint, "the last checkpoint, of step {}, could not be written: {}",
+    fail(writer_->failure_category(), "the last checkpoint, of step {}, could not be written: {}",
          run_.progress.step, *failure);
   }
 }

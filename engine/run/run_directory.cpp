@@ -25,12 +25,13 @@
 
 // The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
 // run deletes only files that runs have written. The run locks it by flock, which the system
-// releases when the process ends, however it ends. Its text names the run and the folders that runs
-// have made:
+// releases when the process ends, however it ends. Its text names the run, the folders that runs
+// have made, and their files in the folder tensorboard:
 //
 //   host, process 123, since 2026-11-22T18:00:00Z
 //   begun
 //   made checkpoints
+//   wrote events.out.tfevents.1795454341.host.123
 //
 // On NFS, Linux sends the lock to the server, so that runs on other hosts see it.
 namespace spire::inline run {
@@ -55,7 +56,9 @@ int make_folders(const fs::path& path) {
        !fs::exists(p, error) && p.has_parent_path(); p = p.parent_path())
     ++missing;
   fs::create_directories(path, error);
-  if (error) fail(Category::config, "output: cannot create {}: {}", path.string(), error.message());
+  if (error)
+    fail(category_of(error.value(), Category::config), "output: cannot create {}: {}",
+         path.string(), error.message());
   return missing;
 }
 
@@ -152,6 +155,7 @@ void RunDirectory::read_record(const std::string& text) {
   while (std::getline(lines, line)) {
     if (line == "begun") used_by_runs_ = true;
     if (line.starts_with("made ")) made_.insert(line.substr(5));
+    if (line.starts_with("wrote ")) wrote_.insert(line.substr(6));
   }
 }
 
@@ -159,7 +163,10 @@ void RunDirectory::write_record() {
   std::string text = holder_ + "\n";
   if (used_by_runs_) text += "begun\n";
   for (const std::string& folder : made_) text += "made " + folder + "\n";
-  if (!write_text(text)) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+  for (const std::string& name : wrote_) text += "wrote " + name + "\n";
+  if (!write_text(text))
+    fail(category_of(errno, Category::config), "output: {} cannot be written to: {}",
+         path_.string(), std::strerror(errno));
 }
 
 // Writes in place, as the lock is on this file.
@@ -205,7 +212,8 @@ void RunDirectory::delete_files_of_runs() {
   }
   CheckpointStore(path_ / "checkpoints", {}).clear();
   EvaluationSamples::clear(path_ / "samples");
-  clear_event_files(path_ / "tensorboard");
+  for (const std::string& name : wrote_) removed_file(event_folder() / fs::path(name).filename());
+  wrote_.clear();
   std::erase_if(made_, [&](const std::string& name) {  // where nothing else lies in it
     return ::rmdir((path_ / name).c_str()) == 0 || errno == ENOENT;
   });
@@ -218,7 +226,8 @@ fs::path RunDirectory::folder(const std::string& name) {
     made_.insert(name);
     write_record();
   } else if (errno != EEXIST) {
-    fail(Category::config, "output: cannot create {}: {}", folder.string(), std::strerror(errno));
+    fail(category_of(errno, Category::config), "output: cannot create {}: {}", folder.string(),
+         std::strerror(errno));
   }
   // The descriptor shows later whether the name still leads to this folder.
   int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -231,6 +240,21 @@ fs::path RunDirectory::folder(const std::string& name) {
     fail(Category::config, "output: cannot write into {}: {}", folder.string(),
          std::strerror(errno));
   return folder;
+}
+
+fs::path RunDirectory::event_folder() const {
+  return path_ / "tensorboard";
+}
+
+void RunDirectory::expect_event_files() {
+  folder("tensorboard");
+  earlier_ = event_files_of_this_process(event_folder());
+}
+
+void RunDirectory::record_event_files() {
+  for (const std::string& name : event_files_of_this_process(event_folder()))
+    if (!earlier_.contains(name)) wrote_.insert(name);
+  write_record();
 }
 
 // Throws where another run has written a record meanwhile; one that this process has made is empty.

@@ -36,6 +36,12 @@ class RunDirectory {
   // Returns the path of a folder in the directory, made if needed. Throws Error(config).
   std::filesystem::path folder(const std::string& name);
 
+  // Observers write event files into the folder tensorboard, which may be a link to one that other
+  // programs share. Those that this process makes between the two calls are recorded as the run's,
+  // which a later run deletes. The first makes the folder. Throw Error(config).
+  void expect_event_files();
+  void record_event_files();
+
   // Call it after begin() or go_on(). Makes and locks the directory and its folders again if they
   // were removed, moved or replaced. Returns a sentence about that, or "". Throws Error(checkpoint)
   // if it fails, for example because another run has the directory now.
@@ -53,6 +59,7 @@ class RunDirectory {
   void write_record();
   bool write_text(const std::string& text) noexcept;
   void delete_files_of_runs();
+  std::filesystem::path event_folder() const;
   [[noreturn]] void refuse(const std::string& what) const;
 
   std::filesystem::path path_;
@@ -62,6 +69,8 @@ class RunDirectory {
   bool begun_ = false;
   bool used_by_runs_ = false;           // some run has begun here
   std::set<std::string> made_;          // folders, by runs
+  std::set<std::string> wrote_;         // event files of runs, by name
+  std::set<std::string> earlier_;       // event files that are not this run's
   std::map<std::string, int> folders_;  // those of this run: descriptors
   std::string found_text_;              // the record's text as it was found
   bool found_text_read_ = false;  // found_text_ could be read: an empty one is a record made here
@@ -81,6 +90,8 @@ class RunOutput {
   void begin();         // begins or continues a run; throws as RunDirectory does
   void write_config();  // also warns if the file system has no locks
   std::filesystem::path folder(const std::string& name) { return directory_->folder(name); }
+  void expect_event_files() { directory_->expect_event_files(); }
+  void record_event_files() { directory_->record_event_files(); }
 
   // Restores a lost directory and warns. Returns whether it was lost. Throws Error(checkpoint).
   bool restore(int64_t step);

@@ -69,7 +69,7 @@ TEST_F(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
     write_file_atomically(path, std::string(5000, 'x'), Category::data);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::data);
+    EXPECT_EQ(error.category(), Category::device);
     EXPECT_THAT(error.what(), ::testing::HasSubstr("file.tmp: File too large"));
   }
   EXPECT_EQ(text(), "old");

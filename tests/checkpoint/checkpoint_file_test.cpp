@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/base/file_size_limit.h"
+#include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
@@ -206,7 +207,8 @@ TEST_F(CheckpointFile, FullDiskIsAnErrorThatLeavesTheOldFile) {
   auto full = std::filesystem::file_size(path);
   for (rlim_t limit = 0; limit < full; limit += 1 + full / 25) {
     FileSizeLimit disk(limit);
-    std::string message = checkpoint_error([&] { write_checkpoint(path, sample_state(2)); });
+    std::string message =
+        message_of(Category::device, [&] { write_checkpoint(path, sample_state(2)); });
     EXPECT_THAT(message, HasSubstr("File too large"));
     EXPECT_THAT(message, HasSubstr(path.string()));
   }

@@ -260,14 +260,15 @@ TEST(EventFiles, FollowTimesOfTenDigits) {
   }
 }
 
-TEST(EventFiles, OnlyTheyAreCleared) {
+TEST(EventFiles, OfThisProcessAreKnownByTheirNames) {
   EventFolder events;
   std::filesystem::create_directory(events.folder);
-  EventFile(events.folder, wall_time());
-  std::ofstream(events.folder / "notes.txt") << "mine";
-  clear_event_files(events.folder);
-  EXPECT_THAT(events.files(), testing::ElementsAre(events.folder / "notes.txt"));
-  clear_event_files(events.scratch.path / "missing");
+  EventFile file(events.folder, wall_time());
+  std::string own = file.path().filename();
+  for (const std::string& other : {own + "0", own + ".v2", "a" + own, std::string("notes.txt")})
+    std::ofstream(events.folder / other) << "mine";
+  EXPECT_THAT(event_files_of_this_process(events.folder), testing::ElementsAre(own));
+  EXPECT_THAT(event_files_of_this_process(events.scratch.path / "missing"), testing::IsEmpty());
 }
 
 TEST(TensorBoardFiles, AFolderThatCannotBeMadeWarnsOnce) {

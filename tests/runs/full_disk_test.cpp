@@ -23,21 +23,21 @@ Words wide_run(const RunFolder& folder, const std::string& name) {
 const std::string full = "ulimit -f 200;";  // KiB
 
 // At its end a run waits in case room is made; the signal says that nobody will.
-TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeFive) {
+TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeThree) {
   RunFolder folder;
   std::string straight = printed_hash(trainer(wide_run(folder, "straight")));
   Program program("/bin/bash", in_shell(full, "", wide_run(folder, "run")));
   ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
   program.signal(SIGTERM);
   Output output = program.finish();
-  EXPECT_EQ(output.code, 5);
+  EXPECT_EQ(output.code, 3);
   EXPECT_THAT(output.err, ContainsRegex("warning: the checkpoint of step 5 could not be written: "
                                         "cannot write .*step_00000005.h5.tmp: File too large"));
   EXPECT_THAT(output.last_error_line(),
-              HasSubstr("error[5]: the last checkpoint, of step 12, could not be written: "));
+              HasSubstr("error[3]: the last checkpoint, of step 12, could not be written: "));
   EXPECT_EQ(printed_hash(output), straight);
   EXPECT_EQ(folder.summary("run")["steps"], 12);
-  EXPECT_EQ(folder.summary("run")["exit"], 5);
+  EXPECT_EQ(folder.summary("run")["exit"], 3);
   EXPECT_EQ(folder.summary("run")["checkpoint"], "");
   EXPECT_EQ(folder.checkpoints("run"), std::vector<int64_t>{});
   EXPECT_EQ(curve(folder.metrics("run")), curve(folder.metrics("straight")));
@@ -51,7 +51,7 @@ TEST(FullDisk, TheCheckpointFromBeforeStaysAndResumes) {
                   in_shell(full, "", wide_run(folder, "run") + Words{"--resume", "auto"}));
   ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
   program.signal(SIGTERM);
-  EXPECT_EQ(program.finish().code, 5);
+  EXPECT_EQ(program.finish().code, 3);
   EXPECT_EQ(folder.checkpoints("run"), std::vector<int64_t>{5});
   Output resumed = trainer(wide_run(folder, "run") + Words{"--resume", "auto"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
@@ -64,7 +64,7 @@ TEST(FullDisk, MetricsLoseLinesAndTheRunItsCodeButNoStepAndNoCheckpoint) {
   Words words = test_mlp + Words{"steps=600", "checkpoint.every_epochs=20", "eval.every_epochs=0"};
   std::string straight = printed_hash(trainer(folder.run("straight", words)));
   Output output = end_of(full, "", folder.run("run", words)).output;
-  EXPECT_EQ(output.code, 5);
+  EXPECT_EQ(output.code, 3);
   EXPECT_THAT(output.err, ContainsRegex("cannot write .*metrics.jsonl: .*; training continues"));
   EXPECT_THAT(output.last_error_line(), ContainsRegex("metrics.jsonl lacks [0-9]+ lines"));
   EXPECT_EQ(printed_hash(output), straight);

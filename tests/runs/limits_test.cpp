@@ -57,7 +57,7 @@ TEST_F(Limits, StacksAreAskedForBeforeTheyRunOut) {
 
 // From too few to open any file of the run to enough; with fewer the system's loader cannot open
 // the program's libraries. Nothing is written: a checkpoint for which
-// there is no descriptor is waited for, and then code 5.
+// there is no descriptor is waited for, and then code 3.
 TEST_F(Limits, FilesOfEachDatasetAndRank) {
   Words hdf5 = {"data.name=hdf5", "data.path=" + (folder / "data.h5").string()};
   Words csv = {"data.name=csv", "data.path=" + (folder / "rows.csv").string()};

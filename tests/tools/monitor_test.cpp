@@ -87,5 +87,29 @@ TEST(Monitor, AResumedRunAddsAFileAndANewOneRemovesThem) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+// Several runs, and other programs, may write into one folder that `tensorboard` links to.
+TEST(Monitor, ANewRunRemovesNoEventFilesOfOthers) {
+  SmallData data;
+  std::string shared = data.output("shared");
+  std::vector<std::string> runs = {"one", "two"};
+  std::filesystem::create_directories(shared);
+  std::ofstream(shared + "/events.out.tfevents.1700000000.host.1") << "of another program";
+  for (const std::string& name : runs) {
+    std::filesystem::create_directories(data.output(name));
+    EXPECT_EQ(trainer(data.run(name)).code, 0);
+    std::filesystem::create_directory_symlink(shared, data.output(name) + "/tensorboard");
+    for (const char* steps : {"steps=13", "steps=14"})
+      EXPECT_EQ(trainer(data.run(name, {"log.tensorboard=true", steps, "--resume", "auto"})).code,
+                0);
+  }
+  EXPECT_THAT(files_in(shared), testing::SizeIs(5));
+  EXPECT_EQ(trainer(data.run("one", {"--overwrite"})).code, 0);
+  EXPECT_THAT(files_in(shared), testing::SizeIs(3));
+  EXPECT_TRUE(std::filesystem::is_symlink(data.output("one") + "/tensorboard"));
+  EXPECT_EQ(trainer(data.run("two", {"--overwrite"})).code, 0);
+  EXPECT_THAT(files_in(shared),
+              testing::ElementsAre(testing::HasSubstr("events.out.tfevents.1700000000.host.1")));
+}
+
 }  // namespace
 }  // namespace spire

@@ -42,7 +42,9 @@ bool lives_here(const std::string& holder) {
 SweepFolder::SweepFolder(fs::path path, BlockedSignals& signals) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error) refuse("cannot be created: " + error.message());
+  if (error)
+    fail(category_of(error.value(), Category::config), "{}: cannot be created: {}", path_.string(),
+         error.message());
   refuse_other_files();
   lock_ = open_in_place(path_ / lock_name, Category::config);
   fcntl(lock_, F_SETFD, 0);  // child processes inherit it
@@ -79,7 +81,9 @@ void SweepFolder::lock(BlockedSignals& signals) {
                                    utc_text(std::chrono::system_clock::now()));
   bool written = pwrite(lock_, holder.data(), holder.size(), 0) == std::ssize(holder) &&
                  ftruncate(lock_, std::ssize(holder)) == 0;
-  if (!written) refuse(fmt::format("cannot be written to: {}", std::strerror(errno)));
+  if (!written)
+    fail(category_of(errno, Category::config), "{}: cannot be written to: {}", path_.string(),
+         std::strerror(errno));
 }
 
 void SweepFolder::refuse_other_files() const {

@@ -31,7 +31,8 @@ class LogFile {
       : descriptor_(
             open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0)
-      fail(Category::config, "{}: cannot be written to: {}", path.string(), system_reason(errno));
+      fail(category_of(errno, Category::config), "{}: cannot be written to: {}", path.string(),
+           system_reason(errno));
   }
   ~LogFile() { close(descriptor_); }
   LogFile(const LogFile&) = delete;

@@ -3,12 +3,17 @@
 #include <string>
 #include <vector>
 
+#include <spire/error.h>
 #include <spire/export.h>
 
 namespace spire {
 
 // Returns strerror(error); for too many open files it adds the limit to raise.
 SPIRE_API std::string system_reason(int error);
+
+// Returns Category::device for an errno that says nothing about the file: too many open ones, or a
+// disk without room. Else `other`.
+SPIRE_API Category category_of(int error, Category other);
 
 // Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
 // processes (ulimit -u), ...; raise the limit, or lower data.workers and tower_threads"

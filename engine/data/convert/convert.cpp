@@ -11,6 +11,7 @@
 #include <spire/commands/dataset_tools.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
+#include <spire/system.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
@@ -100,7 +101,8 @@ void make_folder(const fs::path& folder, const fs::path& to) {
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error)
-    fail(Category::config, "--to {}: cannot create the folder: {}", to.string(), error.message());
+    fail(category_of(error.value(), Category::config), "--to {}: cannot create the folder: {}",
+         to.string(), error.message());
 }
 
 ConversionFingerprint fingerprint_of(const RunConfig& config, const std::string& options,

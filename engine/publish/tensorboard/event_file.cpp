@@ -30,13 +30,17 @@ int64_t time_in(std::string_view name) {
   return seconds;
 }
 
+std::string process_suffix() {
+  return fmt::format(".{}.{}", host_name(), ::getpid());
+}
+
 std::string new_name(const std::filesystem::path& folder, EventFile::Time now) {
   int64_t seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   for (const auto& name : list_folder(folder, Category::config)) {
     int64_t time = time_in(name.string());
     if (time < last_time) seconds = std::max(seconds, time + 1);
   }
-  return fmt::format("{}{:010}.{}.{}", prefix, seconds, host_name(), ::getpid());
+  return fmt::format("{}{:010}{}", prefix, seconds, process_suffix());
 }
 
 }  // namespace
@@ -45,7 +49,8 @@ EventFile::EventFile(const std::filesystem::path& folder, Time now)
     : path_(folder / new_name(folder, now)),
       descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0)
-    fail(Category::config, "cannot create {}: {}", path_.string(), system_reason(errno));
+    fail(category_of(errno, Category::config), "cannot create {}: {}", path_.string(),
+         system_reason(errno));
 }
 
 EventFile::~EventFile() {
@@ -64,10 +69,12 @@ std::string EventFile::append(std::string_view frames) {
   return reason;
 }
 
-void clear_event_files(const std::filesystem::path& folder) {
-  std::error_code left;  // a file that cannot be removed is one that TensorBoard still shows
+std::set<std::string> event_files_of_this_process(const std::filesystem::path& folder) {
+  std::set<std::string> names;
   for (const auto& name : list_folder(folder, Category::config))
-    if (time_in(name.string()) > 0) std::filesystem::remove(folder / name, left);
+    if (time_in(name.string()) > 0 && name.string().ends_with(process_suffix()))
+      names.insert(name.string());
+  return names;
 }
 
 }  // namespace spire::inline publish

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ class EventFile {
   int64_t bytes_ = 0;  // of whole frames
 };
 
-// Removes the event files of a folder. Throws Error(config) if it cannot be listed.
-void clear_event_files(const std::filesystem::path& folder);
+// Returns the names of a folder's event files that a process of this host and number has made.
+// Throws Error(config) if it cannot be listed.
+std::set<std::string> event_files_of_this_process(const std::filesystem::path& folder);
 
 }  // namespace spire::inline publish

@@ -407,7 +407,7 @@ TEST_F(ConvertTest, AFullDiskIsReportedWithTheBytesNeeded) {
   write_large_idx();
   {
     FileSizeLimit limit(100'000);
-    EXPECT_THAT(refusal(Category::data),
+    EXPECT_THAT(refusal(Category::device),
                 ContainsRegex("out.h5.partial: needs [0-9]+ bytes, [0-9]+ are free: "));
   }
   convert();
