@@ -1,5 +1,6 @@
 // The parts of a trainer and their memory: all are compiled, then planned, then allocated.
 #include <algorithm>
+#include <cmath>
 
 #include <spire/error.h>
 
@@ -50,6 +51,17 @@ void require_same_parameters(const TowerTrainerOptions& options, int64_t batch,
              tensor.name, to_string(trained), to_string(train.shape), to_string(tensor.spec.shape),
              to_string(test.shape));
     }
+}
+
+// Plans have lists of buckets, which would themselves be large: no machine has 16 TiB for weights.
+void require_possible_size(const ParameterLayout& layout) {
+  constexpr int64_t most = int64_t{1} << 42;
+  int64_t floats = layout.total_floats();
+  if (floats <= most) return;
+  fail(Category::out_of_memory,
+       "the weights alone, {} numbers, take {:.0f} TiB, and no device has that; make the model "
+       "smaller",
+       floats, std::ldexp(static_cast<double>(floats), -38));
 }
 
 int root_member(const Placement& placement) {
@@ -167,6 +179,7 @@ TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& 
 void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   GraphBuilder build = graph_builder(options);
   layout_ = make_layout(build, placement_.batch_size);
+  require_possible_size(layout_);
   require_same_parameters(options, placement_.batch_size, layout_);
   check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
   buckets_ = bucket_ranges(options.bucket, layout_);

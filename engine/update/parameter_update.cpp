@@ -12,8 +12,8 @@ size_t state_slots(const ParameterUpdate::Options& options) {
 size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
   if (options.on_host) return 0;
   if (options.device().kind == DeviceKind::cuda) return cuda_update_bytes(options, layout);
-  auto pieces = cut_into_pieces(options.owned, options.spans, layout, options.norms);
-  return state_slots(options) * pieces.slot_bytes();
+  PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
+  return state_slots(options) * static_cast<size_t>(pieces.state_floats) * sizeof(float);
 }
 
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,

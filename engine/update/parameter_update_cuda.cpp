@@ -38,13 +38,6 @@ struct UpdateLists {
     trust.assign(options.spans.size(), 1.0f);
   }
 
-  size_t bytes() const {
-    return pieces.weights.size() * sizeof(UpdatePiece) +
-           pieces.statistics.size() * sizeof(StatisticPiece) +
-           trust_spans.size() * sizeof(TrustSpan) + trust.size() * sizeof(float) +
-           factors.size() * sizeof(StepFactors);
-  }
-
   UpdatePieces pieces;
   std::vector<StepFactors> factors = {StepFactors{}};
   // Of layer-wise optimizers: a ratio a span of weights, and those that have one of their own.
@@ -209,8 +202,13 @@ void follow_cuda_loss_scale(std::span<const double> squares, const LossScaleConf
 }
 
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
-  UpdateLists lists(options, layout);
-  return lists.bytes() + state_slots(options) * lists.pieces.slot_bytes();
+  PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
+  size_t bytes = pieces.weights * sizeof(UpdatePiece) + pieces.statistics * sizeof(StatisticPiece) +
+                 sizeof(StepFactors) +
+                 state_slots(options) * static_cast<size_t>(pieces.state_floats) * sizeof(float);
+  if (!options.norms) return bytes;
+  auto trusts = static_cast<size_t>(std::ranges::count_if(options.spans, &WeightSpan::adapts));
+  return bytes + trusts * sizeof(TrustSpan) + options.spans.size() * sizeof(float);
 }
 
 std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,

@@ -162,6 +162,24 @@ std::vector<int> TensorNorms::owners(const std::vector<int>& chunk_owners) const
   return owners;
 }
 
+PieceCounts count_pieces(const std::vector<FloatRange>& owned, const std::vector<WeightSpan>& spans,
+                         const ParameterLayout& layout) {
+  PieceCounts counts;
+  for (FloatRange range : owned) {
+    for (const WeightSpan& span : spans) {
+      FloatRange part = common(range, span.range);
+      if (part.size() <= 0) continue;
+      int64_t first = part.begin / TreeSum::chunk;
+      counts.weights += static_cast<size_t>(TreeSum::chunks_of(part.end) - first);
+      counts.state_floats += part.size();
+    }
+    UpdatePieces statistics;
+    add_statistics(range, layout, statistics);
+    counts.statistics += statistics.statistics.size();
+  }
+  return counts;
+}
+
 UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
                              const TensorNorms* norms) {

@@ -91,6 +91,15 @@ struct UpdatePieces {
   }
 };
 
+// How many pieces that are, and floats of state in each slot. A plan of an absurd size has numbers
+// of them that no memory holds: so they are counted without being made.
+struct PieceCounts {
+  size_t weights = 0, statistics = 0;
+  int64_t state_floats = 0;
+};
+PieceCounts count_pieces(const std::vector<FloatRange>& owned, const std::vector<WeightSpan>& spans,
+                         const ParameterLayout& layout);
+
 // Cuts the owned ranges, which begin at multiples of TreeSum::chunk. norms: null if not layer-wise.
 UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,

@@ -128,6 +128,34 @@ Words plan_of(const Words& run) {
   return Words{"plan"} + run;
 }
 
+// What a model of any size would take is computed, not tried.
+TEST(Memory, PlansOfAbsurdSizesTakeAlmostNone) {
+  RunFolder folder;
+  MemoryLimit limit(RLIMIT_AS, 1024 * mib);
+  std::string long_list = "model.hidden=[1000000";
+  for (int i = 1; i < 100; ++i) long_list += ",1000000";
+  struct Absurd {
+    Words words;
+    const char* says;
+  };
+  for (const Absurd& absurd :
+       {Absurd{{"model.hidden=[1000000,1000000]"}, "cannot allocate 11.2 TiB"},
+        {{"model.hidden=[1000000,1000000]", "optimizer.name=lamb", "ema.decay=0.9"}, "TiB"},
+        {{long_list + "]"}, "take 360 TiB, and no device has that; make the model smaller"}})
+    for (const char* command : {"train", "plan"}) {
+      Words words = folder.run("absurd", Words{"model.name=mlp"} + absurd.words);
+      words.insert(words.begin(), command);
+      if (words[0] == "train") words.push_back("--check");
+      rusage before{}, after{};
+      getrusage(RUSAGE_CHILDREN, &before);
+      Output output = trainer(words);
+      getrusage(RUSAGE_CHILDREN, &after);
+      EXPECT_EQ(output.code, 6) << output.err;
+      EXPECT_THAT(output.last_error_line(), HasSubstr(absurd.says));
+      EXPECT_LT(after.ru_utime.tv_sec - before.ru_utime.tv_sec, 5);
+    }
+}
+
 TEST(Memory, UlimitsAreTheMemoryThereIs) {
   RunFolder folder;
   for (auto [which, name] :

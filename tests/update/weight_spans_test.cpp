@@ -144,5 +144,26 @@ TEST_P(Decay, LeavesOtherWeightsThanMatricesAlone) {
 
 INSTANTIATE_TEST_SUITE_P(All, Decay, testing::Values("sgd", "adamw"));
 
+// Plans count pieces without making them.
+TEST(UpdatePieces, AreCountedAsTheyAreCut) {
+  SmallRun run = resnet_run({.lr_factors = {{"stem.*", 0.5}, {"*.norm.*", 2}}});
+  TowerTrainer trainer(run.options(), run.place());
+  const ParameterLayout& layout = trainer.layout();
+  int64_t all = layout.gradient_floats(), chunk = TreeSum::chunk;
+  for (const std::vector<FloatRange>& owned : {std::vector<FloatRange>{},
+                                               {{0, all}},
+                                               {{0, chunk}, {3 * chunk, 5 * chunk}},
+                                               {{chunk, all}}})
+    for (bool layerwise : {false, true}) {
+      std::vector<WeightSpan> spans = weight_spans(run.optimizer, layerwise, layout);
+      TensorNorms norms(spans);
+      UpdatePieces cut = cut_into_pieces(owned, spans, layout, &norms);
+      PieceCounts counts = count_pieces(owned, spans, layout);
+      EXPECT_EQ(counts.weights, cut.weights.size());
+      EXPECT_EQ(counts.statistics, cut.statistics.size());
+      EXPECT_EQ(counts.state_floats, cut.state_floats());
+    }
+}
+
 }  // namespace
 }  // namespace spire
