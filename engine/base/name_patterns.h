@@ -14,7 +14,7 @@ std::optional<size_t> first_match(const std::vector<std::string>& patterns,
                                   const std::string& name);
 
 // Throws Error(config) for a pattern that matches none of the names. key: the config key of the
-// patterns, for the message. names: for a suggestion, too.
+// patterns, for the message, which lists all names, or of many those most like the pattern.
 void require_matches(const std::string& key, const std::vector<std::string>& patterns,
                      const std::vector<std::string>& names);
 

@@ -42,5 +42,17 @@ TEST(NamePatterns, OneThatMatchesNothingIsAnError) {
   EXPECT_THAT(message, HasSubstr("did you mean 'head.weight'?"));
 }
 
+TEST(NamePatterns, AMessageListsAllNamesOrThoseMostLikeThePattern) {
+  std::vector<std::string> names;
+  auto message = [&] {
+    return message_of(Category::config, [&] { require_matches("init.skip", {"fc.*"}, names); });
+  };
+  for (int i = 0; i < 32; ++i) names.push_back("block" + std::to_string(i) + ".w");
+  for (const std::string& name : names) EXPECT_THAT(message(), HasSubstr("'" + name + "'"));
+  names.push_back("model.fc.w");
+  EXPECT_THAT(message(), HasSubstr("init.skip: 'fc.*' matches none of 33 names, such as "
+                                   "'model.fc.w', 'block0.w', 'block1.w'"));
+}
+
 }  // namespace
 }  // namespace spire

@@ -213,5 +213,33 @@ TEST_F(AuditChain, ARunWithoutAChainIsAnError) {
   EXPECT_THROW(all.auditor("a"), Error);
 }
 
+// A run that is resumed on other data says so, and by which files.
+TEST(ChangedData, IsWarnedOfWhenARunGoesOn) {
+  MadeRuns runs;
+  runs.train("run", {"steps=4"});
+  auto resume = [&](const char* steps) {
+    Reports reports;
+    RunOptions options;
+    options.resume = "auto";
+    runs.train("run", {steps}, reports, options);
+    return fmt::format("{}", fmt::join(reports.warnings, "\n"));
+  };
+  EXPECT_THAT(resume("steps=6"), testing::Not(testing::HasSubstr("the data (")));
+  std::string table = runs / "table/train.csv", text;
+  {
+    std::ifstream file(table);
+    text = {std::istreambuf_iterator<char>(file), {}};
+  }
+  text[text.rfind(',') - 1] ^= 1;  // another digit
+  std::ofstream(table) << text;
+  fs::last_write_time(table, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  std::string warning = resume("steps=8");
+  EXPECT_THAT(warning, testing::HasSubstr("is not what it was at the checkpoint of step 6: changed "
+                                          "since then: '" +
+                                          table + "'; the run goes on with it"));
+  EXPECT_THAT(warning, testing::HasSubstr("data.path " + (runs / "table").string()));
+  EXPECT_THAT(resume("steps=10"), testing::Not(testing::HasSubstr("the data (")));
+}
+
 }  // namespace
 }  // namespace spire

@@ -253,5 +253,39 @@ TEST_F(InitialWeights, ThatDoNotFitEndTheRunBeforeItWritesAnything) {
   EXPECT_FALSE(std::filesystem::exists(runs_ / "refused/config.yaml"));
 }
 
+// Two tables of as many classes and columns, with other names.
+TEST(InitialNames, OtherClassesAndColumnsSayWhatBecomesOfTheirLayers) {
+  MadeRuns runs;
+  auto table = [&](const std::string& name, const std::string& columns,
+                   const std::string& classes) {
+    std::filesystem::create_directories(runs / name);
+    for (const char* part : {"train.csv", "test.csv"}) {
+      std::ofstream file(runs / name / part);
+      file << columns << ",y\n";
+      for (int i = 0; i < 40; ++i) file << i % 7 << "," << i % 5 << "," << classes[i % 2] << "\n";
+    }
+    return Words{"data.path=" + (runs / name).string(), "data.csv.task=classes", "steps=2"};
+  };
+  auto warnings = [&](const Words& words) {
+    Reports reports;
+    runs.train("new", words, reports);
+    return fmt::format("{}", fmt::join(reports.warnings, "\n"));
+  };
+  runs.train("source", table("one", "a,b", "pq"));
+  Words from = {"init.from=" + (runs / "source").string()};
+  EXPECT_THAT(warnings(table("one", "a,b", "pq") + from), testing::Not(HasSubstr("init.from")));
+  Words other = table("other", "a,b", "rs");
+  EXPECT_THAT(warnings(other + from),
+              HasSubstr("init.from: the checkpoint has as many classes as the data, under other "
+                        "names or in another order: 'p', 'q' there, 'r', 's' here; the weights of "
+                        "dense2.* are reused, one for the other in this order; init.skip: "
+                        "['dense2.*'] starts them anew"));
+  EXPECT_THAT(warnings(other + from + Words{"init.skip=[dense2.*]"}),
+              HasSubstr("'r', 's' here; the weights of dense2.* start anew"));
+  EXPECT_THAT(warnings(table("columns", "a,c", "pq") + from),
+              HasSubstr("as many columns as the data, under other names or in another order: 'a', "
+                        "'b' there, 'a', 'c' here; the weights of dense1.* are reused"));
+}
+
 }  // namespace
 }  // namespace spire

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/run/audit/audit_root.h"
+#include "engine/run/audit/data_change.h"
 
 namespace spire::inline run {
 
@@ -23,7 +24,9 @@ void RunAudit::start(int64_t step) {
       if (!goes_on_)
         first_lines_ = fmt::format("{{\"step\":{},\"continues\":\"{}\"}}\n", step, state_.value);
     }
-  if (digest({root}) != state_.root) add_root(step, root);
+  if (digest({root}) == state_.root) return;
+  if (!state_.root.empty()) data_warning_ = changed_data(setup_, state_.root, root);
+  add_root(step, root);
 }
 
 void RunAudit::add_root(int64_t step, const std::string& root) {

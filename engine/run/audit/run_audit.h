@@ -25,6 +25,7 @@ class RunAudit {
   // Lines for audit.jsonl that start() made, and whether they follow those that the file has.
   const std::string& first_lines() const { return first_lines_; }
   bool goes_on() const { return goes_on_; }
+  const std::string& data_warning() const { return data_warning_; }  // changed_data(), or ""
 
   // Whether the weights are hashed after this step; the same on all ranks.
   bool weights_due(int64_t step) const;
@@ -47,7 +48,7 @@ class RunAudit {
   TowerTrainer& trainer_;
   int64_t weights_every_;
   ChainState state_;
-  std::string first_lines_, line_;
+  std::string first_lines_, data_warning_, line_;
   AuditRecord record_;  // of the newest step
   bool goes_on_ = false;
   std::array<uint64_t, 2> samples_{};  // samples_hash() of the newest two steps, by step % 2

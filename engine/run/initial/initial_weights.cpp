@@ -14,8 +14,10 @@ struct OpenWeights {
       : file(setup.config.init.from, [&](const std::filesystem::path&,
                                          const std::string& text) { observer.on_warning(text); }),
         match(file, setup.config.init, setup.config.model, graph(setup)) {
-    if (const StateMetadata* state = file.state())
+    if (const StateMetadata* state = file.state()) {
       check_trained_config(*state, file.path().string(), setup, graph(setup), observer);
+      check_trained_names(*state, match, setup, graph(setup), observer);
+    }
   }
 
   static Graph graph(const RunSetup& setup) {

@@ -61,7 +61,44 @@ bool other_normalization(const Normalization& a, const Normalization& b) {
   return !near(a.mean, b.mean) || !near(a.stddev, b.stddev);
 }
 
+// "head.*" of head.weight
+std::string layer_pattern(const std::string& parameter) {
+  return parameter.substr(0, parameter.rfind('.')) + ".*";
+}
+
+// names: theirs and ours. parameter: one of the layer that has an entry for each of them.
+void compare_names(const char* what, const std::vector<std::string>& theirs,
+                   const std::vector<std::string>& ours, const std::string& parameter,
+                   const WeightMatch& match, Observer& observer) {
+  bool comparable = theirs.size() == ours.size() && !theirs.empty() && theirs != ours;
+  if (!comparable) return;
+  bool reused = std::ranges::any_of(match.found(), [&](const FoundParameter& found) {
+    return found.parameter.name == parameter;
+  });
+  std::string layer = layer_pattern(parameter);
+  observer.on_warning(fmt::format(
+      "init.from: the checkpoint has as many {} as the data, under other names or in another "
+      "order: {} there, {} here; {}",
+      what, quoted_list(theirs), quoted_list(ours),
+      reused ? fmt::format("the weights of {} are reused, one for the other in this order; "
+                           "init.skip: ['{}'] starts them anew",
+                           layer, layer)
+             : fmt::format("the weights of {} start anew", layer)));
+}
+
 }  // namespace
+
+void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
+                         const RunSetup& setup, const Graph& own, Observer& observer) {
+  std::vector<Value> parameters = own.values_of(Role::parameter);
+  if (parameters.empty() || trained.data_spec.empty()) return;
+  SampleSpec theirs = sample_spec_from_text(trained.data_spec);
+  const SampleSpec& ours = setup.data.train->spec();
+  compare_names("classes", theirs.class_names, ours.class_names, own.tensor(parameters.back()).name,
+                match, observer);
+  compare_names("columns", theirs.feature_names, ours.feature_names,
+                own.tensor(parameters.front()).name, match, observer);
+}
 
 void check_trained_config(const StateMetadata& trained, const std::string& from,
                           const RunSetup& setup, const Graph& own, Observer& observer) {

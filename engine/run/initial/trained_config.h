@@ -5,6 +5,7 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/run/run_setup.h"
+#include "engine/weights/weight_match.h"
 
 namespace spire::inline run {
 
@@ -15,5 +16,10 @@ namespace spire::inline run {
 // the run's graph, for evaluation. Warns if the checkpoint's config cannot be read.
 void check_trained_config(const StateMetadata& trained, const std::string& from,
                           const RunSetup& setup, const Graph& own, Observer& observer);
+
+// Warns where the checkpoint has as many classes or columns as the data, under other names: says
+// whether the layer that has them takes the file's weights, or starts anew. match: of the file.
+void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
+                         const RunSetup& setup, const Graph& own, Observer& observer);
 
 }  // namespace spire::inline run
