@@ -6,6 +6,7 @@
 #include <spire/array_dataset.h>
 #include <spire/error.h>
 
+#include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
@@ -272,12 +273,23 @@ class ArrayDataset : public Dataset {
       if (least < 0) fail(Category::data, "array '{}': it has {}", column.name(), least);
       return;
     }
+    if (classes == 0 && column.name() == "labels") survey_labels(column);
     if (classes == 0) spec_.classes = std::max(spec_.classes, most + 1);
     int64_t first = column.name() == "masks" ? -1 : 0;  // -1: a pixel without a class
     if (least >= first && (classes == 0 || most < classes)) return;
     fail(Category::data, "array '{}': it has {}, but numbers are from {} to {}", column.name(),
          least < first ? least : most, first,
          classes == 0 ? std::string("classes - 1") : std::to_string(classes - 1));
+  }
+
+  void survey_labels(const ArrayColumn& column) const {
+    LabelSurvey survey;
+    for (int64_t sample = 0; sample < count_; ++sample) {
+      int32_t label = 0;
+      column.read(sample, reinterpret_cast<std::byte*>(&label));
+      survey.add({&label, 1});
+    }
+    survey.require_classes("array 'labels'", false, "give the number of classes");
   }
 
   std::vector<ArrayColumn> columns_;

@@ -66,7 +66,11 @@ void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
 
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {
   for (const DatasetEntry& entry : dataset_table)
-    if (entry.name == config.name) return open_entry(entry, config, options);
+    if (entry.name == config.name) {
+      DatasetPair data = open_entry(entry, config, options);
+      require_utf8(data.train->spec(), config.path + ": ");
+      return data;
+    }
   std::vector<std::string> names = dataset_names([](const DatasetKind&) { return true; });
   fail(Category::config, "data.name: unknown dataset '{}'; must be one of: {}{}", config.name,
        fmt::join(names, ", "), did_you_mean(nearest(config.name, names)));

@@ -8,6 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
+#include "engine/data/binary_labels.h"
 #include "engine/device/device_memory.h"
 
 namespace spire::inline data {
@@ -215,12 +216,28 @@ void BatchLoader::fill(Slot& slot) const {
     samples[static_cast<size_t>(row)] = sample_of(batch, first_row_ + row);
   dataset_.read(samples, batch.epoch,
                 std::span(slot.columns).first(dataset_.spec().columns.size()));
+  if (options_.binary) require_labels(slot, samples);
   if (mixer_) mix(slot, samples);
   // Zeros the rows after the samples, which may still contain an earlier batch.
   for (size_t c = 0; c < slot.columns.size(); ++c) {
     size_t bytes = columns()[c].row_bytes();
     std::memset(slot.columns[c] + samples.size() * bytes, 0,
                 static_cast<size_t>(rows_ - valid) * bytes);
+  }
+}
+
+void BatchLoader::require_labels(const Slot& slot, std::span<const int64_t> samples) const {
+  const auto& found = dataset_.spec().columns;
+  for (size_t c = 0; c < found.size(); ++c) {
+    if (found[c].name != "values") continue;
+    int64_t each = found[c].shape.elements();
+    const auto* values = reinterpret_cast<const float*>(slot.columns[c]);
+    for (size_t row = 0; row < samples.size(); ++row)
+      require_binary(values + static_cast<int64_t>(row) * each, each, [&] {
+        auto files = dataset_.files();
+        return fmt::format("{}sample {}", files.empty() ? "" : files.front().string() + ": ",
+                           samples[row]);
+      });
   }
 }
 

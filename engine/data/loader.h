@@ -35,6 +35,7 @@ struct LoaderOptions {
   bool shuffle = true;     // false: samples in the order of the dataset
   bool drop_last = false;  // leave out the last batch of an epoch if it is not full
   uint64_t seed = 0;
+  bool binary = false;                 // values are labels: anything but 0 and 1 is an error
   MixOptions mix = {};                 // mixup and cutmix, which add two columns (Mixer)
   DeviceId device = {};                // the device that reads the batches; GPU: pinned memory
   std::string thread_name = "reader";  // of the reader threads, followed by their number
@@ -104,6 +105,7 @@ class BatchLoader {
   void work();
   void prepare(int64_t ticket, Slot& slot) const noexcept;
   void fill(Slot& slot) const;
+  void require_labels(const Slot& slot, std::span<const int64_t> samples) const;
   void mix(Slot& slot, std::span<const int64_t> samples) const;
 
   const Dataset& dataset_;

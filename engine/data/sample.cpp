@@ -2,9 +2,14 @@
 
 #include <cmath>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
+
+#include "engine/config/words.h"
+#include "engine/data/text/encoding.h"
+#include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
@@ -26,11 +31,20 @@ Json json_of(const Column& column) {
           {"dtype", name(column.dtype)}};
 }
 
+// Adds how numbers are written, where that is not the usual way, which older checkpoints lack.
+void add_form(const TableColumn& column, Json& object) {
+  if (column.form != FieldForm::plain) object["form"] = config::word_of(column.form);
+  if (!column.unit.empty()) object["unit"] = column.unit;
+  if (!column.marks.empty()) object["marks"] = column.marks;
+}
+
 Json json_of(const TableColumn& column) {
-  return {{"name", column.name},
-          {"levels", column.levels},
-          {"embedded", column.embedded},
-          {"blank", column.blank ? Json(*column.blank) : Json()}};
+  Json object = {{"name", column.name},
+                 {"levels", column.levels},
+                 {"embedded", column.embedded},
+                 {"blank", column.blank ? Json(*column.blank) : Json()}};
+  add_form(column, object);
+  return object;
 }
 
 const Json& at(const Json& object, const char* key) {
@@ -100,6 +114,17 @@ Column column_of(const Json& object) {
   return column;
 }
 
+void read_form(const Json& object, TableColumn& column) {
+  if (object.contains("form")) {
+    auto form = config::find_word<FieldForm>(word(object["form"], "form"));
+    if (!form)
+      refuse("form", fmt::format("one of: {}", fmt::join(config::all_words<FieldForm>, ", ")));
+    column.form = *form;
+  }
+  if (object.contains("unit")) column.unit = word(object["unit"], "unit");
+  if (object.contains("marks")) column.marks = words(object, "marks");
+}
+
 TableColumn table_column_of(const Json& object) {
   if (!object.is_object()) refuse("table", "a list of objects");
   TableColumn column;
@@ -108,6 +133,7 @@ TableColumn table_column_of(const Json& object) {
   const Json& embedded = at(object, "embedded");
   if (!embedded.is_boolean()) refuse("embedded", "true or false");
   column.embedded = embedded.get<bool>();
+  read_form(object, column);
   const Json& blank = at(object, "blank");
   if (blank.is_null()) return column;
   if (!blank.is_number() || !std::isfinite(blank.get<double>())) refuse("blank", "a finite number");
@@ -131,7 +157,28 @@ const Column* SampleSpec::find(const std::string& name) const {
   return nullptr;
 }
 
+void require_utf8(const SampleSpec& spec, const std::string& where) {
+  auto require_text = [&](const char* what, const std::string& text) {
+    if (!invalid_utf8(text)) return;
+    fail(Category::data,
+         "{}the {} '{}' is not UTF-8, as names in checkpoints are; rename it (of folders and files "
+         "by convmv -f latin1 -t utf-8 -r --notest FOLDER), or convert the file that has it (text "
+         "by iconv -f latin1 -t utf-8)",
+         where, what, with_bytes_shown(text));
+  };
+  for (const Column& column : spec.columns) require_text("column", column.name);
+  for (const std::string& name : spec.class_names) require_text("class", name);
+  for (const std::string& name : spec.feature_names) require_text("feature", name);
+  for (const TableColumn& column : spec.table) {
+    require_text("column", column.name);
+    for (const std::string& level : column.levels) require_text("word", level);
+    for (const std::string& mark : column.marks) require_text("mark of data.csv.missing", mark);
+  }
+  require_text("vocabulary", spec.vocabulary);
+}
+
 std::string to_text(const SampleSpec& spec) {
+  require_utf8(spec, "");
   Json columns = Json::array();
   for (const Column& column : spec.columns) columns.push_back(json_of(column));
   Json object = {{"columns", columns},
@@ -146,7 +193,8 @@ std::string to_text(const SampleSpec& spec) {
   if (!spec.target_scale.mean.empty())
     object["target_scale"] = {{"mean", spec.target_scale.mean},
                               {"stddev", spec.target_scale.stddev}};
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (spec.target != TableColumn()) add_form(spec.target, object["target"]);
+  return object.dump();
 }
 
 SampleSpec sample_spec_from_text(const std::string& text) {
@@ -164,6 +212,10 @@ SampleSpec sample_spec_from_text(const std::string& text) {
     for (const Json& column : array_at(object, "table"))
       spec.table.push_back(table_column_of(column));
   if (object.contains("target_scale")) spec.target_scale = normalization_at(object["target_scale"]);
+  if (object.contains("target")) {
+    if (!object["target"].is_object()) refuse("target", "an object");
+    read_form(object["target"], spec.target);
+  }
   int64_t features = 0;
   for (const TableColumn& column : spec.table) features += column.features();
   if (features != 0 && features != spec.columns[0].shape.elements())

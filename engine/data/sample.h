@@ -6,8 +6,12 @@
 
 namespace spire::inline data {
 
-// Convert to JSON (invalid UTF-8 replaced) and back. Throws Error(checkpoint) naming the key.
+// Convert to JSON and back. Throw what require_utf8() throws, and Error(checkpoint) naming the key.
 std::string to_text(const SampleSpec& spec);
 SampleSpec sample_spec_from_text(const std::string& text);
+
+// Throws Error(data) for a name or word that is not UTF-8, as JSON is. where: "animals: ", or
+// nothing.
+void require_utf8(const SampleSpec& spec, const std::string& where);
 
 }  // namespace spire::inline data

@@ -254,9 +254,8 @@ void remap(std::unique_ptr<Dataset>& data, const SampleSpec& trained, const Perm
 
 DatasetPair match(DatasetPair data, const SampleSpec& trained, const std::string& model,
                   bool classes, Lacking lacking) {
-  // Through JSON, as the checkpoint's spec went: names that are no UTF-8 are altered there.
   // That of the test split: its images may be of another size than those of training.
-  SampleSpec found = sample_spec_from_text(to_text(data.test->spec()));
+  const SampleSpec found = data.test->spec();
   compare_columns(found, trained, model);
   if (found.find("tokens") != nullptr) compare_vocabularies(found, trained, model, data.notes);
   std::optional<Permutation> features =

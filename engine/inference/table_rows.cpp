@@ -190,7 +190,7 @@ void TableRows::find_target(const std::vector<std::string>& names, const std::ve
 // A field that is no class or no number says nothing.
 void TableRows::add_truth(RowOrigin& origin) const {
   if (!target_) return;
-  const std::string& text = record_.fields[*target_].text;
+  std::string text = plain_text(spec_.target, record_.fields[*target_].text);
   if (spec_.find("values") == nullptr) {
     origin.label = class_named(spec_, text);
   } else if (std::optional<double> number = finite_number(text)) {
@@ -232,7 +232,7 @@ void TableRows::write_row(std::byte* row) {
              fmt::format("{}: {}",
                          spec_.feature_names.empty() ? fmt::format("feature {}", c)
                                                      : fmt::format("'{}'", table_[c].name),
-                         refusal_of(field.text)));
+                         refusal_of(table_[c], field.text)));
     if (*value < 0 && !table_[c].levels.empty()) note_unknown_word(c, field.text);
     values_[c] = *value;
   }

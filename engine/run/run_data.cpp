@@ -90,6 +90,7 @@ LoaderOptions loader_options(const RunConfig& config, const Placement& placement
   TowerRange own = placement.towers_of(placement.rank);
   options.first_tower = own.begin;
   options.tower_count = own.size();
+  options.binary = config.loss.name == LossConfig::Name::binary;
   options.workers = config.data.workers;
   options.prefetch = config.data.prefetch;
   options.shuffle = false;  // as test data; train_loader() changes what differs

@@ -8,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/array_dataset.h>
+
+#include "tests/base/message_of.h"
 #include "tests/data/numbered.h"
 
 namespace spire {
@@ -95,6 +98,26 @@ TEST(BatchLoader, BatchesDoNotDependOnTheNumberOfWorkersNorOnPrefetch) {
         EXPECT_EQ(run(dataset, options, 0, 0, 3), expected) << workers << " " << prefetch;
       }
   }
+}
+
+TEST(BatchLoader, ValuesThatAreNoLabelsAreRefused) {
+  std::vector<float> x = {1, 2, 3, 4}, y = {0, 1, -1, 1};
+  auto dataset =
+      array_dataset({array("features", x.data(), {4, 1}), array("values", y.data(), {4, 1})});
+  LoaderOptions options = options_of(2, 2, 1);
+  options.shuffle = false;
+  auto first = [&] {
+    BatchLoader loader(*dataset, options);
+    loader.start(0, 0, 1);
+    loader.next();
+  };
+  EXPECT_NO_THROW(first());
+  options.binary = true;
+  EXPECT_THAT(message_of(Category::data, first),
+              AllOf(HasSubstr("sample 2: value 0 is -1, but with loss.name: binary"),
+                    HasSubstr("store (y + 1) / 2")));
+  y[2] = 0;
+  EXPECT_NO_THROW(first());
 }
 
 // The same samples in the same rows however the global batch is cut into towers.

@@ -8,6 +8,7 @@
 namespace spire {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 const SampleSpec full = {
@@ -25,7 +26,8 @@ TEST(SampleSpecText, RestoresEverything) {
       .columns = {{"features", {4}, DType::f32}},
       .table = {{.name = "a", .blank = 1.0 / 3.0},
                 {.name = "b", .levels = {"", "d\xc3\xb6g"}, .embedded = true, .blank = 0},
-                {.name = "c"}}};
+                {.name = "c", .form = FieldForm::comma, .unit = "%", .marks = {"", "-"}}},
+      .target = {.form = FieldForm::point, .unit = "$"}};
   EXPECT_EQ(sample_spec_from_text(to_text(table)), table);
   SampleSpec least = {.columns = {{"values", {}, DType::f32}}};
   EXPECT_EQ(sample_spec_from_text(to_text(least)), least);
@@ -99,10 +101,13 @@ TEST(SampleSpecText, AnyDamageIsAnErrorOrAnotherText) {
   }
 }
 
-TEST(SampleSpecText, NamesThatAreNoUtf8AreReplaced) {
+// Replaced, two names could become one.
+TEST(SampleSpecText, NamesThatAreNoUtf8AreRefused) {
   SampleSpec spec = full;
-  spec.class_names[0] = "\xff\xfe";
-  EXPECT_EQ(sample_spec_from_text(to_text(spec)).class_names[1], full.class_names[1]);
+  spec.class_names[0] = "caf\xe9";
+  EXPECT_THAT(message_of(Category::data, [&] { to_text(spec); }),
+              AllOf(HasSubstr("the class 'caf\\xe9' is not UTF-8"), HasSubstr("iconv"),
+                    HasSubstr("convmv")));
 }
 
 }  // namespace

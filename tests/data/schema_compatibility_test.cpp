@@ -173,12 +173,6 @@ TEST(SchemaCompatibility, ClassesDoNotMatterToAModelThatReadsNone) {
   EXPECT_THAT(fitted(spec_of({"a", "b"}, {}), spec_of(test_classes, {}), false).notes, IsEmpty());
 }
 
-// Names in files may be any bytes; a checkpoint holds UTF-8.
-TEST(SchemaCompatibility, NamesThatAreNoUtf8AreStillMatched) {
-  SampleSpec odd = spec_of({"caf\xe9", "dog"}, {});
-  EXPECT_THAT(fitted(odd, sample_spec_from_text(to_text(odd))).notes, IsEmpty());
-}
-
 SampleSpec tokens(const std::string& vocabulary, int64_t size) {
   SampleSpec spec;
   spec.columns = {{"tokens", {4}, DType::i32}, {"targets", {4}, DType::i32}};

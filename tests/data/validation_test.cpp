@@ -266,6 +266,24 @@ TEST(Validation, TablesMayLackClasses) {
   EXPECT_EQ(with_validation(config, folder, "data.csv", "some.csv").val->count(), 30);
 }
 
+// What chooses the best checkpoint is no test of it.
+TEST(Validation, FilesOfTheTestDataAreRefused) {
+  TemporaryFolder folder;
+  std::string text = "x,kind\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, i % 2 ? "ant" : "bee");
+  for (const char* name : {"train.csv", "test.csv", "other.csv"}) write_text(folder / name, text);
+  std::filesystem::create_symlink(folder / "test.csv", folder / "link.csv");
+  DataConfig config = config_named("csv");
+  for (const char* name : {"test.csv", "./test.csv", "link.csv"})
+    EXPECT_THAT(message_of(Category::config, [&] { with_validation(config, folder, "", name); }),
+                testing::AllOf(HasSubstr("data.val.path: "), HasSubstr("is test data of this run")))
+        << name;
+  EXPECT_EQ(with_validation(config, folder, "", "other.csv").val->count(), 60);
+  EXPECT_THAT(message_of(Category::config,
+                         [&] { with_validation(config, folder, "other.csv", "other.csv"); }),
+              HasSubstr("is test data of this run"));
+}
+
 TEST(Validation, TextMayHaveOtherCharacters) {
   TemporaryFolder folder;
   std::string text, other;

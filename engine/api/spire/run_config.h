@@ -107,7 +107,9 @@ struct Cifar100Config {
 
 struct CsvConfig {
   enum class Header { automatic, yes, no };
-  enum class Separator { automatic, comma, semicolon, tab };
+  enum class Separator { automatic, comma, semicolon, tab, pipe, space };
+  enum class Decimal { automatic, point, comma };
+  enum class Dates { automatic, month_first, day_first };
   enum class Categories { one_hot, embedding, refuse };
   enum class Blanks { mean, median, zero, refuse };
 
@@ -119,6 +121,9 @@ struct CsvConfig {
   // Columns to leave out, by name or number from 0; auto: those that help no model: one that
   // numbers the rows, those with a word of its own for most rows, and those without a field.
   std::vector<std::string> ignore = {"auto"};
+  Decimal decimal = Decimal::automatic;         // mark of decimals: 1.5 or 1,5
+  Dates dates = Dates::automatic;               // order of day and month in 3/4/2024
+  std::vector<std::string> missing = {"auto"};  // texts of empty fields; auto: NA, NaN, #N/A, ...
   Categories categories = Categories::one_hot;  // how columns of words become numbers
   int64_t max_levels = 64;                      // words of a column; one with more is refused
   Blanks blanks = Blanks::mean;                 // what an empty number becomes

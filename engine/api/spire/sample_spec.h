@@ -44,8 +44,22 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
+// How the numbers of a table's column are written.
+enum class FieldForm {
+  plain,        // 1234.5, -1e3
+  point,        // also 1,234.5 and 1 234.5, with a unit
+  comma,        // 1234,5; 1.234,5; 1 234,5, with a unit
+  date,         // 2024-12-31, 31 Dec 2024, with or without a time of day
+  month_first,  // also 12/31/2024
+  day_first,    // also 31/12/2024 and 31.12.2024
+  time          // 23:59:30
+};
+
+inline constexpr int64_t date_features = 5;  // year, month, day, weekday, seconds of the day
+
 // How a column of a table becomes features of a sample: a column of numbers becomes one, a column
-// of words one for each of its levels, which is 1 where the field is that word and 0 elsewhere.
+// of dates date_features, a column of words one for each of its levels, which is 1 where the field
+// is that word and 0 elsewhere.
 struct TableColumn {
   std::string name = {};                 // in the table's header; empty if it has none
   std::vector<std::string> levels = {};  // words, ascending; empty: a column of numbers
@@ -53,8 +67,15 @@ struct TableColumn {
   // What an empty field counts as: this number, or of words the level "" (all zeros if there is
   // none). Without a value empty fields are refused.
   std::optional<double> blank = {};
+  FieldForm form = FieldForm::plain;    // of its numbers
+  std::string unit = {};                // beside each number: "%", "$"; empty: none
+  std::vector<std::string> marks = {};  // of empty fields; empty: those that `auto` stands for
 
-  int64_t features() const { return levels.empty() ? 1 : static_cast<int64_t>(levels.size()); }
+  bool has_dates() const { return form >= FieldForm::date && form != FieldForm::time; }
+  int64_t features() const {
+    if (!levels.empty()) return static_cast<int64_t>(levels.size());
+    return has_dates() ? date_features : 1;
+  }
   bool operator==(const TableColumn&) const = default;
 };
 
@@ -69,6 +90,7 @@ struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint c
   // Of values (K), which stay in their own unit: models learn (value - mean) / stddev, and their
   // outputs are in the values' unit. Empty: models learn the values.
   Normalization target_scale = {};
+  TableColumn target = {};  // how a table's target is written: form and unit
 
   const Column* find(const std::string& name) const;  // null if no column has this name
   bool operator==(const SampleSpec&) const = default;

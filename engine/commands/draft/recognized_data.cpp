@@ -50,7 +50,10 @@ std::vector<fs::path> texts_in(const fs::path& path) {
 }
 
 bool is_table(const fs::path& path) {
-  if (fs::is_directory(path)) return !find_table(path, "train").empty();
+  if (fs::is_directory(path))
+    return std::ranges::any_of(tables_in(path), [](const std::string& name) {
+      return part_named(table_stem(name)) == Part::train;
+    });
   return ends_as(path, {".csv", ".tsv"}) || is_arrow_file(path);
 }
 

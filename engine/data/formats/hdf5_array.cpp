@@ -25,6 +25,12 @@ Numbers numbers_of(hid_t dataset, const std::string& location) {
       return H5Tget_size(type) == 1 ? Numbers::bytes : Numbers::words16;
     case H5T_FLOAT:
       return Numbers::floats;
+    case H5T_STRING:
+      fail(Category::data,
+           "{}: contains texts, not numbers; of labels that are words store "
+           "numpy.unique(y, return_inverse=True)[1], and the names numpy.unique(y) as attribute "
+           "class_names",
+           location);
     default:
       fail(Category::data, "{}: contains neither integers nor floating-point numbers", location);
   }

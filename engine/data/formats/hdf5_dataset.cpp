@@ -189,11 +189,11 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
     require_unchanged(config.path, checked.stamp, split->stamp());  // opened is what was checked
     if (split != train.get()) require_same_columns(*train, *split);
   }
+  std::vector<std::string> notes = checked.notes;
   SampleSpec spec;
   train->with_table([&](const Hdf5Table& table) {
-    spec = infer_schema(table, train->block_rows(), config.hdf5.task, config, options);
+    spec = infer_schema(table, train->block_rows(), config.hdf5.task, config, options, notes);
   });
-  std::vector<std::string> notes = checked.notes;
   notes.insert(notes.end(), parts.notes.begin(), parts.notes.end());
   for (std::string& note : note_unused_datasets(config.path, splits))
     notes.push_back(std::move(note));

@@ -133,15 +133,20 @@ double RowDecoder::number(const std::byte* stored, size_t index) const {
   return in_unit(reinterpret_cast<const float*>(stored)[index], stored_.unit);
 }
 
+void RowDecoder::refuse_class(size_t column, int64_t classes, int32_t number,
+                              int64_t sample) const {
+  bool label = spec_.columns[column].name == "labels";
+  fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}{}", stored_.locations[column],
+       sample, label ? "label" : "token", number, classes - 1,
+       label ? " (of labels from 1 store y - 1, of -1 and 1 store (y + 1) / 2)" : "");
+}
+
 // Writes labels or tokens.
 void RowDecoder::write_classes(size_t column, int64_t classes, const std::byte* stored,
                                int64_t sample, std::byte* out) const {
   const auto* numbers = reinterpret_cast<const int32_t*>(stored);
   for (int64_t i = 0; i < spec_.columns[column].shape.elements(); ++i)
-    if (numbers[i] < 0 || numbers[i] >= classes)
-      fail(Category::data, "{}: sample {}: {} {}, expected 0 to {}", stored_.locations[column],
-           sample, spec_.columns[column].name == "labels" ? "label" : "token", numbers[i],
-           classes - 1);
+    if (numbers[i] < 0 || numbers[i] >= classes) refuse_class(column, classes, numbers[i], sample);
   std::memcpy(out, stored, spec_.columns[column].row_bytes());
 }
 

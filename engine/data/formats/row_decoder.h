@@ -52,6 +52,8 @@ class RowDecoder {  // immutable, hence thread-safe
   double number(const std::byte* stored, size_t index) const;
   void write_classes(size_t column, int64_t classes, const std::byte* stored, int64_t sample,
                      std::byte* out) const;
+  [[noreturn]] void refuse_class(size_t column, int64_t classes, int32_t number,
+                                 int64_t sample) const;
   void write_values(const float* stored, int64_t sample, std::byte* out) const;
 
   SampleSpec spec_;

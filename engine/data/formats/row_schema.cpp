@@ -16,13 +16,13 @@
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/mask_values.h"
+#include "engine/data/label_survey.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
 
-constexpr int64_t max_statistics_rows = 10'000;    // read for mean and deviation
-constexpr int64_t max_inferred_classes = 1 << 20;  // inferred from labels
+constexpr int64_t max_statistics_rows = 10'000;  // read for mean and deviation
 
 // Calls use(rows, memory) with blocks of the input, evenly spread over the file.
 void sample_blocks(const RowTable& table, int64_t block_rows,
@@ -124,24 +124,23 @@ Normalization normalization_in(const RowTable& table, int64_t block_rows) {
   return stored.mean.empty() ? statistics_of(table, block_rows) : stored;
 }
 
-// Returns the largest training label + 1.
-int64_t count_classes(const RowTable& table) {
+// Returns the largest training label + 1. notes: of labels from 1.
+int64_t count_classes(const RowTable& table, TargetKind task, DataConfig::OnError on_error,
+                      std::vector<std::string>& notes) {
   constexpr int64_t at_once = 1 << 16;
   std::vector<int32_t> labels(static_cast<size_t>(std::min(at_once, table.count())));
-  int64_t classes = 0;
+  LabelSurvey survey;
   for (int64_t first = 0; first < table.count(); first += at_once) {
-    int64_t rows = std::min(at_once, table.count() - first);
+    auto rows = std::min(at_once, table.count() - first);
     auto* memory = reinterpret_cast<std::byte*>(labels.data());
     table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
-    for (int64_t row = 0; row < rows; ++row) {
-      int64_t label = labels[static_cast<size_t>(row)];
-      if (label >= max_inferred_classes)
-        fail(Category::data, "{}: sample {}: label {}; set the attribute classes if it is right",
-             table.location(1), first + row, label);
-      classes = std::max(classes, label + 1);
-    }
+    survey.add(std::span(labels).first(static_cast<size_t>(rows)));
   }
-  return std::max<int64_t>(classes, 1);
+  bool sure = task == TargetKind::classes;
+  survey.require_classes(table.location(1), on_error == DataConfig::OnError::skip,
+                         sure ? "" : fmt::format("set {}: class", table.task_key()));
+  if (auto note = survey.note_first(table.location(1))) notes.push_back(std::move(*note));
+  return survey.classes();
 }
 
 // Returns the vocabulary for make_vocabulary(); empty: unknown.
@@ -167,8 +166,10 @@ std::vector<std::string> feature_names_in(const RowTable& table) {
 }
 
 // Sets class names, number of classes and vocabulary of the target.
-void describe_classes(const RowTable& table, const PairsConfig& pairs, const ReadOptions& options,
-                      SampleSpec& spec) {
+void describe_classes(const RowTable& table, TargetKind task, const DataConfig& config,
+                      const ReadOptions& options, SampleSpec& spec,
+                      std::vector<std::string>& notes) {
+  const PairsConfig& pairs = config.pairs;
   const std::string& kind = table.columns()[1].name;
   if (kind == "target_images") return;
   if (kind == "values") {
@@ -200,8 +201,8 @@ void describe_classes(const RowTable& table, const PairsConfig& pairs, const Rea
   if (classes) {
     spec.classes = *classes;
   } else {
-    spec.classes =
-        kind == "masks" ? classes_of_masks(table, pairs.ignore_label) : count_classes(table);
+    spec.classes = kind == "masks" ? classes_of_masks(table, pairs.ignore_label)
+                                   : count_classes(table, task, config.on_error, notes);
   }
 }
 
@@ -217,7 +218,8 @@ DataConfig settled(const DataConfig& config, const Column& target, const ReadOpt
 }  // namespace
 
 SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
-                        const DataConfig& config, const ReadOptions& options) {
+                        const DataConfig& config, const ReadOptions& options,
+                        std::vector<std::string>& notes) {
   SampleSpec spec;
   spec.columns = table.columns();
   Column& input = spec.columns[0];
@@ -231,7 +233,7 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   }
   // Plausibility first: its messages explain more than those of missing attributes.
   require_plausible_task(table, task);
-  describe_classes(table, config.pairs, options, spec);
+  describe_classes(table, task, config, options, spec, notes);
   require_plausible_classes(table, task, spec.classes);
   if (input.name == "features" && input.shape.rank() == 1)
     spec.feature_names = feature_names_in(table);

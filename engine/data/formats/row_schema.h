@@ -8,9 +8,10 @@
 namespace spire::inline data {
 
 // Infers from the config, else from attributes, else from training rows, which are read in blocks
-// of block_rows. task: of data.<name>. Throws Error(data).
+// of block_rows. task: of data.<name>. Appends notes on labels. Throws Error(data).
 SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
-                        const DataConfig& config, const ReadOptions& options);
+                        const DataConfig& config, const ReadOptions& options,
+                        std::vector<std::string>& notes);
 
 // Throw Error(data) unless both have the same columns. Rows: RowTable, or what has its columns()
 // and location().

@@ -14,6 +14,7 @@
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_files.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/label_survey.h"
 #include "engine/data/part_names.h"
 #include "engine/data/test_share.h"
 
@@ -152,6 +153,13 @@ int64_t classes_of(const ShardIndex& index) {
   return 1 + std::ranges::max(index.images, {}, &ShardImage::label).label;
 }
 
+// Refuses a label that is rather a mistake than a class.
+void require_plausible(const ShardIndex& index) {
+  LabelSurvey survey;
+  for (const ShardImage& image : index.images) survey.add({&image.label, 1});
+  survey.require_classes(index.shards.front().string(), false, "add a sample of a class between");
+}
+
 // Refuses labels that the training data's classes do not have.
 void require_labels(const ShardIndex& index, int64_t classes) {
   if (classes_of(index) > classes)
@@ -183,6 +191,8 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
   if (options.trained_classes) {
     splits.classes = options.trained->classes;
     for (const ShardIndex& index : indices) require_labels(index, splits.classes);
+  } else {
+    require_plausible(indices[0]);
   }
   splits.train = std::make_unique<ShardImages>(std::move(indices[0]));
   splits.test = std::make_unique<ShardImages>(std::move(indices[1]));

@@ -139,6 +139,12 @@ void NpyArray::parse(std::string_view header) {
   size_t bytes = 0;
   bool plain = name.size() >= 5 && (name[0] == '\'' || name[0] == '"');
   if (plain) std::from_chars(name.data() + 3, name.data() + name.size(), bytes);
+  if (plain && (name[2] == 'U' || name[2] == 'S' || name[2] == 'O'))
+    fail(Category::data,
+         "{}: its values are {}, not numbers; of labels that are words save {}, of which "
+         "numpy.unique(y) has the names",
+         location(), name[2] == 'O' ? "objects of Python" : "texts",
+         "numpy.unique(y, return_inverse=True)[1]");
   if (!plain || !is_known(name[2], bytes))
     fail(Category::data,
          "{}: its numbers are {}; only bool, integers and floats are read: convert them, for "

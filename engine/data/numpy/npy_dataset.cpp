@@ -1,7 +1,9 @@
 // Arrays of NumPy as datasets: x_train, y_train, x_test and y_test, and x_val and y_val
 // (part_names.h), in the folder or the archive data.path. Without x_test and x_val,
 // data.npy.test_share of the rows are test rows.
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -113,16 +115,15 @@ DatasetPair pair_of(NpyTable train, NpyTable test, std::optional<NpyTable> val,
                     const DataConfig& config, const ReadOptions& options) {
   require_same_columns(train, test);
   if (val) require_same_columns(train, *val);
-  SampleSpec spec = infer_schema(train, statistics_rows, config.npy.task, config, options);
+  std::vector<std::string> notes;
+  SampleSpec spec = infer_schema(train, statistics_rows, config.npy.task, config, options, notes);
   auto evaluated = [&](NpyTable&& table) {
     return std::make_unique<NpyDataset>(std::move(table), spec, config, AugmentConfig{},
                                         sizing_of(config, options, true), options);
   };
   return {std::make_unique<NpyDataset>(std::move(train), spec, config, config.augment,
                                        sizing_of(config, options, false), options),
-          evaluated(std::move(test)),
-          {},
-          val ? evaluated(std::move(*val)) : nullptr};
+          evaluated(std::move(test)), std::move(notes), val ? evaluated(std::move(*val)) : nullptr};
 }
 
 NpyTable all_rows(const NpySplit& arrays) {
@@ -184,7 +185,7 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
     if (splits.size() > 2) val = all_rows(splits[2]);
     DatasetPair pair =
         pair_of(all_rows(splits[0]), all_rows(splits[1]), std::move(val), config, options);
-    pair.notes = std::move(notes);
+    std::ranges::move(notes, std::back_inserter(pair.notes));
     return pair;
   }
   if (auto alone = find_array(set, NpyRole::target, Part::test, npy.test.target))
@@ -194,7 +195,7 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
          set.is_archive() ? "entry" : "file");
   DatasetPair pair = pair_of(rows_of(splits[0], npy.test_share, false),
                              rows_of(splits[0], npy.test_share, true), {}, config, options);
-  pair.notes = std::move(notes);
+  std::ranges::move(notes, std::back_inserter(pair.notes));
   return pair;
 }
 

@@ -1,123 +1,99 @@
 #include "engine/data/tables/csv_columns.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <map>
 #include <set>
 
 #include <spire/error.h>
 #include <spire/text.h>
+
+#include "engine/data/tables/column_survey.h"
 
 namespace spire::inline data {
 namespace {
 
 using Notes = std::vector<std::string>;
 
-constexpr int64_t few_rows = 20;  // in fewer, words may differ by accident
-constexpr size_t max_words_in_messages = 5;
-
-// The fields of a column in the training rows.
-struct ColumnFields {
-  int64_t numbers = 0, words = 0;
-  bool whole = true;                          // all numbers are
-  std::set<double> different_numbers = {};    // no more than are levels, and one
-  std::map<std::string, int64_t> count = {};  // of each word
-
-  int64_t filled() const { return numbers + words; }
-  int64_t different() const { return std::ssize(different_numbers) + std::ssize(count); }
-};
-
 // Returns the word of a level: for numbers one spelling, so that 1, 01 and 1.0 are one.
-std::string level_of(std::string_view text) {
-  if (is_blank(text)) return "";
+std::string level_of(const TableColumn& column, std::string_view text) {
+  if (is_blank(text, column.marks)) return "";
   std::optional<double> number = finite_number(text);
   return number ? fmt::format("{}", *number + 0.0) : std::string(trimmed(text));
 }
 
-void add_field(const std::string& text, int64_t max_levels, ColumnFields& fields) {
-  if (is_blank(text)) return;
-  std::optional<double> number = finite_number(text);
-  if (!number) {
-    ++fields.words;
-    ++fields.count[std::string(trimmed(text))];
-    return;
-  }
-  ++fields.numbers;
-  fields.whole = fields.whole && std::trunc(*number) == *number;
-  if (std::ssize(fields.different_numbers) <= max_levels) fields.different_numbers.insert(*number);
-}
-
-// Reads the fields of all columns of layout.features. Rows of another length are no rows.
-std::vector<ColumnFields> fields_of(const std::filesystem::path& path, const CsvConfig& config,
-                                    const std::function<bool(int64_t)>& is_training,
-                                    const CsvLayout& layout) {
+// Reads the fields of all columns of layout.features, and of the target behind them. Rows of
+// another length are no rows.
+std::vector<ColumnSurvey> survey_columns(const std::filesystem::path& path, const CsvConfig& config,
+                                         const std::function<bool(int64_t)>& is_training,
+                                         const CsvLayout& layout) {
   auto reader = open_records(path, layout.separator);
   CsvRecord record;
   if (layout.header) reader->next(record);
-  std::vector<ColumnFields> fields(layout.features.size());
+  std::vector<std::string> marks = marks_of(config.missing);
+  std::vector<size_t> places = layout.features;
+  places.push_back(layout.target);
+  std::vector<ColumnSurvey> columns(places.size());
   for (int64_t number = 0; reader->next(record); ++number) {
     if (!record.problem.empty() || record.fields.size() != layout.columns || !is_training(number))
       continue;
-    for (size_t f = 0; f < fields.size(); ++f)
-      add_field(record.fields[layout.features[f]].text, config.max_levels, fields[f]);
+    for (size_t c = 0; c < columns.size(); ++c)
+      add_field(record.fields[places[c]].text, marks, config.max_levels, columns[c]);
   }
-  return fields;
+  choose_forms(
+      config, layout.separator == ';',
+      [&](size_t c) {
+        return fmt::format("{}: the column {}", path.string(), layout.name_of(places[c]));
+      },
+      columns);
+  return columns;
 }
 
-// Whether a column has words rather than numbers: most of its fields are, or the words recur among
-// a few whole numbers, as in 2, 3, 4, 5more. Other words among numbers are mistakes.
-bool has_words(const ColumnFields& fields, int64_t max_levels) {
-  if (2 * fields.words > fields.filled()) return true;
-  auto recurs = [](const auto& word) { return word.second > 1; };
-  return fields.words > 0 && fields.whole && std::ranges::all_of(fields.count, recurs) &&
-         fields.different() <= max_levels && 2 * fields.different() <= fields.filled();
-}
-
-// Whether each word marks a row or two: names, keys.
-bool marks_rows(const ColumnFields& fields) {
-  return fields.words >= few_rows && 2 * fields.different() > fields.filled();
-}
-
-std::string some_words(const ColumnFields& fields) {
-  std::vector<std::string> words;
-  for (const auto& [word, count] : fields.count) words.push_back(word);
-  return quoted_list(words, max_words_in_messages);
+// Refuses words that are nearly numbers where they would be of no use as words.
+void refuse_nearly_numbers(const std::string& where, const std::string& ignore,
+                           const ColumnSurvey& survey) {
+  fail(Category::data,
+       "{} has fields that are nearly all digits, but no numbers or dates of a known form ({}); "
+       "write them as 1234.5 or 2024-12-31, or leave the column out by {}",
+       where, some_words(survey), ignore);
 }
 
 void check_levels(const std::string& where, const CsvConfig& config, const std::string& ignore,
-                  const ColumnFields& fields, Notes& notes) {
+                  const ColumnSurvey& fields, Notes& notes) {
   if (config.categories == CsvConfig::Categories::refuse)
     fail(Category::data,
          "{} has words ({}), which data.csv.categories: refuse does not allow; set it to one_hot, "
          "or leave the column out by {}",
          where, some_words(fields), ignore);
-  if (fields.different() > config.max_levels)
+  bool too_many = fields.different() > config.max_levels;
+  if (too_many && are_nearly_numbers(fields)) refuse_nearly_numbers(where, ignore, fields);
+  if (too_many)
     fail(Category::data,
          "{} has {} different words ({}), and data.csv.max_levels is {}; leave it out by {}, or "
          "raise data.csv.max_levels",
          where, fields.different(), some_words(fields), config.max_levels, ignore);
-  if (fields.numbers > 0)
+  if (fields.numbers > 0 || are_nearly_numbers(fields))
     notes.push_back(
-        fmt::format("{} has numbers and words ({}); each of the {} different ones is taken for a "
-                    "word",
-                    where, some_words(fields), fields.different()));
+        fmt::format("{} has {} ({}); each of the {} different ones is taken for a word", where,
+                    fields.numbers > 0 ? "numbers and words" : "words that are nearly numbers",
+                    some_words(fields), fields.different()));
 }
 
 // Returns why the column is left out; empty: it is a feature.
-std::string reason_to_leave_out(const ColumnFields& fields, int64_t max_levels) {
+std::string reason_to_leave_out(const ColumnSurvey& fields, int64_t max_levels) {
   if (fields.filled() == 0) return "has no field that is not empty";
   if (has_words(fields, max_levels) && marks_rows(fields))
     return fmt::format("has a word of its own for most rows ({})", some_words(fields));
   return "";
 }
 
-TableColumn column_of(const std::string& name, const CsvConfig& config, const ColumnFields& fields,
+TableColumn column_of(const std::string& name, const CsvConfig& config, const ColumnSurvey& fields,
                       bool blanks_found) {
   bool refuses = config.blanks == CsvConfig::Blanks::refuse;
-  TableColumn column = {.name = name};
+  TableColumn column = {.name = name, .marks = marks_of(config.missing)};
   if (!has_words(fields, config.max_levels)) {
     if (!refuses) column.blank = std::numeric_limits<double>::quiet_NaN();
+    column.form = fields.form;
+    column.unit = fields.unit;
     return column;
   }
   std::set<std::string> levels;
@@ -148,28 +124,53 @@ double number_for_blanks(CsvConfig::Blanks rule, const std::vector<double>& numb
   return rule == CsvConfig::Blanks::mean ? mean_of(numbers) : median_of(numbers);
 }
 
-}  // namespace
-
-bool is_blank(std::string_view text) {
-  constexpr std::array blanks = {"",    "NA",   "N/A",  "na",   "n/a", "NaN",
-                                 "nan", "NULL", "null", "None", "?"};
-  return std::ranges::count(blanks, trimmed(text)) > 0;
+void note_ambiguous(const std::string& where, const ColumnSurvey& survey, Notes& notes) {
+  if (survey.ambiguous.empty()) return;
+  bool comma = survey.form == FieldForm::comma;
+  notes.push_back(fmt::format(
+      "{}: '{}' is read as {:.10g}; data.csv.decimal: {} reads {:.10g}", where, survey.ambiguous,
+      written_number(survey.ambiguous, survey.form)->value, comma ? "point" : "comma",
+      written_number(survey.ambiguous, comma ? FieldForm::point : FieldForm::comma)->value));
 }
 
+// Targets that are dates are words.
+void take_target_form(const std::filesystem::path& path, const ColumnSurvey& target,
+                      CsvLayout& layout, Notes& notes) {
+  if (target.form != FieldForm::point && target.form != FieldForm::comma) return;
+  layout.target_column = {.form = target.form, .unit = target.unit};
+  note_ambiguous(fmt::format("{}: the target {}", path.string(), layout.name_of(layout.target)),
+                 target, notes);
+}
+
+}  // namespace
+
 std::optional<double> field_value(const TableColumn& column, std::string_view text) {
-  bool blank = is_blank(text);
+  bool blank = is_blank(text, column.marks);
   if (blank && !column.blank) return {};
-  if (column.levels.empty()) return blank ? column.blank : finite_number(text);
-  std::string level = level_of(text);
+  if (column.levels.empty()) return blank ? column.blank : number_in(column, text);
+  std::string level = level_of(column, text);
   auto found = std::ranges::lower_bound(column.levels, level);
   bool there = found != column.levels.end() && *found == level;
   return there ? static_cast<double>(found - column.levels.begin()) : -1;
 }
 
-std::string refusal_of(std::string_view text) {
-  if (is_blank(text))
+std::string refusal_of(const TableColumn& column, std::string_view text) {
+  if (is_blank(text, column.marks))
     return fmt::format("'{}' is empty, which is refused (data.csv.blanks)", trimmed(text));
-  return fmt::format("'{}' is not a finite number", text.substr(0, 40));
+  std::string shown(text.substr(0, 40));
+  if (column.has_dates() || column.form == FieldForm::time)
+    return fmt::format("'{}' is no {} in the form of the training rows", shown,
+                       column.has_dates() ? "date" : "time of day");
+  if (column.form == FieldForm::plain) {
+    bool comma = written_number(text, FieldForm::comma).has_value();
+    return fmt::format("'{}' is not a finite number{}", shown,
+                       comma || written_number(text, FieldForm::point)
+                           ? ", as those of the training rows are written (1234.5)"
+                           : "");
+  }
+  return fmt::format("'{}' is not a number with a decimal {}{}", shown,
+                     column.form == FieldForm::comma ? "comma" : "point",
+                     column.unit.empty() ? "" : fmt::format(" and '{}'", column.unit));
 }
 
 std::vector<TableColumn> table_columns(const SampleSpec& spec) {
@@ -183,7 +184,12 @@ std::vector<TableColumn> table_columns(const SampleSpec& spec) {
 std::vector<std::string> feature_names(std::span<const TableColumn> table) {
   std::vector<std::string> names;
   for (const TableColumn& column : table) {
-    if (column.levels.empty()) names.push_back(column.name);
+    if (column.has_dates()) {
+      for (std::string_view part : date_parts)
+        names.push_back(fmt::format("{}.{}", column.name, part));
+    } else if (column.levels.empty()) {
+      names.push_back(column.name);
+    }
     for (const std::string& level : column.levels) names.push_back(column.name + "=" + level);
   }
   return names;
@@ -198,7 +204,10 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
     rows += training ? 1 : 0;
     return training;
   };
-  std::vector<ColumnFields> fields = fields_of(path, config, counted_training, layout);
+  std::vector<ColumnSurvey> fields = survey_columns(path, config, counted_training, layout);
+  ColumnSurvey target = std::move(fields.back());
+  fields.pop_back();
+  take_target_form(path, target, layout, notes);
   // Without names predictions find columns by their place, which must not depend on the rows.
   bool leaves_out = layout.header && std::ranges::count(config.ignore, "auto") > 0;
   std::vector<size_t> features;
@@ -207,11 +216,14 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
     std::string where = fmt::format("{}: the column {}", path.string(), layout.name_of(column));
     std::string reason = reason_to_leave_out(fields[f], config.max_levels);
     if (leaves_out && rows > 0 && !reason.empty()) {
+      if (are_nearly_numbers(fields[f]) && !names_rows(layout.names[column]))
+        refuse_nearly_numbers(where, ignore_key(layout, column), fields[f]);
       notes.push_back(fmt::format("{} {}, and is left out", where, reason));
       continue;
     }
     if (has_words(fields[f], config.max_levels))
       check_levels(where, config, ignore_key(layout, column), fields[f], notes);
+    note_ambiguous(where, fields[f], notes);
     features.push_back(column);
     layout.table.push_back(column_of(layout.header ? layout.names[column] : "", config, fields[f],
                                      fields[f].filled() < rows));
@@ -239,6 +251,7 @@ bool take_trained_columns(const SampleSpec& trained, CsvLayout& layout) {
   }
   layout.features = std::move(features);
   layout.table = std::move(known);
+  layout.target_column = trained.target;
   return true;
 }
 

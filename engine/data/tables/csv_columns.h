@@ -7,30 +7,28 @@
 #include <type_traits>
 
 #include "engine/data/tables/csv_table.h"
+#include "engine/data/tables/date_text.h"
 
 namespace spire::inline data {
-
-// Returns whether a field is empty or says that it is: NA, N/A, NaN, null, None, ?.
-bool is_blank(std::string_view text);
 
 // Returns what a field stands for: a number; of words the index of the level, -1 for a word that is
 // none; for an empty field column.blank, or the level "". nullopt: the field is refused.
 std::optional<double> field_value(const TableColumn& column, std::string_view text);
 
 // Says why field_value() refuses a field: "'two' is not a finite number".
-std::string refusal_of(std::string_view text);
+std::string refusal_of(const TableColumn& column, std::string_view text);
 
 // Returns the columns that make the features of a spec; those of older checkpoints are numbers.
 std::vector<TableColumn> table_columns(const SampleSpec& spec);
 
-// Returns the names of the features; of words "column=level".
+// Returns the names of the features; of words "column=level", of dates "column.year" and so on.
 std::vector<std::string> feature_names(std::span<const TableColumn> table);
 
 // Finds in the training rows of the file which columns of layout.features have words, and their
-// levels, and sets layout.table; empty numbers count as NaN, which fill_blanks() replaces. With
-// data.csv.ignore: auto and a header leaves out columns without a field, and those whose words mark
-// single rows; appends notes on these. Throws Error(data) for a column with more words than
-// data.csv allows.
+// levels or the form of their numbers, and sets layout.table and the target's form; empty numbers
+// count as NaN, which fill_blanks() replaces. With data.csv.ignore: auto and a header leaves out
+// columns without a field, and those whose words mark single rows; appends notes on these. Throws
+// Error(data) for a column with more words than data.csv allows.
 void find_columns(const std::filesystem::path& path, const CsvConfig& config,
                   const std::function<bool(int64_t number)>& is_training, CsvLayout& layout,
                   std::vector<std::string>& notes);
@@ -63,7 +61,11 @@ void write_features(std::span<const TableColumn> table, std::span<const double> 
   };
   for (size_t column = 0; column < table.size(); ++column) {
     size_t levels = table[column].levels.size();
-    if (levels == 0) put(values[column]);
+    if (table[column].has_dates()) {
+      for (double part : parts_of_date(values[column])) put(part);
+    } else if (levels == 0) {
+      put(values[column]);
+    }
     for (size_t level = 0; level < levels; ++level)
       put(values[column] == static_cast<double>(level) ? 1 : 0);
   }

@@ -1,8 +1,8 @@
-// Tables in CSV, Parquet and Arrow files as datasets. data.path is a folder with train.csv and
-// test.csv (or train.parquet and so on), or one file (also a folder with train.csv alone), whose
-// rows data.csv.test_share splits. Columns: features
-// (F), from all columns but the target, numbers standardized by the training rows and words as ones
-// and zeros; and labels (), or values (1).
+// Tables in CSV, Parquet and Arrow files as datasets. data.path is a folder with train.csv,
+// test.csv and val.csv (or train.parquet and so on), or one file (also a folder with train.csv
+// alone), whose rows data.csv.test_share splits. Columns: features (F), from all columns but the
+// target, numbers standardized by the training rows and words as ones and zeros; and labels (), or
+// values (1).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,6 +16,7 @@
 
 #include "engine/data/dataset_table.h"
 #include "engine/data/input_file.h"
+#include "engine/data/part_names.h"
 #include "engine/data/tables/csv_columns.h"
 #include "engine/data/test_share.h"
 
@@ -25,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using Notes = std::vector<std::string>;
 
-// Training or test data: the rows of a file, the encoded ones among them, and the rejected ones.
+// Training, test or validation data: the rows of a file, the encoded ones among them, and the
+// rejected ones.
 struct Split {
   fs::path path;
   const CsvRows& rows;
@@ -122,7 +124,7 @@ void add_statistics(const std::vector<double>& numbers, const std::string& what,
 Normalization normalization_of(const Split& split, const CsvLayout& layout) {
   Normalization result;
   size_t columns = layout.table.size();
-  std::vector<double> numbers(split.encoded.size());
+  std::vector<double> numbers(split.encoded.size()), parts(numbers.size());
   for (size_t c = 0; c < columns; ++c) {
     if (size_t levels = layout.table[c].levels.size(); levels > 0) {
       result.mean.insert(result.mean.end(), levels, 0.0);
@@ -131,10 +133,17 @@ Normalization normalization_of(const Split& split, const CsvLayout& layout) {
     }
     for (size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = split.rows.values[split.encoded[i].row * columns + c];
-    add_statistics(numbers,
-                   fmt::format("{}: the numbers of {}", split.path.string(),
-                               layout.name_of(layout.features[c])),
-                   result);
+    std::string what = fmt::format("{}: the numbers of {}", split.path.string(),
+                                   layout.name_of(layout.features[c]));
+    if (!layout.table[c].has_dates()) {
+      add_statistics(numbers, what, result);
+      continue;
+    }
+    for (size_t part = 0; part < date_parts.size(); ++part) {
+      std::ranges::transform(numbers, parts.begin(),
+                             [&](double seconds) { return parts_of_date(seconds)[part]; });
+      add_statistics(parts, what, result);
+    }
   }
   return result;
 }
@@ -163,11 +172,13 @@ SampleSpec spec_of(const CsvLayout& layout, const CsvTargets& targets, DType dty
   }
   if (layout.header) spec.feature_names = feature_names(layout.table);
   spec.table = layout.table;
+  spec.target = layout.target_column;
   return spec;
 }
 
-// Notes how many test rows have words that the training rows lack.
-void note_unknown_words(const Split& test, const CsvLayout& layout, Notes& notes) {
+// Notes how many rows have words that the training rows lack. kind: "test row".
+void note_unknown_words(const Split& test, const char* kind, const CsvLayout& layout,
+                        Notes& notes) {
   for (size_t c = 0; c < layout.table.size(); ++c) {
     auto unknown = std::ranges::count_if(test.encoded, [&](const EncodedRow& each) {
       return test.rows.values[each.row * layout.table.size() + c] < 0;
@@ -176,7 +187,7 @@ void note_unknown_words(const Split& test, const CsvLayout& layout, Notes& notes
     notes.push_back(fmt::format(
         "{}: {} with a word in {} that no training row has; it counts as "
         "none of the known words",
-        test.path.string(), counted(unknown, "test row"), layout.name_of(layout.features[c])));
+        test.path.string(), counted(unknown, kind), layout.name_of(layout.features[c])));
   }
 }
 
@@ -208,48 +219,84 @@ void require_rows(const Split& split, const char* use) {
          split.path.string(), use);
 }
 
-// Opens two files; or, with an empty test_path, splits the rows of one.
-DatasetPair open_files(const fs::path& train_path, const fs::path& test_path,
-                       const DataConfig& config, const ReadOptions& options) {
-  CsvLayout layout = csv_layout(train_path, config.csv);
-  RejectedRows train_rejected(config.on_error), test_rejected(config.on_error);
-  Notes notes;
-  bool one_file = test_path.empty();
-  double share = one_file ? config.csv.test_share : 0;
-  // A trained model reads the columns as it was taught; else the training rows say how.
+struct TableFiles {
+  fs::path train, test = {}, val = {};  // without `test` a share of the training rows is test data
+};
+
+// Finds the columns, and how they are read, from the training rows; a trained model reads them as
+// it was taught. Returns whether it is one. share: of the test rows in the file.
+bool choose_columns(const TableFiles& files, const DataConfig& config, const ReadOptions& options,
+                    double share, CsvLayout& layout, Notes& notes) {
   bool known = options.trained && take_trained_columns(*options.trained, layout);
   if (known && !std::ranges::is_sorted(layout.features))
     notes.push_back(
         fmt::format("{}: the columns are in another order than the model was trained "
                     "with; they are matched by name",
-                    train_path.string()));
+                    files.train.string()));
   if (!known)
     find_columns(
-        train_path, config.csv, [&](int64_t number) { return !is_test_row(number, share); }, layout,
-        notes);
-  CsvRows train = read_csv_rows(train_path, layout, train_rejected), test;
+        files.train, config.csv, [&](int64_t number) { return !is_test_row(number, share); },
+        layout, notes);
+  return known;
+}
+
+// Opens the files of a set. Rows are read before their columns of no use are known.
+DatasetPair open_files(const TableFiles& files, const DataConfig& config,
+                       const ReadOptions& options) {
+  CsvLayout layout = csv_layout(files.train, config.csv);
+  RejectedRows train_rejected(config.on_error), test_rejected = train_rejected,
+                                                val_rejected = train_rejected;
+  Notes notes;
+  bool one_file = files.test.empty();
+  double share = one_file ? config.csv.test_share : 0;
+  bool known = choose_columns(files, config, options, share, layout, notes);
+  CsvRows train = read_csv_rows(files.train, layout, train_rejected), test, val;
   if (!known)
-    std::ranges::move(remove_row_numbers(train_path, config.csv, layout, train),
+    std::ranges::move(remove_row_numbers(files.train, config.csv, layout, train),
                       std::back_inserter(notes));
-  if (!one_file) test = read_csv_rows(test_path, layout, test_rejected);
+  if (!one_file) test = read_csv_rows(files.test, layout, test_rejected);
+  if (!files.val.empty()) val = read_csv_rows(files.val, layout, val_rejected);
   CsvTargets targets = options.trained_classes ? trained_targets(*options.trained)
-                                               : csv_targets(train_path, train, config.csv, notes);
-  Split training = {train_path, train, encode_targets(train_path, train, targets, train_rejected),
-                    std::move(train_rejected)};
-  Split testing = {one_file ? train_path : test_path, one_file ? train : test, {}, test_rejected};
-  testing.encoded = one_file ? take_test_rows(train, share, training.encoded)
-                             : encode_targets(test_path, test, targets, testing.rejected);
+                                               : csv_targets(files.train, train, config.csv, notes);
+  auto encoded = [&](const fs::path& path, const CsvRows& rows, RejectedRows& rejected) {
+    return Split{path, rows, encode_targets(path, rows, targets, rejected), rejected};
+  };
+  Split training = encoded(files.train, train, train_rejected);
+  Split testing = one_file ? Split{files.train, train, {}, test_rejected}
+                           : encoded(files.test, test, test_rejected);
+  Split validation = encoded(files.val, val, val_rejected);
+  if (one_file) testing.encoded = take_test_rows(train, share, training.encoded);
   require_rows(training, "training");
   require_rows(testing, "test");
+  if (!files.val.empty()) require_rows(validation, "validation");
   if (!known) choose_blanks(config.csv, train, training.encoded, layout, notes);
-  fill_blanks(layout, train);
-  fill_blanks(layout, test);
-  note_unknown_words(testing, layout, notes);
+  for (CsvRows* rows : {&train, &test, &val}) fill_blanks(layout, *rows);
+  note_unknown_words(testing, "test row", layout, notes);
+  note_unknown_words(validation, "validation row", layout, notes);
   SampleSpec spec = spec_of(layout, targets, options.stored ? DType::f64 : options.dtype);
   set_scales(training, layout, config.csv.scale_target, known ? options.trained.get() : nullptr,
              spec);
-  return {std::make_unique<CsvDataset>(std::move(training), spec),
-          std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
+  DatasetPair pair = {std::make_unique<CsvDataset>(std::move(training), spec),
+                      std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
+  if (!files.val.empty()) pair.val = std::make_unique<CsvDataset>(std::move(validation), spec);
+  return pair;
+}
+
+// Opens the tables of a folder whose names say which data they are.
+DatasetPair open_folder(const DataConfig& config, const ReadOptions& options) {
+  fs::path folder = config.path;
+  PartNames parts = choose_parts(config.path, tables_in(folder), config.val, table_stem);
+  if (parts.train.empty())
+    fail(Category::data,
+         "{}: has no train.csv, and no train.parquet, train.arrow or train.feather; set data.path "
+         "to a folder with one, or to a file",
+         config.path);
+  TableFiles files = {.train = folder / parts.train};
+  if (!parts.test.empty()) files.test = folder / parts.test;
+  if (!parts.val.empty()) files.val = folder / parts.val;
+  DatasetPair pair = open_files(files, config, options);
+  pair.notes.insert(pair.notes.begin(), parts.notes.begin(), parts.notes.end());
+  return pair;
 }
 
 }  // namespace
@@ -260,15 +307,8 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
          "data.path: auto does not work for data.name: csv; set data.path to the file, or to the "
          "folder of train.csv and test.csv");
   std::error_code error;
-  if (!fs::is_directory(config.path, error))
-    return open_files(existing_input(config.path), "", config, options);
-  fs::path folder = config.path, train = find_table(folder, "train");
-  if (train.empty())
-    fail(Category::data,
-         "{}: has no train.csv, and no train.parquet, train.arrow or train.feather; set data.path "
-         "to a folder with one, or to a file",
-         config.path);
-  return open_files(train, find_table(folder, "test"), config, options);
+  if (fs::is_directory(config.path, error)) return open_folder(config, options);
+  return open_files({.train = existing_input(config.path)}, config, options);
 }
 
 }  // namespace spire::inline data

@@ -1,6 +1,11 @@
 #include "engine/data/tables/csv_reader.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <spire/error.h>
+
+#include "engine/data/text/encoding.h"
 
 namespace spire::inline data {
 namespace {
@@ -15,14 +20,42 @@ constexpr size_t max_fields = size_t{1} << 20;
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
     : file_(path), separator_(separator), buffer_(csv_buffer_bytes) {
   filled_ = file_.read(buffer_);
-  // Skips the byte order mark, which Excel writes.
-  if (filled_ >= 3 && buffer_[0] == 0xef && buffer_[1] == 0xbb && buffer_[2] == 0xbf) offset_ = 3;
+  take_first_line();
+}
+
+// Takes what is no record at the head of the file: a byte order mark, the line sep=; or "sep=;",
+// and before names between blanks the mark of a comment.
+void CsvReader::take_first_line() {
+  std::string_view begin(reinterpret_cast<const char*>(buffer_.data()), filled_);
+  refuse_wide_text(file_.path(), begin);
+  if (begin.starts_with(byte_order_mark)) offset_ = byte_order_mark.size();
+  begin.remove_prefix(offset_);
+  size_t quote = begin.starts_with('"') ? 1 : 0;
+  std::string_view line = begin.substr(0, begin.find_first_of("\r\n"));
+  std::string_view key = line.substr(std::min(quote, line.size()), 4);
+  if ((key == "sep=" || key == "SEP=") && line.size() == key.size() + 1 + 2 * quote) {
+    separator_ = line[quote + key.size()];
+    offset_ += line.size();
+    take_line_end();
+  } else if (separator_ == ' ' && begin.starts_with("# ")) {
+    take();
+  }
+}
+
+bool CsvReader::is_separator(int byte) const {
+  return byte == separator_ || (separator_ == ' ' && byte == '\t');
+}
+
+void CsvReader::skip_blanks() {
+  if (separator_ == ' ')
+    while (is_separator(peek())) take();
 }
 
 bool CsvReader::next(CsvRecord& record) {
   // Skips empty lines.
-  while (take_line_end()) {
-  }
+  do {
+    skip_blanks();
+  } while (take_line_end());
   if (peek() < 0) return false;
   read_record(record);
   return true;
@@ -61,11 +94,13 @@ void CsvReader::read_record(CsvRecord& record) {
       refuse(position_, fmt::format("more than {} fields in one record", max_fields));
     record.fields.push_back({"", position_});
     read_field(record, record.fields.back().text);
-    if (peek() == separator_) {
+    if (is_separator(peek())) {
       take();
-    } else if (take_line_end() || peek() < 0) {
-      return;
+      skip_blanks();
+      bool ends = peek() < 0 || peek() == '\n' || peek() == '\r';
+      if (separator_ != ' ' || !ends) continue;  // blanks at the end of a line separate nothing
     }
+    if (take_line_end() || peek() < 0) return;
   }
 }
 

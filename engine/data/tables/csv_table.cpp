@@ -22,19 +22,25 @@ CsvRecord first_record(const std::filesystem::path& path, char separator) {
   return record;
 }
 
+// Whether a field of the first row is a number, which no name of a column is.
+bool is_number(const CsvField& field) {
+  if (finite_number(field.text)) return true;
+  for (FieldForm form : {FieldForm::point, FieldForm::comma})
+    if (auto number = written_number(field.text, form); number && number->unit.empty()) return true;
+  return false;
+}
+
 bool is_header(const CsvRecord& record, CsvConfig::Header header) {
   if (record.names) return true;
   if (header != CsvConfig::Header::automatic) return header == CsvConfig::Header::yes;
   // One name may be missing: programs leave out that of the row numbers.
   auto is_empty = [](const CsvField& field) { return trimmed(field.text).empty(); };
-  auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
   return std::ranges::none_of(record.fields, is_number) &&
          std::ranges::count_if(record.fields, is_empty) <= 1;
 }
 
 // Refuses a first row that may be a header or not: it has no number, but empty fields.
 void check_first_row(const std::filesystem::path& path, const CsvRecord& record) {
-  auto is_number = [](const CsvField& field) { return finite_number(field.text).has_value(); };
   if (std::ranges::any_of(record.fields, is_number)) return;
   fail(Category::data,
        "{}:1:1: the first row has no number, but several empty fields; say whether it names the "
@@ -45,6 +51,8 @@ void check_first_row(const std::filesystem::path& path, const CsvRecord& record)
 std::vector<std::string> names_in(const CsvRecord& record) {
   std::vector<std::string> names;
   for (const CsvField& field : record.fields) names.emplace_back(trimmed(field.text));
+  // A mark of comments before the first name, as numpy.savetxt writes it.
+  if (names[0].size() > 1 && names[0].starts_with('#')) names[0] = trimmed(names[0].substr(1));
   return names;
 }
 
@@ -94,6 +102,30 @@ void check_header(const std::filesystem::path& path, const CsvRecord& record,
        path.string(), fmt::join(names, ", "), fmt::join(layout.names, ", "));
 }
 
+// Whether the header ends with a separator: its last column has no name, and is the target.
+bool ends_with_separator(const CsvLayout& layout) {
+  return layout.header && layout.target + 1 == layout.columns && layout.names.back().empty();
+}
+
+std::string why_empty(const CsvLayout& layout) {
+  return fmt::format(
+      ", as the rows end with '{}', behind which is a column without a name; remove these, or set "
+      "data.csv.target to the column before: '{}'",
+      layout.separator, layout.names[layout.columns - 2]);
+}
+
+// Says how many fields a row has, and whether a separator at its end, or the header's, is why.
+std::string wrong_count(const CsvRecord& record, const CsvLayout& layout) {
+  std::string text = fmt::format("{} fields, expected {}", record.fields.size(), layout.columns);
+  if (record.fields.size() == layout.columns + 1 && trimmed(record.fields.back().text).empty())
+    return text + fmt::format(": the row ends with '{}', which the first row does not; remove it",
+                              layout.separator);
+  if (record.fields.size() + 1 == layout.columns && layout.header && layout.names.back().empty())
+    return text + fmt::format(": the first row ends with '{}', which this one does not; remove it",
+                              layout.separator);
+  return text;
+}
+
 // Appends the row, or rejects it with its first problem.
 void append_row(const std::filesystem::path& path, const CsvLayout& layout, const CsvRecord& record,
                 int64_t number, CsvRows& rows, RejectedRows& rejected) {
@@ -103,37 +135,27 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
   };
   if (!record.problem.empty()) return reject(record.problem_position, record.problem);
   if (record.fields.size() != layout.columns)
-    return reject(record.fields.back().position,
-                  fmt::format("{} fields, expected {}", record.fields.size(), layout.columns));
+    return reject(record.fields.back().position, wrong_count(record, layout));
   for (size_t f = 0; f < layout.features.size(); ++f) {
     const CsvField& field = record.fields[layout.features[f]];
     std::optional<double> value = field_value(layout.table[f], field.text);
     if (!value)
       return reject(field.position, fmt::format("{}: {}", layout.name_of(layout.features[f]),
-                                                refusal_of(field.text)));
+                                                refusal_of(layout.table[f], field.text)));
     rows.values.push_back(*value);
   }
   const CsvField& target = record.fields[layout.target];
   std::string_view text = trimmed(target.text);
   if (text.empty())
     return reject(target.position,
-                  fmt::format("{}: the target is empty", layout.name_of(layout.target)));
-  rows.targets.emplace_back(text);
+                  fmt::format("{}: the target is empty{}", layout.name_of(layout.target),
+                              ends_with_separator(layout) ? why_empty(layout) : ""));
+  rows.targets.push_back(plain_text(layout.target_column, text));
   rows.positions.push_back(target.position);
   rows.numbers.push_back(number);
 }
 
 constexpr size_t few_counted_rows = 20;  // in fewer a feature may count rows by accident
-
-// Returns whether pandas, R or a database would give a column of row numbers this name.
-bool names_rows(const std::string& name) {
-  constexpr std::array known = {"",       "id",         "index",     "idx",      "row",
-                                "row_id", "row_number", "rowid",     "rownames", "row.names",
-                                "sample", "sample_id",  "sample_no", "no.",      "#"};
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::ranges::count(known, lower) > 0 || lower.starts_with("unnamed: ");
-}
 
 std::vector<double> values_of(const CsvRows& rows, size_t feature, size_t features) {
   std::vector<double> values;
@@ -170,24 +192,24 @@ void remove_feature(size_t feature, CsvLayout& layout, CsvRows& rows) {
 
 }  // namespace
 
+bool names_rows(const std::string& name) {
+  constexpr std::array known = {"",       "id",         "index",     "idx",      "row",
+                                "row_id", "row_number", "rowid",     "rownames", "row.names",
+                                "sample", "sample_id",  "sample_no", "no.",      "#"};
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (std::ranges::count(known, lower) > 0 || lower.starts_with("unnamed: ")) return true;
+  // PassengerId, customerID, passenger_id, "Order ID": id as a word of its own, unlike in "paid".
+  if (lower.size() < 3 || !lower.ends_with("id")) return false;
+  char before = name[name.size() - 3], first = name[name.size() - 2];
+  bool letter = std::isalpha(static_cast<unsigned char>(before)) != 0;
+  return !letter || (std::islower(static_cast<unsigned char>(before)) && first == 'I');
+}
+
 std::string ignore_key(const CsvLayout& layout, size_t column) {
   return fmt::format("data.csv.ignore: [auto, {}]", layout.header
                                                         ? fmt::format("'{}'", layout.names[column])
                                                         : std::to_string(column));
-}
-
-char csv_separator(const std::filesystem::path& path, const CsvConfig& config) {
-  using Separator = CsvConfig::Separator;
-  constexpr std::array names = {Separator::comma, Separator::semicolon, Separator::tab};
-  constexpr std::array candidates = {',', ';', '\t'};
-  size_t best = 0, most = 0;  // of equal ones the earlier candidate wins
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (config.separator == names[i]) return candidates[i];
-    size_t fields = first_record(path, candidates[i]).fields.size();
-    if (fields > most) best = i;
-    most = std::max(most, fields);
-  }
-  return candidates[best];
 }
 
 std::vector<std::string> csv_names(const CsvRecord& first, const CsvConfig& config) {
@@ -253,23 +275,6 @@ CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout
   return rows;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  size_t first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::optional<double> finite_number(std::string_view text) {
-  text = trimmed(text);
-  // std::from_chars knows no plus sign.
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
-}
-
 // A model would learn the order of the file from a column that numbers its rows. Removed are
 // features of distinct whole numbers that have no name, or are called id, index, row, "Unnamed: 0"
 // or the like.
@@ -280,7 +285,7 @@ std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
   if (std::ranges::count(config.ignore, "auto") == 0) return notes;
   // From the last feature on, so that a removal does not move those still to come.
   for (size_t feature = layout.features.size(); feature-- > 0;) {
-    if (!layout.table[feature].levels.empty()) continue;
+    if (!layout.table[feature].levels.empty() || layout.table[feature].has_dates()) continue;
     size_t column = layout.features[feature];
     std::vector<double> values = values_of(rows, feature, layout.features.size());
     std::string name = layout.name_of(column);

@@ -9,6 +9,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
+#include "engine/data/tables/field_text.h"
 #include "engine/data/tables/record_reader.h"
 
 namespace spire::inline data {
@@ -20,6 +21,7 @@ struct CsvLayout {
   size_t columns = 0, target = 0;  // number of columns, index of the target column
   std::vector<size_t> features;    // all columns but the target and ignored ones
   std::vector<TableColumn> table;  // how each column of `features` is read
+  TableColumn target_column = {};  // how the numbers of the target are written
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
 };
@@ -50,7 +52,8 @@ class RejectedRows {
   std::vector<std::string> first_;
 };
 
-// Returns data.csv.separator; auto: the one that splits the first record into the most fields.
+// Returns data.csv.separator; auto: the one that splits the first records evenly into the most
+// fields; blanks only where no other one splits them.
 char csv_separator(const std::filesystem::path& path, const CsvConfig& config);
 
 // Returns the column names in the first record; empty if data.csv.header says it is no header.
@@ -67,8 +70,12 @@ std::string ignore_key(const CsvLayout& layout, size_t column);
 CsvRows read_csv_rows(const std::filesystem::path& path, const CsvLayout& layout,
                       RejectedRows& rejected);
 
-// With data.csv.ignore: auto removes columns that just number the rows. Returns a note on each, and
-// on similar ones that stay. Throws Error(data) if no feature remains.
+// Whether pandas, R, a database or a person would give a column of row numbers or keys this name:
+// id, index, row, Unnamed: 0, PassengerId, passenger_id.
+bool names_rows(const std::string& name);
+
+// With data.csv.ignore: auto removes columns that just number the rows or name them by numbers.
+// Returns a note on each, and on similar ones that stay. Throws Error(data) if no feature remains.
 std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
                                             const CsvConfig& config, CsvLayout& layout,
                                             CsvRows& rows);
@@ -99,9 +106,5 @@ std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const 
 // Returns the index of a column; nullopt if there is none. word: its name, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);
-
-// Parses a finite number, with or without blanks around it; nullopt if `text` is none.
-std::optional<double> finite_number(std::string_view text);
-std::string_view trimmed(std::string_view text);
 
 }  // namespace spire::inline data

@@ -42,11 +42,15 @@ class RecordReader {
 // also with .gz behind it, which open_records() refuses.
 bool is_arrow_file(const std::filesystem::path& path);
 
-// Returns the table of that name in a folder: name.csv, plain or .gz, name.parquet and so on; empty
-// if there is none.
-std::filesystem::path find_table(const std::filesystem::path& folder, const std::string& name);
+// Returns the names of the tables in a folder, by their endings; of several files of one name only
+// the first of .csv, .csv.gz, .tsv, .tsv.gz, .parquet and so on.
+std::vector<std::string> tables_in(const std::filesystem::path& folder);
 
-// Opens CSV text, or by its name a Parquet or Arrow file. separator: of CSV text.
+// Returns the name of a table's file without its endings: "train" of "train.csv.gz".
+std::string table_stem(const std::string& name);
+
+// Opens CSV text, or by its name a Parquet or Arrow file. separator: of CSV text. Throws
+// Error(data), also from next(), for text that is not UTF-8.
 std::unique_ptr<RecordReader> open_records(const std::filesystem::path& path, char separator);
 
 // Returns file, line and column: "table.csv:12:7".

@@ -10,7 +10,9 @@
 #include <spire/error.h>
 
 #include "engine/data/input_file.h"
+#include "engine/data/text/encoding.h"
 #include "engine/data/text/json_members.h"
+#include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
 namespace {
@@ -133,8 +135,8 @@ bool is_jsonl(const fs::path& path) {
 void for_each_json_text(const fs::path& path, const std::string& field, const UseText& use,
                         const OnBroken& on_broken) {
   std::string all = InputFile(path).read_text(max_bytes);
+  refuse_wide_text(path, all);
   int64_t number = 0;
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   size_t first = all.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
   for (size_t begin = first; begin < all.size();) {
     size_t end = std::min(all.find('\n', begin), all.size());
@@ -144,7 +146,9 @@ void for_each_json_text(const fs::path& path, const std::string& field, const Us
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     std::string text;
     try {
-      text = text_of(line, field, fmt::format("{}:{}", path.string(), number));
+      std::string place = fmt::format("{}:{}", path.string(), number);
+      if (auto bad = invalid_utf8(line)) refuse_encoding(path, place, line.substr(*bad));
+      text = text_of(line, field, place);
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       on_broken(error);

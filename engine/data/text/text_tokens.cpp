@@ -8,6 +8,7 @@
 
 #include "engine/data/input_file.h"
 #include "engine/data/text/documents.h"
+#include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -17,15 +18,21 @@ namespace fs = std::filesystem;
 
 constexpr size_t max_text_bytes = size_t{1} << 34;
 
+// Returns file and line of a byte: "kjv.txt:12: byte 345".
+std::string place_in(std::string_view text, size_t byte, const fs::path& path) {
+  auto line = 1 + std::ranges::count(text.substr(0, byte), '\n');
+  return fmt::format("{}:{}: byte {}", path.string(), line, byte);
+}
+
 // Reads one file; throws for invalid UTF-8 unless any bytes will do.
 std::string read_text(const fs::path& path, bool any_bytes) {
   InputFile file(existing_input(path));
   std::string text = file.read_text(max_text_bytes);
-  std::optional<size_t> bad = any_bytes ? std::nullopt : invalid_utf8(text);
-  if (bad)
-    fail(Category::data,
-         "{}: byte {}: is not UTF-8; convert the file, or set data.tokens.vocabulary: bytes",
-         file.path().string(), *bad);
+  if (any_bytes) return text;
+  refuse_wide_text(file.path(), text);
+  if (auto bad = invalid_utf8(text))
+    refuse_encoding(file.path(), place_in(text, *bad, file.path()),
+                    std::string_view(text).substr(*bad), "; or set data.tokens.vocabulary: bytes");
   return text;
 }
 

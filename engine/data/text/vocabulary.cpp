@@ -182,8 +182,13 @@ void append_utf8(std::string& text, char32_t code) {
 }
 
 std::optional<size_t> invalid_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();)
-    if (!next_code(text, at)) return at;
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {  // most text is ASCII
+      ++at;
+    } else if (!next_code(text, at)) {
+      return at;
+    }
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <spire/error.h>
 
+#include "engine/data/binary_labels.h"
 #include "engine/data/text/packed_documents.h"
 
 namespace spire::inline run {
@@ -71,6 +72,17 @@ void check_indices(const SampleSpec& spec, const Samples& samples) {
 
 void check_indices(const SampleSpec& spec, const void* rows, int64_t count) {
   check_column(spec, spec.columns.front(), rows, count);
+}
+
+void check_binary(const SampleSpec& spec, const Samples& samples) {
+  for (size_t c = 0; c < spec.columns.size(); ++c) {
+    if (spec.columns[c].name != "values" || spec.columns[c].dtype != DType::f32) continue;
+    int64_t each = spec.columns[c].shape.elements();
+    const auto* values = static_cast<const float*>(static_cast<const void*>(samples.columns[c]));
+    for (int64_t sample = 0; sample < samples.count; ++sample)
+      require_binary(values + sample * each, each,
+                     [&] { return fmt::format("Samples: sample {}", sample); });
+  }
 }
 
 }  // namespace spire::inline run

@@ -14,4 +14,7 @@ void check_indices(const SampleSpec& spec, const Samples& samples);
 // The same for `count` rows of the first column.
 void check_indices(const SampleSpec& spec, const void* rows, int64_t count);
 
+// Throws Error(data) for values that are no labels, 0 or 1, as loss.name: binary takes them.
+void check_binary(const SampleSpec& spec, const Samples& samples);
+
 }  // namespace spire::inline run

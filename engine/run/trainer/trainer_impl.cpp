@@ -407,6 +407,8 @@ void Trainer::Impl::check_count(int64_t count, int64_t all, const char* option) 
 void Trainer::Impl::check(const Samples& samples) const {
   batch_.check(samples);
   check_indices(setup_.data.train->spec(), samples);
+  if (setup_.config.loss.name == LossConfig::Name::binary)
+    check_binary(setup_.data.train->spec(), samples);
 }
 
 void Trainer::Impl::need_data(const char* method) const {

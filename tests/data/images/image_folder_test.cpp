@@ -57,6 +57,16 @@ Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
   return row;
 }
 
+// Class names go into checkpoints, whose texts are UTF-8.
+TEST(ImageFolder, ClassesWhoseNamesAreNoUtf8AreRefused) {
+  TemporaryFolder folder;
+  put(folder / "train/K\xf6ln/a.png", png_bytes(smooth_image(40, 40, 2)));
+  put(folder / "val/K\xf6ln/a.png", png_bytes(smooth_image(40, 40, 2)));
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder.path()), {}); }),
+              AllOf(HasSubstr("the class 'K\\xf6ln' is not UTF-8"),
+                    HasSubstr("convmv -f latin1 -t utf-8")));
+}
+
 TEST(ImageFolder, FoldersThatAreNotReadAreNamed) {
   TemporaryFolder folder;
   write_images(folder.path());

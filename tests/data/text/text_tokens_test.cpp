@@ -86,13 +86,24 @@ TEST_F(TextTest, InvalidUtf8IsNamedByFileAndByte) {
   EXPECT_NO_THROW(open_dataset(config_, {}));  // any bytes are valid
   for (const char* vocabulary : {"characters", "gpt2"}) {
     config_.tokens.vocabulary = *find_word<TokensConfig::Vocabulary>(vocabulary);
-    EXPECT_THAT(refusal(), AllOf(HasSubstr(bad + ": byte 2: is not UTF-8"), HasSubstr("bytes")));
+    EXPECT_THAT(refusal(),
+                AllOf(HasSubstr(bad + ":1: byte 2: the text is not UTF-8"), HasSubstr("bytes")));
   }
   config_.tokens.text = {(folder_ / "none").string()};
   EXPECT_THAT(refusal(), AllOf(HasSubstr((folder_ / "none").string()), HasSubstr("no such file")));
   config_.tokens.text = {};
   add("empty", "");
   EXPECT_THAT(refusal(), HasSubstr("empty"));
+}
+
+TEST_F(TextTest, TextInUtf16IsNamedWithTheCommand) {
+  write_file(folder_ / "text.txt", {0xff, 0xfe, 'a', 0, 'b', 0});
+  config_.tokens.text = {(folder_ / "text.txt").string()};
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::characters;
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("UTF-16 by its byte order mark"),
+                               HasSubstr("iconv -f UTF-16 -t utf-8")));
+  config_.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
+  EXPECT_EQ(read_text_tokens(config_.tokens).ids.size(), 6u);
 }
 
 TEST_F(TextTest, DamagedGzipIsRefused) {

@@ -402,6 +402,22 @@ TEST(TrainerApi, RefusesBatchesThatDoNotFit) {
   EXPECT_EQ(trainer.step(data.rows(0, 8)).step, 1);  // nothing has changed
 }
 
+// -1 in place of 0 would make the loss endlessly negative.
+TEST(TrainerApi, BinaryLabelsAreZeroOrOne) {
+  PointData data(8);
+  RunConfig config = point_config();
+  config.loss.name = LossConfig::Name::binary;
+  Trainer trainer(config, data.spec());
+  std::vector<float> values = {0, 1, 1, 0, -1, 1, 0, 1};
+  Samples samples{{data.features.data(), values.data()}, 8};
+  for (auto call : {+[](Trainer&t, const Samples&s) { t.step(s); },
+                    +[](Trainer&t, const Samples&s) { t.evaluate(s); }})
+    expect_error(Category::data, "Samples: sample 4: value 0 is -1",
+                 [&] { call(trainer, samples); });
+  values[4] = 0;
+  EXPECT_EQ(trainer.step(samples).step, 1);
+}
+
 // Nothing is trained before: the hash stays.
 TEST(TrainerApi, RefusesLabelsAndTokensOutOfRange) {
   PointData data(8);

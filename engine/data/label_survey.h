@@ -1,0 +1,38 @@
+// What the labels of training data say of its classes: how many there are, and what labels from -1,
+// from 1, or with a mistake among them look like.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spire::inline data {
+
+class LabelSurvey {
+ public:
+  static constexpr int64_t max_classes = 1 << 20;  // inferred from labels
+
+  void add(std::span<const int32_t> labels);  // of the next samples
+
+  int64_t classes() const { return std::max<int64_t>(largest_ + 1, 1); }
+
+  // Throws Error(data), beginning with `where`, for labels that are no classes from 0 on. skips:
+  // samples with negative labels are left out (data.on_error: skip). certain: how to say that the
+  // labels are right; empty: the user said so, and gaps are none.
+  void require_classes(const std::string& where, bool skips, const std::string& certain) const;
+
+  // Returns a note where no sample has the class 0.
+  std::optional<std::string> note_first(const std::string& where) const;
+
+ private:
+  int64_t second_largest() const;  // of the different labels; -1: there is none
+
+  int64_t samples_ = 0, different_ = 0, negative_ = 0;
+  int64_t least_ = max_classes, least_at_ = 0;
+  int64_t largest_ = -1, largest_at_ = 0;
+  std::vector<bool> seen_;  // by label
+};
+
+}  // namespace spire::inline data

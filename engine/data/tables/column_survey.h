@@ -1,0 +1,58 @@
+// What the columns of a table hold, by the fields of their training rows: numbers, dates or words,
+// and how they are written.
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/data/tables/field_text.h"
+
+namespace spire::inline data {
+
+struct ColumnSurvey {
+  FieldForm form = FieldForm::plain;  // of the numbers
+  std::string unit = {};
+  int64_t numbers = 0, words = 0;
+  int64_t points = 0;                         // numbers with a decimal point
+  int64_t groups = 0;                         // of these, the ones that may be thousands: 1.234
+  bool whole = true;                          // all numbers are
+  std::set<double> different_numbers = {};    // no more than are levels, and one
+  std::map<std::string, int64_t> count = {};  // of each word
+  // A number that the other decimal mark would read otherwise, where no other field of the file
+  // says which it is; empty: there is none.
+  std::string ambiguous = {};
+
+  int64_t filled() const { return numbers + words; }
+  int64_t different() const { return std::ssize(different_numbers) + std::ssize(count); }
+};
+
+// Counts a field. marks: of empty fields.
+void add_field(const std::string& text, std::span<const std::string> marks, int64_t max_levels,
+               ColumnSurvey& survey);
+
+// Chooses the form of each column, which makes numbers of words that it reads. semicolons: the
+// file's separator, as where commas are decimal marks. name_of: of a column, for messages. Throws
+// Error(data) for dates whose order of day and month nothing shows.
+void choose_forms(const CsvConfig& config, bool semicolons,
+                  const std::function<std::string(size_t column)>& name_of,
+                  std::vector<ColumnSurvey>& columns);
+
+// Whether a column has words rather than numbers: most of its fields are, or the words recur among
+// a few whole numbers, as in 2, 3, 4, 5more. Other words among numbers are mistakes.
+bool has_words(const ColumnSurvey& survey, int64_t max_levels);
+
+// Whether each word marks a row or two: names, keys.
+bool marks_rows(const ColumnSurvey& survey);
+
+// Whether most words begin with a digit and are digits for the most part: rather numbers in a form
+// that is not known.
+bool are_nearly_numbers(const ColumnSurvey& survey);
+
+std::string some_words(const ColumnSurvey& survey);
+
+}  // namespace spire::inline data

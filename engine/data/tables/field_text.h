@@ -1,0 +1,47 @@
+// How the fields of a table are written: numbers in the ways of several countries, dates and times,
+// and marks of empty fields.
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/sample_spec.h>
+
+namespace spire::inline data {
+
+// Returns the text without blanks around it.
+std::string_view trimmed(std::string_view text);
+
+// Parses a finite number, with or without blanks around it; nullopt if `text` is none.
+std::optional<double> finite_number(std::string_view text);
+
+// Returns the marks of empty fields that data.csv.missing names, for TableColumn::marks; empty:
+// those of `auto` alone.
+std::vector<std::string> marks_of(const std::vector<std::string>& missing);
+
+// Returns whether a field is empty or says that it is. marks: as marks_of() returns them.
+bool is_blank(std::string_view text, std::span<const std::string> marks = {});
+
+struct WrittenNumber {
+  double value = 0;
+  std::string_view unit = {};  // "%", "$", "EUR" before or behind it; empty: none
+};
+
+// Parses a number in the form point or comma: decimals, thousands, a sign or brackets, a unit.
+std::optional<WrittenNumber> written_number(std::string_view text, FieldForm form);
+
+// Returns whether a column of that unit takes a number beside the other: a number without a unit is
+// an amount of money, too, but no percentage.
+bool takes_unit(std::string_view column, std::string_view number);
+
+// Returns the number of a field without levels, as the column's form has it: of a date the seconds
+// since 1970-01-01 in UTC.
+std::optional<double> number_in(const TableColumn& column, std::string_view text);
+
+// Returns a number as finite_number() reads it, and any other text as it is.
+std::string plain_text(const TableColumn& column, std::string_view text);
+
+}  // namespace spire::inline data

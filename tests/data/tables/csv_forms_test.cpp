@@ -1,0 +1,252 @@
+// Tables as people have them: decimal commas, money, dates, separators, texts in other encodings.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/data/tables/csv_table.h"
+#include "tests/data/test_files.h"
+
+namespace spire {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class CsvForms : public testing::Test {
+ protected:
+  DatasetPair open_train(const std::string& train) {
+    write_text(folder_ / "train.csv", train);
+    write_text(folder_ / "test.csv", train);
+    config_.name = "csv";
+    config_.path = folder_.path().string();
+    options_.stored = true;  // numbers as they are, not standardized
+    return open_dataset(config_, options_);
+  }
+  std::string refusal(const std::string& train) {
+    return message_of(Category::data, [&] { open_train(train); });
+  }
+  std::vector<double> features(const std::string& train) {
+    DatasetPair pair = open_train(train);
+    notes_ = pair.notes;
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < pair.train->count(); ++i) all.push_back(i);
+    return read_column<double>(*pair.train, 0, all);
+  }
+
+  TemporaryFolder folder_;
+  DataConfig config_;
+  ReadOptions options_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(CsvForms, DecimalCommasOfAFileBetweenSemicolons) {
+  EXPECT_THAT(features("a;b;y\n1;22,5;x\n2;3,25;y\n"), ElementsAre(1, 22.5, 2, 3.25));
+  EXPECT_THAT(notes_, IsEmpty());
+  // Without a header, where commas split the row, too.
+  EXPECT_THAT(features("22,5;3,5;x\n1,25;2,5;y\n"), ElementsAre(22.5, 3.5, 1.25, 2.5));
+}
+
+// In 22,677 the comma may also stand between thousands.
+TEST_F(CsvForms, AnAmbiguousCommaIsNoted) {
+  EXPECT_THAT(features("a;b;y\n1;22,677;x\n2;16,212;y\n"), ElementsAre(1, 22.677, 2, 16.212));
+  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("'b': '16,212' is read as 16.212"),
+                                        HasSubstr("data.csv.decimal: point reads 16212"))));
+  config_.csv.decimal = CsvConfig::Decimal::point;
+  EXPECT_THAT(features("a;b;y\n1;22,677;x\n2;16,212;y\n"), ElementsAre(1, 22677, 2, 16212));
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+// One column shows what the marks of the others are.
+TEST_F(CsvForms, ThousandsFollowTheDecimalMarkOfTheFile) {
+  EXPECT_THAT(features("a;b;y\n1.234;2,5;x\n2.000;3,5;y\n"), ElementsAre(1234, 2.5, 2000, 3.5));
+  EXPECT_THAT(features("a,b,y\n\"1,234\",2.5,x\n\"12,000\",3.5,y\n"),
+              ElementsAre(1234, 2.5, 12000, 3.5));
+  EXPECT_THAT(features("a;b;y\n1.234;2;x\n2.000;3;y\n"), ElementsAre(1.234, 2, 2, 3));
+}
+
+TEST_F(CsvForms, MoneyAndPercent) {
+  EXPECT_THAT(features("a,b,y\n\"$1,234.50\",5%,x\n$2,12.5 %,y\n"),
+              ElementsAre(1234.5, 5, 2, 12.5));
+  DatasetPair pair = open_train("a,b,y\n\"$1,234.50\",5%,x\n$2,12.5 %,y\n");
+  EXPECT_THAT(
+      pair.train->spec().table,
+      ElementsAre(TableColumn{.name = "a", .blank = 618.25, .form = FieldForm::point, .unit = "$"},
+                  TableColumn{.name = "b", .blank = 8.75, .form = FieldForm::point, .unit = "%"}));
+  // A share without its mark is a hundred times another.
+  EXPECT_THAT(refusal("a,y\n5%,x\n6%,y\n7%,x\n0.08,y\n"),
+              HasSubstr("train.csv:5:1: 'a': '0.08' is not a number with a decimal point and '%'"));
+}
+
+TEST_F(CsvForms, TargetsAreReadAlike) {
+  config_.csv.target = "price";
+  DatasetPair pair = open_train("a;price\n1;1.234,50 \u20ac\n2;3,25 \u20ac\n3;7 \u20ac\n");
+  EXPECT_THAT(read_column<float>(*pair.train, 1, {0, 1, 2}), ElementsAre(1234.5, 3.25, 7));
+  EXPECT_EQ(pair.train->spec().target.form, FieldForm::comma);
+  EXPECT_EQ(pair.train->spec().target.unit, "\u20ac");
+}
+
+TEST_F(CsvForms, DatesBecomeTheirParts) {
+  DatasetPair pair = open_train("when,y\n2024-12-31 01:00,x\n2025-01-01 00:00,y\n");
+  EXPECT_THAT(pair.train->spec().feature_names,
+              ElementsAre("when.year", "when.month", "when.day", "when.weekday", "when.seconds"));
+  EXPECT_THAT(read_column<double>(*pair.train, 0, {0, 1}),
+              ElementsAre(2024, 12, 31, 2, 3600, 2025, 1, 1, 3, 0));
+  EXPECT_DOUBLE_EQ(pair.train->spec().normalization.mean[0], 2024.5);
+  EXPECT_THAT(features("at,y\n23:59,x\n00:01:30,y\n"), ElementsAre(86340, 90));
+}
+
+TEST_F(CsvForms, TheOrderOfDayAndMonthIsThatOfTheOtherDates) {
+  EXPECT_THAT(features("d,y\n3/4/2024,x\n13/4/2024,y\n"),
+              ElementsAre(2024, 4, 3, 3, 0, 2024, 4, 13, 6, 0));
+  EXPECT_THAT(features("d,y\n3/4/2024,x\n4/13/2024,y\n"),
+              ElementsAre(2024, 3, 4, 1, 0, 2024, 4, 13, 6, 0));
+  std::string both = "d,y\n3/4/2024,x\n5/6/2024,y\n";
+  EXPECT_THAT(refusal(both), AllOf(HasSubstr("column 'd'"), HasSubstr("day first or month first?"),
+                                   HasSubstr("data.csv.dates: day_first or month_first")));
+  config_.csv.dates = CsvConfig::Dates::day_first;
+  EXPECT_THAT(features(both), ElementsAre(2024, 4, 3, 3, 0, 2024, 6, 5, 3, 0));
+}
+
+// A trained model reads other tables as it was taught.
+TEST_F(CsvForms, ATrainedModelKeepsTheForms) {
+  DatasetPair first = open_train("a;b;y\n1;22,5;x\n2;3,25;y\n");
+  options_.trained =
+      std::make_shared<SampleSpec>(sample_spec_from_text(to_text(first.train->spec())));
+  EXPECT_EQ(*options_.trained, first.train->spec());
+  EXPECT_THAT(features("a;b;y\n1;1.234,5;x\n2;7;y\n"), ElementsAre(1, 1234.5, 2, 7));
+  EXPECT_THAT(refusal("a,b,y\n1,22.5,x\n2,3.25,y\n"),
+              HasSubstr("'22.5' is not a number with a decimal comma"));
+}
+
+TEST_F(CsvForms, FieldsThatAreNearlyNumbersAreNoWordsInSilence) {
+  std::string text = "a,code,y\n";
+  for (int row = 0; row < 30; ++row)
+    text += fmt::format("{}.5,{}-{},{}\n", row, row, 900 + row, row % 2);
+  EXPECT_THAT(refusal(text),
+              AllOf(HasSubstr("the column 'code' has fields that are nearly all digits"),
+                    HasSubstr("data.csv.ignore: [auto, 'code']")));
+  std::string ages = "a,age,y\n";
+  for (int row = 0; row < 30; ++row)
+    ages += fmt::format("{}.5,{}0-{}9,{}\n", row, row % 3 + 1, row % 3 + 1, row % 2);
+  features(ages);
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("has words that are nearly numbers ('10-19'")));
+}
+
+TEST_F(CsvForms, MarksOfEmptyFields) {
+  EXPECT_THAT(features("a,y\n1,x\n#N/A,y\n3,x\n"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(refusal("a,y\n1,x\n-,y\n3,x\n"), HasSubstr("'-' is not a finite number"));
+  config_.csv.missing = {"auto", "-", "-999"};
+  EXPECT_THAT(features("a,y\n1,x\n-,y\n3,x\n-999,x\n"), ElementsAre(1, 2, 3, 2));
+}
+
+TEST_F(CsvForms, Separators) {
+  for (const char* text :
+       {"sep=;\na;b;y\n1;2;x\n3;4;y\n", "\"sep=;\"\r\na;b;y\r\n1;2;x\r\n3;4;y\r\n",
+        "a|b|y\n1|2|x\n3|4|y\n", "a b y\n1  2 x\n 3 4\ty \n", "# a b y\n1 2 x\n3 4 y\n",
+        "#a,b,y\n1,2,x\n3,4,y\n"}) {
+    DatasetPair pair = open_train(text);
+    EXPECT_THAT(pair.train->spec().feature_names, ElementsAre("a", "b")) << text;
+    EXPECT_THAT(read_column<double>(*pair.train, 0, {0, 1}), ElementsAre(1, 2, 3, 4)) << text;
+  }
+  // Lines are counted with the one of the separator.
+  EXPECT_THAT(refusal("sep=;\na;y\n1;x\nz;y\n2;x\n"), HasSubstr("train.csv:4:1: 'a': 'z'"));
+  // Names and texts have blanks, too, and genres their own separator.
+  DatasetPair pair = open_train("sepal length,genres,y\n1,a|b,x\n2,b|a,y\n");
+  EXPECT_THAT(pair.train->spec().feature_names,
+              ElementsAre("sepal length", "genres=a|b", "genres=b|a"));
+  config_.csv.separator = CsvConfig::Separator::pipe;
+  EXPECT_THAT(features("a|b|y\n1|2|x\n3|4|y\n"), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(CsvForms, SeparatorsAtTheEndOfRowsAreNamed) {
+  EXPECT_THAT(refusal("a,y\n1,x,\n2,y,\n"),
+              HasSubstr("3 fields, expected 2: the row ends with ','"));
+  EXPECT_THAT(refusal("a,y,\n1,x\n2,y\n"),
+              HasSubstr("2 fields, expected 3: the first row ends with ','"));
+  EXPECT_THAT(refusal("a,y,\n1,x,\n2,y,\n"),
+              AllOf(HasSubstr("the target is empty, as the rows end with ','"),
+                    HasSubstr("data.csv.target to the column before: 'y'")));
+}
+
+TEST_F(CsvForms, IdentifiersAreLeftOut) {
+  for (const char* name :
+       {"PassengerId", "passenger_id", "ID", "CustomerID", "order id", "user-id"}) {
+    EXPECT_THAT(features(fmt::format("{},a,y\n71,5,x\n13,6,y\n", name)), ElementsAre(5, 6)) << name;
+    EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr(name), HasSubstr("left out"))));
+  }
+  for (const char* name : {"paid", "PAID", "grid", "humid", "Id2"})
+    EXPECT_EQ(features(fmt::format("{},a,y\n71,5,x\n13,6,y\n", name)).size(), 4u) << name;
+}
+
+TEST_F(CsvForms, TextThatIsNoUtf8IsRefusedWithTheCommand) {
+  EXPECT_THAT(refusal("x,city,y\n1,Bonn,a\n2,K\xf6ln,b\n"),
+              AllOf(HasSubstr("train.csv:3:3: the text is not UTF-8"), HasSubstr("Latin-1?"),
+                    HasSubstr("iconv -f latin1 -t utf-8"), HasSubstr("train.utf8.csv")));
+  EXPECT_THAT(refusal("x,gr\xf6\xdf\x65,y\n1,2,a\n"), HasSubstr("train.csv:1:3: the text"));
+  EXPECT_THAT(refusal("x,price,y\n1,\x80 5,a\n2,\x80 6,b\n"), HasSubstr("iconv -f windows-1252"));
+  config_.on_error = DataConfig::OnError::skip;  // no row is at fault
+  EXPECT_THAT(refusal("x,city,y\n1,Bonn,a\n2,K\xf6ln,b\n"), HasSubstr("not UTF-8"));
+  EXPECT_THAT(features("\xef\xbb\xbfx,city,y\n1,K\xc3\xb6ln,a\n2,K\xc3\xb6ln,b\n"),
+              ElementsAre(1, 1, 2, 1));
+}
+
+TEST_F(CsvForms, TextsInUtf16AreNamed) {
+  std::string little, big;
+  for (char c : std::string("a,y\n1,x\n")) {
+    little += std::string{c, '\0'};
+    big += std::string{'\0', c};
+  }
+  EXPECT_THAT(refusal("\xff\xfe" + little),
+              AllOf(HasSubstr("UTF-16 by its byte order mark (BOM) FF FE"),
+                    HasSubstr("iconv -f UTF-16 -t utf-8")));
+  EXPECT_THAT(refusal("\xfe\xff" + big), HasSubstr("UTF-16 by its byte order mark (BOM) FE FF"));
+  EXPECT_THAT(refusal(little), AllOf(HasSubstr("UTF-16LE"), Not(HasSubstr("BOM"))));
+  EXPECT_THAT(refusal(big), HasSubstr("iconv -f UTF-16BE"));
+}
+
+class CsvParts : public CsvForms {
+ protected:
+  DatasetPair open_parts(const std::vector<std::string>& names) {
+    for (size_t i = 0; i < names.size(); ++i)
+      write_text(folder_ / names[i], fmt::format("a,y\n{},x\n0.5,y\n", i + 1));
+    config_.name = "csv";
+    config_.path = folder_.path().string();
+    options_.stored = true;
+    return open_dataset(config_, options_);
+  }
+  static double first(const Dataset& data) { return read_column<double>(data, 0, {0})[0]; }
+};
+
+TEST_F(CsvParts, TrainValAndTestAreReadByTheirNames) {
+  DatasetPair pair = open_parts({"train.csv", "val.csv", "test.csv"});
+  ASSERT_TRUE(pair.val);
+  EXPECT_THAT((std::vector{first(*pair.train), first(*pair.val), first(*pair.test)}),
+              ElementsAre(1, 2, 3));
+  EXPECT_EQ(pair.val->spec(), pair.train->spec());
+  EXPECT_THAT(pair.notes, IsEmpty());
+}
+
+TEST_F(CsvParts, OtherWordsAndAnyCase) {
+  DatasetPair pair = open_parts({"Training.csv", "validation.csv", "TEST.CSV"});
+  ASSERT_TRUE(pair.val);
+  EXPECT_THAT((std::vector{first(*pair.train), first(*pair.val), first(*pair.test)}),
+              ElementsAre(1, 2, 3));
+}
+
+TEST_F(CsvParts, ValidationDataAloneIsTheTestData) {
+  DatasetPair pair = open_parts({"train.csv", "dev.csv"});
+  EXPECT_FALSE(pair.val);
+  EXPECT_EQ(first(*pair.test), 2);
+}
+
+TEST_F(CsvParts, APartThatIsNotReadIsNoted) {
+  config_.val.share = 0.5;
+  DatasetPair pair = open_parts({"train.csv", "val.csv", "test.csv"});
+  EXPECT_FALSE(pair.val);
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("'val.csv' not read, as data.val.share")));
+}
+
+}  // namespace
+}  // namespace spire
