@@ -22,7 +22,8 @@ void take(const std::optional<GpuMemory>& memory, ListedDevice& device) {
 
 ListedDevice listed_cpu() {
   DeviceSpace space = space_of(DeviceId{});
-  ListedDevice device{.id = "cpu"};
+  ListedDevice device;
+  device.id = "cpu";
   device.name = counted(std::ssize(discover_topology().cores), "core");
   device.memory_total = space.total;
   if (!space.free) return device;
