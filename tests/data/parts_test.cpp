@@ -156,7 +156,7 @@ TEST_F(Parts, StayInHdf5) {
   options.order = "source";
   ConvertResult result = convert_dataset(config_, options);
   EXPECT_THAT((std::vector{result.train, result.val, result.test}), ElementsAre(6, 4, 2));
-  DatasetFacts facts = dataset_facts(config_.data);
+  DatasetDescription facts = describe_dataset(config_.data);
   EXPECT_EQ(facts.val.samples, 4);
   EXPECT_THAT(facts.val.class_counts, ElementsAre(2, 2));
   DataConfig converted;

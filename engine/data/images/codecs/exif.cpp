@@ -1,6 +1,7 @@
 #include "engine/data/images/codecs/exif.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,7 +18,7 @@ FileBytes bytes_at(FileBytes bytes, uint64_t begin, uint64_t count) {
 }
 
 bool begins(FileBytes bytes, std::string_view text) {
-  return bytes.size() >= text.size() && std::equal(text.begin(), text.end(), bytes.begin());
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
 // Returns a natural number of `count` bytes; nullopt behind the end.
