@@ -74,7 +74,8 @@ std::string value_of_option(const std::string& word, const std::vector<std::stri
 
 // Tells whether values of an option are paths, by what its help calls them: "RUN|FILE|best|latest".
 bool takes_paths(const CLI::Option& option) {
-  constexpr std::array kinds = {"DIR", "FILE", "INPUT", "PATH", "RUN", "RUN..."};
+  constexpr std::array<std::string_view, 6> kinds = {"DIR",  "FILE", "INPUT",
+                                                     "PATH", "RUN",  "RUN..."};
   std::string names = option.get_type_name();
   std::ranges::replace(names, ' ', '|');
   std::istringstream list(names);

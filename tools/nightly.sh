@@ -11,6 +11,7 @@ asan     | no  | all tests with AddressSanitizer     | tools/test.sh --preset as
 tsan     | no  | all tests with ThreadSanitizer      | tools/test.sh --preset tsan
 debug    | no  | all tests without optimization      | tools/test.sh --preset debug
 odr      | no  | one name, one class, in all floors  | cmake --preset odr && cmake --build --preset odr
+perturb  | no  | all tests, freed memory overwritten | MALLOC_PERTURB_=123 tools/test.sh
 fuzz     | no  | a minute of each fuzz target        | tools/fuzz.sh 60
 first    | no  | tools/quickstart.sh in a bare root  | rm -rf build/nightly/root && tools/bare_machine_test.sh build/nightly/root tools/quickstart.sh
 packages | no  | DEB, TGZ, bundle, wheel, image      | tools/package_check.sh --gpus 90 build/nightly/roots

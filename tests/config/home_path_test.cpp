@@ -47,7 +47,9 @@ TEST_F(HomePath, StandsInEveryKeyThatIsAPath) {
   for (const Field& field : schema()) {
     if (!field.is_path) continue;
     paths.push_back(field.path);
-    RunConfig config = parse_config({}, {field.path + "=~/a"}).config;
+    RunConfig defaults;
+    bool list = std::holds_alternative<std::vector<std::string>*>(field.slot(defaults));
+    RunConfig config = parse_config({}, {field.path + (list ? "=[~/a]" : "=~/a")}).config;
     Slot slot = field.slot(config);
     auto* const* one = std::get_if<std::string*>(&slot);
     EXPECT_EQ(one != nullptr ? **one : std::get<std::vector<std::string>*>(slot)->front(),

@@ -1,5 +1,6 @@
 // What a run takes of the host's memory is what it plans, at checkpoints too; and limits of the
 // process are the memory there is.
+#include <cstdlib>
 #include <numeric>
 #include <regex>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/long_tests.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -173,6 +175,40 @@ TEST(Memory, UlimitsAreTheMemoryThereIs) {
     Output run = trainer(huge);
     EXPECT_EQ(run.code, 6) << run.err;
   }
+}
+
+// Libraries crash where they get no memory: so a run has enough for them, or does not begin.
+TEST(Memory, NoLimitOnAddressesEndsARunByASignal) {
+  RunFolder folder;
+  int ran = 0;
+  for (int64_t limited = 150; limited <= 850; limited += long_tests() ? 10 : 50) {
+    MemoryLimit limit(RLIMIT_AS, limited * mib);
+    Output output = trainer(folder.run("run", test_mlp + Words{"steps=4", "--overwrite"}));
+    EXPECT_THAT(output.code, testing::AnyOf(0, 3, 6)) << limited << "\n" << output.err;
+    if (output.code == 6) {
+      EXPECT_THAT(output.last_error_line(), HasSubstr("ulimit -v")) << limited;
+    }
+    ran += output.code == 0 ? 1 : 0;
+  }
+  EXPECT_GE(ran, 3);
+}
+
+// Freed memory has other bytes, and new memory is not zero.
+TEST(Memory, ThatIsFreedIsNotUsed) {
+  RunFolder folder;
+  setenv("MALLOC_PERTURB_", "123", 1);
+  Words words = test_mlp + Words{"checkpoint.every_steps=2"};
+  std::string run = folder / "run", file = folder / "data.h5";
+  for (const Words& command :
+       {folder.run("run", words + Words{"steps=4"}),
+        folder.run("run", words + Words{"steps=6", "--resume", "auto"}),
+        Words{"eval", "--checkpoint", run, "--quiet"}, Words{"audit", run},
+        Words{"dataset", "convert", "--to", file} + folder.run("none", {}),
+        folder.run("hdf5", words + Words{"steps=4", "data.name=hdf5", "data.path=" + file})}) {
+    Output output = trainer(command);
+    EXPECT_EQ(output.code, 0) << command[0] << "\n" << output.err;
+  }
+  unsetenv("MALLOC_PERTURB_");
 }
 
 // There is memory for the plan and a little more, so checkpoints go without a snapshot.

@@ -1,9 +1,11 @@
 #include "engine/run/initial/trained_config.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
