@@ -86,6 +86,7 @@ struct LrFindArguments {
 struct InitArguments {
   std::string data = {};       // file or folder
   std::string model = "auto";  // a name of known_models()
+  std::string target = {};     // of a table: name or number of a column; empty: the last one
 };
 
 // Options of `trainer compare`.

@@ -141,6 +141,14 @@ void add_halves(Parts& parts, const DatasetFacts& data) {
 std::string text_of(const DatasetFacts& data) {
   Parts parts;
   add_line(parts, "data", data.name);
+  TextTable table;
+  for (const TableColumnFacts& column : data.table)
+    table.push_back({column.name, column.type, column.role});
+  parts.push_back({"table", table});
+  if (!data.refused.empty()) {
+    add_line(parts, "a run", "refuses it: " + data.refused);
+    return report_text(parts);
+  }
   parts.push_back({"columns", columns_of(data.spec)});
   add_halves(parts, data);
   add_line(parts, "mean", some(data.spec.normalization.mean, max_numbers));

@@ -21,16 +21,18 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
   app.add_option("--model", i.model, "a model of trainer models; auto: what suits the data")
       ->check(CLI::IsMember(models))
       ->type_name("NAME");
+  app.add_option("--target", i.target, "of a table: the column to predict; default: the last one")
+      ->type_name("COLUMN");
   app.footer(
       "Recognizes the format by the names of the files, opens the data, and prints a config with\n"
       "model, sizes, batch and learning rate that follow from it, and the reasons. What it prints\n"
       "has passed --check.\n\n"
-      "  trainer init --data flowers.csv > run.yaml\n"
+      "  trainer init --data flowers.csv --target kind > run.yaml\n"
       "  trainer init --data photos --model vit > run.yaml\n");
 }
 
 int run_init(const Arguments& arguments) {
-  std::string text = draft_config(arguments.init.data, arguments.init.model);
+  std::string text = draft_config(arguments.init.data, arguments.init.model, arguments.init.target);
   check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
   result_text(text);
   return 0;

@@ -1,8 +1,12 @@
 // Descriptions of datasets for programs.
 #include <utility>
 
-#include <spire/commands/dataset_tools.h>
+#include <nlohmann/json.hpp>
 
+#include <spire/commands/dataset_tools.h>
+#include <spire/error.h>
+
+#include "engine/commands/table_facts.h"
 #include "engine/data/dataset.h"
 
 namespace spire {
@@ -22,15 +26,26 @@ SplitFacts facts_of(SplitDescription&& split) {
 }  // namespace
 
 DatasetFacts dataset_facts(const DataConfig& config) {
-  DatasetDescription data = describe_dataset(config);
-  std::string json = to_json(data);
-  return {.name = std::move(data.name),
-          .spec = std::move(data.spec),
-          .train = facts_of(std::move(data.train)),
-          .test = facts_of(std::move(data.test)),
-          .val = facts_of(std::move(data.val)),
-          .same_files = data.same_files,
-          .json = std::move(json)};
+  DatasetFacts facts{.name = config.name, .spec = {}, .train = {}, .test = {}, .json = {}};
+  facts.table = table_facts(config);
+  nlohmann::ordered_json json = {{"name", config.name}};
+  try {
+    DatasetDescription data = describe_dataset(config);
+    json = nlohmann::ordered_json::parse(to_json(data));
+    facts.spec = std::move(data.spec);
+    facts.train = facts_of(std::move(data.train));
+    facts.test = facts_of(std::move(data.test));
+    facts.val = facts_of(std::move(data.val));
+    facts.same_files = data.same_files;
+    set_roles(facts.spec, facts.table);
+  } catch (const Error& error) {
+    if (facts.table.empty() || error.category() != Category::data) throw;
+    json["refused"] = facts.refused = error.what();
+  }
+  for (const TableColumnFacts& column : facts.table)
+    json["table"].push_back({{"name", column.name}, {"type", column.type}, {"role", column.role}});
+  facts.json = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return facts;
 }
 
 }  // namespace spire

@@ -56,6 +56,27 @@ TEST_F(DatasetTool, TheConvertedFileTrainsTheSameModel) {
   EXPECT_EQ(parameter_hash(before), parameter_hash(after));
 }
 
+// What a run refuses is what one wants to look at.
+TEST_F(DatasetTool, InspectDescribesATableThatARunRefuses) {
+  std::string names = "a,name\n";
+  for (int i = 0; i < 50; ++i) names += std::to_string(i % 5) + ",name" + std::to_string(i) + "\n";
+  Words words = {"data.name=csv", "data.path=" + data_.folder.write("names.csv", names)};
+  Output output = trainer(dataset("inspect", words));
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_THAT(output.out, ContainsRegex("table +a +whole numbers, 5 different from 0 to 4"));
+  EXPECT_THAT(output.out, ContainsRegex("name +words, 50 different .* +target"));
+  EXPECT_THAT(output.out, HasSubstr("refuses it: "));
+  EXPECT_THAT(output.out, HasSubstr("are hardly classes"));
+  nlohmann::json json =
+      nlohmann::json::parse(trainer(dataset("inspect", words + Words{"--format", "json"})).out);
+  EXPECT_EQ(json["table"][1]["role"], "target");
+  EXPECT_THAT(json["refused"].get<std::string>(), HasSubstr("hardly classes"));
+  Output bare = trainer(dataset("inspect", words + Words{"data.csv.target=a"}));
+  EXPECT_EQ(bare.code, 0);
+  EXPECT_THAT(bare.out, HasSubstr("no column is left as a feature"));
+  EXPECT_EQ(trainer(dataset("inspect", {"data.name=csv", "data.path=/none.csv"})).code, 4);
+}
+
 TEST_F(DatasetTool, InspectPrintsATable) {
   ASSERT_EQ(convert().code, 0);
   Output output = trainer(dataset("inspect", {"data={name: hdf5, path: " + target() + "}"}));

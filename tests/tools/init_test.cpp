@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+namespace fs = std::filesystem;
 
 // Prints a config for the data, and trains two steps with it.
 std::string good_config(const TemporaryFolder& folder, const std::vector<std::string>& words) {
@@ -63,6 +65,112 @@ TEST(Init, WritesAConfigForImages) {
   EXPECT_THAT(config, HasSubstr("# IDX files: "));
   EXPECT_THAT(config, HasSubstr("name: mlp"));  // of 8 x 8 pixels
   EXPECT_THAT(config, HasSubstr("name: idx"));
+}
+
+// The target's place is in no reader's head: the config names it, and the columns are shown.
+TEST(Init, NamesTargetAndColumnsOfATable) {
+  TemporaryFolder folder;
+  std::string text = "id,width,kind,note\n";
+  for (int i = 0; i < 200; ++i)
+    text += fmt::format("{},{},{},{}\n", i, i % 7 * 0.5, i % 3 == 0 ? "high" : "low",
+                        i % 11 == 0 ? "" : "x");
+  std::string file = folder.write("flowers.csv", text);
+  std::string config = good_config(folder, {"--data", file, "--target", "kind"});
+  for (const char* part :
+       {"    target: kind", "The target is kind; --target NAME takes another column.",
+        "id     whole numbers, over 100 different from 0 to 199  left out",
+        "width  numbers, 7 different from 0 to 3                 feature",
+        "kind   words, 2 different ('high', 'low')               target",
+        "note   words, 1 different ('x'); 19 empty               feature"})
+    EXPECT_THAT(config, HasSubstr(part));
+  Output none = trainer({"init", "--data", file, "--target", "knid"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.last_error_line(), HasSubstr("did you mean 'kind'?"));
+  // What a run would refuse is told with the columns, of which another may be meant.
+  Output refused = trainer({"init", "--data", file, "--target", "0", "--model", "mlp"});
+  EXPECT_EQ(refused.code, 0);  // 200 numbers are values
+  std::string names = "a,name\n";
+  for (int i = 0; i < 50; ++i) names += fmt::format("{},name{}\n", i % 5, i);
+  Output hardly = trainer({"init", "--data", folder.write("names.csv", names)});
+  EXPECT_EQ(hardly.code, 4);
+  EXPECT_THAT(hardly.last_error_line(), HasSubstr("--target NAME makes another column the target"));
+  EXPECT_THAT(hardly.err, HasSubstr("name  words, 50 different"));
+  Output text_file = trainer({"init", "--data", folder.write("a.txt", names), "--target", "a"});
+  EXPECT_EQ(text_file.code, 2);
+  EXPECT_THAT(text_file.last_error_line(), HasSubstr("--target: names a column of a table"));
+}
+
+// An image of side x side pixels, 24 bits a pixel.
+void write_bmp(const fs::path& path, int side, int seed) {
+  fs::create_directories(path.parent_path());
+  std::string pixels;
+  for (int y = 0; y < side; ++y) {
+    std::string row;
+    for (int x = 0; x < 3 * side; ++x) row += static_cast<char>((x * y + seed * 37) % 251);
+    row.resize((row.size() + 3) / 4 * 4);
+    pixels += row;
+  }
+  auto number = [](uint32_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  auto width = static_cast<uint32_t>(side), size = static_cast<uint32_t>(pixels.size());
+  std::ofstream(path, std::ios::binary)
+      << "BM" << number(54 + size, 4) << number(0, 4) << number(54, 4) << number(40, 4)
+      << number(width, 4) << number(width, 4) << number(1, 2) << number(24, 2) << number(0, 4)
+      << number(size, 4) << number(2835, 4) << number(2835, 4) << number(0, 8) << pixels;
+}
+
+// Small images are not enlarged to 224, nor given a model for such.
+TEST(Init, LooksAtTheSizeOfImages) {
+  TemporaryFolder folder;
+  struct Case {
+    int side;
+    const char *model, *more;
+  };
+  for (auto [side, model, more] : {Case{8, "name: mlp", ""}, Case{32, "depth: 20", ""},
+                                   Case{100, "depth: 18", "variant: imagenet"}}) {
+    fs::path images = folder / ("of" + std::to_string(side));
+    for (int i = 0; i < 20; ++i)
+      write_bmp(images / (i % 2 ? "cats" : "dogs") / fmt::format("{}.bmp", i), side, i);
+    std::string config = good_config(folder, {"--data", images.string()});
+    EXPECT_THAT(config, HasSubstr(fmt::format("size: {}\n", side)));
+    EXPECT_THAT(config, HasSubstr("fit: squash"));
+    EXPECT_THAT(config, HasSubstr(model));
+    EXPECT_THAT(config, HasSubstr(more));
+  }
+}
+
+TEST(Init, TakesTheModelOfPairsThatAutoTakes) {
+  TemporaryFolder folder;
+  for (const char* part : {"input", "target"})
+    for (int i = 0; i < 20; ++i)
+      write_bmp(fs::path(folder / "pairs") / part / fmt::format("{}.bmp", i), 16, i);
+  EXPECT_THAT(good_config(folder, {"--data", folder / "pairs"}), HasSubstr("name: unet"));
+}
+
+// Features over time are no features in no order.
+TEST(Init, TakesARecurrentModelForSequences) {
+  TemporaryFolder folder;
+  auto write_npy = [&](const std::string& name, const std::string& type, const std::string& shape,
+                       const std::string& data) {
+    std::string header =
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shape);
+    header.resize(117, ' ');
+    folder.write(name, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n" + data);
+  };
+  std::string features, labels;
+  for (int i = 0; i < 100 * 6 * 3; ++i) {
+    auto value = static_cast<float>(i % 17);
+    features.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  for (int i = 0; i < 100; ++i) labels += static_cast<char>(i % 2);
+  write_npy("x_train.npy", "<f4", "(100, 6, 3)", features);
+  write_npy("y_train.npy", "|u1", "(100,)", labels);
+  std::string config = good_config(folder, {"--data", folder / ""});
+  EXPECT_THAT(config, HasSubstr("name: layers"));
+  EXPECT_THAT(config, HasSubstr("[lstm: {units: 64, output: last}, dense: {units: classes}]"));
 }
 
 TEST(Init, WritesAConfigForText) {
@@ -129,7 +237,8 @@ TEST(LrFind, SuggestsTheSameRateOnAnyDevices) {
   SmallData data;
   Found one = find_rate(data, "one", {"--steps=60", "--low=1e-4", "--high=10"});
   EXPECT_EQ(one.output.code, 0) << one.output.err;
-  EXPECT_THAT(one.output.out, testing::ContainsRegex("suggested +optimizer.lr=[0-9.e-]+, a tenth"));
+  EXPECT_THAT(one.output.out,
+              testing::ContainsRegex("suggested +optimizer.lr=[0-9.e-]+, the best of these runs"));
   EXPECT_THAT(one.csv, testing::StartsWith("step,lr,loss,smoothed\n1,0.0001,"));
   EXPECT_GT(std::count(one.csv.begin(), one.csv.end(), '\n'), 30);
   EXPECT_THAT(one.page, HasSubstr("Loss over the learning rate"));

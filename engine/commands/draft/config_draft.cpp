@@ -41,7 +41,7 @@ const std::string& ConfigDraft::value_of(std::string_view path) const {
 // A section is opened where a line is the first one in it.
 std::string ConfigDraft::text() const {
   std::string text;
-  for (const std::string& note : notes_) text += fmt::format("# {}\n", note);
+  for (const std::string& note : notes_) text += note.empty() ? "#\n" : fmt::format("# {}\n", note);
   std::vector<std::string_view> open;
   for (const DraftLine& line : lines_) {
     std::vector<std::string_view> parts = parts_of(line.path);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <spire/commands/draft_config.h>
 #include <spire/config_text.h>
@@ -10,28 +10,38 @@
 
 #include "engine/commands/draft/config_draft.h"
 #include "engine/commands/draft/recognized_data.h"
+#include "engine/commands/table_facts.h"
 #include "engine/data/dataset.h"
+#include "engine/observe/formatting.h"
 
 namespace spire::inline commands {
 
 namespace {
 
+constexpr const char* target_key = "data.csv.target";
+
 // The numbers that decide, and in words what they are of.
 struct DataFacts {
-  std::string input;  // name of the first column
-  Shape shape;        // of one sample
-  int64_t samples = 0, classes = 0;
-  bool labels = false, values = false;
+  std::string input;                             // name of the first column
+  Shape shape;                                   // of one sample
+  int64_t samples = 0, classes = 0, values = 0;  // values: of a sample
+  bool labels = false, pairs = false;            // pairs: images have a target image or a mask
 };
 
 DataFacts facts_of(const DatasetDescription& data) {
   const Column& first = data.spec.columns.front();
+  const Column* values = data.spec.find("values");
   return {.input = first.name,
           .shape = first.shape,
           .samples = data.train.samples,
           .classes = data.spec.classes,
+          .values = values ? values->shape.elements() : 0,
           .labels = data.spec.find("labels") != nullptr,
-          .values = data.spec.find("values") != nullptr};
+          .pairs = data.spec.find("target_images") || data.spec.find("masks")};
+}
+
+bool is_sequence(const DataFacts& facts) {
+  return facts.input == "features" && facts.shape.rank() == 2;
 }
 
 int64_t side_of(const DataFacts& facts) {
@@ -41,8 +51,10 @@ int64_t side_of(const DataFacts& facts) {
 // Names of models, and why one suits.
 std::pair<std::string, std::string> model_of(const DataFacts& facts) {
   if (facts.input == "tokens") return {"gpt", "a transformer that predicts the next token"};
+  if (is_sequence(facts)) return {"layers", "features step by step: a recurrent layer"};
   if (facts.input != "images") return {"mlp", "features in no order: dense layers"};
-  if (!facts.labels && !facts.values)
+  if (facts.pairs) return {"unet", "images with a target for each pixel"};
+  if (!facts.labels && facts.values == 0)
     return {"autoencoder", "images without labels: it learns to make them again"};
   if (side_of(facts) < 12) return {"mlp", "the images are too small for convolutions"};
   if (side_of(facts) <= 32 && facts.shape[2] == 1)
@@ -62,6 +74,13 @@ double set_model(const DataFacts& facts, const std::string& name, ConfigDraft& d
     bool few = facts.samples < 10000;
     draft.set("model.hidden", few ? "[64, 64]" : "[256, 128]",
               few ? "few samples: few weights" : "widths of the dense layers");
+    return 0.001;
+  }
+  if (name == "layers") {
+    std::string units = facts.labels ? "classes" : fmt::format("{}", facts.values);
+    draft.set("model.layers",
+              fmt::format("[lstm: {{units: 64, output: last}}, dense: {{units: {}}}]", units),
+              "or gru, conv1d, transformer_block");
     return 0.001;
   }
   if (name == "gpt") {
@@ -109,7 +128,7 @@ void set_optimizer(const std::string& name, double rate, int64_t batch, ConfigDr
   if (sgd) draft.set("optimizer.weight_decay", "5.0e-4");
   if (text) draft.set("optimizer.weight_decay", "0.1");
   if (text) draft.set("optimizer.decay", "matrices", "no biases, no gains");
-  if (text) draft.set("optimizer.clip_norm", "1.0");
+  if (text || name == "layers") draft.set("optimizer.clip_norm", "1.0");
 }
 
 // As many epochs as make about 3000 steps.
@@ -123,6 +142,12 @@ void set_length(const DataFacts& facts, int64_t batch, ConfigDraft& draft) {
             fmt::format("{} steps each", count_text(per_epoch)));
 }
 
+// The last name of a path, without its ending: "flowers"; of "." that of the folder.
+std::string name_of(const std::filesystem::path& path) {
+  std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).stem().string();
+}
+
 std::string facts_text(const RecognizedData& data, const DatasetDescription& description) {
   const DataFacts facts = facts_of(description);
   std::string text = fmt::format("{}: {} for training, {} for testing, {} {}", data.what,
@@ -133,11 +158,46 @@ std::string facts_text(const RecognizedData& data, const DatasetDescription& des
   return text;
 }
 
-// The dataset as the recognized keys open it.
-DatasetDescription described(const RecognizedData& data) {
+// The config of the recognized keys.
+DataConfig config_of(const RecognizedData& data) {
   std::vector<std::string> words;
   for (const auto& [path, value] : data.keys) words.push_back(path + "=" + value);
-  return describe_dataset(parse_config({}, words).config.data);
+  return parse_config({}, words).config.data;
+}
+
+// One line a column: "  width  numbers, 22 different from 0.1 to 2.5  feature".
+std::vector<std::string> lines_of(const std::vector<TableColumnFacts>& columns) {
+  TextTable table;
+  for (const TableColumnFacts& column : columns)
+    table.push_back({"", column.name, column.type, column.role});
+  return aligned(table);
+}
+
+// The dataset; of a table with its columns.
+DatasetDescription described(const DataConfig& config, std::vector<TableColumnFacts>& table) {
+  table = table_facts(config);
+  try {
+    DatasetDescription description = describe_dataset(config);
+    set_roles(description.spec, table);
+    return description;
+  } catch (const Error& error) {
+    if (table.empty() || error.category() != Category::data) throw;
+    fail(Category::data, "{}; --target NAME makes another column the target\n{}", error.what(),
+         fmt::join(lines_of(table), "\n"));
+  }
+}
+
+// Writes the table's target into the config: its default is a place.
+void note_table(const std::vector<TableColumnFacts>& table, RecognizedData& data,
+                ConfigDraft& draft) {
+  auto target = std::ranges::find(table, "target", &TableColumnFacts::role);
+  if (target == table.end()) return;
+  if (data.keys.back().first != target_key)
+    data.keys.emplace_back(target_key, yaml_word(target->name));
+  draft.note("");
+  for (const std::string& line : lines_of(table)) draft.note(line);
+  draft.note(fmt::format("The target is {}; --target NAME takes another column.", target->name));
+  draft.note("");
 }
 
 }  // namespace
@@ -146,12 +206,21 @@ DatasetDescription described(const RecognizedData& data) {
 
 namespace spire {
 
-std::string draft_config(const std::filesystem::path& path, const std::string& model) {
+std::string draft_config(const std::filesystem::path& path, const std::string& model,
+                         const std::string& target) {
   RecognizedData data = recognize_data(path);
-  DatasetDescription description = described(data);
+  if (!target.empty()) {
+    if (data.keys[0].second != "csv")
+      fail(Category::config, "--target: names a column of a table, but {} is {}; leave it out",
+           path.string(), data.what);
+    data.keys.emplace_back(target_key, yaml_word(target));
+  }
+  std::vector<TableColumnFacts> table;
+  DatasetDescription description = described(config_of(data), table);
   DataFacts facts = facts_of(description);
   ConfigDraft draft;
   draft.note(facts_text(data, description));
+  note_table(table, data, draft);
   draft.note("  trainer --config FILE --check     is it good?");
   draft.note("  trainer --config FILE             train");
   draft.note("Every key and its default: trainer --help-config");
@@ -164,9 +233,7 @@ std::string draft_config(const std::filesystem::path& path, const std::string& m
   set_optimizer(name, rate, batch, draft);
   set_length(facts, batch, draft);
   draft.set("seed", "7");
-  draft.set(
-      "output",
-      yaml_word("runs/" + std::filesystem::absolute(path).lexically_normal().stem().string()));
+  draft.set("output", yaml_word("runs/" + name_of(path)));
   return draft.text();
 }
 

@@ -8,6 +8,7 @@
 #include <spire/config_text.h>
 #include <spire/error.h>
 
+#include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
@@ -70,15 +71,58 @@ std::string train_folder_of(const fs::path& path) {
   return fs::is_directory(path) ? choose_parts("", folders_in(path), {}).train : "";
 }
 
-// Folders of classes below `train`, or below the folder itself.
+// Some images in folders of classes below `train`, or below the folder itself: the first ones of
+// each class, in the order of their names.
+std::vector<fs::path> some_images(const fs::path& path) {
+  constexpr size_t of_each_class = 8, most_classes = 8;
+  std::vector<fs::path> classes, images;
+  fs::path folder = path / train_folder_of(path);
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory()) classes.push_back(entry.path());
+  std::ranges::sort(classes);
+  for (size_t c = 0; c < classes.size() && (c < most_classes || images.empty()); ++c) {
+    std::vector<fs::path> files;
+    for (const auto& file : fs::directory_iterator(classes[c]))
+      if (is_image_name(file.path()) && file.is_regular_file()) files.push_back(file.path());
+    std::ranges::sort(files);
+    files.resize(std::min(files.size(), of_each_class));
+    images.insert(images.end(), files.begin(), files.end());
+  }
+  return images;
+}
+
 bool is_image_folder(const fs::path& path) {
-  if (!fs::is_directory(path)) return false;
-  fs::path classes = path / train_folder_of(path);
-  for (const auto& of_class : fs::directory_iterator(classes))
-    if (of_class.is_directory())
-      for (const auto& file : fs::directory_iterator(of_class))
-        if (is_image_name(file.path())) return true;
-  return false;
+  return fs::is_directory(path) && !some_images(path).empty();
+}
+
+// Images that cannot be read are for training to name.
+std::vector<ImageSize> sizes_of(const std::vector<fs::path>& images) {
+  std::vector<ImageSize> sizes;
+  std::vector<uint8_t> bytes;
+  for (const fs::path& image : images) {
+    try {
+      read_image_file(image, bytes);
+      sizes.push_back(image_size(bytes));
+    } catch (const Error&) {
+    }
+  }
+  return sizes;
+}
+
+// Images that are smaller than the usual 224 are read at their own size: enlarged they would only
+// cost more.
+void set_image_size(const fs::path& path, RecognizedData& data) {
+  constexpr int64_t nearly_usual = 192;
+  std::vector<ImageSize> sizes = sizes_of(some_images(path));
+  if (sizes.empty()) return;
+  std::vector<int64_t> sides;
+  for (const ImageSize& size : sizes) sides.push_back(std::min(size.height, size.width));
+  auto middle = sides.begin() + std::ssize(sides) / 2;
+  std::ranges::nth_element(sides, middle);
+  if (*middle >= nearly_usual) return;
+  data.keys.emplace_back("data.image.size", fmt::format("{}", *middle));
+  bool same = std::ranges::count(sizes, sizes[0]) == std::ssize(sizes);
+  if (same && sizes[0].height == sizes[0].width) data.keys.emplace_back("data.image.fit", "squash");
 }
 
 bool is_pairs(const fs::path& path) {
@@ -148,6 +192,7 @@ RecognizedData recognize_data(const fs::path& path) {
   std::vector<fs::path> texts = texts_in(path);
   if (std::string_view(found->name) != "tokens") {
     data.keys.emplace_back("data.path", yaml_word(path.string()));
+    if (std::string_view(found->name) == "image_folder") set_image_size(path, data);
     return data;
   }
   std::vector<std::string> names;

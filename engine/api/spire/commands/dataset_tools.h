@@ -63,16 +63,25 @@ struct SplitFacts {
   std::string first_problem = {};
 };
 
+// A column of a table, in words.
+struct TableColumnFacts {
+  std::string name;  // or its number from 0
+  std::string type;  // "whole numbers, 3 different from 1 to 3"
+  std::string role;  // target, feature, left out; empty: unknown
+};
+
 struct DatasetFacts {
   std::string name;
   SampleSpec spec;                   // with columns as stored
   SplitFacts train, test, val = {};  // no samples of `val`: there is none
   bool same_files = false;           // all splits are in the same files
   std::string json;                  // all of this as one JSON object
+  std::vector<TableColumnFacts> table = {};
+  std::string refused = {};  // why a run refuses the table; the rest is then empty, but for `table`
 };
 
 // Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(config) and
-// Error(data).
+// Error(data), the latter not for a table whose columns can be told.
 SPIRE_API DatasetFacts dataset_facts(const DataConfig& config);
 
 }  // namespace spire

@@ -9,8 +9,10 @@ namespace spire {
 
 // Recognizes the format of the data by the names of its files, opens it, and returns a config as
 // YAML with the reasons as comments. data: a file or a folder. model: a name of known_models(), or
-// auto. Throws Error(config) for data whose format is not recognized, and what the dataset throws.
+// auto. target: column of a table, by name or number; empty: the last one. Throws Error(config) for
+// data whose format is not recognized, and what the dataset throws, of a table with its columns.
 SPIRE_API std::string draft_config(const std::filesystem::path& data,
-                                   const std::string& model = "auto");
+                                   const std::string& model = "auto",
+                                   const std::string& target = "");
 
 }  // namespace spire
