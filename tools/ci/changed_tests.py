@@ -113,6 +113,8 @@ class Choice:
             return [self.take("contributing_test")]
         if DOCUMENTS.fullmatch(path):
             return []
+        if path.startswith("tests/cases/") and len(parts) > 3:
+            return self.of_script("/".join(parts[:3]))  # a case's command names its folder
         if path.startswith("kernels/ops/"):
             return self.of_op(path)
         if parts[0] == "kernels":
