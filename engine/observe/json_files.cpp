@@ -13,6 +13,7 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/observe/device_names.h"
+#include "engine/observe/measured.h"
 #include "engine/observe/step_times.h"
 
 namespace spire::inline observe {
@@ -175,6 +176,7 @@ Json validation(const ValidationSummary& val) {
   Json json = {{"loss", val.loss}, {std::string(name(val.metric.metric)), val.metric.value}};
   add_others(val.others, json);
   json[fmt::format("best_{}", name(val.best_by))] = val.best;
+  json["data"] = name_of_data(val.held_out);
   return json;
 }
 

@@ -9,6 +9,7 @@
 #include <spire/text.h>
 
 #include "engine/observe/formatting.h"
+#include "engine/observe/measured.h"
 #include "engine/observe/report_text.h"
 
 namespace spire::inline observe {
@@ -194,12 +195,36 @@ std::string start_block(const StartInfo& start) {
 
 namespace {
 
+// "0.9310, rmse 0.0231 with loss 0.0005": the metric that decides, and the task's where that is
+// another.
+template <typename Evaluation>
+std::string figures_text(const Evaluation& measured, Metric decides) {
+  std::string text;
+  if (decides != measured.metric.metric) {
+    auto value = measured_value(measured, decides);
+    text = fmt::format("{}{} ", value ? metric_text({decides, *value}) + ", " : "",
+                       name(measured.metric.metric));
+  }
+  return fmt::format("{}{} with loss {}", text, metric_text(measured.metric),
+                     loss_text(measured.loss));
+}
+
 std::string validation_text(const ValidationSummary& val) {
   if (!val.measured) return "";
-  bool same = val.best_by == val.metric.metric;
-  return fmt::format("{}, last {}{} with loss {}", metric_text({val.best_by, val.best}),
-                     same ? "" : fmt::format("{} ", name(val.metric.metric)),
-                     metric_text(val.metric), loss_text(val.loss));
+  return fmt::format("{} on the {} data, last {}", metric_text({val.best_by, val.best}),
+                     name_of_data(val.held_out), figures_text(val, val.best_by));
+}
+
+// The figure of unseen data stands before the one by which the weights were chosen.
+void add_results(const RunSummary& summary, Sections& block) {
+  Metric decides = summary.val.best_by;
+  if (const auto& test = summary.test) {
+    Metric shown = measured_value(*test, decides) ? decides : test->metric.metric;
+    block.add(
+        fmt::format("test {}", name(shown)),
+        fmt::format("{}, weights of step {}", figures_text(*test, shown), count_text(test->step)));
+  }
+  block.add(fmt::format("best {}", name(decides)), validation_text(summary.val));
 }
 
 // "arena 44.0 MiB (planned 40.0 MiB), host_rss 200.0 MiB": the plan of kinds that differ from it.
@@ -229,11 +254,7 @@ std::string end_block(const RunSummary& summary) {
     block.add("stopped", fmt::format("{} (exit {})",
                                      summary.stopped_by.substr(0, summary.stopped_by.find('\n')),
                                      summary.exit));
-  block.add(fmt::format("best {}", name(summary.val.best_by)), validation_text(summary.val));
-  if (const auto& test = summary.test)
-    block.add(fmt::format("test {}", name(test->metric.metric)),
-              fmt::format("{} with loss {}, weights of step {}", metric_text(test->metric),
-                          loss_text(test->loss), count_text(test->step)));
+  add_results(summary, block);
   block.add("time", fmt::format("{} for {} {}, {:.4g} {}", duration_text(summary.seconds),
                                 count_text(summary.steps), noun_form(summary.steps, "step"),
                                 summary.epochs, summary.epochs == 1 ? "epoch" : "epochs"));

@@ -104,6 +104,7 @@ EvalReport Evaluation::report_of(int64_t step, const EvaluationSums& sums,
   report.metric = sums.measured(run_.setup.metric());
   report.samples = sums.samples;
   report.others = metrics.finish(sums, run_.setup.ranks);
+  report.best_by = metrics.choice().best;
   return report;
 }
 

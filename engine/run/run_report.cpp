@@ -103,6 +103,7 @@ ValidationSummary validation_of(const RunContext& run) {
   const TrainingProgress& progress = run.progress;
   ValidationSummary summary;
   summary.best_by = run.setup.metrics().best;
+  summary.held_out = run.setup.data.val != nullptr;
   summary.others = run.last_others;
   summary.measured = progress.evaluated_step >= 0;
   summary.loss = progress.evaluated_loss;

@@ -30,7 +30,8 @@ std::string gib_text(double gib) {
 
 using Pick = const ThinCurve& (*)(const RunMetrics&);
 
-// train: pale and many values; val: markers where they are few.
+// Of training: pale and many values. Of evaluations: markers where they are few.
+// what: null: the data that was evaluated.
 void add_curves(CurveChart& chart, const std::vector<RunFiles>& runs, const char* what, Pick pick,
                 bool evaluated) {
   int colour = 0;
@@ -39,8 +40,9 @@ void add_curves(CurveChart& chart, const std::vector<RunFiles>& runs, const char
     int own = runs.size() > 1 ? colour : (evaluated ? 1 : 0);
     ++colour;
     if (values.empty()) continue;
-    std::string label = what;
-    if (runs.size() > 1) label = *what ? fmt::format("{}, {}", run.label, what) : run.label;
+    std::string label = what ? what : evaluated_data(run);
+    if (runs.size() > 1)
+      label = label.empty() ? run.label : fmt::format("{}, {}", run.label, label);
     chart.curves.push_back({.label = label,
                             .colour = own,
                             .markers = evaluated && values.count() <= 60,
@@ -52,12 +54,14 @@ void keep(std::vector<CurveChart>& charts, CurveChart chart) {
   if (!chart.curves.empty()) charts.push_back(std::move(chart));
 }
 
-std::optional<Metric> metric_of(const std::vector<RunFiles>& runs) {
+// The metric that all runs have there; none where they differ.
+std::optional<Metric> common_metric(const std::vector<RunFiles>& runs,
+                                    std::optional<Metric> RunMetrics::*of) {
   std::optional<Metric> metric;
   for (const RunFiles& run : runs) {
-    if (!run.metrics.metric) continue;
-    if (metric && *metric != *run.metrics.metric) return {};
-    metric = run.metrics.metric;
+    if (!(run.metrics.*of)) continue;
+    if (metric && metric != run.metrics.*of) return {};
+    metric = run.metrics.*of;
   }
   return metric;
 }
@@ -71,19 +75,24 @@ CurveChart chart_of(std::string title, std::string description, std::string unit
           .text = text};
 }
 
-CurveChart metric_chart(const std::vector<RunFiles>& runs, Metric metric) {
+// Without curves.
+CurveChart metric_chart(Metric metric, const char* what) {
   std::string title(name(metric));
   title[0] = static_cast<char>(std::toupper(title[0]));
   bool share = metric == Metric::accuracy;
-  CurveChart chart =
-      chart_of(title, title + " of the batches and of the test data.",
-               metric == Metric::psnr ? "dB" : "", share ? share_axis_text : plain_text);
+  CurveChart chart = chart_of(title, title + what, metric == Metric::psnr ? "dB" : "",
+                              share ? share_axis_text : plain_text);
   chart.may_be_logarithmic = metric == Metric::perplexity || metric == Metric::rmse;
+  return chart;
+}
+
+CurveChart task_metric_chart(const std::vector<RunFiles>& runs, Metric metric) {
+  CurveChart chart = metric_chart(metric, " of the batches and of evaluations.");
   add_curves(
       chart, runs, "train", [](const RunMetrics& m) -> const ThinCurve& { return m.train_metric; },
       false);
   add_curves(
-      chart, runs, "val", [](const RunMetrics& m) -> const ThinCurve& { return m.val_metric; },
+      chart, runs, nullptr, [](const RunMetrics& m) -> const ThinCurve& { return m.val_metric; },
       true);
   return chart;
 }
@@ -92,15 +101,24 @@ CurveChart metric_chart(const std::vector<RunFiles>& runs, Metric metric) {
 
 std::vector<CurveChart> learning_charts(const std::vector<RunFiles>& runs) {
   std::vector<CurveChart> charts;
-  CurveChart loss = chart_of("Loss", "Loss of the batches and of the test data.", "", plain_text);
+  CurveChart loss = chart_of("Loss", "Loss of the batches and of evaluations.", "", plain_text);
   loss.may_be_logarithmic = true;
   add_curves(
       loss, runs, "train", [](const RunMetrics& m) -> const ThinCurve& { return m.train_loss; },
       false);
   add_curves(
-      loss, runs, "val", [](const RunMetrics& m) -> const ThinCurve& { return m.val_loss; }, true);
+      loss, runs, nullptr, [](const RunMetrics& m) -> const ThinCurve& { return m.val_loss; },
+      true);
   keep(charts, std::move(loss));
-  if (auto metric = metric_of(runs)) keep(charts, metric_chart(runs, *metric));
+  if (auto metric = common_metric(runs, &RunMetrics::metric))
+    keep(charts, task_metric_chart(runs, *metric));
+  if (auto decides = common_metric(runs, &RunMetrics::best_by)) {
+    CurveChart chart = metric_chart(*decides, " of evaluations, by which the best is chosen.");
+    add_curves(
+        chart, runs, nullptr, [](const RunMetrics& m) -> const ThinCurve& { return m.decides; },
+        true);
+    keep(charts, std::move(chart));
+  }
   CurveChart lr = chart_of("Learning rate", "Learning rate of the steps.", "", plain_text);
   lr.from_zero = true;
   add_curves(

@@ -18,6 +18,7 @@
 #include "engine/base/file_locks.h"
 #include "engine/base/read_file.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/measured.h"
 
 namespace spire::inline run_page {
 
@@ -49,12 +50,33 @@ std::optional<double> finite(const Json& json, const std::string& key) {
 constexpr std::array task_metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr,
                                      Metric::rmse, Metric::exact_match};
 
+void read_val(const Json& val, SummaryRecord& summary) {
+  if (!val.is_object()) return;
+  if (std::string data = value<std::string>(val, "data", ""); !data.empty())
+    summary.held_out = data == name_of_data(true);
+  summary.val_loss = finite(val, "loss");
+  for (Metric metric : task_metrics) {
+    std::string metric_name(name(metric));
+    if (val.contains(metric_name)) summary.val_metric = finite(val, metric_name);
+  }
+  constexpr std::string_view best = "best_";
+  for (const auto& [key, number] : val.items()) {
+    if (!key.starts_with(best) || !number.is_number()) continue;
+    if (auto metric = find_metric(std::string_view(key).substr(best.size())))
+      summary.best = MetricValue{*metric, number.get<double>()};
+  }
+}
+
 void read_test(const Json& test, SummaryRecord& summary) {
-  if (!test.is_object()) return;
+  if (!test.is_object() || test.empty()) return;
   summary.test_step = value<int64_t>(test, "step", 0);
-  for (Metric metric : task_metrics)
+  summary.held_out = true;
+  auto take = [&](Metric metric) {
     if (auto number = finite(test, std::string(name(metric))))
       summary.test = MetricValue{metric, *number};
+  };
+  std::ranges::for_each(task_metrics, take);
+  if (summary.best) take(summary.best->metric);
 }
 
 std::optional<SummaryRecord> summary_of(const std::string& text) {
@@ -70,6 +92,7 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
                         .val_metric = {},
                         .best = {},
                         .test = {},
+                        .held_out = {},
                         .stopped_by = value<std::string>(json, "stopped_by", ""),
                         .parameter_hash = value<std::string>(json, "parameter_hash", ""),
                         .ema_hash = value<std::string>(json, "ema_hash", ""),
@@ -83,20 +106,8 @@ std::optional<SummaryRecord> summary_of(const std::string& text) {
   using Bytes = std::map<std::string, int64_t>;
   summary.peak_memory = value<Bytes>(json, "peak_memory_bytes", {});
   summary.planned_memory = value<Bytes>(json, "planned_memory_bytes", {});
+  read_val(value(json, "val", Json::object()), summary);
   read_test(value(json, "test", Json::object()), summary);
-  Json val = value(json, "val", Json::object());
-  if (!val.is_object()) return summary;
-  summary.val_loss = finite(val, "loss");
-  for (Metric metric : task_metrics) {
-    std::string metric_name(name(metric));
-    if (val.contains(metric_name)) summary.val_metric = finite(val, metric_name);
-  }
-  constexpr std::string_view best = "best_";
-  for (const auto& [key, number] : val.items()) {
-    if (!key.starts_with(best) || !number.is_number()) continue;
-    if (auto metric = find_metric(std::string_view(key).substr(best.size())))
-      summary.best = MetricValue{*metric, number.get<double>()};
-  }
   return summary;
 }
 
@@ -222,6 +233,13 @@ RunFiles read_run_files(const fs::path& directory) {
   noting(run, [](RunFiles& r) { r.process = first_line(r.directory / ".spire_run"); });
   take_state(run);
   return run;
+}
+
+const char* evaluated_data(const RunFiles& run) {
+  bool configured =
+      run.config && (run.config->data.val.share > 0 || !run.config->data.val.path.empty());
+  bool known = run.summary && run.summary->held_out;
+  return name_of_data(known ? *run.summary->held_out : configured);
 }
 
 void tell_apart(std::vector<RunFiles>& runs) {

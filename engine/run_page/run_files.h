@@ -21,8 +21,10 @@ struct SummaryRecord {
   double epochs = 0, seconds = 0, samples_per_s = 0;
   std::optional<double> train_loss, val_loss, val_metric;
   std::optional<MetricValue> best;  // of the metric that decides what is best
-  std::optional<MetricValue> test;  // the task's, of the test data; only with validation data
-  int64_t test_step = 0;            // of the weights that were tested
+  // Of the test data, only with validation data: the metric that decides, else the task's.
+  std::optional<MetricValue> test;
+  std::optional<bool> held_out;  // whether evaluations were of validation data
+  int64_t test_step = 0;         // of the weights that were tested
   std::string stopped_by, parameter_hash, ema_hash, chain, checkpoint;
   std::vector<std::string> devices;
   int64_t towers = 0, processes = 1;
@@ -59,6 +61,9 @@ struct RunFiles {
 // Throws Error(config) if the directory is no run's: it has none of config.yaml, metrics.jsonl and
 // summary.json, or the system refuses to read it.
 RunFiles read_run_files(const std::filesystem::path& directory);
+
+// "validation" or "test": the data of the run's evaluations.
+const char* evaluated_data(const RunFiles& run);
 
 // Gives runs that share their last name their whole path as label.
 void tell_apart(std::vector<RunFiles>& runs);

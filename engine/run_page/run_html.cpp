@@ -49,18 +49,25 @@ double epochs_of(const RunFiles& run) {
   return run.summary ? run.summary->epochs : run.metrics.epoch;
 }
 
-// The summary knows whether another metric than the task's decides (best.metric).
-std::string best_text(const RunFiles& run) {
-  auto text_of = [](const MetricValue& best) {
-    return fmt::format("best {} {}", name(best.metric), metric_text(best));
+// "test r2 0.9310, best validation r2 0.9402 at step 400": the figure of unseen data first.
+std::string figures_text(const RunFiles& run) {
+  std::string text;
+  if (run.summary && run.summary->test)
+    text =
+        fmt::format("test {} {}", name(run.summary->test->metric), metric_text(*run.summary->test));
+  auto add = [&](const MetricValue& best, const std::string& place) {
+    text += fmt::format("{}best {} {} {}{}", text.empty() ? "" : ", ", evaluated_data(run),
+                        name(best.metric), metric_text(best), place);
   };
+  // The summary knows what decided; metrics.jsonl knows the step.
   auto decided = run.summary ? run.summary->best : std::nullopt;
   const RunMetrics& metrics = run.metrics;
-  bool by_task = metrics.best && metrics.metric && (!decided || decided->metric == metrics.metric);
-  if (by_task)
-    return fmt::format("{} at step {}", text_of({*metrics.metric, *metrics.best}),
-                       metrics.best_step);
-  return decided ? text_of(*decided) : "";
+  if (metrics.best && (!decided || decided->metric == metrics.best_by)) {
+    add({*metrics.best_by, *metrics.best}, fmt::format(" at step {}", metrics.best_step));
+  } else if (decided) {
+    add(*decided, "");
+  }
+  return text;
 }
 
 std::string model_text(const RunFiles& run) {
@@ -200,14 +207,14 @@ std::string devices_html(const RunFiles& run) {
 std::string runs_table(const std::vector<RunFiles>& runs) {
   std::string html =
       "<div class=\"wide\"><table><caption>Runs</caption>\n<thead><tr><th>run</th><th>state</th>"
-      "<th class=\"n\">steps</th><th class=\"n\">epochs</th><th>best</th><th>hash</th></tr>"
+      "<th class=\"n\">steps</th><th class=\"n\">epochs</th><th>figures</th><th>hash</th></tr>"
       "</thead>\n<tbody>\n";
   for (const RunFiles& run : runs)
     html += fmt::format(
         "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.4g}</td><td>{}</td>"
         "<td><code>{}</code></td></tr>\n",
         html_text(run.label), html_text(verdict_of(run).first), count_text(steps_of(run)),
-        epochs_of(run), html_text(best_text(run)),
+        epochs_of(run), html_text(figures_text(run)),
         html_text(run.summary ? run.summary->parameter_hash : ""));
   return html + "</tbody></table></div>\n";
 }
@@ -268,7 +275,7 @@ std::string state_text(const RunFiles& run) {
   auto [state, verdict] = verdict_of(run);
   std::string text = fmt::format("{}, step {}", state, steps_of(run));
   if (double epochs = epochs_of(run); epochs > 0) text += fmt::format(", epoch {:.4g}", epochs);
-  if (std::string best = best_text(run); !best.empty()) text += ", " + best;
+  if (std::string figures = figures_text(run); !figures.empty()) text += ", " + figures;
   return text;
 }
 

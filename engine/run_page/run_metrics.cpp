@@ -97,9 +97,11 @@ class Reader {
     r.val_loss.add(epoch, number(record, "val/loss").value_or(std::nan("")));
     auto metric = metric_of(record, "val/");
     if (!metric) return;
-    double value = *number(record, tag("val/", *metric));
-    r.val_metric.add(epoch, value);
-    bool higher = best_is_higher(best_, *metric);
+    r.val_metric.add(epoch, *number(record, tag("val/", *metric)));
+    r.best_by = find_metric(best_.metric).value_or(*metric);  // "auto": no metric's name
+    double value = number(record, tag("val/", *r.best_by)).value_or(std::nan(""));
+    if (r.best_by != r.metric && r.best_by != Metric::loss) r.decides.add(epoch, value);
+    bool higher = best_is_higher(best_, *r.best_by);
     if (std::isfinite(value) && (!r.best || better_by(higher, value, *r.best))) {
       r.best = value;
       r.best_step = step;

@@ -25,14 +25,16 @@ struct DeviceCurves {  // over epochs; empty where the run does not record the n
 struct RunMetrics {
   // Over epochs. times: ms of each part of a step, in the order of step_parts.
   ThinCurve train_loss, train_metric, val_loss, val_metric, lr, grad_norm, samples_per_s;
+  ThinCurve decides;  // of evaluations, best_by's where that is not `metric`
   std::array<ThinCurve, step_parts.size()> times;
   std::map<std::string, DeviceCurves> devices;  // "cuda:1", or "rank 1 cuda:0"
-  std::optional<Metric> metric;
+  std::optional<Metric> metric;                 // the task's
+  std::optional<Metric> best_by;                // that of best.metric, or the task's
 
   int64_t lines = 0;           // of a run: of steps, evaluations, checkpoints, devices
   int64_t steps = 0;           // the newest step
   double epoch = 0;            // the newest
-  std::optional<double> best;  // value of `metric` in an evaluation
+  std::optional<double> best;  // value of best_by in an evaluation
   int64_t best_step = 0;
   std::string first_time, last_time;  // UTC
   int64_t skipped_steps = 0, bad_steps = 0, rollbacks = 0;

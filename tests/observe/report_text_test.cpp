@@ -159,7 +159,7 @@ TEST(StartBlock, SaysTheLimitOfDevicesThatHaveOne) {
 
 TEST(EndBlock, Golden) {
   EXPECT_EQ(end_block(sample_summary()),
-            "best accuracy   92.71%, last 92.55% with loss 0.2211\n"
+            "best accuracy   92.71% on the test data, last 92.55% with loss 0.2211\n"
             "time            2:31 for 2 350 steps, 10 epochs\n"
             "speed           3 912 samples/s\n"
             "peak memory     arena 44.0 MiB, host_rss 200.0 MiB\n"
@@ -167,6 +167,32 @@ TEST(EndBlock, Golden) {
             "metrics         runs/cnn/metrics.jsonl\n"
             "output          runs/cnn\n"
             "parameter hash  0123456789abcdef\n");
+}
+
+// The metric that was asked for, of unseen data first, each with the data that it is of.
+TEST(EndBlock, LeadsWithTheTestAndNamesTheMetricAskedFor) {
+  RunSummary summary = sample_summary();
+  summary.val = {.loss = 0.0004,
+                 .metric = {Metric::rmse, 0.02},
+                 .best = 0.9402,
+                 .measured = true,
+                 .best_by = Metric::r2,
+                 .others = {{Metric::mae, 0.015}, {Metric::r2, 0.93}},
+                 .held_out = true};
+  std::string best =
+      "best r2         0.9402 on the validation data, last 0.9300, rmse 0.0200 with loss 0.0004\n";
+  EXPECT_THAT(end_block(summary), StartsWith(best));
+  summary.test = TestSummary{.loss = 0.0005,
+                             .metric = {Metric::rmse, 0.0231},
+                             .step = 1200,
+                             .others = {{Metric::r2, 0.931}}};
+  EXPECT_THAT(
+      end_block(summary),
+      StartsWith("test r2         0.9310, rmse 0.0231 with loss 0.0005, weights of step 1 200\n" +
+                 best));
+  summary.val.best_by = Metric::loss;
+  summary.val.best = 0.0003;
+  EXPECT_THAT(end_block(summary), StartsWith("test loss       0.0005, rmse 0.0231 with loss "));
 }
 
 TEST(EndBlock, HasTheVerdictLineByLine) {

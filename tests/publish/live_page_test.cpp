@@ -75,6 +75,27 @@ TEST(LivePage, ServesOneFileWithoutAnythingFromElsewhere) {
   EXPECT_THAT(ask(served.page.port(), "/else"), StartsWith("HTTP/1.1 404"));
 }
 
+// The page names the data of evaluations by it, and the metric that decides what is best.
+TEST(LivePage, SaysWhichDataIsEvaluated) {
+  ServedPage served;
+  StartInfo start = gpu_start();
+  served.page.on_start(start);
+  EXPECT_EQ(served.state()["run"]["evaluated"], "test");
+  start.val_samples = 100;
+  served.page.on_start(start);
+  EXPECT_EQ(served.state()["run"]["evaluated"], "validation");
+  EvalReport eval = sample_eval();
+  eval.best = true;
+  served.page.on_eval(eval);
+  EXPECT_EQ(served.state()["best"]["decides"], served.state()["best"]["metric"]);
+  eval.best_by = Metric::f1_macro;
+  eval.others = {{Metric::f1_macro, 0.5}};
+  served.page.on_eval(eval);
+  EXPECT_EQ(served.state()["best"]["decides"]["name"], "f1_macro");
+  EXPECT_EQ(served.state()["best"]["decides"]["value"], 0.5);
+  EXPECT_THAT(body_of(ask(served.page.port(), "/")), Not(HasSubstr("\"test\"")));
+}
+
 TEST(LivePage, StateHasTheRunFromBeforeItsStartOn) {
   ServedPage served;
   EXPECT_FALSE(served.state().contains("run"));

@@ -46,11 +46,39 @@ TEST_F(RunPage, OfAnEndedRunIsWholeAndSelfContained) {
   EXPECT_THAT(html, Not(HasSubstr("http")));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
   for (const char* text :
-       {"done, step 400, epoch 4, best accuracy 88.17% at step 400", "0123456789abcdef",
-        "fedcba9876543210", "cnn", "1 file, 2.0 KiB each; best: step_00000400.h5", "1:15",
-        "name: cnn", "cpu:0, cpu:1; 4 towers in 1 process",
-        "accuracy 87.50% with the weights of step 300", "trainer report --evaluate"})
+       {"done, step 400, epoch 4, test accuracy 87.50%, best validation accuracy 88.17% at step "
+        "400",
+        "0123456789abcdef", "fedcba9876543210", "cnn",
+        "1 file, 2.0 KiB each; best: step_00000400.h5", "1:15", "name: cnn",
+        "cpu:0, cpu:1; 4 towers in 1 process", "accuracy 87.50% with the weights of step 300",
+        "trainer report --evaluate"})
     EXPECT_THAT(html, HasSubstr(html_text(text))) << text;
+}
+
+// best.metric decides, and the figures are of the data that the summary names.
+TEST_F(RunPage, NamesTheMetricAskedForAndItsData) {
+  auto state = [&](const std::string& val, const std::string& test) {
+    write_made_run(folder_.path());
+    put(folder_ / "config.yaml",
+        to_yaml(parse_config({}, {"best.metric=f1_macro", "eval.metrics=[f1_macro]"}).config));
+    put(folder_ / "metrics.jsonl", R"({"step":4,"epoch":1,"val/loss":1,"val/accuracy":0.5,)"
+                                   R"("val/f1_macro":0.25})"
+                                   "\n"
+                                   R"({"step":8,"epoch":2,"val/loss":1,"val/accuracy":0.75,)"
+                                   R"("val/f1_macro":0.125})"
+                                   "\n");
+    put(folder_ / "summary.json", R"({"steps":8,"epochs":2.0,"val":{"loss":1,"accuracy":0.75,)"
+                                  R"("f1_macro":0.125,"best_f1_macro":0.25)" +
+                                      val + "}" + test + "}");
+    return state_text(read_run_files(folder_.path()));
+  };
+  EXPECT_THAT(state("", ""), HasSubstr(", epoch 2, best test f1_macro 0.2500 at step 4"));
+  EXPECT_THAT(state(R"(,"data":"validation")",
+                    R"(,"test":{"loss":1,"accuracy":0.5,"f1_macro":0.2,"step":4})"),
+              HasSubstr("test f1_macro 0.2000, best validation f1_macro 0.2500 at step 4"));
+  RunFiles run = read_run_files(folder_.path());
+  EXPECT_THAT(titles_of(learning_charts({run})), ElementsAre("Loss", "Accuracy", "F1_macro"));
+  EXPECT_EQ(learning_charts({run})[2].curves[0].label, "validation");
 }
 
 TEST_F(RunPage, SaysHowTheRunEnded) {

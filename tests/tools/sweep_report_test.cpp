@@ -82,7 +82,15 @@ TEST(PointResult, SaysWhichMetricIsBest) {
       "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
       "val": {"loss": 0.5, "accuracy": 0.8, "best_loss": 0.25}})");
   EXPECT_EQ(outcome_text(read_point_result(folder / "")),
-            "done, best loss 0.2500, 5 samples/s, 0:01");
+            "done, best test loss 0.2500, 5 samples/s, 0:01");
+  folder.write("summary.json", R"({"exit": 0, "stopped_by": "", "steps": 3, "train_loss": 1,
+      "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
+      "val": {"loss": 0.5, "rmse": 0.8, "r2": 0.5, "best_r2": 0.75, "data": "validation"},
+      "test": {"loss": 0.5, "rmse": 0.9, "r2": 0.625, "step": 2}})");
+  PointResult result = read_point_result(folder / "");
+  EXPECT_EQ(result.last, (MetricValue{Metric::r2, 0.5}));
+  EXPECT_EQ(outcome_text(result),
+            "done, test r2 0.6250, best validation r2 0.7500, 5 samples/s, 0:01");
 }
 
 // A metric that best.mode turns round ranks the other way.
@@ -128,16 +136,37 @@ SweepReport two_points() {
 
 TEST(SweepTable, HasALineForEachPointAndTheMessagesOfFailures) {
   EXPECT_EQ(sweep_table(two_points()),
-            "lr   best    last    loss    samples/s  time  parameter hash    state\n"
-            "0.1  25.00%  25.00%  0.5000  0          0:00  00000000000000aa  done\n"
-            "0.2  -       -       -       -          -     -                 failed (4)\n"
+            "lr   best test accuracy  last accuracy  loss    samples/s  time  parameter hash    "
+            "state\n"
+            "0.1  25.00%              25.00%         0.5000  0          0:00  00000000000000aa  "
+            "done\n"
+            "0.2  -                   -              -       -          -     -                 "
+            "failed (4)\n"
             "\n2-lr=0.2: no file, \"x\"\n");
+}
+
+// Runs of different metrics or data: each figure says what it is of.
+TEST(SweepTable, LeadsWithTheTestAndNamesWhatDiffers) {
+  SweepReport report = two_points();
+  report.results = {done(Metric::r2, 0.75), done(Metric::r2, 0.5)};
+  for (PointResult& result : report.results) {
+    result.held_out = true;
+    result.test = MetricValue{Metric::r2, 0.25};
+  }
+  EXPECT_THAT(sweep_table(report),
+              testing::StartsWith("lr   test r2  best validation r2  last r2  loss "));
+  EXPECT_THAT(sweep_csv(report), HasSubstr(",r2,r2,validation,0.75,0.75,0,0.25,"));
+  report.results[1].held_out = false;
+  report.results[1].test.reset();
+  EXPECT_THAT(sweep_table(report), HasSubstr("\n0.1  0.2500   validation r2 0.7500  0.7500 "));
+  EXPECT_THAT(sweep_table(report), HasSubstr("\n0.2  -        test r2 0.5000        0.5000 "));
 }
 
 TEST(SweepCsv, QuotesWhatNeedsIt) {
   std::string csv = sweep_csv(two_points());
-  EXPECT_THAT(csv, HasSubstr("point,optimizer.lr,state,exit,message,metric,best_metric,best,"));
-  EXPECT_THAT(csv, HasSubstr("\r\n1-lr=0.1,0.1,done,0,,accuracy,accuracy,0.25,0.25,"));
+  EXPECT_THAT(csv,
+              HasSubstr("point,optimizer.lr,state,exit,message,metric,best_metric,data,best,"));
+  EXPECT_THAT(csv, HasSubstr("\r\n1-lr=0.1,0.1,done,0,,accuracy,accuracy,test,0.25,0.25,0.5,,"));
   EXPECT_THAT(csv, HasSubstr("\r\n2-lr=0.2,0.2,failed (4),4,\"no file, \"\"x\"\"\",,"));
 }
 

@@ -171,6 +171,7 @@ struct EvalReport {
   double seconds = 0;
   bool best = false;                     // true if this is the best metric of the run so far
   std::vector<MetricValue> others = {};  // the metrics that eval.metrics adds, in its order
+  std::optional<Metric> best_by = {};    // the metric that decides; none: the task's, `metric`
 };
 
 struct CheckpointReport {
@@ -189,6 +190,7 @@ struct ValidationSummary {
   bool measured = false;                 // false if the run never evaluated
   Metric best_by = Metric::accuracy;     // the metric itself, or that of best.metric
   std::vector<MetricValue> others = {};  // of the last evaluation of this process (eval.metrics)
+  bool held_out = false;                 // of validation data (data.val), not of the test data
 };
 
 // The evaluation of the test data at the end of a run with validation data.

@@ -11,6 +11,7 @@
 #include "engine/base/read_file.h"
 #include "engine/observe/best_mode.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/measured.h"
 
 namespace spire::inline sweep {
 
@@ -24,6 +25,15 @@ double number(const nlohmann::json& object, const std::string& name) {
   return value.is_null() ? std::nan("") : value.get<double>();
 }
 
+// Of an evaluation: the metric that decides, or the task's where it lacks that.
+std::optional<MetricValue> shown_metric(const nlohmann::json& evaluation, Metric decides) {
+  for (Metric metric : {decides, Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
+                        Metric::exact_match})
+    if (std::string key(name(metric)); evaluation.contains(key))
+      return MetricValue{metric, number(evaluation, key)};
+  return {};
+}
+
 void read_validation(const nlohmann::json& val, PointResult& result) {
   if (val.is_null()) return;
   constexpr std::string_view prefix = "best_";
@@ -31,14 +41,11 @@ void read_validation(const nlohmann::json& val, PointResult& result) {
     if (key.starts_with(prefix))
       if (auto metric = find_metric(std::string_view(key).substr(prefix.size())))
         result.best_by = *metric;
-  for (Metric metric :
-       {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse, Metric::exact_match}) {
-    std::string key(name(metric));
-    if (!val.contains(key)) continue;
-    result.last = MetricValue{metric, number(val, key)};
-    result.best = number(val, fmt::format("{}{}", prefix, name(result.best_by)));
-    result.loss = number(val, "loss");
-  }
+  result.held_out = val.value("data", "") == name_of_data(true);
+  result.last = shown_metric(val, result.best_by);
+  if (!result.last) return;
+  result.best = number(val, fmt::format("{}{}", prefix, name(result.best_by)));
+  result.loss = number(val, "loss");
 }
 
 // best.* of the run's config; the default where that cannot be read.
@@ -85,6 +92,7 @@ PointResult read_point_result(const std::filesystem::path& run) {
     read.seconds = number(json, "seconds");
     read.hash = json.at("parameter_hash").get<std::string>();
     read_validation(json.at("val"), read);
+    if (json.contains("test")) read.test = shown_metric(json["test"], read.best_by);
     read.order = order_of(run);
     return read;
   } catch (const nlohmann::json::exception&) {
@@ -121,8 +129,10 @@ std::string outcome_text(const PointResult& result) {
   if (result.state == State::failed || result.state == State::diverged)
     return text + ": " + result.message;
   if (result.state != State::done) return text;
+  if (result.test)
+    text += fmt::format(", test {} {}", name(result.test->metric), metric_text(*result.test));
   if (result.last)
-    text += fmt::format(", best {} {}", name(result.best_by),
+    text += fmt::format(", best {} {} {}", name_of_data(result.held_out), name(result.best_by),
                         metric_text({result.best_by, result.best}));
   return text + fmt::format(", {} samples/s, {}", count_text(std::llround(result.samples_per_s)),
                             duration_text(result.seconds));

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "engine/config/grid.h"
 #include "engine/config/schema.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/measured.h"
 
 namespace spire::inline sweep {
 
@@ -34,17 +37,66 @@ std::vector<std::string> headings(const std::vector<GridAxis>& axes) {
   return names;
 }
 
+// What a figure is of: "validation r2". Empty: there is no figure.
+std::string best_name(const PointResult& result) {
+  if (!result.last) return "";
+  return fmt::format("{} {}", name_of_data(result.held_out), name(result.best_by));
+}
+std::string last_name(const PointResult& result) {
+  return result.last ? std::string(name(result.last->metric)) : "";
+}
+std::string test_name(const PointResult& result) {
+  return result.test ? fmt::format("test {}", name(result.test->metric)) : "";
+}
+
 std::string best_text(const PointResult& result) {
   return result.last ? metric_text({result.best_by, result.best}) : "-";
 }
+std::string last_text(const PointResult& result) {
+  return result.last ? metric_text(*result.last) : "-";
+}
+std::string test_text(const PointResult& result) {
+  return result.test ? metric_text(*result.test) : "-";
+}
+
+// A column of figures: what they are of is in its heading where all runs agree, else in each cell.
+struct FigureColumn {
+  std::string heading;
+  std::string (*name)(const PointResult&);
+  std::string (*text)(const PointResult&);
+  bool agree = true;
+
+  std::string cell(const PointResult& result) const {
+    std::string of = name(result);
+    return agree || of.empty() ? text(result) : of + " " + text(result);
+  }
+};
+
+// Adds a column, unless no run has such a figure.
+void add_figures(const std::vector<PointResult>& results, FigureColumn column,
+                 std::vector<FigureColumn>& columns) {
+  std::set<std::string> names;
+  for (const PointResult& result : results) names.insert(column.name(result));
+  names.erase("");
+  if (names.empty()) return;
+  column.agree = names.size() == 1;
+  if (column.agree) column.heading += (column.heading.empty() ? "" : " ") + *names.begin();
+  if (column.heading.empty()) column.heading = "test";
+  columns.push_back(std::move(column));
+}
+
+std::vector<FigureColumn> figures_of(const std::vector<PointResult>& results) {
+  std::vector<FigureColumn> columns;
+  add_figures(results, {"", test_name, test_text}, columns);
+  add_figures(results, {"best", best_name, best_text}, columns);
+  add_figures(results, {"last", last_name, last_text}, columns);
+  return columns;
+}
 
 std::vector<std::string> measured_cells(const PointResult& result) {
-  if (result.steps == 0) return {"-", "-", "-", "-", "-", "-"};
-  return {best_text(result),
-          result.last ? metric_text(*result.last) : "-",
-          loss_text(result.last ? result.loss : result.train_loss),
-          count_text(std::llround(result.samples_per_s)),
-          duration_text(result.seconds),
+  if (result.steps == 0) return {"-", "-", "-", "-"};
+  return {loss_text(result.last ? result.loss : result.train_loss),
+          count_text(std::llround(result.samples_per_s)), duration_text(result.seconds),
           result.hash};
 }
 
@@ -63,9 +115,11 @@ std::vector<std::string> csv_row(const SweepPoint& point, const PointResult& res
       row.end(),
       {state_text(result), std::to_string(result.exit), result.message,
        metric_name(result.last ? result.last->metric : Metric{}), metric_name(result.best_by),
-       measured(result.best), result.last ? exact(result.last->value) : "", measured(result.loss),
-       ran ? exact(result.train_loss) : "", std::to_string(result.steps),
-       ran ? exact(result.samples_per_s) : "", ran ? exact(result.seconds) : "", result.hash});
+       result.last ? name_of_data(result.held_out) : "", measured(result.best),
+       result.last ? exact(result.last->value) : "", measured(result.loss),
+       result.test ? exact(result.test->value) : "", ran ? exact(result.train_loss) : "",
+       std::to_string(result.steps), ran ? exact(result.samples_per_s) : "",
+       ran ? exact(result.seconds) : "", result.hash});
   return row;
 }
 
@@ -88,10 +142,12 @@ Json point_json(const SweepRequest& request, const SweepPoint& point, const Poin
   if (result.last) {
     json["metric"] = name(result.last->metric);
     json["best_metric"] = name(result.best_by);
+    json["data"] = name_of_data(result.held_out);
     json["best"] = number_json(result.best);
     json["last"] = number_json(result.last->value);
     json["loss"] = number_json(result.loss);
   }
+  if (result.test) json["test"] = number_json(result.test->value);
   json["train_loss"] = number_json(result.train_loss);
   json["steps"] = result.steps;
   json["samples_per_s"] = number_json(result.samples_per_s);
@@ -113,13 +169,15 @@ SweepRequest request_of(const Json& json) {
 }  // namespace
 
 std::string sweep_table(const SweepReport& report) {
+  std::vector<FigureColumn> figures = figures_of(report.results);
   TextTable table = {headings(report.request.axes)};
-  table[0].insert(table[0].end(),
-                  {"best", "last", "loss", "samples/s", "time", "parameter hash", "state"});
+  for (const FigureColumn& figure : figures) table[0].push_back(figure.heading);
+  table[0].insert(table[0].end(), {"loss", "samples/s", "time", "parameter hash", "state"});
   std::string messages;
   for (size_t i : sweep_ranking(report.results)) {
     const PointResult& result = report.results[i];
     std::vector<std::string> row = report.points[i].values, cells = measured_cells(result);
+    for (const FigureColumn& figure : figures) row.push_back(figure.cell(result));
     row.insert(row.end(), cells.begin(), cells.end());
     row.push_back(state_text(result));
     table.push_back(std::move(row));
@@ -134,9 +192,9 @@ std::string sweep_table(const SweepReport& report) {
 std::string sweep_csv(const SweepReport& report) {
   std::vector<std::string> heading = {"point"};
   for (const GridAxis& axis : report.request.axes) heading.push_back(axis.key);
-  heading.insert(heading.end(),
-                 {"state", "exit", "message", "metric", "best_metric", "best", "last", "loss",
-                  "train_loss", "steps", "samples_per_s", "seconds", "parameter_hash"});
+  heading.insert(heading.end(), {"state", "exit", "message", "metric", "best_metric", "data",
+                                 "best", "last", "loss", "test", "train_loss", "steps",
+                                 "samples_per_s", "seconds", "parameter_hash"});
   std::string text = csv_line(heading);
   for (size_t i : sweep_ranking(report.results))
     text += csv_line(csv_row(report.points[i], report.results[i]));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/observe/measured.h"
 #include "engine/observe/step_times.h"
 #include "engine/publish/device_values.h"
 #include "engine/publish/job_name.h"
@@ -34,6 +35,7 @@ Json run_json(const StartInfo& start) {
           {"precision", start.precision},
           {"strategy", start.strategy},
           {"processes", start.processes},
+          {"evaluated", name_of_data(start.val_samples > 0)},
           {"epochs", start.epochs},
           {"steps_per_epoch", start.steps_per_epoch},
           {"output", start.output},
@@ -98,7 +100,12 @@ Json columns(const Curve<values>& curve, const std::array<const char*, values>& 
 }
 
 Json eval_json(const EvalReport& eval) {
-  return {{"step", eval.step}, {"loss", eval.loss}, {"metric", metric_json(eval.metric)}};
+  Metric decides = eval.best_by.value_or(eval.metric.metric);
+  MetricValue best = {decides, measured_value(eval, decides).value_or(eval.metric.value)};
+  return {{"step", eval.step},
+          {"loss", eval.loss},
+          {"metric", metric_json(eval.metric)},
+          {"decides", metric_json(best)}};
 }
 
 Json messages_json(const std::deque<PageHistory::Message>& messages) {

@@ -12,6 +12,7 @@
 #include <spire/text.h>
 
 #include "engine/observe/best_mode.h"
+#include "engine/observe/measured.h"
 
 namespace spire::inline run {
 namespace {
@@ -53,11 +54,9 @@ bool MetricChoice::is_better(double value, double than) const {
 }
 
 double MetricChoice::deciding(const EvalReport& report) const {
-  if (best == report.metric.metric) return report.metric.value;
-  if (best == Metric::loss) return report.loss;
-  auto found = std::ranges::find(report.others, best, &MetricValue::metric);
-  require(found != report.others.end(), "an evaluation without {}", name(best));
-  return found->value;
+  auto value = measured_value(report, best);
+  require(value.has_value(), "an evaluation without {}", name(best));
+  return *value;
 }
 
 MetricChoice choose_metrics(const RunConfig& config, Metric task_metric,

@@ -24,7 +24,11 @@ struct PointResult {
   std::string message = {};  // why it did not end well
   // The rest is of summary.json; steps 0: the run has written none.
   int64_t steps = 0;
-  std::optional<MetricValue> last = {};  // of the last evaluation; none: there was none
+  // Of the last evaluation; none: there was none. best_by's where that was recorded, else the
+  // task's.
+  std::optional<MetricValue> last = {};
+  std::optional<MetricValue> test = {};  // likewise, of the test data; only with validation data
+  bool held_out = false;                 // whether evaluations are of validation data
   Metric best_by = Metric::accuracy;     // which decides what is best
   BestConfig order = {};                 // the run's config of that
   double best = 0, loss = 0;             // best: of best_by; loss: of the last evaluation
@@ -42,7 +46,7 @@ struct PointResult {
 SPIRE_API PointResult read_point_result(const std::filesystem::path& run);
 
 SPIRE_API std::string state_text(const PointResult& result);  // "done", "failed (6)"
-// "done, best accuracy 92.10%, 7 402 samples/s, 1:15", "failed (6): ..."
+// "done, test r2 0.9310, best validation r2 0.9402, 7 402 samples/s, 1:15", "failed (6): ..."
 SPIRE_API std::string outcome_text(const PointResult& result);
 
 // Returns the indices of the results, the best metric first, then those without a metric by their
@@ -56,13 +60,15 @@ struct SweepReport {
 };
 
 // One line for each point, the best first, with the values of the axes by the last words of their
-// keys, the best and the last metric, loss, speed, parameter hash and state; then the messages of
-// runs that failed.
+// keys, the figure of the test data where there is one, the best and the last one, loss, speed,
+// parameter hash and state; then the messages of runs that failed. Headings name metric and data;
+// the cells do, where runs differ in them.
 SPIRE_API std::string sweep_table(const SweepReport& report);
 
-// RFC 4180, with the columns point, each axis by its key, state, exit, message, metric, best_metric
-// (whose value `best` is), best, last, loss, train_loss, steps, samples_per_s, seconds,
-// parameter_hash. In the table's order.
+// RFC 4180, with the columns point, each axis by its key, state, exit, message, metric (of `last`),
+// best_metric (whose value `best` is), data (validation or test, of best, last and loss), best,
+// last, loss, test (the test data's, where that is another), train_loss, steps, samples_per_s,
+// seconds, parameter_hash. In the table's order.
 SPIRE_API std::string sweep_csv(const SweepReport& report);
 
 // The plan and the results of all points in the order of the grid; ends with a newline.
