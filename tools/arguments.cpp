@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -91,6 +93,29 @@ void expand_homes(CLI::App& app) {
     if (takes_paths(*option)) option->transform(expand_home);
 }
 
+// Returns the subcommand that somebody means who writes another program's word, or mistypes it.
+std::string nearest_command(const std::string& word) {
+  static const std::map<std::string, std::string> of_others = {{"benchmark", "bench"},
+                                                               {"convert", "dataset convert"},
+                                                               {"evaluate", "eval"},
+                                                               {"fit", "train"},
+                                                               {"generate", "predict"},
+                                                               {"infer", "predict"},
+                                                               {"inference", "predict"},
+                                                               {"info", "version --verbose"},
+                                                               {"inspect", "dataset inspect"},
+                                                               {"profile", "bench"},
+                                                               {"sample", "predict"},
+                                                               {"score", "eval"},
+                                                               {"serve", "train --serve"},
+                                                               {"test", "eval"},
+                                                               {"tune", "sweep"},
+                                                               {"val", "eval"},
+                                                               {"validate", "eval"}};
+  auto found = of_others.find(word);
+  return found == of_others.end() ? nearest(word, command_names()) : found->second;
+}
+
 // Throws for a word that is no KEY.PATH=VALUE.
 void refuse_stray_words(const std::vector<std::string>& overrides) {
   for (const std::string& word : overrides) {
@@ -98,7 +123,7 @@ void refuse_stray_words(const std::vector<std::string>& overrides) {
     if (is_command(word)) {
       fail(Category::config, "{0}: a subcommand must be the first word: trainer {0} ...", word);
     }
-    std::string near = nearest(word, command_names());
+    std::string near = nearest_command(word);
     if (word.ends_with(".yaml") || word.ends_with(".yml")) near = fmt::format("--config {}", word);
     fail(Category::config, "'{}' is neither a subcommand nor of the form KEY.PATH=VALUE{}", word,
          near.empty() ? "; trainer --help lists the subcommands, trainer --help-config the keys"
@@ -106,24 +131,49 @@ void refuse_stray_words(const std::vector<std::string>& overrides) {
   }
 }
 
-// Moves the words of predict that do not look like KEY.PATH=VALUE to its inputs.
-void move_inputs(Arguments& a) {
+// Whether the word does not look like KEY.PATH=VALUE.
+bool is_path(const std::string& word) {
   auto is_key = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   };
-  auto is_input = [&](const std::string& word) {
-    size_t equals = word.find('=');
-    return equals == word.npos || !std::ranges::all_of(word.substr(0, equals), is_key);
-  };
-  std::ranges::copy_if(a.overrides, std::back_inserter(a.predict.inputs), is_input);
-  std::erase_if(a.overrides, is_input);
+  size_t equals = word.find('=');
+  return equals == word.npos || !std::ranges::all_of(word.substr(0, equals), is_key);
+}
+
+// Without the option --checkpoint the first path names the run. `eval` has one in any case.
+void take_run(Arguments& a) {
+  bool evaluates = a.command == "eval";
+  std::string& named = a.command == "export" ? a.exported.checkpoint : a.predict.checkpoint;
+  if (evaluates ? a.resume.has_value() : !named.empty()) return;
+  auto run = std::ranges::find_if(a.overrides, is_path);
+  if (run == a.overrides.end()) {
+    if (evaluates) return;
+    fail(Category::config, "trainer {0}: no run is named: trainer {0} RUN ..., or --checkpoint RUN",
+         a.command);
+  }
+  (evaluates ? a.resume.emplace() : named) = *run;
+  a.overrides.erase(run);
+}
+
+// Moves the paths among the words of predict to its inputs.
+void move_inputs(Arguments& a) {
+  std::ranges::copy_if(a.overrides, std::back_inserter(a.predict.inputs), is_path);
+  std::erase_if(a.overrides, is_path);
+}
+
+void refuse_any_words(const Arguments& a) {
+  if (a.overrides.empty()) return;
+  fail(Category::config, "'{}' is not expected: trainer {} takes no config; leave it out",
+       a.overrides[0], a.command);
 }
 
 // Moves --set, --output, --serve and --seed to the overrides, where the last word wins.
 Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   Arguments a = std::move(parsed.arguments);
   a.command = app.get_name();
+  if (a.command == "eval" || a.command == "predict" || a.command == "export") take_run(a);
   if (a.command == "predict") move_inputs(a);
+  if (a.command == "export") refuse_any_words(a);
   refuse_stray_words(a.overrides);
   a.overrides.insert(a.overrides.end(), parsed.set.begin(), parsed.set.end());
   if (parsed.output) {
@@ -149,12 +199,31 @@ std::string general_help() {
          "configs/fashion_mnist_cnn.yaml devices=2xcpu epochs=3\n";
 }
 
-// Joins the words of a subcommand: "dataset", "convert" become "dataset convert".
-void join_two_words(std::vector<std::string>& words) {
+bool asks_for_help(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "help";
+}
+
+// The second words of subcommands that share this first one: convert, ... of dataset.
+std::vector<std::string> second_words(const std::string& first) {
   std::vector<std::string> seconds;
   for (const std::string& name : command_names())
-    if (name.starts_with(words.front() + " "))
-      seconds.push_back(name.substr(words.front().size() + 1));
+    if (name.starts_with(first + " ")) seconds.push_back(name.substr(first.size() + 1));
+  return seconds;
+}
+
+// Help of the subcommands that share a first word: `trainer dataset --help`.
+std::string help_of_group(const std::string& first) {
+  std::string text = fmt::format("Usage: trainer {} SUBCOMMAND [OPTIONS] ...\n\n", first);
+  for (const std::string& second : second_words(first)) {
+    std::string name = first + " " + second;
+    text += fmt::format("  {:<16} {}\n", name, find_command(name).summary);
+  }
+  return text + fmt::format("\ntrainer {} SUBCOMMAND --help lists the options.\n", first);
+}
+
+// Joins the words of a subcommand: "dataset", "convert" become "dataset convert".
+void join_two_words(std::vector<std::string>& words) {
+  std::vector<std::string> seconds = second_words(words.front());
   if (seconds.empty()) return;
   std::string second = words.size() > 1 ? words[1] : "";
   if (std::ranges::count(seconds, second) == 0) {
@@ -165,17 +234,26 @@ void join_two_words(std::vector<std::string>& words) {
   words.erase(words.begin());
 }
 
-// Makes the subcommand the first word. Returns false where only the general help is wanted.
-bool put_command_first(std::vector<std::string>& words) {
+// The help that several subcommands have in common, where that is asked for.
+std::optional<std::string> common_help(const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  if (asks_for_help(words[0])) return general_help();
+  bool group = words.size() > 1 && asks_for_help(words[1]) && !second_words(words[0]).empty();
+  if (!group) return {};
+  return help_of_group(words[0]);
+}
+
+// Makes the subcommand the first word.
+void put_command_first(std::vector<std::string>& words) {
   if (words.empty()) {
     fail(Category::config,
          "there is nothing to train; give --config FILE or KEY.PATH=VALUE, see trainer --help");
   }
-  if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") return false;
   if (words.front() == "--version") words.front() = "version";
   join_two_words(words);
-  if (!is_command(words.front())) words.insert(words.begin(), "train");
-  return true;
+  if (is_command(words.front())) return;
+  if (!words.front().starts_with('-')) refuse_stray_words({words.front()});
+  words.insert(words.begin(), "train");
 }
 
 }  // namespace
@@ -183,7 +261,8 @@ bool put_command_first(std::vector<std::string>& words) {
 Arguments parse_arguments(std::vector<std::string> words) {
   std::string typed = fmt::format("trainer {}", fmt::join(words, " "));
   unify_dashes(words);
-  if (!put_command_first(words)) return {.help = general_help()};
+  if (auto help = common_help(words)) return {.help = *help};
+  put_command_first(words);
   const Command& command = find_command(words.front());
   ParsedWords parsed;
   parsed.arguments.typed = std::move(typed);

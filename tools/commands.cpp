@@ -51,9 +51,8 @@ void add_eval_options(CLI::App& app, ParsedWords& words) {
   add_config_options(app, words);
   app.add_option("--resume,--checkpoint", a.resume,
                  "what to evaluate: a run's directory (its best), a checkpoint file, or best or "
-                 "latest of the run in output; without this option: the best of the run in output. "
-                 "Without --config with the "
-                 "config of that run")
+                 "latest of the run in output; the same as a word RUN; without either: the best of "
+                 "the run in output. Without --config with the config of that run")
       ->type_name("RUN|FILE|best|latest");
   app.add_flag("--val", a.on_validation,
                "evaluate the validation data (data.val), not the test data");
@@ -115,13 +114,13 @@ void add_predict_options(CLI::App& app, ParsedWords& words) {
       ->type_name("N");
   app.add_option("--checkpoint", p.checkpoint,
                  "a run's directory (its best), a checkpoint file, or best or latest of the run in "
-                 "output=DIR")
-      ->required()
+                 "output=DIR; without this option the first INPUT")
       ->type_name("RUN|FILE|best|latest");
   // Inputs and keys are both words; arguments.cpp tells them apart.
   app.add_option(
          "words", a.overrides,
-         "what to predict for: images (JPEG, PNG), folders of them, IDX, CSV, .npy, .npz or HDF5 "
+         "the run, unless --checkpoint names it, and what to predict for: images (JPEG, PNG), "
+         "folders of them, IDX, CSV, .npy, .npz or HDF5 "
          "files; "
          "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
          "such as data.path of the test data; for a file whose name looks like that, write ./NAME")

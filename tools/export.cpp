@@ -43,9 +43,9 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
   ExportArguments& e = a.exported;
   app.add_option("--checkpoint", e.checkpoint,
                  "a run's directory (its best, else its newest), RUN/best, RUN/latest, or a "
-                 "checkpoint file")
-      ->required()
+                 "checkpoint file; the same as a word")
       ->type_name("RUN|FILE");
+  app.add_option("words", a.overrides, "the run, unless --checkpoint names it")->type_name("RUN");
   app.add_option("--to", e.to,
                  "the file to write; its ending says the format: .onnx, .safetensors or .npz")
       ->required()
@@ -59,7 +59,7 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
   add_onnx_options(app, e);
   app.add_option("--names", e.names,
                  "safetensors, npz: whose names and layouts; auto: torchvision's for an ImageNet "
-                 "ResNet, Hugging Face's for gpt and vit, else PyTorch's. Default: auto for "
+                 "ResNet, Hugging Face's for gpt, llama and vit, else PyTorch's. Default: auto for "
                  "safetensors, spire for npz")
       ->check(CLI::IsMember({"auto", "spire", "pytorch", "torchvision", "huggingface"}))
       ->type_name("auto|spire|pytorch|torchvision|huggingface");

@@ -19,8 +19,19 @@ std::optional<std::string> read_text_if_there(const std::filesystem::path& path,
   return read_file_if_there(path, category);
 }
 
+namespace {
+
+// AtomicWriter says what stands in the way.
+const std::filesystem::path& with_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  return path;
+}
+
+}  // namespace
+
 WholeFile::WholeFile(const std::filesystem::path& path, Category category, bool overwrite)
-    : writer_(std::make_unique<AtomicWriter>(path, category,
+    : writer_(std::make_unique<AtomicWriter>(with_folder(path), category,
                                              overwrite ? Existing::replace : Existing::keep)) {}
 
 WholeFile::~WholeFile() = default;

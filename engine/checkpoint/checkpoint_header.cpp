@@ -95,6 +95,17 @@ Header parse_block(std::string_view block) {
   return header;
 }
 
+// What files of other programs begin with.
+std::string_view kind_of_other(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv))
+    return "an HDF5 file of another program, such as Keras, and ";
+  if (bytes.starts_with("PK\x03\x04"sv))
+    return "an archive, as Keras (.keras), PyTorch (.pt) and NumPy (.npz) write them, and ";
+  if (bytes.size() > 9 && bytes.substr(8).starts_with("{\""sv)) return "a safetensors file, and ";
+  return "";
+}
+
 // Adds bytes [begin, end) of the file to the hash, in pieces.
 void add_bytes(const CheckpointBytes& file, uint64_t begin, uint64_t end, Hash64& hash) {
   std::vector<char> piece(std::min<uint64_t>(end - begin, uint64_t{1} << 20));
@@ -152,7 +163,11 @@ std::string to_text(const Header& header) {
 Header read_header(const CheckpointBytes& file) {
   std::string block = file.read(0, std::min(smallest_block, file.size()));
   std::string_view text = block;
-  if (!text.starts_with(magic)) fail(Category::checkpoint, "it is not a Spire checkpoint");
+  if (!text.starts_with(magic))
+    fail(Category::checkpoint,
+         "it is {}not a Spire checkpoint; init.from reads weights of other programs from "
+         "safetensors files, and trainer export writes ONNX and safetensors",
+         kind_of_other(text));
   text.remove_prefix(magic.size());
   uint64_t size = number_field(text, "block");
   if (size < smallest_block || size > largest_block || !std::has_single_bit(size))

@@ -93,6 +93,7 @@ ExportedModel export_model(const Checkpoint& checkpoint, const RunConfig& config
   if (!options.overwrite && fs::is_regular_file(file, error) && fs::file_size(file, error) > 0)
     fail(Category::config, "{}: is there already; name another file, or give --overwrite",
          file.string());
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);  // writers report
   LoadedCheckpoint model = *checkpoint.loaded();
   if (!options.adapters_apart) {  // other programs get the model alone
     bool averaged = takes_average(*model.tensors, options.averaged);

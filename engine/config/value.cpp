@@ -26,9 +26,33 @@ void check_length(const YAML::Node& list) {
          max_list);
 }
 
+// Returns a plain text with commas as the list that it is without its brackets. A quoted one is a
+// word, commas and all.
+YAML::Node with_brackets(const YAML::Node& node) {
+  if (!node.IsScalar() || node.Tag() != "?" || node.Scalar().find(',') == std::string::npos)
+    return node;
+  try {
+    return YAML::Load("[" + node.Scalar() + "]");
+  } catch (const YAML::Exception&) {
+    return node;  // a bracket alone
+  }
+}
+
+bool is_number(const YAML::Node& node) {
+  try {
+    parse_number(scalar(node, "", false));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Brackets may be left out.
 template <typename T>
-std::vector<T> read_list(const YAML::Node& node, std::string_view expected) {
+std::vector<T> read_list(const YAML::Node& given, std::string_view expected) {
+  YAML::Node node = with_brackets(given);
   if (node.IsNull()) fail_missing(expected);
+  if (std::is_arithmetic_v<T> && is_number(node)) return {read(node, T{})};
   if (!node.IsSequence()) fail(Category::config, "expected {}, got {}", expected, describe(node));
   check_length(node);
   std::vector<T> values;
@@ -82,8 +106,9 @@ std::vector<double> read(const YAML::Node& node, const std::vector<double>&) {
   return read_list<double>(node, "a list of numbers, such as [0.5, 0.25]");
 }
 
-// Reads a list of words. Brackets around a single word may be left out.
-std::vector<std::string> read(const YAML::Node& node, const std::vector<std::string>&) {
+// Reads a list of words.
+std::vector<std::string> read(const YAML::Node& given, const std::vector<std::string>&) {
+  YAML::Node node = with_brackets(given);
   if (node.IsSequence()) return read_list<std::string>(node, "a word or a list of words");
   return {read(node, std::string())};
 }
@@ -117,7 +142,8 @@ std::string read_pair(const YAML::Node& node) {
 }
 
 // Reads a list of words and pairs, or one of either.
-std::vector<std::string> read_pairs(const YAML::Node& node) {
+std::vector<std::string> read_pairs(const YAML::Node& given) {
+  YAML::Node node = with_brackets(given);
   if (node.IsMap()) return {read_pair(node)};
   if (!node.IsSequence()) return {read(node, std::string())};
   check_length(node);

@@ -144,8 +144,18 @@ TEST_F(CheckpointFile, MissingAndForeignFilesAreNamed) {
   EXPECT_THAT(checkpoint_error([&] { read_checkpoint(folder / "pipe"); }),
               HasSubstr("pipe: is a FIFO, not a regular file"));
   write_bytes(path, std::string(4096, '\n'));
-  EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }),
-              HasSubstr("not a Spire checkpoint"));
+  EXPECT_THAT(
+      checkpoint_error([&] { read_checkpoint(path); }),
+      HasSubstr("it is not a Spire checkpoint; init.from reads weights of other programs from "
+                "safetensors files, and trainer export writes ONNX and safetensors"));
+  using namespace std::string_literals;
+  for (auto [begin, kind] :
+       {std::pair{"\x89HDF\r\n\x1a\n"s, "an HDF5 file of another program, such as Keras, and"},
+        {"PK\x03\x04"s, "an archive, as Keras (.keras), PyTorch (.pt) and NumPy (.npz) write them"},
+        {"\x40\0\0\0\0\0\0\0{\"weight\""s, "a safetensors file, and"}}) {
+    write_bytes(path, begin + std::string(4096, '\0'));
+    EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }), HasSubstr(kind));
+  }
   EXPECT_THAT(checkpoint_error([&] { read_checkpoint(folder); }), HasSubstr(folder.string()));
 }
 

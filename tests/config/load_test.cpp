@@ -52,6 +52,26 @@ TEST(LoadConfig, EmptyTextsGiveTheDefaults) {
   }
 }
 
+// A quoted text is one word, commas and all.
+TEST(LoadConfig, ListsNeedNoBrackets) {
+  using Words = std::vector<std::string>;
+  RunConfig config =
+      parse_config({{"a.yaml", "eval: {metrics: auc}\ndevices: cuda:0, cuda:1\n"}},
+                   {"eval.metrics=auc,f1_macro", "model.hidden=64,32", "data.mean=0.5",
+                    "data.csv.ignore=\"a,b\"", "data.tokens.text=a.txt, b.txt"})
+          .config;
+  EXPECT_EQ(config.eval.metrics, (Words{"auc", "f1_macro"}));
+  EXPECT_EQ(config.devices, (Words{"cuda:0", "cuda:1"}));
+  EXPECT_EQ(config.model.hidden, (std::vector<int64_t>{64, 32}));
+  EXPECT_EQ(config.data.mean, (std::vector<double>{0.5}));
+  EXPECT_EQ(config.data.csv.ignore, (Words{"a,b"}));
+  EXPECT_EQ(config.data.tokens.text, (Words{"a.txt", "b.txt"}));
+  EXPECT_EQ(parse_config({}, {"model.hidden=64"}).config.model.hidden, (std::vector<int64_t>{64}));
+  for (const char* bad : {"model.hidden=64,x", "model.hidden=,64", "eval.metrics=auc,x",
+                          "eval.metrics=auc,]", "optimizer.lr=1,5"})
+    EXPECT_THROW(parse_config({}, {bad}), Error) << bad;
+}
+
 TEST(LoadConfig, ReadsTheKeysOfEvaluations) {
   RunConfig config =
       parse(

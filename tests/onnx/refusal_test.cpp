@@ -72,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
                       ".safetensors, .npz"},
         RefusedExport{"NoEnding", to("new"), 2, "the file's ending says the format"},
         RefusedExport{"NoTarget", {"--checkpoint", "FOLDER/run"}, 2, "--to is required"},
-        RefusedExport{"NoCheckpoint", {"--to", "FOLDER/new.onnx"}, 2, "--checkpoint is required"},
+        RefusedExport{
+            "NoCheckpoint", {"--to", "FOLDER/new.onnx"}, 2, "trainer export: no run is named"},
         RefusedExport{"EmptyRun", to("new.onnx", {}, "FOLDER/empty"), 5, "empty"},
         RefusedExport{"NoRun", to("new.onnx", {}, "FOLDER/nothing"), 5, "nothing"},
         RefusedExport{"NoCheckpointFile", to("new.onnx", {}, "FOLDER/text.h5"), 5, "text.h5"},

@@ -58,6 +58,9 @@ std::vector<std::string> words_of(const std::string& text, const std::string& ru
 
 TEST_F(NamedRun, EvalAndPredictFindTheCheckpoint) {
   for (const Name& name : std::vector<Name>{{"--checkpoint R", 8},
+                                            {"R", 8},
+                                            {"R/latest", 12},
+                                            {"output=R latest", 12},
                                             {"--checkpoint R/", 8},
                                             {"--checkpoint R/checkpoints", 8},
                                             {"--checkpoint R/checkpoints/", 8},
@@ -80,6 +83,30 @@ TEST_F(NamedRun, EvalAndPredictFindTheCheckpoint) {
     ASSERT_EQ(predicted.code, 0) << name.words << "\n" << predicted.err;
     EXPECT_EQ(predicted.out, trainer({"predict", "--checkpoint", file(name.step)}).out);
   }
+}
+
+TEST_F(NamedRun, TheFirstPathNamesTheRunAndTheOthersAreInputs) {
+  std::string images = data_.output("t10k-images-idx3-ubyte");
+  Output named = trainer({"predict", "--checkpoint", run(), images});
+  ASSERT_EQ(named.code, 0) << named.err;
+  EXPECT_EQ(trainer({"predict", run(), images}).out, named.out);
+  EXPECT_EQ(trainer({"predict", images, "--checkpoint", run()}).out, named.out);
+  Output two = eval({run(), run()});
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.last_error_line(), HasSubstr("is neither a subcommand nor of the form"));
+}
+
+TEST_F(NamedRun, ExportMakesTheFolderOfItsFile) {
+  std::string file = data_.output("new/deep/model.safetensors");
+  Output output = trainer({"export", run(), "--to", file});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_GT(fs::file_size(file), 0u);
+  std::string table = data_.output("other/predictions.csv");
+  EXPECT_EQ(trainer({"predict", run(), "--to", table}).code, 0);
+  EXPECT_GT(fs::file_size(table), 0u);
+  Output blocked = trainer({"export", run(), "--to", file + "/x.onnx"});
+  EXPECT_EQ(blocked.code, 2);
+  EXPECT_THAT(blocked.last_error_line(), HasSubstr("Not a directory"));
 }
 
 TEST_F(NamedRun, EvalNeedsNoNameWhereTheOutputSaysIt) {

@@ -40,6 +40,17 @@ INSTANTIATE_TEST_SUITE_P(
                  {"trian", "seed=1"},
                  "'trian' is neither a subcommand nor of the form KEY.PATH=VALUE; did you mean "
                  "'train'?"},
+        BadUsage{"SubcommandOfOthers",
+                 {"test", "--checkpoint", "runs/x"},
+                 "'test' is neither a subcommand nor of the form KEY.PATH=VALUE; did you mean "
+                 "'eval'?"},
+        BadUsage{"SubcommandOfOthersOfTwoWords", {"convert"}, "did you mean 'dataset convert'?"},
+        BadUsage{"PredictWithoutARun",
+                 {"predict", "data.name=idx"},
+                 "trainer predict: no run is named: trainer predict RUN ..., or --checkpoint RUN"},
+        BadUsage{"ExportOfAConfig",
+                 {"export", "runs/x", "seed=1", "--to", "x.onnx"},
+                 "'seed=1' is not expected: trainer export takes no config; leave it out"},
         BadUsage{
             "SubcommandLate", {"--quiet", "eval"}, "eval: a subcommand must be the first word"},
         BadUsage{"Option",
@@ -112,6 +123,17 @@ TEST(Help, OfASubcommandListsItsOptions) {
                              "--help-config", "--check", "--resume", "--overwrite", "--dry-run",
                              "--processes", "--max-restarts", "--quiet", "--log-level"}) {
     EXPECT_THAT(output.out, HasSubstr(option));
+  }
+}
+
+TEST(Help, OfAGroupListsItsSubcommands) {
+  for (const char* word : {"--help", "-h", "help"}) {
+    Output output = trainer({"dataset", word});
+    EXPECT_EQ(output.code, 0);
+    EXPECT_EQ(output.err, "");
+    EXPECT_THAT(output.out, StartsWith("Usage: trainer dataset SUBCOMMAND"));
+    for (const char* name : {"convert", "inspect", "verify"})
+      EXPECT_THAT(output.out, HasSubstr(std::string("\n  dataset ") + name + " "));
   }
 }
 

@@ -33,8 +33,9 @@ SPIRE_API std::optional<std::string> read_text_if_there(const std::filesystem::p
 SPIRE_API int open_in_place(const std::filesystem::path& path, Category category);
 
 // A file that gets its name when it is whole: "<path>.tmp" until commit(), and removed if that is
-// not called, so that readers see the old file or the new one, also after a power cut. A path may
-// have one writer at a time, and one thread uses an object.
+// not called, in a folder that is made where it is missing; so that readers see the old file or the
+// new one, also after a power cut. A path may have one writer at a time, and one thread uses an
+// object.
 class SPIRE_API WholeFile {
  public:
   // overwrite: whether it may replace a file that holds something; without it commit() throws if

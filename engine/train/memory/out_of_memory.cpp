@@ -122,21 +122,12 @@ bool snapshot_is_all(const MemoryShortage& shortage) {
   return room && of_checkpoint > pieces && all.total() - of_checkpoint + pieces <= *room;
 }
 
-}  // namespace
-
-// In order: remedies that cost nothing, then one for the kind that takes most.
-std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
-  MemoryUse all = wanted(shortage);
-  if (limit_is_all(shortage)) {
-    std::string enough = limit_word(enough_for(shortage));
-    std::string change = shortage.own_limit.empty()
-                             ? "set memory.limit: " + enough
-                             : fmt::format("write {}:{} there", to_string(shortage.device), enough);
-    return change + "; the device has that much";
-  }
+// What the run can do with the memory that it has. In order: remedies that cost nothing, then one
+// for the kind that takes most.
+std::string remedy_within(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
   if (remedies.can_skip_snapshot && snapshot_is_all(shortage))
     return "set checkpoint.snapshot: auto, checkpoints are then written without a copy";
-  MemoryKind most = all.largest();
+  MemoryKind most = wanted(shortage).largest();
   if (most == MemoryKind::optimizer) {
     if (remedies.sharded) return "use more devices, or an optimizer with less state";
     return remedies.devices > shortage.pools
@@ -152,6 +143,19 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
     return "set memory.recompute: blocks, which gives the same bits with less memory";
   if (remedies.batch_size > 1) return smaller_batch(shortage, remedies.batch_size);
   return "use a smaller model, or a device with more memory";
+}
+
+}  // namespace
+
+// Who set a limit meant it: what fits comes first.
+std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
+  std::string within = remedy_within(shortage, remedies);
+  if (!limit_is_all(shortage)) return within;
+  std::string enough = limit_word(enough_for(shortage));
+  return fmt::format("{}; {} would be enough as it is, and the device has that much", within,
+                     shortage.own_limit.empty()
+                         ? "memory.limit: " + enough
+                         : fmt::format("{}:{}", to_string(shortage.device), enough));
 }
 
 std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies) {
