@@ -243,6 +243,12 @@ BenchResult bench_scaling(const RunConfig& given, const BenchOptions& options,
   auto log = [&](const std::string& line) {
     if (options.log) options.log(line);
   };
+  auto is_strong = [](const Variant& variant) { return variant.scaling == Scaling::strong; };
+  if (options.scaling.size() != 1 && std::ranges::none_of(variants, is_strong))
+    log(fmt::format(
+        "strong scaling is left out, as the config has fewer towers ({}) than devices; towers={} "
+        "measures it",
+        *config.towers, variants.back().devices));
   log(fmt::format("{}, {} parameters, {}, {} on {}", report.model, count_text(report.parameters),
                   counted(std::ssize(report.points), "variant"), counted(options.rounds, "round"),
                   report.machine.cpu));

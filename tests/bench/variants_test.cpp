@@ -135,7 +135,7 @@ TEST(Variants, RefuseWhatCannotRun) {
       {{.counts = {5}}, {}, four_gpus, "4 GPUs; use at most 4"},
       {{.counts = {0, 1}}, {}, eight_cores, "use 1 or more"},
       {{.kind = Kind::cuda}, {}, eight_cores, "there is no driver; use --kind cpu"},
-      {{.counts = {1, 4}}, two_towers, eight_cores, "set towers=4"},
+      {{.counts = {1, 4}, .scaling = {Scaling::strong}}, two_towers, eight_cores, "set towers=4"},
       {{.counts = {1, 2, 4}, .processes = {3}}, {}, eight_cores, "--counts 1, 2, 4"},
       {{.precisions = {Precision::fp16}}, {}, eight_cores, "fp16 needs GPUs"},
       {{}, global, eight_cores, "set batch_size or towers"},
@@ -145,6 +145,16 @@ TEST(Variants, RefuseWhatCannotRun) {
     EXPECT_THAT(refusal(request, config, devices), HasSubstr(message));
   VariantRequest weak{.counts = {1, 4}, .scaling = {Scaling::weak}};
   EXPECT_EQ(refusal(weak, two_towers, eight_cores), "none");
+}
+
+// A config that `trainer init` drafts has as many towers as suit its batch.
+TEST(Variants, LeaveStrongScalingOutWhereTowersAreTooFew) {
+  RunConfig two_towers;
+  two_towers.towers = 2;
+  for (const Variant& variant : make_variants({.counts = {1, 4}}, two_towers, eight_cores))
+    EXPECT_EQ(variant.scaling, Scaling::weak);
+  EXPECT_EQ(make_variants({.counts = {1, 2}}, two_towers, eight_cores).front().scaling,
+            Scaling::strong);
 }
 
 RunConfig built_in(const std::string& name) {

@@ -132,6 +132,9 @@ std::vector<Variant> make_variants(const VariantRequest& request, const RunConfi
   std::vector<Variant> variants;
   for (Scaling scaling : request.scaling) {
     bool strong = scaling == Scaling::strong;
+    // Beside weak scaling it is measured where the config has a tower for each device.
+    bool fits = config.towers.value_or(counts.back()) >= counts.back();
+    if (strong && !fits && request.scaling.size() > 1) continue;
     int64_t all = strong ? strong_towers(config, counts) : 0;
     for (auto precision : precisions)
       for (auto strategy : or_else(request.strategies, config.strategy))
