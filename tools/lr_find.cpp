@@ -24,18 +24,19 @@ RangeTest tested(const Arguments& arguments, const RunConfig& config) {
   ProgressLine line = make_progress_line("tested", arguments, config);
   RangeTestOptions options{
       .steps = given.steps, .low = given.low, .high = given.high, .stop = signals.flag()};
-  options.on_step = [&](const RangePoint& point) {
+  int64_t done = 0;  // of the range test, and of three trials behind it
+  options.on_step = [&](const RangePoint&) {
     signals.begin_work();
-    line.show({.done = point.step, .total = given.steps, .unit = "steps"});
+    line.show({.done = ++done, .total = 4 * given.steps, .unit = "steps"});
   };
   RangeTest test = test_range(config, options);
   if (signals.flag()->load())
-    fail(Category::interrupted, "stopped at step {} of {}; nothing was written", test.points.size(),
-         given.steps);
+    fail(Category::interrupted, "stopped at step {} of {}; nothing was written", done,
+         4 * given.steps);
   return test;
 }
 
-void print_judgement(const RangeTest& test) {
+void print_judgement(const RangeTest& test, int64_t steps) {
   if (!test.ended.empty()) print_result("ended early: {}\n", test.ended);
   if (!test.lowest) {
     print_result(
@@ -45,7 +46,10 @@ void print_judgement(const RangeTest& test) {
   }
   print_result("lowest loss at    lr {:.3g}\nsteepest fall at  lr {:.3g}\n", *test.lowest,
                *test.steepest);
-  print_result("suggested         optimizer.lr={:.2g}, a tenth of the rate at the lowest loss{}\n",
+  for (const RateTrial& trial : test.trials)
+    print_result("a run at          lr {:.3g}: loss {:.4g} after {} steps\n", trial.lr, trial.loss,
+                 steps);
+  print_result("suggested         optimizer.lr={:.2g}, the best of these runs{}\n",
                *test.suggested(),
                test.scaling == 1 ? "" : fmt::format(", over {:.4g} by lr.scaling", test.scaling));
 }
@@ -64,8 +68,9 @@ void add_lr_find_options(CLI::App& app, ParsedWords& words) {
       ->type_name("DIR");
   add_log_options(app, words.arguments);
   app.footer(
-      "Trains N steps from the config's initial weights while the rate rises exponentially, and\n"
-      "suggests a tenth of the rate at which the smoothed loss is lowest (Smith 2017). The "
+      "Trains N steps from the config's initial weights while the rate rises exponentially (Smith\n"
+      "2017), then three runs of N steps: at a tenth of the rate at which the smoothed loss was\n"
+      "lowest, at a third of that, and at a tenth. It suggests the best of these rates. The "
       "weights\n"
       "are not kept. The numbers are the same on any devices with the same towers.\n\n"
       "  trainer lr-find --config run.yaml --steps 200 --low 1e-5 --high 1\n");
@@ -82,7 +87,7 @@ int run_lr_find(const Arguments& arguments) {
   std::filesystem::create_directories(folder, error);  // writing the files reports an error
   write_whole_file(folder / "lr_find.csv", to_csv(test), Category::config);
   write_whole_file(folder / "lr_find.html", range_test_html(config.output, test), Category::config);
-  print_judgement(test);
+  print_judgement(test, arguments.lr_find.steps);
   print_result("{}\n{}\n", (folder / "lr_find.csv").string(), (folder / "lr_find.html").string());
   return 0;
 }

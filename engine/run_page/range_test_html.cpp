@@ -47,6 +47,9 @@ std::string range_test_html(const std::string& title, const RangeTest& test) {
                  {"lowest loss at", rate_text(test.lowest)},
                  {"steepest fall at", rate_text(test.steepest)},
                  {"steps", fmt::format("{}", test.points.size())}};
+  for (const RateTrial& trial : test.trials)
+    facts.emplace_back(fmt::format("a run at {:.3g}", trial.lr),
+                       fmt::format("loss {}", value_text(trial.loss)));
   if (!test.ended.empty()) facts.emplace_back("ended early", test.ended);
   std::string body =
       fmt::format("<header><h1>{}: range test of the learning rate</h1>\n{}</header>",

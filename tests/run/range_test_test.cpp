@@ -2,6 +2,7 @@
 #include "engine/run/trainer/range_test.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -42,6 +43,23 @@ TEST(RangeTest, SuggestsATenthOfTheRateOfTheLowestLoss) {
   EXPECT_DOUBLE_EQ(*test.suggested(), *test.lowest / 10);
   test.scaling = 4;  // lr.scaling
   EXPECT_DOUBLE_EQ(*test.suggested(), *test.lowest / 40);
+}
+
+// Where the loss has fallen and sinks on a little, the tenth is too high: runs tell.
+TEST(RangeTest, SuggestsTheRateOfTheBestTrial) {
+  RangeTest test;
+  test.lowest = 2;
+  EXPECT_DOUBLE_EQ(*test.suggested(), 0.2);
+  test.trials = {{0.2, std::numeric_limits<double>::infinity()}, {0.06, 1.5}, {0.02, 1.25}};
+  EXPECT_DOUBLE_EQ(*test.suggested(), 0.02);
+  test.scaling = 4;
+  EXPECT_DOUBLE_EQ(*test.suggested(), 0.005);
+}
+
+// The first steps change nothing: what their batches happen to have is no fall.
+TEST(RangeTest, IgnoresTheFirstSteps) {
+  RangeTest test = test_of([](double lr) { return lr < 2e-6 ? 1 : 1.5 + lr; });
+  EXPECT_FALSE(test.lowest || test.suggested());
 }
 
 TEST(RangeTest, SuggestsNothingWhereTheLossOnlyRises) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -52,6 +54,8 @@ class Smoother {
 }  // namespace
 
 std::optional<double> RangeTest::suggested() const {
+  auto best = std::ranges::min_element(trials, {}, &RateTrial::loss);
+  if (best != trials.end() && std::isfinite(best->loss)) return best->lr / scaling;
   if (!lowest) return {};
   return *lowest / 10 / scaling;
 }
@@ -60,11 +64,12 @@ std::optional<double> RangeTest::suggested() const {
 void judge(RangeTest& test) {
   Smoother smoother;
   for (RangePoint& point : test.points) point.smoothed = smoother.add(point.loss);
-  test.lowest.reset();
-  test.steepest.reset();
+  test.lowest = test.steepest = std::nullopt;
   if (test.points.empty()) return;
+  // The rates of the first points change nothing yet: what their batches have is no fall.
+  auto first = test.points.begin() + std::ssize(test.points) / 10;
   auto best = std::ranges::min_element(test.points, {}, &RangePoint::smoothed);
-  if (best == test.points.begin()) return;
+  if (best <= first) return;
   test.lowest = best->lr;
   int64_t steepest = 0;
   for (int64_t i = 1; i <= best - test.points.begin(); ++i)
@@ -72,8 +77,35 @@ void judge(RangeTest& test) {
   test.steepest = test.points[static_cast<size_t>(steepest)].lr;
 }
 
-RangeTest test_range(const RunConfig& config, const RangeTestOptions& options) {
-  check(options);
+namespace {
+
+// What the range test cannot tell: how far a run comes that has this rate from its first step on.
+RateTrial try_rate(const RunConfig& config, double rate, const RangeTestOptions& options) {
+  RateTrial trial{.lr = rate, .loss = std::numeric_limits<double>::infinity()};
+  std::vector<double> losses;
+  try {
+    Trainer(config).fit({.steps = options.steps,
+                         .lr = [rate](int64_t) { return rate; },
+                         .on_step =
+                             [&](const StepResult& result) {
+                               losses.push_back(result.loss);
+                               if (options.on_step)
+                                 options.on_step({result.step, rate, result.loss, result.loss});
+                               return true;
+                             },
+                         .stop = options.stop});
+  } catch (const Error& error) {
+    if (error.category() != Category::diverged) throw;
+    return trial;
+  }
+  auto last = static_cast<ptrdiff_t>((losses.size() + 3) / 4);
+  double mean = std::accumulate(losses.end() - last, losses.end(), 0.0) / static_cast<double>(last);
+  if (std::isfinite(mean)) trial.loss = mean;
+  return trial;
+}
+
+// The steps at rising rates. Its trainer's memory is free again for the trials.
+RangeTest rise(const RunConfig& config, const RangeTestOptions& options) {
   RunConfig tested = config;
   tested.guard = {};  // the test ends where the run would diverge
   Trainer trainer(tested);
@@ -103,6 +135,22 @@ RangeTest test_range(const RunConfig& config, const RangeTestOptions& options) {
     test.ended = text.substr(0, text.find(';'));
   }
   judge(test);
+  return test;
+}
+
+}  // namespace
+
+RangeTest test_range(const RunConfig& config, const RangeTestOptions& options) {
+  check(options);
+  RangeTest test = rise(config, options);
+  auto stopped = [&] { return options.stop && options.stop->load(); };
+  if (!test.lowest || stopped()) return test;
+  for (double share : {1.0, 1 / std::sqrt(10.0), 0.1}) {
+    test.trials.push_back(try_rate(config, *test.lowest / 10 * share, options));
+    if (!stopped()) continue;
+    test.trials.clear();
+    break;
+  }
   return test;
 }
 

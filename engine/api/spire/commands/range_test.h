@@ -21,6 +21,11 @@ struct RangePoint {
   double smoothed = 0;  // of the steps so far (RangeTest::smoothing)
 };
 
+struct RateTrial {
+  double lr = 0;    // of all steps, after lr.scaling
+  double loss = 0;  // mean of the last quarter of the steps; infinite: it diverged
+};
+
 struct RangeTestOptions {
   int64_t steps = 100;                      // at least 2
   double low = 1e-6, high = 10;             // rates of the first and the last step, low < high
@@ -40,15 +45,20 @@ struct SPIRE_API RangeTest {
   // Rate at the lowest smoothed loss, and where that falls most quickly per decade of the rate.
   // Empty where the smoothed loss never fell.
   std::optional<double> lowest, steepest;
+  // Runs of as many steps at a tenth of the lowest rate and at less, from the same weights. Empty
+  // where there is no lowest, and where the test was stopped.
+  std::vector<RateTrial> trials;
   double scaling = 1;  // what lr.scaling multiplies optimizer.lr by
 
-  // A tenth of the rate at the lowest loss, as optimizer.lr; empty where there is none.
+  // The rate of the best trial, as optimizer.lr; without trials a tenth of the lowest. Empty where
+  // there is neither.
   std::optional<double> suggested() const;
 };
 
 // Trains from the initial weights of the config, at the rates low (high / low)^(i / (steps - 1)),
-// without schedule; the weights are not kept. The numbers are the same on any devices with the same
-// towers. Blocks; any thread. Throws as Trainer, and Error(config) for options out of range.
+// without schedule, and then makes the trials; the weights are not kept. on_step is called in all.
+// The numbers are the same on any devices with the same towers. Blocks; any thread. Throws as
+// Trainer, and Error(config) for options out of range.
 SPIRE_API RangeTest test_range(const RunConfig& config, const RangeTestOptions& options);
 
 SPIRE_API std::string to_csv(const RangeTest& test);  // step,lr,loss,smoothed
