@@ -127,6 +127,10 @@ void read_metadata(hid_t file, StateMetadata& state) {
     h5::read_text(file, "tuning", state.tuning);
   if (check(H5Lexists(file, "audit", H5P_DEFAULT), "look for audit") > 0)
     h5::read_text(file, "audit", state.audit);
+  if (std::string others; check(H5Lexists(file, "evaluation", H5P_DEFAULT), "look for it") > 0) {
+    h5::read_text(file, "evaluation", others);
+    read_others(others, state);
+  }
   read_versions(file, state);
   std::string checksum;
   h5::read_attribute(file, "checksum", checksum);

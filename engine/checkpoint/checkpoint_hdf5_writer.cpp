@@ -101,6 +101,7 @@ void write_metadata(hid_t file, const StateMetadata& state) {
   if (!state.guard.empty()) h5::write_text(file, "guard", state.guard);
   if (!state.tuning.empty()) h5::write_text(file, "tuning", state.tuning);
   if (!state.audit.empty()) h5::write_text(file, "audit", state.audit);
+  if (!state.evaluated_others.empty()) h5::write_text(file, "evaluation", others_text(state));
   Handle versions = create_group(file, "/versions");
   for (const auto& [library, version] : state.versions)
     h5::write_attribute(versions, library, version);

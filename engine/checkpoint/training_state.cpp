@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -69,6 +71,25 @@ std::vector<NamedTensor> read_group(const SavedTensors& tensors, size_t group,
 
 }  // namespace
 
+std::string others_text(const TrainingProgress& progress) {
+  std::string text;
+  for (const MetricValue& other : progress.evaluated_others)
+    text += fmt::format("{}={}\n", name(other.metric), canonical(other.value));
+  return text;
+}
+
+void read_others(const std::string& text, TrainingProgress& progress) {
+  progress.evaluated_others.clear();
+  std::istringstream lines(text);
+  for (std::string word, bits; std::getline(lines, word, '=') && std::getline(lines, bits);) {
+    auto metric = find_metric(word);
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(bits.data(), bits.data() + bits.size(), value, 16);
+    if (metric && error == std::errc())
+      progress.evaluated_others.push_back({*metric, std::bit_cast<double>(value)});
+  }
+}
+
 std::string metadata_text(const StateMetadata& state) {
   return lines_of(state) + state.config_yaml;
 }
@@ -95,6 +116,7 @@ std::string metadata_checksum(const StateMetadata& state) {
   text += state.tuning;
   text += state.guard;
   text += state.audit;
+  text += others_text(state);
   return hex(hash64(text.data(), text.size()));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <spire/metric.h>
 #include <spire/shape.h>
 
 namespace spire::inline checkpoint {
@@ -25,6 +26,7 @@ struct TrainingProgress {       // counters of a run, saved and restored as a wh
   int64_t evaluated_step = -1;  // step of the last evaluation; -1: none yet
   double evaluated_loss = 0;    // loss and metric of that evaluation
   double evaluated_metric = 0;
+  std::vector<MetricValue> evaluated_others;  // its metrics of the config's eval.metrics
   EarlyStopState early_stop;
 };
 
@@ -79,14 +81,18 @@ void visit_metadata(State& state, Visit&& visit) {
   visit("parameter_hash", state.parameter_hash);
 }
 
-// Write the metadata, without `versions` and `data_spec`, as text, and read it back exactly. Throws
-// Error(unexpected).
+// Convert evaluated_others to a line each, "f1_macro=3fe999999999999a", and back.
+std::string others_text(const TrainingProgress& progress);
+void read_others(const std::string& text, TrainingProgress& progress);
+
+// Write the metadata, without `versions`, `data_spec` and evaluated_others, as text, and read it
+// back exactly. Throws Error(unexpected).
 std::string metadata_text(const StateMetadata& state);
 void read_metadata_text(const std::string& text, StateMetadata& state);
 
 // Returns the hash64, in hex, of this text: "key=value\n" for each field of visit_metadata(),
-// "version.library=value\n" for each library by name, then data_spec, config_yaml, tuning, guard
-// and audit. Integers are decimal; a double is the hex of its bits.
+// "version.library=value\n" for each library by name, then data_spec, config_yaml, tuning, guard,
+// audit and others_text(). Integers are decimal; a double is the hex of its bits.
 std::string metadata_checksum(const StateMetadata& state);
 
 // Throws Error(checkpoint) for a number that no run writes: a forged one would be taken for a size.

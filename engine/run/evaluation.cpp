@@ -64,10 +64,11 @@ bool Evaluation::evaluate() {
   auto begin = run_.clock.now();
   run_.trainer.begin_evaluation();
   EvaluationSums sums = sum_batches(data_, metrics_);
-  if (samples_ && !run_.stop_asked()) write_samples();
+  bool whole = sums.samples >= samples();  // even where a stop came with the last batch
+  if (samples_ && whole) write_samples();
   run_.trainer.end_evaluation();
   run_.skipped_samples.warn(run_.setup.data, run_.observer);
-  if (sums.samples < samples()) {  // stopped: a resumed run does it again
+  if (!whole) {  // a resumed run does it again
     run_.clock.pause(begin);
     return false;
   }
@@ -141,7 +142,7 @@ bool Evaluation::take_result(const EvalReport& report) {
   progress.evaluated_step = progress.step;
   progress.evaluated_loss = report.loss;
   progress.evaluated_metric = report.metric.value;
-  run_.last_others = report.others;
+  progress.evaluated_others = report.others;
   return best;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include <spire/observer.h>
@@ -27,7 +28,10 @@ class EpochMeans {
   // Return the mean after `step`, or the step's own value if all steps so far were skipped (fp16).
   double loss_after(const StepOutcome& step) const { return samples_ > 0 ? loss() : step.loss; }
   double score_after(const StepOutcome& step) const { return samples_ > 0 ? score() : step.score; }
-  double loss() const { return samples_ > 0 ? loss_ / samples_ : 0; }
+  // NaN where no step was trained, as in a run that had ended and is resumed.
+  double loss() const {
+    return samples_ > 0 ? loss_ / samples_ : std::numeric_limits<double>::quiet_NaN();
+  }
 
  private:
   double score() const { return score_ / samples_; }
@@ -76,9 +80,8 @@ struct RunContext {
   RunClock& clock;
   int64_t total_steps;  // number of steps of the whole run
 
-  TrainingProgress progress = {};             // step counts begun steps, samples_seen reported ones
-  bool stop = false;                          // a rank asked all ranks to stop
-  std::vector<MetricValue> last_others = {};  // eval.metrics of this process's last evaluation
+  TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
+  bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);
   RunAudit audit = RunAudit(setup, trainer);

@@ -104,7 +104,7 @@ ValidationSummary validation_of(const RunContext& run) {
   ValidationSummary summary;
   summary.best_by = run.setup.metrics().best;
   summary.held_out = run.setup.data.val != nullptr;
-  summary.others = run.last_others;
+  summary.others = progress.evaluated_others;
   summary.measured = progress.evaluated_step >= 0;
   summary.loss = progress.evaluated_loss;
   summary.metric = {run.setup.metric(), progress.evaluated_metric};

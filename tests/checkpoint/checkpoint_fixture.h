@@ -66,6 +66,7 @@ inline TrainingState sample_state(int64_t step = 1234) {
   state.evaluated_step = 1200;
   state.evaluated_loss = 1.0 / 3.0;
   state.evaluated_metric = 0.7;
+  state.evaluated_others = {{Metric::f1_macro, 0.1}, {Metric::auc, 1.0 / 7.0}};
   state.loss_scale = 4096;
   state.loss_scale_steps = 12;
   state.skipped_steps = 3;
@@ -109,6 +110,7 @@ inline void expect_same_bits(const TrainingState& a, const TrainingState& b) {
                       s.parameter_hash);
   };
   EXPECT_EQ(scalars(a), scalars(b));
+  EXPECT_EQ(a.evaluated_others, b.evaluated_others);
 }
 
 // Writes a state from memory, in small pieces.

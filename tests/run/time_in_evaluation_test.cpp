@@ -1,8 +1,10 @@
-// A run whose max_time is over while it evaluates.
+// Runs that are stopped while they evaluate.
+#include <atomic>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/run/made_run.h"
+#include "tests/run/audit_fixture.h"
 
 namespace spire {
 namespace {
@@ -48,6 +50,26 @@ TEST(TimeInEvaluation, StopsThereAndAResumedRunRepeatsTheEvaluation) {
   options.resume = "auto";
   EXPECT_EQ(runs.train("run", words, resumed, options).summary.parameter_hash, straight);
   EXPECT_THAT(resumed.evaluated, testing::ElementsAre(10, 20, 24));
+}
+
+// Nobody repeats such an evaluation: it is whole.
+TEST(TimeInEvaluation, AStopWithItsLastBatchLosesNoImages) {
+  AuditedRuns all;
+  Words words = {"model.name=autoencoder", "model.dropout=0", "data.normalize=unit",
+                 "eval.samples=3", "eval.every_steps=3"};
+  std::atomic<bool> stop = false;
+  std::atomic<int> seen = 0;
+  RunOptions options;
+  options.stop = &stop;
+  // Once at the beginning of the evaluation, and once at its only batch.
+  options.on_phase = [&](const PhaseRow& row) {
+    if (row.phase == Phase::eval && ++seen == 2) stop = true;
+  };
+  Evaluations reports;
+  RunResult stopped = all.runs.train("run", all.words(words), reports, options);
+  EXPECT_EQ(stopped.exit_code, 75);
+  EXPECT_THAT(reports.evaluated, testing::ElementsAre(3));  // of one batch
+  EXPECT_TRUE(std::filesystem::exists(all.runs / "run" / "samples" / "step_00000003.png"));
 }
 
 }  // namespace
