@@ -102,16 +102,23 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   write_checkpoint(path, state, tensors, piece);
   std::string name = path.filename().string() + "\n";
   write_file_atomically(directory_ / "latest", name, Category::checkpoint);
-  if (state.best_step == state.step)
-    write_file_atomically(directory_ / "best", name, Category::checkpoint);
-  prune(state.step);
+  point_to_best(state.best_step);
+  prune(state.step, state.best_step);
   return path;
 }
 
+// The best one may be older than the saved one: of a run that branched off, or went back to a step
+// before a better one.
+void CheckpointStore::point_to_best(int64_t step) const {
+  fs::path path = path_of(step);
+  if (step < 0 || best() == path || !is_there(path)) return;
+  write_file_atomically(directory_ / "best", path.filename().string() + "\n", Category::checkpoint);
+}
+
 // Counts the newest from the saved step downwards. Later ones are remove_after()'s.
-void CheckpointStore::prune(int64_t saved_step) const {
+void CheckpointStore::prune(int64_t saved_step, int64_t best_step) const {
   std::vector<CheckpointEntry> entries = list();
-  auto best_path = best();
+  fs::path best_path = best_step < 0 ? best().value_or("") : path_of(best_step);
   int64_t rollback = retention_.rollback_step ? retention_.rollback_step(saved_step) : -1;
   int64_t newer = 0;  // checkpoints seen at saved_step or below
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -120,6 +127,21 @@ void CheckpointStore::prune(int64_t saved_step) const {
     bool needed = milestone || entry->step == rollback || entry->path == best_path;
     if (!needed) discard(entry->path);
   }
+}
+
+void CheckpointStore::take_from(const fs::path& other, int64_t step) const {
+  fs::path to = path_of(step), from = other / to.filename();
+  if (is_there(to) || !is_there(from)) return;
+  RegularFile file(from, Category::checkpoint);
+  AtomicWriter writer(to, Category::checkpoint);
+  std::vector<std::byte> piece(std::min<uint64_t>(file.bytes(), uint64_t{1} << 20));
+  for (uint64_t at = 0; at < file.bytes();) {
+    size_t count = file.read_at(at, piece);
+    if (count == 0) fail(Category::checkpoint, "{} became shorter", from.string());
+    writer.write({reinterpret_cast<const char*>(piece.data()), count});
+    at += count;
+  }
+  writer.commit();
 }
 
 // Goes down the names, but the metadata's step counts: a copied file may have another name.

@@ -48,11 +48,16 @@ class CheckpointStore {
   std::optional<std::filesystem::path> latest() const;  // file it names, if that exists
   std::optional<std::filesystem::path> best() const;
 
-  // Writes the file, then `latest`, then `best` if metadata.best_step is metadata.step, then
-  // deletes what retention does not keep. piece: see write_checkpoint(). Throws Error(checkpoint);
-  // it is a PermanentError if a retry would fail, too.
+  // Writes the file, then `latest`, then `best` if it does not name the checkpoint of
+  // metadata.best_step and that is there, then deletes what retention does not keep. piece: see
+  // write_checkpoint(). Throws Error(checkpoint); it is a PermanentError if a retry would fail,
+  // too.
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
                              std::span<float> piece) const;
+
+  // Copies the checkpoint of `step` from the folder `other`, unless it is here or not there. Throws
+  // Error(checkpoint).
+  void take_from(const std::filesystem::path& other, int64_t step) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
   // Calls on_damaged for each damaged file that it tries, and for files named after another step.
@@ -68,7 +73,8 @@ class CheckpointStore {
 
  private:
   std::optional<std::filesystem::path> follow(std::string_view pointer) const;
-  void prune(int64_t saved_step) const;
+  void point_to_best(int64_t step) const;
+  void prune(int64_t saved_step, int64_t best_step) const;
 
   std::filesystem::path directory_;
   Retention retention_;

@@ -281,7 +281,7 @@ class TrainingLoop {
     Span span(timeline_.loop(), {SpanKind::host, "evaluate and save, if due"});
     bool best = evaluation_->run_if_due();
     if (check_due()) trainer_.check_replicas();
-    bool save = checkpoints_.due() || (best && setup_.config.checkpoint.every_epochs > 0);
+    bool save = checkpoints_.due() || best;    // the test data may be evaluated with the best
     save = save && trainer_.under_way() == 0;  // an urgent one may come while a step is under way
     if (save && step() < total_steps_) checkpoints_.save();  // finish() saves the last
     checkpoints_.report();

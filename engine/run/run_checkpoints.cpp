@@ -47,6 +47,7 @@ void RunCheckpoints::open() {
   if (run_.setup.resumed_here) store_.remove_after(run_.progress.step, run_.setup.resumed->path);
   output_.write_config();
   output_.folder("checkpoints");
+  take_best();
   auto save = [this](const StateMetadata& state) {
     if (!output_.is_writable())
       throw PermanentError(Category::checkpoint, "the output directory is gone");
@@ -54,6 +55,19 @@ void RunCheckpoints::open() {
   };
   writer_.emplace(save, CheckpointWriter::default_retry_delays(),
                   run_.setup.placement.helper_cores);
+}
+
+// A run that branches off takes the best checkpoint with it: its test figures are then those of a
+// run that did not.
+void RunCheckpoints::take_best() {
+  const RunSetup& setup = run_.setup;
+  int64_t best = run_.progress.best_step;
+  if (!setup.resumed || setup.resumed_here || best < 0 || best == run_.progress.step) return;
+  try {
+    store_.take_from(setup.resumed->path.parent_path(), best);
+  } catch (const Error& error) {
+    run_.observer.on_warning(error.what());
+  }
 }
 
 bool RunCheckpoints::due() const {

@@ -89,6 +89,27 @@ TEST_F(Store, KeepsTheLastTheMilestonesAndTheBest) {
   EXPECT_THAT(steps(best), ElementsAre(70));
 }
 
+// As of a run that goes on from a step before a better one, and of one that branches off.
+TEST_F(Store, TheBestIsThatOfTheState) {
+  CheckpointStore store(directory / "a", {.keep_last = 1, .keep_every = 0});
+  save(store, state_at(10, 10));
+  save(store, state_at(20, 10));
+  write_bytes(directory / "a" / "best", "step_00000030.h5\n");
+  save(store, state_at(40, 10));
+  EXPECT_THAT(steps(store), ElementsAre(10, 40));
+  EXPECT_EQ(store.best(), store.path_of(10));
+
+  CheckpointStore branch(directory / "b", {.keep_last = 1, .keep_every = 0});
+  save(branch, state_at(40, 10));
+  EXPECT_EQ(branch.best(), std::nullopt);
+  branch.take_from(directory / "a", 10);
+  branch.take_from(directory / "a", 20);  // which is not there
+  EXPECT_EQ(read_bytes(branch.path_of(10)), read_bytes(store.path_of(10)));
+  save(branch, state_at(50, 10));
+  EXPECT_THAT(steps(branch), ElementsAre(10, 50));
+  EXPECT_EQ(branch.best(), branch.path_of(10));
+}
+
 TEST_F(Store, KeepsTheOneOfTheRollbackStep) {
   auto multiple_of_40 = [](int64_t saved) { return saved / 40 * 40; };
   CheckpointStore store(directory, {.keep_last = 1, .rollback_step = multiple_of_40});

@@ -1,6 +1,7 @@
 // Runs with validation data and metrics of their own: the same on any devices, after a resumption,
 // and by whatever evaluates them.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 
@@ -85,6 +86,51 @@ TEST(ValidationRun, GoesOnAfterAResumption) {
   ASSERT_TRUE(resumed.summary.test && straight.summary.test);
   EXPECT_EQ(resumed.summary.test->loss, straight.summary.test->loss);
   EXPECT_EQ(resumed.summary.test->step, straight.summary.test->step);
+}
+
+// The same metrics and figures, though it evaluates nothing but the test data.
+TEST(ValidationRun, ARunThatHasEndedKeepsItsFiguresWhenItIsResumed) {
+  MadeRuns runs;
+  Numbers first, again;
+  RunSummary ended = runs.train("run", held_out, first).summary;
+  RunOptions options;
+  options.resume = "auto";
+  RunSummary resumed = runs.train("run", held_out, again, options).summary;
+  EXPECT_TRUE(again.evals.empty());
+  EXPECT_EQ(ended.val.others.size(), 2u);
+  EXPECT_EQ(resumed.val.others, ended.val.others);
+  EXPECT_EQ(resumed.val.metric, ended.val.metric);
+  EXPECT_EQ(resumed.test->others, ended.test->others);
+  EXPECT_EQ(resumed.chain, ended.chain);
+  EXPECT_TRUE(std::isnan(resumed.train_loss));  // it has trained nothing
+}
+
+// The best weights are there at the end, wherever the other checkpoints lie.
+TEST(ValidationRun, TestsTheSameWeightsWhateverCheckpointsItWrites) {
+  MadeRuns runs;
+  std::string usual = run_text(runs, "usual", held_out);
+  for (const Words& checkpoints : {Words{"checkpoint.every_epochs=0"},
+                                   Words{"checkpoint.every_epochs=0", "checkpoint.every_steps=4"},
+                                   Words{"checkpoint.every_steps=1", "checkpoint.keep_last=1"},
+                                   Words{"checkpoint.snapshot=never", "checkpoint.every_steps=7"}})
+    EXPECT_EQ(run_text(runs, "other", held_out + checkpoints), usual);
+}
+
+TEST(ValidationRun, TestsTheSameWeightsWhereItBranches) {
+  MadeRuns runs;
+  Numbers whole;
+  RunSummary straight = runs.train("whole", held_out, whole).summary;
+  for (const char* steps : {"steps=6", "steps=9", "steps=12"}) {
+    runs.train("trunk", held_out + Words{steps});
+    std::filesystem::remove_all(runs / "branch");
+    Numbers rest;
+    RunOptions options;
+    options.resume = (runs / "trunk").string();
+    RunSummary branch = runs.train("branch", held_out, rest, options).summary;
+    EXPECT_EQ(branch.parameter_hash, straight.parameter_hash);
+    EXPECT_EQ(branch.test->step, straight.test->step) << steps;
+    EXPECT_EQ(branch.test->loss, straight.test->loss) << steps;
+  }
 }
 
 // What was best by another metric says nothing about this one: the resumed weights are evaluated
@@ -207,6 +253,8 @@ TEST(ValidationRun, IsThatOfOneProcess) {
     std::string one = trained(1, {});
     EXPECT_EQ(trained(3, {}), one);
     EXPECT_EQ(trained(3, {"strategy=sharded"}), one);
+    // They bring the state together in a copy, which is no reason to refuse the run.
+    EXPECT_EQ(trained(3, {"strategy=sharded", "checkpoint.snapshot=never"}), one);
   }
 }
 
