@@ -30,6 +30,10 @@ std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
   return std::move(run->resolved);
 }
 
+bool only_prints(const Arguments& arguments) {
+  return arguments.check || arguments.print_config || arguments.help_config;
+}
+
 using Clock = std::chrono::steady_clock;
 
 // When the process began. Where a supervisor started it, when that began: max_time counts for all
@@ -74,12 +78,11 @@ int exit_code(const RunResult& result, bool leads) {
   return result.exit_code;
 }
 
-int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
+int train_here(const Arguments& arguments, const ResolvedConfig& resolved, const Launch& launch,
+               StopSignals& signals) {
   Clock::time_point started = process_start();
   const RunConfig& config = resolved.config;
-  Launch launch = read_launch(process_environment());
   bool leads = launch.rank == 0;
-  StopSignals signals(leads ? StopSignals::saving : "");
   // Before the ranks meet: an address that is taken ends rank 0 with code 2, not all with code 8.
   auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
   std::unique_ptr<World> world = join_ranks(launch, config);
@@ -101,11 +104,17 @@ int train_here(const Arguments& arguments, const ResolvedConfig& resolved) {
 }  // namespace
 
 bool keeps_results(const Arguments& arguments) {
-  bool only_prints = arguments.check || arguments.print_config || arguments.help_config;
-  return arguments.command == "train" && arguments.dry_run == 0 && !only_prints;
+  return arguments.command == "train" && arguments.dry_run == 0 && !only_prints(arguments);
 }
 
 int run_train(const Arguments& arguments) {
+  // Before the config is read: from here on no signal kills.
+  Launch launch;
+  std::optional<StopSignals> signals;
+  if (!only_prints(arguments)) {
+    launch = read_launch(process_environment());
+    signals.emplace(launch.rank == 0 ? StopSignals::saving : "");
+  }
   auto resolved = config_of_run(arguments);
   if (!resolved) return 0;
   if (arguments.check) {
@@ -120,7 +129,8 @@ int run_train(const Arguments& arguments) {
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);
-  return naming_places(*resolved, [&] { return train_here(arguments, *resolved); });
+  return naming_places(*resolved,
+                       [&] { return train_here(arguments, *resolved, launch, *signals); });
 }
 
 int run_plan(const Arguments& arguments) {

@@ -97,6 +97,20 @@ TEST_F(Stop, WhileDataAreReadEndsAtOnce) {
   }
 }
 
+// The loader still reads the libraries of some of them then.
+TEST_F(Stop, WhileItsProcessesStartIsNoKill) {
+  for (int signal : {SIGTERM, SIGUSR1}) {
+    Program program(words("run", forever, {"--processes=2", "towers=2"}));
+    ASSERT_TRUE(within_a_minute([&] { return !children_of(program.pid()).empty(); }));
+    program.signal(signal);
+    Output output = program.finish();
+    EXPECT_EQ(output.code, 75) << output.err;
+    EXPECT_EQ(output.last_error_line(),
+              "error[75]: stopped by a signal before there was anything to save; the same command "
+              "begins again");
+  }
+}
+
 // A pipe without a reader in the place of each checkpoint: writing one never ends.
 TEST_F(Stop, ASecondInterruptEndsAtOnceThoughACheckpointHangs) {
   Program program(words("run", forever, {"checkpoint.every_steps=50"}));

@@ -1,6 +1,8 @@
 // Checks the handlers in this process, and in a child where they end the process.
 #include "tools/process/signals.h"
 
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +54,19 @@ TEST(StopSignals, BeforeTheWorkEachEndsAtOnce) {
     auto stop = [&] {
       StopSignals signals(StopSignals::saving);
       raise(number);
+    };
+    EXPECT_EXIT(stop(), testing::ExitedWithCode(75), "error.75.: stopped by a signal before");
+  }
+}
+
+TEST(StopSignals, ThoseThatCameWhileTheProcessStartedComeNow) {
+  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    auto stop = [&] {
+      sigset_t mask = BlockedSignals().mask_until_handled();
+      sigprocmask(SIG_SETMASK, &mask, nullptr);
+      raise(number);
+      StopSignals signals(StopSignals::saving);
+      std::abort();
     };
     EXPECT_EXIT(stop(), testing::ExitedWithCode(75), "error.75.: stopped by a signal before");
   }

@@ -64,6 +64,10 @@ StopSignals::StopSignals(std::string_view text) {
     if (stop_signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
     sigaction(stop_signals[i], &action, nullptr);
   }
+  sigset_t waiting;
+  sigemptyset(&waiting);
+  for (int number : stop_signals) sigaddset(&waiting, number);
+  sigprocmask(SIG_UNBLOCK, &waiting, nullptr);
 }
 
 StopSignals::~StopSignals() {
@@ -95,6 +99,12 @@ BlockedSignals::BlockedSignals() {
 BlockedSignals::~BlockedSignals() {
   sigaction(SIGCHLD, &child_before_, nullptr);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+sigset_t BlockedSignals::mask_until_handled() const {
+  sigset_t mask = before_;
+  for (int number : stop_signals) sigaddset(&mask, number);
+  return mask;
 }
 
 std::optional<int> BlockedSignals::wait(std::optional<Deadline> deadline) {

@@ -18,6 +18,8 @@ inline constexpr std::array stop_signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SI
 // - After it the first signal sets flag() and prints `note` on stderr; a second SIGINT ends the
 //   process with exit code 130. With an empty note nothing is printed in either case.
 // - SIGHUP stays ignored if it was ignored when the program started (nohup).
+// - A signal that came while it was blocked, as a supervisor starts its processes
+//   (BlockedSignals::mask_until_handled()), comes now.
 class StopSignals {
  public:
   static constexpr std::string_view saving =
@@ -51,6 +53,8 @@ class BlockedSignals {
   std::optional<int> wait(std::optional<Deadline> deadline);
 
   const sigset_t& mask_before() const { return before_; }  // mask for child processes
+  // The same for those that make a StopSignals: its signals wait until then.
+  sigset_t mask_until_handled() const;
 
  private:
   sigset_t blocked_{}, before_{};

@@ -47,7 +47,8 @@ Attempt::Attempt(const AttemptSetup& attempt, BlockedSignals& signals) : signals
   for (int rank = 0; rank < std::max(1, attempt.ranks); ++rank) {
     ChildSetup setup{.words = attempt.words,
                      .variables = attempt.variables,
-                     .signal_mask = signals_.mask_before(),
+                     .signal_mask = attempt.handles_signals ? signals_.mask_until_handled()
+                                                            : signals_.mask_before(),
                      .cores = attempt.cores};
     if (!attempt.streams.empty()) setup.streams = attempt.streams.at(static_cast<size_t>(rank));
     // Their own process group: a signal of the terminal reaches this process alone, which passes it

@@ -38,6 +38,7 @@ struct AttemptSetup {
   std::vector<std::string> words;        // arguments of all processes
   std::vector<Variable> variables = {};  // and environment variables
   int ranks = 0;                         // number of processes; 0: one that is not given a rank
+  bool handles_signals = false;          // they make a StopSignals: what comes before waits for it
   std::vector<int> cores = {};           // as ChildSetup has them
   std::vector<Streams> streams = {};     // of each process; empty: this process's
 };

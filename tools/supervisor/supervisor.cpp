@@ -50,7 +50,7 @@ class Supervisor {
 
   int run() {
     for (;;) {
-      Attempt attempt({child_words(), child_variables(), ranks_}, signals_);
+      Attempt attempt({child_words(), child_variables(), ranks_, true}, signals_);
       AttemptEnd end = attempt.wait();
       if (end.interrupted_twice) return 128 + SIGINT;
       Outcome outcome = judge(end.statuses);
@@ -81,8 +81,8 @@ class Supervisor {
   }
 
   int end_stopped(const Outcome& outcome, int signal) const {
-    // The signal killed a process that had nothing to save yet.
-    if (outcome.cause.signal == signal) return 128 + signal;
+    // It came when the process was about to end.
+    if (outcome.cause.signal == signal) return static_cast<int>(Category::interrupted);
     if (outcome.cause.signal == 0) return outcome.code;
     fail(Category::collective, "while the run stopped {}; {}", to_string(outcome.cause), advice());
   }

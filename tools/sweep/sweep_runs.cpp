@@ -102,7 +102,7 @@ void SweepRuns::start(size_t index, size_t slot_index) {
     LogFile log(folder_.log(point));
     ChildSetup setup;
     setup.words = {"train", "--config", config.path(), "--resume", "auto"};
-    setup.signal_mask = signals_.mask_before();
+    setup.signal_mask = signals_.mask_until_handled();
     setup.streams = log.streams();
     setup.cores = slot.cores;
     if (options_.max_restarts)
