@@ -21,8 +21,10 @@ std::string batch_conflict(const RunConfig& config, int64_t towers) {
   int64_t used = (global + batch - 1) / batch;
   if (used < towers) {
     return fmt::format(
-        "{} samples leave {} of {} towers without any, as each takes {}; use {} towers", global,
-        towers - used, towers, batch, used);
+        "{} samples leave {} of {} towers without any: all but the last that has some take equal "
+        "shares, here {}, so that the result does not depend on which tower is where; use {} "
+        "towers, or a global_batch of {} or {}",
+        global, towers - used, towers, batch, used, towers * (batch - 1), (towers - 1) * batch + 1);
   }
   if (config.batch_size == 0 || batch == config.batch_size) return "";
   return fmt::format(
@@ -91,23 +93,6 @@ void model_conflicts(const ModelConfig& model, std::vector<Problem>& problems) {
 
 void schedule_conflicts(const RunConfig& config, std::vector<Problem>& problems) {
   const ScheduleConfig& schedule = config.schedule;
-  if (config.steps && schedule.warmup_steps > *config.steps) {
-    problems.push_back(
-        {"schedule.warmup_steps",
-         fmt::format("a warm-up of {} is longer than the run of {}; use fewer "
-                     "steps",
-                     counted(schedule.warmup_steps, "step"), counted(*config.steps, "step"))});
-  }
-  // warmup_steps wins over warmup_epochs, and steps over epochs: only those that count are
-  // compared.
-  if (!config.steps && config.epochs > 0 && schedule.warmup_steps == 0 &&
-      schedule.warmup_epochs > static_cast<double>(config.epochs)) {
-    problems.push_back(
-        {"schedule.warmup_epochs",
-         fmt::format("a warm-up of {} epochs is longer than the run of {}; use fewer "
-                     "epochs",
-                     schedule.warmup_epochs, counted(config.epochs, "epoch"))});
-  }
   if (schedule.name == ScheduleConfig::Name::multistep && schedule.milestones.empty() &&
       schedule.milestone_steps.empty()) {
     problems.push_back(
@@ -183,6 +168,25 @@ std::vector<Problem> find_conflicts(const RunConfig& config) {
   model_conflicts(config.model, problems);
   exact_conflicts(config, problems);
   return problems;
+}
+
+// A trial of a few steps is one that ends in the warm-up of the whole run.
+std::vector<Problem> find_doubts(const RunConfig& config) {
+  const ScheduleConfig& schedule = config.schedule;
+  constexpr const char* text =
+      "a warm-up of {} is longer than the run of {}, which ends before it reaches the learning "
+      "rate; with a shorter one it would";
+  // warmup_steps wins over warmup_epochs, and steps over epochs: only those that count are
+  // compared.
+  if (config.steps && schedule.warmup_steps > *config.steps)
+    return {{"schedule.warmup_steps", fmt::format(text, counted(schedule.warmup_steps, "step"),
+                                                  counted(*config.steps, "step"))}};
+  if (!config.steps && config.epochs > 0 && schedule.warmup_steps == 0 &&
+      schedule.warmup_epochs > static_cast<double>(config.epochs))
+    return {{"schedule.warmup_epochs",
+             fmt::format(text, fmt::format("{} epochs", schedule.warmup_epochs),
+                         counted(config.epochs, "epoch"))}};
+  return {};
 }
 
 void check_config(RunConfig& config) {

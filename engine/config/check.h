@@ -15,6 +15,9 @@ struct Problem {
 };
 std::vector<Problem> find_conflicts(const RunConfig& config);
 
+// What is allowed and hardly meant.
+std::vector<Problem> find_doubts(const RunConfig& config);
+
 // Checks words, ranges and conflicts of a config that a program built (load_config() checks those
 // from YAML), and expands `devices`. Throws one Error(config) with all problems, one per line.
 void check_config(RunConfig& config);

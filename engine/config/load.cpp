@@ -305,6 +305,9 @@ void Loader::warn() {
     result_.warnings.push_back(fmt::format("{}: {} {}", result_.source[field.path], field.path,
                                            unused_text(field, result_.config)));
   }
+  for (const Problem& doubt : find_doubts(result_.config))
+    result_.warnings.push_back(
+        fmt::format("{}: {}: {}", result_.source[doubt.path], doubt.path, doubt.text));
 }
 
 // Reports a conflict at the place of the key, or of the other key where the first is a default.

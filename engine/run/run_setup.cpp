@@ -44,17 +44,22 @@ void compare_configs(const RunConfig& config, const RankGroup& ranks) {
   }
 }
 
-// Without an interval a run writes its last state alone, and no step would go on meanwhile. A copy
+bool gathers_in_snapshot(const RunConfig& config, const Placement& placement) {
+  return config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1;
+}
+
+// Without an interval a run writes its best and last states alone, and waits for them. A copy
 // serves two other ends: ranks gather their shards in it, and it outlasts the swap of averages.
 bool gains_from_snapshot(const RunConfig& config, const Placement& placement) {
   bool repeated = config.checkpoint.every_steps > 0 || config.checkpoint.every_epochs > 0;
-  bool gathers = config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1;
-  return repeated || gathers || config.ema.decay > 0;
+  return repeated || gathers_in_snapshot(config, placement) || config.ema.decay > 0;
 }
 
 SnapshotChoice snapshot_choice(const RunConfig& config, const Placement& placement) {
   using Snapshot = CheckpointConfig::Snapshot;
   if (config.checkpoint.snapshot == Snapshot::always) return SnapshotChoice::always;
+  // Where there is no other way than a copy, a run has one, and warns.
+  if (gathers_in_snapshot(config, placement)) return SnapshotChoice::fitting;
   bool never = config.checkpoint.snapshot == Snapshot::never;
   return never || !gains_from_snapshot(config, placement) ? SnapshotChoice::never
                                                           : SnapshotChoice::fitting;
@@ -125,12 +130,18 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
 
   place(options, observer, status);
   warn_of_cuda_versions(placement, observer);
+  if (saves && config.checkpoint.snapshot == CheckpointConfig::Snapshot::never &&
+      gathers_in_snapshot(config, placement))
+    observer.on_warning(
+        "checkpoint.snapshot: never: with strategy: sharded the processes bring the state together "
+        "in a copy of it, which is made all the same");
   bool chooses = config.batch_size == 0;
   if (!chooses) check_placed();
 
   model_chosen = config.model.name == "auto";
   data = open_run_data(config, options, placement, resumed ? &*resumed : nullptr, observer);
   check_exact_decisions();
+  check_exact_columns();
   choose_metrics();
   if (!options.evaluates)
     teacher =
@@ -208,14 +219,20 @@ void RunSetup::check_exact_decisions() const {
   }
 }
 
+// The gradient of a word's vector is a sum over the samples that have the word.
+void RunSetup::check_exact_columns() const {
+  if (config.precision != RunConfig::Precision::exact) return;
+  for (const TableColumn& column : data.train->spec().table)
+    if (column.embedded)
+      fail(Category::config,
+           "data.csv.categories: embedding learns a vector for each word of column '{}', and "
+           "precision: exact has no sums without an order for vectors of words; use "
+           "data.csv.categories: one_hot, or precision: fp32",
+           column.name);
+}
+
 // Keys that fit each other or not only when the number of ranks and the global batch are known.
 void RunSetup::check_placed() const {
-  if (config.checkpoint.snapshot == CheckpointConfig::Snapshot::never &&
-      config.strategy == RunConfig::Strategy::sharded && placement.ranks > 1) {
-    fail(Category::config,
-         "checkpoint.snapshot: never, but with strategy: sharded the processes bring the state "
-         "together in a snapshot; set checkpoint.snapshot: auto, or another strategy");
-  }
   if (config.schedule.min_lr > learning_rate()) {
     fail(Category::config,
          "schedule.min_lr: {:.6g} is above the learning rate {:.6g}, to which lr.scaling changes "

@@ -71,6 +71,7 @@ class RunSetup {
   void choose_metrics();
   void place(const RunOptions& options, Observer& observer, ThreadStatus* status);
   void check_exact_decisions() const;
+  void check_exact_columns() const;
   void check_placed() const;
   void settle_placed();
   RunConfig with_any_batch() const;

@@ -90,6 +90,38 @@ TEST(SettleBatch, TheLastTowerTakesWhatIsLeft) {
   EXPECT_EQ(config.towers, 3);
 }
 
+TEST(FindDoubts, AWarmUpThatOutlastsTheRunIsAllowed) {
+  RunConfig config;
+  config.steps = 1;
+  config.schedule.warmup_steps = 3;
+  EXPECT_TRUE(find_conflicts(config).empty());
+  ASSERT_EQ(find_doubts(config).size(), 1u);
+  EXPECT_EQ(find_doubts(config)[0].path, "schedule.warmup_steps");
+  EXPECT_THAT(find_doubts(config)[0].text,
+              HasSubstr("a warm-up of 3 steps is longer than the run of 1 step"));
+  config.steps = 3;
+  EXPECT_TRUE(find_doubts(config).empty());
+  config.steps.reset();
+  config.epochs = 2;
+  config.schedule.warmup_steps = 0;
+  config.schedule.warmup_epochs = 2.5;
+  EXPECT_THAT(find_doubts(config)[0].text,
+              HasSubstr("a warm-up of 2.5 epochs is longer than the run of 2 epochs"));
+  config.schedule.warmup_epochs = 2;
+  EXPECT_TRUE(find_doubts(config).empty());
+}
+
+// 5 over 4 towers: 2, 2 and 1 are for three.
+TEST(SettleBatch, NamesTheBatchesThatTowersCanShare) {
+  RunConfig config = batches(5, {});
+  EXPECT_THAT(message_of(Category::config, [&] { settle_batch(config, 4); }),
+              HasSubstr("use 3 towers, or a global_batch of 4 or 7"));
+  for (int64_t batch : {4, 7}) {
+    config = batches(batch, {});
+    EXPECT_NO_THROW(settle_batch(config, 4));
+  }
+}
+
 TEST(SettleBatch, IdleTowersAndNumbersThatDisagreeAreRefused) {
   auto message = [](RunConfig config) {
     return message_of(Category::config, [&] { settle_batch(config, 3); });
