@@ -10,8 +10,10 @@
 #include <spire/text.h>
 
 #include "engine/data/input_file.h"
+#include "engine/data/part_names.h"
 #include "engine/data/tables/csv_columns.h"
 #include "engine/data/tables/csv_table.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire::inline commands {
 namespace {
@@ -71,7 +73,8 @@ std::string type_text(const FieldCounts& counts) {
 std::filesystem::path training_file(const DataConfig& config) {
   std::error_code error;
   if (!std::filesystem::is_directory(config.path, error)) return existing_input(config.path);
-  return find_table(config.path, "train");
+  PartNames parts = choose_parts(config.path, tables_in(config.path), config.val, table_stem);
+  return parts.train.empty() ? "" : std::filesystem::path(config.path) / parts.train;
 }
 
 }  // namespace

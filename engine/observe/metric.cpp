@@ -1,6 +1,4 @@
-#include <array>
 #include <cmath>
-#include <cstddef>
 
 #include <fmt/format.h>
 
@@ -12,29 +10,6 @@
 
 namespace spire {
 namespace {
-
-struct Description {
-  std::string_view name, short_name;
-  bool higher_is_better;
-};
-
-// In the order of the enum, which indexes it.
-constexpr std::array descriptions = {
-    Description{"accuracy", "acc", true},      Description{"perplexity", "ppl", false},
-    Description{"psnr", "psnr", true},         Description{"rmse", "rmse", false},
-    Description{"score", "score", true},       Description{"error", "error", false},
-    Description{"loss", "loss", false},        Description{"top3", "top3", true},
-    Description{"top5", "top5", true},         Description{"f1_macro", "f1", true},
-    Description{"f1_micro", "f1", true},       Description{"auc", "auc", true},
-    Description{"exact_match", "exact", true}, Description{"r2", "r2", true},
-    Description{"mae", "mae", false},          Description{"bits_per_byte", "bpb", false},
-    Description{"ssim", "ssim", true},         Description{"mean_iou", "iou", true},
-    Description{"dice", "dice", true},         Description{"pixel_accuracy", "pix", true},
-};
-
-const Description& describe(Metric metric) {
-  return descriptions[static_cast<size_t>(metric)];
-}
 
 // These have no fixed range: they are shown with four significant digits.
 std::string text(const MetricValue& value, int decimals) {
@@ -89,27 +64,9 @@ MetricValue measure(Metric metric, double mean_loss, double mean_score) {
   }
 }
 
-bool higher_is_better(Metric metric) {
-  return describe(metric).higher_is_better;
-}
-
-std::optional<Metric> find_metric(std::string_view wanted) {
-  for (size_t i = 0; i < descriptions.size(); ++i)
-    if (descriptions[i].name == wanted) return static_cast<Metric>(i);
-  return {};
-}
-
 bool better(Metric metric, double value, double than) {
   if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
   return higher_is_better(metric) ? value > than : value < than;
-}
-
-std::string_view name(Metric metric) {
-  return describe(metric).name;
-}
-
-std::string_view short_name(Metric metric) {
-  return describe(metric).short_name;
 }
 
 std::string metric_text(const MetricValue& value) {

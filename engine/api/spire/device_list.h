@@ -12,15 +12,15 @@ namespace spire {
 struct ListedDevice {
   // "cpu", or "cuda:1", by which a config names it; empty for a GPU that CUDA does not show to this
   // process (CUDA_VISIBLE_DEVICES), or of which it shows a part (MIG).
-  std::string id;
-  int host_number = -1;  // nvidia-smi's; -1: a CPU, or unknown
-  std::string name;      // "NVIDIA H200", "2 cores"; this and the next two are empty if unknown
-  std::string uuid;
-  std::string pci_bus_id;
+  std::string id = {};
+  int host_number = -1;   // nvidia-smi's; -1: a CPU, or unknown
+  std::string name = {};  // "NVIDIA H200", "2 cores"; this and the next two are empty if unknown
+  std::string uuid = {};
+  std::string pci_bus_id = {};
   // Bytes: of a CPU the host's, or what its limits leave to this process; empty if unknown.
-  std::optional<uint64_t> memory_total, memory_used, memory_free;
-  std::optional<double> utilization;  // 0..1: of a GPU, where NVML tells it
-  std::string problem;                // why it does not work; empty: it does
+  std::optional<uint64_t> memory_total = {}, memory_used = {}, memory_free = {};
+  std::optional<double> utilization = {};  // 0..1: of a GPU, where NVML tells it
+  std::string problem = {};                // why it does not work; empty: it does
 };
 
 // Returns the CPU, then all GPUs by nvidia-smi's number. Starts CUDA in this process, which may

@@ -78,7 +78,7 @@ void check_binary(const SampleSpec& spec, const Samples& samples) {
   for (size_t c = 0; c < spec.columns.size(); ++c) {
     if (spec.columns[c].name != "values" || spec.columns[c].dtype != DType::f32) continue;
     int64_t each = spec.columns[c].shape.elements();
-    const auto* values = static_cast<const float*>(static_cast<const void*>(samples.columns[c]));
+    const auto* values = static_cast<const float*>(samples.columns[c].data);
     for (int64_t sample = 0; sample < samples.count; ++sample)
       require_binary(values + sample * each, each,
                      [&] { return fmt::format("Samples: sample {}", sample); });
