@@ -10,7 +10,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-RunConfig adam_config(std::vector<std::string> devices = {"cpu:0"}) {
+RunConfig adam_on(std::vector<std::string> devices = {"cpu:0"}) {
   RunConfig config = point_config(std::move(devices));
   config.model = {.name = "mlp", .hidden = {16}};
   config.optimizer.name = OptimizerConfig::Name::adam;
@@ -28,7 +28,7 @@ TEST(TrainerGuard, GradientsThatAreNotFiniteNeverReachTheWeights) {
   PointData good(8), bad = bad_data();
   for (const char* devices : {"cpu:0", "2xcpu"}) {
     for (bool clips : {false, true}) {
-      RunConfig config = adam_config({devices});
+      RunConfig config = adam_on({devices});
       config.optimizer.clip_norm = clips ? 1 : 0;
       Trainer trainer(config, good.spec()), fresh(config, good.spec());
       uint64_t hash = trainer.parameter_hash();
@@ -44,7 +44,7 @@ TEST(TrainerGuard, GradientsThatAreNotFiniteNeverReachTheWeights) {
 
 TEST(TrainerGuard, SkipsStepsAsTheConfigSays) {
   PointData good(8), bad = bad_data();
-  RunConfig config = adam_config();
+  RunConfig config = adam_on();
   config.guard.on_bad_step = GuardConfig::OnBadStep::skip;
   config.guard.max_skips = 2;
   std::vector<std::string> remarks;
