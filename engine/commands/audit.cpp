@@ -24,7 +24,8 @@ RecordAudit AuditedRun::check() const {
                     .last = log.last,
                     .checkpoints = check.checkpoints,
                     .metrics = check.metrics,
-                    .chain = {}};
+                    .chain = {},
+                    .unreachable = impl_->auditor.unreachable()};
   if (audit.problems.empty()) audit.chain = log.values.at(log.last);
   return audit;
 }

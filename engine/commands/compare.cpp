@@ -19,9 +19,8 @@ ComparedRuns& ComparedRuns::operator=(ComparedRuns&&) noexcept = default;
 RunComparison ComparedRuns::compare_records() const {
   const auto& [a, b] = *impl_;
   RecordComparison records = run::compare_records(a, b);
-  return {.equal = !records.first,
-          .steps = records.steps,
-          .text = to_text(a, b, config_differences(a.config, b.config), records)};
+  std::vector<std::string> configs = config_differences(a.config, b.config, common_context(a, b));
+  return {.equal = !records.first, .steps = records.steps, .text = to_text(a, b, configs, records)};
 }
 
 RunComparison ComparedRuns::bisect() const {

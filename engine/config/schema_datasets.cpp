@@ -188,7 +188,8 @@ std::vector<Field> file_fields() {
        .help = "decoded chunks of an HDF5 file to keep in memory",
        .range = at_least(1, max_size),
        .unit = "MiB",
-       .used_by = with_hdf5},
+       .used_by = with_hdf5,
+       .shapes_result = false},
       {.path = "data.hdf5.task",
        .slot = [](C& c) -> Slot { return &c.data.hdf5.task; },
        .help = "what the target is; auto: as its type and name have it, where they agree; class: "

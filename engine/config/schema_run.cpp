@@ -126,7 +126,8 @@ std::vector<Field> device_fields() {
       {.path = "cuda.graphs",
        .slot = [](C& c) -> Slot { return &c.cuda.graphs; },
        .help = "GPUs: record each tower's work once and replay it as a CUDA graph; the same bits "
-               "in less time"},
+               "in less time",
+       .shapes_result = false},
       // Kernels round in different ways, so the keys that choose kernels shape the result.
       {.path = "cuda.tf32",
        .slot = [](C& c) -> Slot { return &c.cuda.tf32; },

@@ -17,6 +17,7 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
+#include "engine/run/audit/bit_keys.h"
 #include "engine/train/placement/accumulation.h"
 
 namespace spire::inline run {
@@ -74,11 +75,10 @@ void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
     return;  // written by a program with other keys
   }
   std::vector<std::string> changes;
-  for (const Field& field : schema()) {
-    if (!field.shapes_result) continue;
-    std::string was = value_text(field, before), is = value_text(field, setup.config);
-    if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
-  }
+  BitContext context = bit_context(setup);
+  for (const auto& [field, was, is] : differences({before, context}, {setup.config, context}))
+    if (field->shapes_result)
+      changes.push_back(fmt::format("{} is {}, was {}", field->path, is, was));
   if (changes.empty()) return;
   observer.on_warning(
       fmt::format("the config changed since {}: {}; the result will differ from a run without "

@@ -8,6 +8,7 @@
 #include "engine/base/digest.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/run/audit/audit_root.h"
+#include "engine/run/audit/bit_keys.h"
 #include "tests/run/audit_fixture.h"
 
 namespace spire {
@@ -114,6 +115,48 @@ TEST_F(AuditChain, GoesOnInAResumedRunAsIfItHadNotStopped) {
   EXPECT_THAT(problems("parts"), IsEmpty());
 }
 
+// Values that are not used, those that auto finds, and speed.
+const Words no_bit = {"cuda.graphs=false",  "cuda.tf32=true",         "cuda.attention=own",
+                      "loss.huber_delta=3", "loss.focal_gamma=1",     "loss.name=cross_entropy",
+                      "best.metric=auto",   "best.mode=max",          "ema.warmup=false",
+                      "epochs=3",           "data.hdf5.cache_mib=32", "guard.window=50"};
+
+TEST_F(AuditChain, IsTheSameWithKeysThatChangeNoBit) {
+  std::string chain = all.train("one").summary.chain;
+  for (const std::string& word : no_bit)
+    EXPECT_EQ(all.train("b", {word}).summary.chain, chain) << word;
+  EXPECT_NE(all.train("b", {"loss.label_smoothing=0.1"}).summary.chain, chain);
+  EXPECT_NE(all.train("b", {"early_stop.patience=3", "eval.every_steps=4"}).summary.chain, chain);
+
+  std::string of_table = all.runs.train("table", {}).summary.chain;
+  for (const char* word : {"data.csv.task=auto", "data.csv.header=true", "data.csv.separator=comma",
+                           "loss.name=mse", "loss.label_smoothing=0.1"})
+    EXPECT_EQ(all.runs.train("other", {word}).summary.chain, of_table) << word;
+  EXPECT_NE(all.runs.train("other", {"loss.name=huber"}).summary.chain, of_table);
+}
+
+TEST_F(AuditChain, HasNoRootMoreAndNoWarningForSuchKeysAfterAResumption) {
+  all.train("whole");
+  std::atomic<bool> stop = false;
+  StopsAt stops(5, stop);
+  RunOptions options;
+  options.stop = &stop;
+  all.runs.train("parts", all.words(), stops, options);
+  options = {};
+  options.resume = "auto";
+  Reports rest;
+  all.runs.train("parts", all.words(no_bit), rest, options);
+  EXPECT_THAT(rest.warnings, testing::Not(testing::Contains(HasSubstr("will differ"))));
+  EXPECT_EQ(lines_of(log("parts")), lines_of(log("whole")));
+}
+
+TEST(BitKeys, ACacheOfChunksIsNone) {
+  RunConfig config = parse_config({}, {"data.name=hdf5"}).config;
+  EXPECT_FALSE(BitKeys(config, {}).decide(*find_field("data.hdf5.cache_mib")));
+  EXPECT_TRUE(BitKeys(config, {}).decide(*find_field("cuda.tf32")));
+  EXPECT_FALSE(BitKeys(config, {.on_cpus = true}).decide(*find_field("cuda.tf32")));
+}
+
 TEST_F(AuditChain, HasAnotherRootWhereAResumedRunChanged) {
   all.train("a", {"steps=6"});
   all.runs.resume("a", all.words({"optimizer.lr=0.01"}));
@@ -123,7 +166,7 @@ TEST_F(AuditChain, HasAnotherRootWhereAResumedRunChanged) {
   EXPECT_THAT(
       root_differences(auditor.log().roots.at(0).text, auditor.log().roots.at(6).text),
       ElementsAre("config optimizer.lr: \"0.05\" and \"0.01\"", "config steps: \"6\" and \"12\""));
-  EXPECT_EQ(auditor.segment("0", 0).to, 6);
+  EXPECT_EQ(auditor.segment("0", 0).to, 12);  // with the second root's config from step 6 on
   EXPECT_TRUE(auditor.audit(auditor.segment("0", 0)).passed());
   EXPECT_TRUE(auditor.audit(auditor.segment("6", 0)).passed());
 }

@@ -24,7 +24,7 @@ TEST(AuditRun, PassesFromAnyCheckpointOnOtherDevices) {
   for (const char* from : {"0", "4", "8"}) {
     SegmentAudit audit = auditor.audit(auditor.segment(from, 0));
     EXPECT_TRUE(audit.passed()) << to_text(audit);
-    EXPECT_THAT(audit.root, ElementsAre());
+    EXPECT_THAT(audit.root.differences, ElementsAre());
     EXPECT_EQ(audit.segment.to, 12);
   }
   EXPECT_EQ(auditor.segment("4", 3).to, 7);
@@ -49,6 +49,51 @@ TEST(AuditRun, ChoosesSegmentsBetweenCheckpointsBySeed) {
   EXPECT_EQ(begins(2, 5).size(), 2u);
 }
 
+// The step from which the run went back, and those until the next checkpoint.
+TEST(AuditRun, NamesTheStepsThatNoReplayReachesAndChoosesOthers) {
+  MadeRuns runs;
+  Reports reports;
+  runs.train("run",
+             {"guard.loss_zscore=20", "guard.window=3", "guard.on_bad_step=rollback", "seed=3",
+              "checkpoint.every_steps=2", "checkpoint.keep_last=20"},
+             reports);
+  auto bad = std::ranges::find_if(reports.steps, &StepReport::bad);
+  ASSERT_NE(bad, reports.steps.end());
+  int64_t first = bad->step, next = (first + 1) / 2 * 2;
+  RunAuditor auditor(runs / "run", {});
+  EXPECT_THAT(auditor.check().problems, testing::IsEmpty());
+  std::vector<AuditSegment> unreachable = auditor.unreachable();
+  ASSERT_FALSE(unreachable.empty());
+  EXPECT_EQ(unreachable[0].from, first - 1);
+  EXPECT_EQ(unreachable[0].to, next);
+  for (AuditSegment segment : auditor.random_segments(100, 0, 1)) {
+    SegmentAudit audit = auditor.audit(segment);
+    EXPECT_TRUE(audit.passed()) << to_text(audit);
+    for (AuditSegment other : unreachable)
+      EXPECT_TRUE(segment.to <= other.from || segment.from >= other.to);
+  }
+  AuditSegment until = auditor.segment("0", 0);
+  EXPECT_EQ(until.to, first - 1);
+}
+
+// A branch has its root where it began, and steps from its first checkpoint on.
+TEST(AuditRun, ReachesAllStepsOfARunWithoutRollbacks) {
+  AuditedRuns all;
+  all.train("a");
+  EXPECT_TRUE(all.auditor("a").unreachable().empty());
+  std::filesystem::remove(all.runs / "a" / "checkpoints/step_00000004.h5");
+  EXPECT_TRUE(all.auditor("a").unreachable().empty());
+  all.train("trunk", {"steps=4"});
+  Reports reports;
+  RunOptions options;
+  options.resume = (all.runs / "trunk").string();
+  all.runs.train("branch", all.words({"steps=4"}), reports, options);
+  all.runs.resume("branch", all.words());
+  RunAuditor auditor = all.auditor("branch");
+  EXPECT_TRUE(auditor.unreachable().empty());
+  EXPECT_TRUE(auditor.audit(auditor.segment("4", 0)).passed());
+}
+
 // The optimizer's state is in no record, but in checkpoints.
 TEST(AuditRun, NamesAChangedMomentumInACheckpoint) {
   AuditedRuns all;
@@ -71,7 +116,8 @@ TEST(AuditRun, NamesOtherDataAtTheRoot) {
   write_images(all.runs / "images/t10k", 13);
   RunAuditor auditor = all.auditor("a");
   SegmentAudit audit = auditor.audit(auditor.segment("8", 0));
-  EXPECT_THAT(audit.root, ElementsAre(HasSubstr("data: ")));
+  EXPECT_THAT(audit.root.differences, ElementsAre(HasSubstr("data: ")));
+  EXPECT_FALSE(audit.passed());
 }
 
 enum class Kind { weight, gradient, sample, draw };

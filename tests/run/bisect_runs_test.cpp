@@ -81,6 +81,26 @@ TEST_F(BisectRuns, FindsAnotherConfigFromTheLastCommonCheckpoint) {
   EXPECT_THAT(bisection.difference->tensor, HasSubstr("weights "));
 }
 
+// metrics.jsonl has no step before the fifth, and no towers: the chains name them.
+TEST_F(BisectRuns, FindsTheStepThatOnlyChainsHave) {
+  Words rare = {"log.every_steps=5", "log.hash_every_steps=0"};
+  train("a", rare);
+  train("b", rare + Words{"data.augment.flip=true"});
+  RunRecords a = records("a"), b = records("b");
+  RecordComparison comparison = compare_records(a, b);
+  ASSERT_TRUE(comparison.first && comparison.first->chained);
+  EXPECT_EQ(comparison.first->step, 1);
+  EXPECT_GE(comparison.first->chained->tower, 0);
+  EXPECT_EQ(bisect(a, b).to, 1);
+
+  b = a;
+  b.log->records.at(2).towers.at(1) += 1;
+  Bisection bisection = bisect(a, b);
+  EXPECT_FALSE(bisection.difference);
+  EXPECT_EQ(bisection.to, 2);
+  EXPECT_THAT(bisection.deviation, HasSubstr("run B: its chain has of step 2, tower 1: loss"));
+}
+
 // The run goes on from a file in which one bit was flipped.
 TEST_F(BisectRuns, FindsAFlippedBitOfAWeight) {
   Words saved = {"checkpoint.every_steps=2", "checkpoint.keep_last=10"};

@@ -28,6 +28,31 @@ TEST(CompareRuns, TheFirstStepWithOtherBits) {
   EXPECT_FALSE(compare_records(a, a).first);
 }
 
+// Of which metrics.jsonl has every fourth step, and of no step the towers.
+TEST(CompareRuns, TheFirstStepAndTowerThatChainsShow) {
+  RunRecords a = records({{4, {1.0, 2.0, "aa"}}, {8, {0.5, 2.0, ""}}});
+  a.log.emplace();
+  for (int64_t step = 1; step <= 8; ++step)
+    a.log->records[step] = {.step = step, .loss = 1, .grad_norm = 2, .towers = {0.25, 0.75}};
+  RunRecords b = a;
+  EXPECT_FALSE(compare_records(a, b).first);
+  b.log->records[3].towers = {0.5, 0.5};
+  b.steps[8].loss = 3;
+  auto found = compare_records(a, b).first;
+  ASSERT_TRUE(found && found->chained);
+  EXPECT_EQ(found->step, 3);
+  EXPECT_EQ(found->chained->tower, 0);
+  EXPECT_THAT(to_text(a, b, {}, compare_records(a, b)),
+              testing::HasSubstr("first recorded difference: step 3, tower 0: loss, 0.25 and 0.5\n"
+                                 "  A  loss 1, gradient norm 2\n"));
+  b.log->records[3].towers = {1};  // another split, which with precision: exact changes no bit
+  EXPECT_EQ(compare_records(a, b).first->step, 8);
+  b.log->records[5].weights = {7};
+  EXPECT_EQ(compare_records(a, b).first->step, 8);  // A has no hashes of this step
+  a.log->records[5].weights = {8};
+  EXPECT_EQ(compare_records(a, b).first->step, 5);
+}
+
 TEST(CompareRuns, WhatOneRunDoesNotRecordIsNoDifference) {
   RunRecords a = records({{1, {1.0, 2.0, "aa"}}}), b = records({{1, {1.0, {}, ""}}});
   EXPECT_FALSE(compare_records(a, b).first);

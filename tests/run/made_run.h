@@ -34,6 +34,8 @@ class Reports : public Observer {
     file_->on_step(step);
     audit_->on_step(step);
   }
+  void on_eval(const EvalReport& eval) override { file_->on_eval(eval); }
+  void on_test(const EvalReport& eval) override { file_->on_test(eval); }
   void on_warning(std::string_view text) override { warnings.emplace_back(text); }
 
   std::vector<StepReport> steps;

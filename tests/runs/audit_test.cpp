@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/run/made_run.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -59,6 +60,21 @@ TEST_F(Audit, AnotherMachineIsCodeOneAndNamesTheStep) {
   EXPECT_THAT(output.out, HasSubstr("not as in the run: config optimizer.momentum"));
   EXPECT_THAT(output.out, HasSubstr("first difference: step 4: weights "));
   EXPECT_THAT(output.out, HasSubstr("further replays agree with each other"));
+}
+
+TEST(AuditOfARollback, StepsThatNoReplayReachesAreCodeNine) {
+  MadeRuns runs;
+  Output run = trainer(
+      runs.words("run", {"guard.loss_zscore=20", "guard.window=3", "guard.on_bad_step=rollback",
+                         "seed=3", "checkpoint.every_steps=2", "checkpoint.keep_last=20"}));
+  ASSERT_EQ(run.code, 0) << run.err;
+  Words audit = {"audit", (runs / "run").string()};
+  Output files = trainer(audit);
+  EXPECT_EQ(files.code, 0) << files.out << files.err;
+  EXPECT_THAT(files.out, HasSubstr("no replay reaches "));
+  Output all = trainer(audit + Words{"--random", "100"});
+  EXPECT_EQ(all.code, 9) << all.out << all.err;
+  EXPECT_THAT(all.out, testing::Not(HasSubstr("different")));
 }
 
 TEST_F(Audit, WhatCannotBeAuditedIsCodeTwo) {

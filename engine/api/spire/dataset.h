@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,8 @@ struct DatasetPair {
   std::unique_ptr<Dataset> train, test;
   std::vector<std::string> notes = {};  // for the user: ignored columns, unused datasets
   std::unique_ptr<Dataset> val = {};    // data.val: of the spec of `test`; null: there is none
+  // What keys of the config that are auto stand for: {"data.csv.separator", "tab"}.
+  std::map<std::string, std::string> found = {};
 
   // The data that decides which checkpoint is best: `val`, or without it `test`.
   const Dataset& selection() const { return val ? *val : *test; }

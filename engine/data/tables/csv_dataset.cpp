@@ -14,6 +14,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
+#include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
@@ -219,6 +220,18 @@ void require_rows(const Split& split, const char* use) {
          split.path.string(), use);
 }
 
+std::map<std::string, std::string> found_of(const CsvLayout& layout) {
+  using Separator = CsvConfig::Separator;
+  Separator separator = layout.separator == ','    ? Separator::comma
+                        : layout.separator == ';'  ? Separator::semicolon
+                        : layout.separator == '\t' ? Separator::tab
+                        : layout.separator == '|'  ? Separator::pipe
+                        : layout.separator == ' '  ? Separator::space
+                                                   : Separator::automatic;
+  return {{"data.csv.header", layout.header ? "true" : "false"},
+          {"data.csv.separator", std::string(word_of(separator))}};
+}
+
 struct TableFiles {
   fs::path train, test = {}, val = {};  // without `test` a share of the training rows is test data
 };
@@ -278,6 +291,7 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
              spec);
   DatasetPair pair = {std::make_unique<CsvDataset>(std::move(training), spec),
                       std::make_unique<CsvDataset>(std::move(testing), spec), std::move(notes)};
+  pair.found = found_of(layout);
   if (!files.val.empty()) pair.val = std::make_unique<CsvDataset>(std::move(validation), spec);
   return pair;
 }

@@ -75,6 +75,11 @@ class LogReader {
     if (json.contains("weights") && json["weights"].is_string())
       root.weights = parse_hashes(json["weights"].get_ref<const std::string&>())
                          .value_or(std::vector<uint64_t>());
+    const Json& text = json["root"];
+    if (text.contains("spec") && text["spec"].is_string())
+      root.spec = text["spec"].get<std::string>();
+    if (text.contains("weights_every_steps") && text["weights_every_steps"].is_number_integer())
+      root.weights_every = text["weights_every_steps"].get<int64_t>();
     log.roots[step] = std::move(root);
   }
 
@@ -112,6 +117,14 @@ class LogReader {
 };
 
 }  // namespace
+
+std::string device_of(const RecordedRoot& root) {
+  return Json::parse(root.text)["device"].get<std::string>();
+}
+
+std::map<std::string, std::string> config_of(const RecordedRoot& root) {
+  return Json::parse(root.text)["config"].get<std::map<std::string, std::string>>();
+}
 
 const RecordedRoot* AuditLog::root_at(int64_t step) const {
   auto after = roots.upper_bound(step);

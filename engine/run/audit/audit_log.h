@@ -16,7 +16,13 @@ struct RecordedRoot {
   std::string text;               // root_text()
   std::vector<uint64_t> weights;  // ParameterLayout::hashes() at its step
   std::string value;              // the chain's behind it
+  std::string spec = {};          // digest of what checkpoints say of the data; empty: not recorded
+  int64_t weights_every = 0;      // steps between two hashes of the weights; 0: not recorded
 };
+
+std::string device_of(const RecordedRoot& root);  // "cpu" or "cuda"
+// The keys that decided the bits, with their values.
+std::map<std::string, std::string> config_of(const RecordedRoot& root);
 
 struct AuditLog {
   int64_t first = 0, last = 0;            // steps done before its first record, and behind its last

@@ -6,9 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/digest.h"
 #include "engine/base/hash.h"
-#include "engine/config/check.h"
-#include "engine/config/text.h"
+#include "engine/data/sample.h"
+#include "engine/run/audit/bit_keys.h"
 #include "engine/run/audit/data_digest.h"
 #include "kernels/cpu/onednn_version.h"
 
@@ -17,22 +18,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys without influence on a resumed run's result that make two runs differ all the same: a
-// resumed run keeps them. Memory, devices and strategy never change bits.
-const std::set<std::string> kept_keys = {"seed", "batch_size", "towers", "tower_threads"};
-
 bool on_cpus(const RunSetup& setup) {
   return setup.placement.devices[0].id.kind == DeviceKind::cpu;
 }
 
 Json config_of(const RunSetup& setup) {
-  Json keys = Json::object();
+  BitKeys keys(setup.config, bit_context(setup));
+  Json json = Json::object();
   for (const Field& field : schema()) {
-    if (!decides_bits(field, setup.config) || unused(field, setup.config)) continue;
+    if (!keys.decide(field)) continue;
     if (field.path == "tower_threads" && !on_cpus(setup)) continue;
-    keys[field.path] = value_text(field, setup.config);
+    json[field.path] = keys.value(field);
   }
-  return keys;
+  return json;
 }
 
 Json versions_of(const RunSetup& setup) {
@@ -59,12 +57,6 @@ void compare(const std::string& path, const Json& a, const Json& b,
 
 }  // namespace
 
-bool decides_bits(const Field& field, const RunConfig& config) {
-  // It follows from the other two, unless the last tower has fewer samples.
-  if (field.path == "global_batch") return !evenly_divided(config);
-  return field.shapes_result || kept_keys.contains(field.path);
-}
-
 int64_t weights_interval(const AuditConfig& config, int64_t parameters) {
   constexpr int64_t parameters_a_step = 10'000, least = 500, most = 1000;
   if (config.weights_every_steps > 0) return config.weights_every_steps;
@@ -75,11 +67,28 @@ std::string root_text(const RunSetup& setup, int64_t weights_every) {
   std::string tuning = recorded_text(setup.tuning.get());
   Json root = {{"device", on_cpus(setup) ? "cpu" : "cuda"},
                {"data", data_digest(setup.data)},
+               {"spec", digest({to_text(setup.data.test->spec())})},
                {"config", config_of(setup)},
                {"versions", versions_of(setup)},
                {"engines", hex(hash64(tuning.data(), tuning.size()))},
                {"weights_every_steps", weights_every}};
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every) {
+  Json here = Json::parse(root_text(setup, weights_every));
+  Json there = Json::parse(recorded, nullptr, false);
+  Json kept = Json::object();
+  for (const auto& [key, value] : there["config"].items())
+    if (here["config"].contains(key) || !find_field(key)) kept[key] = value;
+  there["config"] = kept;
+  if (!there.contains("spec")) here.erase("spec");  // of a version that did not record it
+  RootCheck check;
+  compare("", there, here, check.differences);
+  check.other_run = std::ranges::any_of(check.differences, [](const std::string& text) {
+    return text.starts_with("config ") || text.starts_with("data:") || text.starts_with("spec:");
+  });
+  return check;
 }
 
 std::vector<std::string> root_differences(const std::string& a, const std::string& b) {

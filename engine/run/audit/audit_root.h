@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/config/schema.h"
 #include "engine/run/run_setup.h"
 
 namespace spire::inline run {
-
-// Whether two runs whose values of the key differ compute other bits.
-bool decides_bits(const Field& field, const RunConfig& config);
 
 // Steps between two hashes of the weights: audit.weights_every_steps, or as many as the size of
 // the model makes cheap. The cost of a hash grows with the model, that of a step at least as fast.
@@ -22,5 +18,15 @@ std::string root_text(const RunSetup& setup, int64_t weights_every);
 
 // Returns "data: 3f... and 81..." for each entry that differs between two such objects.
 std::vector<std::string> root_differences(const std::string& a, const std::string& b);
+
+struct RootCheck {
+  std::vector<std::string> differences;  // as root_differences() has them
+  // Whether config, data or its description are among them: then the steps behind the root are not
+  // what it says. Libraries and engines may differ where a replay gives the same bits.
+  bool other_run = false;
+};
+// Compares a recorded root with the run here. Keys that it has and that decide nothing here do not
+// count.
+RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every);
 
 }  // namespace spire::inline run

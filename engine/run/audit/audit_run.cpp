@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <random>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <spire/load_config.h>
 #include <spire/text.h>
@@ -13,11 +13,10 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/audit_root.h"
 #include "engine/run/audit/record_difference.h"
+#include "engine/run/run_checkpoints.h"
 
 namespace spire::inline run {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<std::string> tensor_names(const ParameterLayout& layout) {
   std::vector<std::string> names;
@@ -36,21 +35,26 @@ bool names_devices(const std::string& word) {
   return word.starts_with("devices=");
 }
 
-// The keys that a run without checkpoints has settled itself, and the devices of an audit: all that
-// are here of the run's kind. `given` wins.
-std::vector<std::string> with_settled(const RecordedRoot& root,
-                                      const std::vector<std::string>& given) {
-  Json json = Json::parse(root.text);
+// All keys that the root has, and the devices of an audit: all that are here of the run's kind.
+// `given` wins.
+std::vector<std::string> words_of(const RecordedRoot& root, const std::vector<std::string>& given) {
   std::vector<std::string> words;
-  for (const char* key : {"batch_size", "global_batch", "towers", "tower_threads"})
-    if (json["config"].contains(key))
-      words.push_back(fmt::format("{}={}", key, json["config"][key].get<std::string>()));
+  for (const auto& [key, value] : config_of(root))
+    if (find_field(key)) words.push_back(fmt::format("{}={}", key, value));
   if (std::none_of(given.begin(), given.end(), names_devices)) {
-    words.push_back("devices=" + json["device"].get<std::string>());
+    words.push_back("devices=" + device_of(root));
     words.emplace_back("parameter_device=auto");
   }
   words.insert(words.end(), given.begin(), given.end());
   return words;
+}
+
+// Appends the differences of another root to those of a segment.
+void add(RootCheck more, RootCheck& check) {
+  for (std::string& text : more.differences)
+    if (std::ranges::find(check.differences, text) == check.differences.end())
+      check.differences.push_back(std::move(text));
+  check.other_run = check.other_run || more.other_run;
 }
 
 }  // namespace
@@ -59,15 +63,54 @@ RunAuditor::RunAuditor(const std::filesystem::path& directory,
                        const std::vector<std::string>& overrides)
     : overrides_(overrides),
       run_(read_run_records(directory, overrides)),
-      log_(read_audit_log(directory / "audit.jsonl")) {}
+      log_(run_.log ? std::move(*run_.log) : read_audit_log(directory / "audit.jsonl")),
+      lines_(read_metrics_lines(directory / "metrics.jsonl")),
+      numbers_(lines_) {
+  run_.log.reset();
+  for (const auto& [step, record] : log_.records)
+    if (record.left_out && rolled_back(step)) rollbacks_.push_back(step);
+}
 
 // The steps from which a replay may begin: something of them is recorded behind.
 std::vector<int64_t> RunAuditor::starts() const {
   std::vector<int64_t> steps;
-  if (log_.first == 0 && log_.last > 0) steps.push_back(0);
+  auto suits = [&](int64_t step) { return log_.root_at(step) && end_of_replay(step) > step; };
+  if (log_.first == 0 && suits(0)) steps.push_back(0);
   for (const auto& [step, path] : run_.checkpoints)
-    if (step > 0 && step >= log_.first && step < log_.last) steps.push_back(step);
+    if (step > 0 && step >= log_.first && suits(step)) steps.push_back(step);
   return steps;
+}
+
+// Whether the run went back from this step, which it left out, to an earlier checkpoint.
+bool RunAuditor::rolled_back(int64_t step) const {
+  const RecordedRoot* root = log_.root_at(step - 1);
+  auto keys = root ? run::config_of(*root) : std::map<std::string, std::string>();
+  auto policy = keys.find("guard.on_bad_step");
+  return policy != keys.end() && policy->second == "rollback" &&
+         regular_checkpoint_before(run_.config.checkpoint, run_.steps_per_epoch, step) > 0;
+}
+
+// No replay follows a rollback.
+int64_t RunAuditor::end_of_replay(int64_t from) const {
+  auto next = std::ranges::upper_bound(rollbacks_, from);
+  return next == rollbacks_.end() ? log_.last : *next - 1;
+}
+
+std::vector<AuditSegment> RunAuditor::unreachable() const {
+  std::vector<AuditSegment> segments;
+  std::vector<int64_t> begins = starts();
+  int64_t reached = log_.first;  // by replays from checkpoints up to here
+  auto begin = begins.begin();
+  for (const auto& [step, record] : log_.records) {
+    for (; begin != begins.end() && *begin < step; ++begin)
+      reached = std::max(reached, end_of_replay(*begin));
+    if (step <= reached && !begins.empty()) continue;
+    if (!segments.empty() && segments.back().to == step - 1)
+      segments.back().to = step;
+    else
+      segments.push_back({step - 1, step});
+  }
+  return segments;
 }
 
 AuditSegment RunAuditor::segment(const std::string& from, int64_t steps) {
@@ -79,9 +122,10 @@ AuditSegment RunAuditor::segment(const std::string& from, int64_t steps) {
   std::vector<int64_t> known = starts();
   if (std::find(known.begin(), known.end(), *step) == known.end())
     fail(Category::config, "--from {}: no replay can begin there; {}", from,
-         known.empty() ? "the run has no checkpoint behind which it recorded steps"
+         known.empty() ? "the run has no checkpoint behind which it recorded steps that a replay "
+                         "reaches"
                        : fmt::format("use {}", fmt::join(known, ", ")));
-  int64_t end = log_.end_of_root(*step);
+  int64_t end = end_of_replay(*step);
   return {*step, steps > 0 ? std::min(end, *step + steps) : end};
 }
 
@@ -95,7 +139,7 @@ std::vector<AuditSegment> RunAuditor::random_segments(int64_t count, int64_t ste
   std::vector<AuditSegment> segments;
   for (size_t i = 0; i < begins.size(); ++i) {
     int64_t end =
-        std::min(log_.end_of_root(begins[i]), i + 1 < begins.size() ? begins[i + 1] : log_.last);
+        std::min(end_of_replay(begins[i]), i + 1 < begins.size() ? begins[i + 1] : log_.last);
     segments.push_back({begins[i], steps > 0 ? std::min(end, begins[i] + steps) : end});
   }
   std::mt19937_64 random(seed);
@@ -106,8 +150,8 @@ std::vector<AuditSegment> RunAuditor::random_segments(int64_t count, int64_t ste
   return segments;
 }
 
-// A resumed run may have another config than before, and its checkpoints have it from the next one
-// on: that one has the config of the steps behind `from`.
+// The root has all keys that decide bits. The others are those of the next checkpoint, as a resumed
+// run may have changed them.
 RunConfig RunAuditor::config_of(int64_t from) const {
   const RecordedRoot* root = log_.root_at(from);
   if (!root)
@@ -115,7 +159,7 @@ RunConfig RunAuditor::config_of(int64_t from) const {
          "audit.jsonl has no root for step {}, as the run was resumed in another directory; audit "
          "the one where it began",
          from + 1);
-  std::vector<std::string> words = with_settled(*root, overrides_);
+  std::vector<std::string> words = words_of(*root, overrides_);
   auto next = run_.checkpoints.upper_bound(from);
   if (next == run_.checkpoints.end() || next->first > log_.end_of_root(from))
     next = run_.checkpoints.find(from);
@@ -124,48 +168,65 @@ RunConfig RunAuditor::config_of(int64_t from) const {
   return parse_config({{path, load_checkpoint(path).state.config_yaml}}, words).config;
 }
 
+// Where another root begins, the replay goes on with that one's config.
 SegmentAudit RunAuditor::audit(AuditSegment segment, const AuditHooks& hooks) const {
   SegmentAudit audit{.segment = segment};
-  RunConfig config = config_of(segment.from);
+  std::optional<LoadedCheckpoint> from;
+  if (segment.from > 0) from = load_checkpoint(run_.checkpoints.at(segment.from));
+  RunConfig config;
   auto start = [&](int number) {
-    auto path = run_.checkpoints.find(segment.from);
-    std::optional<std::filesystem::path> checkpoint;
-    if (segment.from > 0) checkpoint = path->second;
-    return ReplayStart{config, checkpoint, hooks ? hooks(number) : ReplayHooks{}};
+    return ReplayStart{config, from, hooks ? hooks(number) : ReplayHooks{}};
   };
-  {
-    ReplayStart first = start(0);
-    Replay replay(first.config, first.checkpoint, first.hooks);
+  int64_t at = segment.from;
+  for (bool done = false; !done;) {
+    config = config_of(at);
+    Replay replay(config, from, start(0).hooks);
     check_start(replay, audit);
-    if (!audit.difference) this->replay(replay, audit);
+    int64_t end = std::min(segment.to, log_.end_of_root(at));
+    if (!audit.difference) this->replay(replay, end, audit);
+    audit.segment.to = replay.step();
+    done = audit.difference || end == segment.to;
+    if (done) break;
+    from = replay.checkpoint();
+    at = end;
   }
-  if (audit.difference && audit.difference->step > segment.from)
+  if (audit.difference && audit.difference->step > at)
     audit.replays = compare_replays(start(1), start(2), audit.difference->step);
   return audit;
 }
 
-// Root and weights where the segment begins.
+// Root and weights where the replay begins.
 void RunAuditor::check_start(Replay& replay, SegmentAudit& audit) const {
-  int64_t from = audit.segment.from;
+  int64_t from = replay.step();
   int64_t every = weights_interval(replay.setup().config.audit, replay.layout().parameter_count());
-  const RecordedRoot& root = *log_.root_at(from);
-  audit.root = root_differences(root.text, root_text(replay.setup(), every));
-  AuditRecord recorded{.step = from}, computed{.step = from};
+  add(check_root(log_.root_at(from)->text, replay.setup(), every), audit.root);
+  audit.difference = root_difference(replay);
   auto record = log_.records.find(from);
-  if (auto here = log_.roots.find(from); here != log_.roots.end())
-    recorded.weights = here->second.weights;
-  else if (record != log_.records.end())
-    recorded.weights = record->second.weights;
-  if (recorded.weights.empty()) return;
-  computed.weights = replay.tensor_hashes();
+  if (audit.difference || record == log_.records.end() || record->second.weights.empty()) return;
+  AuditRecord recorded{.step = from, .weights = record->second.weights};
+  AuditRecord computed{.step = from, .weights = replay.tensor_hashes()};
   audit.difference = record_difference(recorded, computed, tensor_names(replay.layout()), from);
-  audit.segment.to = audit.difference ? from : audit.segment.to;
 }
 
-void RunAuditor::replay(Replay& replay, SegmentAudit& audit) const {
-  std::vector<std::string> names = tensor_names(replay.layout());
-  int64_t confirmed = audit.segment.from;
-  while (replay.step() < audit.segment.to && !audit.difference) {
+// A root has the weights of its step.
+std::optional<TensorDifference> RunAuditor::root_difference(Replay& replay) const {
+  auto root = log_.roots.find(replay.step());
+  if (root == log_.roots.end()) return {};
+  AuditRecord recorded{.step = replay.step(), .weights = root->second.weights};
+  AuditRecord computed{.step = replay.step(), .weights = replay.tensor_hashes()};
+  auto found = record_difference(recorded, computed, tensor_names(replay.layout()), replay.step());
+  if (found) found->note = "in the root that stands there";
+  if (!found && recorded.weights.size() != computed.weights.size())
+    found = TensorDifference{.step = replay.step(),
+                             .tensor = "the weights of the root that stands there",
+                             .a = counted(std::ssize(recorded.weights), "hash"),
+                             .b = counted(std::ssize(computed.weights), "hash")};
+  return found;
+}
+
+void RunAuditor::replay(Replay& replay, int64_t end, SegmentAudit& audit) const {
+  int64_t confirmed = replay.step();
+  while (replay.step() < end && !audit.difference) {
     int64_t step = replay.step() + 1;
     auto found = log_.records.find(step);
     if (found == log_.records.end()) {
@@ -173,13 +234,20 @@ void RunAuditor::replay(Replay& replay, SegmentAudit& audit) const {
           TensorDifference{.step = step, .tensor = "the record", .a = "missing", .b = "computed"};
       break;
     }
-    const AuditRecord& recorded = found->second;
-    AuditRecord computed = replay.next_record(!recorded.weights.empty());
-    audit.difference = record_difference(recorded, computed, names, confirmed);
-    if (!audit.difference) audit.difference = checkpoint_difference(replay);
-    if (!recorded.weights.empty()) confirmed = step;
+    audit.difference = step_difference(replay, found->second, confirmed);
+    if (!found->second.weights.empty()) confirmed = step;
   }
-  audit.segment.to = replay.step();
+}
+
+std::optional<TensorDifference> RunAuditor::step_difference(Replay& replay,
+                                                            const AuditRecord& recorded,
+                                                            int64_t confirmed) const {
+  AuditRecord computed = replay.next_record(!recorded.weights.empty());
+  auto found = record_difference(recorded, computed, tensor_names(replay.layout()), confirmed);
+  if (!found) found = root_difference(replay);
+  if (!found) found = checkpoint_difference(replay);
+  if (!found) found = numbers_.difference(replay, computed, log_.last);
+  return found;
 }
 
 std::optional<TensorDifference> RunAuditor::checkpoint_difference(Replay& replay) const {
@@ -187,7 +255,11 @@ std::optional<TensorDifference> RunAuditor::checkpoint_difference(Replay& replay
   if (found == run_.checkpoints.end()) return {};
   LoadedCheckpoint saved = load_checkpoint(found->second);
   auto element = first_difference(*saved.tensors, replay.state());
-  if (!element) return {};
+  if (!element) {
+    auto other = metadata_difference(saved.state, replay);
+    if (other) other->note = "in the checkpoint " + found->second.filename().string();
+    return other;
+  }
   return TensorDifference{.step = replay.step(),
                           .tensor = element->tensor,
                           .element = element->element,
@@ -198,13 +270,17 @@ std::optional<TensorDifference> RunAuditor::checkpoint_difference(Replay& replay
 
 std::string to_text(const SegmentAudit& audit) {
   std::string text;
-  for (const std::string& line : audit.root) text += fmt::format("not as in the run: {}\n", line);
+  for (const std::string& line : audit.root.differences)
+    text += fmt::format("not as in the run: {}\n", line);
   std::string begin = audit.segment.from > 0 ? fmt::format("step {}", audit.segment.from)
                                              : std::string("the beginning");
   text += fmt::format("replayed from {} to step {}: ", begin, audit.segment.to);
   if (!audit.difference)
-    return text +
-           fmt::format("equal, {}\n", counted(audit.segment.to - audit.segment.from, "step"));
+    return text + fmt::format("equal, {}{}\n",
+                              counted(audit.segment.to - audit.segment.from, "step"),
+                              audit.root.other_run
+                                  ? ", but the chain's root says that config or data were others"
+                                  : "");
   text += fmt::format("different\nfirst difference: {}\n  run     {}\n  replay  {}\n",
                       place_text(*audit.difference), audit.difference->a, audit.difference->b);
   if (!audit.replays)

@@ -11,21 +11,23 @@
 #include <spire/commands/audit.h>
 
 #include "engine/run/audit/audit_log.h"
+#include "engine/run/audit/audit_root.h"
 #include "engine/run/audit/check_run.h"
+#include "engine/run/audit/replayed_numbers.h"
 #include "engine/run/compare/compare_runs.h"
 #include "engine/run/compare/replay_pair.h"
 
 namespace spire::inline run {
 
 struct SegmentAudit {
-  AuditSegment segment = {};           // as far as it was replayed
-  std::vector<std::string> root = {};  // what this program has otherwise: "data: ... and ..."
+  AuditSegment segment = {};  // as far as it was replayed
+  RootCheck root = {};        // of all roots that it passed: a run's (a), and what is here
   // Between the run (a) and the replay (b); none: all is equal.
   std::optional<TensorDifference> difference = {};
   // Between two further replays, side by side: none if they agree, and so the run's record or
   // checkpoint is at fault; else this machine is not reproducible, and this names the tensor.
   std::optional<TensorDifference> replays = {};
-  bool passed() const { return !difference; }
+  bool passed() const { return !difference && !root.other_run; }
 };
 
 // The hooks of each replay of an audit: 0 is compared with the record, 1 and 2 with each other.
@@ -38,10 +40,13 @@ class RunAuditor {
   RunAuditor(const std::filesystem::path& directory, const std::vector<std::string>& overrides);
 
   const AuditLog& log() const { return log_; }
-  RunCheck check() const { return check_run(log_, run_); }
+  RunCheck check() const { return check_run(log_, run_, lines_); }
+  // Recorded steps that no replay can reach: before the first checkpoint of a run that went on in
+  // another directory, and from a rollback to the next checkpoint.
+  std::vector<AuditSegment> unreachable() const;
 
   // from: a step, 0 or that of a checkpoint, or the path of a checkpoint. steps: the most to
-  // replay; 0: to the end of the record, or to where the run's root changes. Throws Error(config).
+  // replay; 0: to the end of the record, or to where the run rolled back. Throws Error(config).
   AuditSegment segment(const std::string& from, int64_t steps);
   // `count` segments, or all there are, from different checkpoints or the beginning to the next
   // one, chosen by the seed. steps: the most of each; 0: any. Throws Error(config) without any.
@@ -52,14 +57,22 @@ class RunAuditor {
 
  private:
   std::vector<int64_t> starts() const;
+  bool rolled_back(int64_t step) const;
+  int64_t end_of_replay(int64_t from) const;
   RunConfig config_of(int64_t from) const;
   void check_start(Replay& replay, SegmentAudit& audit) const;
-  void replay(Replay& replay, SegmentAudit& audit) const;
+  void replay(Replay& replay, int64_t end, SegmentAudit& audit) const;
+  std::optional<TensorDifference> step_difference(Replay& replay, const AuditRecord& recorded,
+                                                  int64_t confirmed) const;
+  std::optional<TensorDifference> root_difference(Replay& replay) const;
   std::optional<TensorDifference> checkpoint_difference(Replay& replay) const;
 
   std::vector<std::string> overrides_;
   RunRecords run_;
   AuditLog log_;
+  std::vector<MetricsLine> lines_;  // of metrics.jsonl
+  RecordedNumbers numbers_;
+  std::vector<int64_t> rollbacks_;  // steps from which the run went back, ascending
 };
 
 std::string to_text(const SegmentAudit& audit);  // one or more lines

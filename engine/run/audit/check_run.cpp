@@ -1,41 +1,40 @@
 #include "engine/run/audit/check_run.h"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
+#include <spire/load_config.h>
 
 #include "engine/base/hash.h"
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/config/text.h"
 #include "engine/run/audit/chain.h"
+#include "engine/run/audit/check_numbers.h"
 
 namespace spire::inline run {
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;  // floats that are read at a time
+struct WeightHashes {
+  std::map<std::string, uint64_t> of;  // by name, as ParameterLayout::hashes() orders them
+  uint64_t all = 0;                    // ParameterLayout::hash()
+};
 
-uint64_t hash_of(const SavedTensors& tensors, TensorPlace place, int64_t elements) {
-  Hash64 hash;
-  std::vector<float> values(std::min(piece, static_cast<size_t>(elements)));
-  for (int64_t begin = 0; begin < elements; begin += std::ssize(values)) {
-    std::span part(values.data(), std::min(values.size(), static_cast<size_t>(elements - begin)));
-    tensors.read(place.group, place.tensor, begin, part);
-    hash.add(part.data(), part.size_bytes());
-  }
-  return hash.value();
-}
-
-// The hashes of weights and statistics by name, as ParameterLayout::hashes() orders them.
-std::map<std::string, uint64_t> hashes_of(const SavedTensors& tensors) {
-  std::map<std::string, uint64_t> hashes;
+// Of weights and statistics. One tensor at a time is in memory.
+WeightHashes hashes_of(const SavedTensors& tensors) {
   std::vector<TensorGroup> groups = tensors.groups();
-  for (TensorPlace place : model_tensors(tensors, false)) {
-    const TensorEntry& entry = groups[place.group].tensors[place.tensor];
-    hashes[entry.name] = hash_of(tensors, place, entry.shape.elements());
+  std::map<std::string, TensorPlace> places;
+  for (TensorPlace place : model_tensors(tensors, false))
+    places[groups[place.group].tensors[place.tensor].name] = place;
+  WeightHashes hashes;
+  for (const auto& [name, place] : places) {
+    const Shape& shape = groups[place.group].tensors[place.tensor].shape;
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    tensors.read(place.group, place.tensor, 0, values);
+    size_t bytes = values.size() * sizeof(float);
+    hashes.of[name] = hash64(values.data(), bytes);
+    hashes.all = hash64(values.data(), bytes, hash64(name.data(), name.size(), hashes.all));
   }
   return hashes;
 }
@@ -48,16 +47,56 @@ std::vector<uint64_t> recorded_weights(const AuditLog& log, int64_t step) {
   return root == log.roots.end() ? std::vector<uint64_t>() : root->second.weights;
 }
 
-std::string weights_problem(const std::vector<uint64_t>& recorded, const SavedTensors& tensors) {
-  if (recorded.empty()) return "";
-  std::map<std::string, uint64_t> found = hashes_of(tensors);
-  if (found.size() != recorded.size())
-    return fmt::format("holds {} tensors, and the chain records {}", found.size(), recorded.size());
+std::string weights_problem(const std::vector<uint64_t>& recorded, const LoadedCheckpoint& saved) {
+  WeightHashes found = hashes_of(*saved.tensors);
+  if (!recorded.empty() && found.of.size() != recorded.size())
+    return fmt::format("holds {} tensors, and the chain records {}", found.of.size(),
+                       recorded.size());
   size_t at = 0;
-  for (const auto& [name, hash] : found)
-    if (uint64_t was = recorded[at++]; was != hash)
+  for (const auto& [name, hash] : found.of)
+    if (!recorded.empty() && recorded[at++] != hash)
       return fmt::format("its weights {} are not those of the chain: {} and {}", name, hex(hash),
-                         hex(was));
+                         hex(recorded[at - 1]));
+  if (hex(found.all) == saved.state.parameter_hash) return "";
+  return fmt::format("says that the hash of its weights is {}, and it is {}",
+                     saved.state.parameter_hash, hex(found.all));
+}
+
+// A config that says auto fits whatever it stands for: a replay computes with the root's.
+std::string root_problem(const RecordedRoot& root, const StateMetadata& state) {
+  if (!root.spec.empty() && digest({state.data_spec}) != root.spec)
+    return "its columns or names of classes are not those of the chain's root";
+  std::optional<RunConfig> config;
+  try {
+    config = parse_config({{"config", state.config_yaml}}, {}).config;
+  } catch (const Error& error) {
+    return fmt::format("its config: {}", error.what());
+  }
+  for (const auto& [key, value] : config_of(root)) {
+    const Field* field = find_field(key);
+    std::string text = field ? value_text(*field, *config) : value;
+    if (text != value && text != "auto")
+      return fmt::format("its config has {}: {}, and the chain's root {}", key, text, value);
+  }
+  return "";
+}
+
+// Of the steps until then, or of those behind, as a run that was resumed saves its state again.
+std::string root_problem(const AuditLog& log, int64_t step, const StateMetadata& state) {
+  const RecordedRoot *before = log.root_at(step - 1), *behind = log.root_at(step);
+  std::string problem = before ? root_problem(*before, state) : "";
+  if (behind == before || problem.empty()) return problem;
+  return root_problem(*behind, state).empty() ? "" : problem;
+}
+
+// Names the first step that lacks the hashes of the weights which its root promises.
+std::string hashes_problem(const AuditLog& log) {
+  for (const auto& [step, record] : log.records) {
+    const RecordedRoot* root = log.root_at(step - 1);
+    if (!root || root->weights_every <= 0 || step % root->weights_every != 0) continue;
+    if (record.weights.size() != root->weights.size())
+      return fmt::format("step {}: the hashes of its weights are missing", step);
+  }
   return "";
 }
 
@@ -72,60 +111,43 @@ std::string checkpoint_problem(const AuditLog& log, int64_t step, const LoadedCh
   if (!follows_root && chain->value != value->second)
     return fmt::format("holds the chain value {}, and audit.jsonl has {}: one of them was replaced",
                        chain->value, value->second);
-  return weights_problem(recorded_weights(log, step), *saved.tensors);
+  if (std::string problem = root_problem(log, step, saved.state); !problem.empty()) return problem;
+  return weights_problem(recorded_weights(log, step), saved);
 }
 
-std::string checkpoint_problem(const AuditLog& log, int64_t step,
-                               const std::filesystem::path& path) {
+std::string checkpoint_problem(const AuditLog& log, int64_t step, const std::filesystem::path& path,
+                               NumbersCheck& numbers) {
   try {
-    return checkpoint_problem(log, step, load_checkpoint(path));
+    LoadedCheckpoint saved = load_checkpoint(path);
+    std::string problem = checkpoint_problem(log, step, saved);
+    if (problem.empty()) numbers.take(saved.state);
+    return problem;
   } catch (const Error& error) {
     if (error.category() != Category::checkpoint) throw;
     return error.what();
   }
 }
 
-bool fits(const std::optional<double>& metric, double recorded) {
-  if (!metric) return true;
-  if (!std::isfinite(*metric)) return !std::isfinite(recorded);
-  return std::bit_cast<uint64_t>(*metric) == std::bit_cast<uint64_t>(recorded);
-}
-
-std::string metrics_problem(const AuditLog& log, int64_t step, const StepRecord& metric) {
-  auto record = log.records.find(step);
-  if (record == log.records.end())
-    return step > log.first ? "audit.jsonl does not have this step" : "";
-  const AuditRecord& was = record->second;
-  if (!fits(metric.loss, was.loss))
-    return fmt::format("loss {}, and audit.jsonl has {}", unsigned_nan(*metric.loss), was.loss);
-  if (!fits(metric.grad_norm, was.grad_norm))
-    return fmt::format("gradient norm {}, and audit.jsonl has {}", unsigned_nan(*metric.grad_norm),
-                       was.grad_norm);
-  if (!metric.chain.empty() && metric.chain != log.values.at(step))
-    return fmt::format("chain value {}, and audit.jsonl has {}", metric.chain, log.values.at(step));
-  return "";
-}
-
 }  // namespace
 
-RunCheck check_run(const AuditLog& log, const RunRecords& run) {
+RunCheck check_run(const AuditLog& log, const RunRecords& run,
+                   const std::vector<MetricsLine>& lines) {
   RunCheck check;
   for (const std::string& problem : log.problems)
     check.problems.push_back("audit.jsonl: " + problem);
+  if (std::string problem = hashes_problem(log); !problem.empty())
+    check.problems.push_back("audit.jsonl: " + problem);
+  NumbersCheck numbers(log, run, lines);
   for (const auto& [step, path] : run.checkpoints) {
-    std::string problem = checkpoint_problem(log, step, path);
+    std::string problem = checkpoint_problem(log, step, path, numbers);
     if (problem.empty())
       ++check.checkpoints;
     else
       check.problems.push_back(fmt::format("{}: {}", path.filename().string(), problem));
   }
-  for (const auto& [step, metric] : run.steps) {
-    std::string problem = metrics_problem(log, step, metric);
-    if (problem.empty())
-      ++check.metrics;
-    else
-      check.problems.push_back(fmt::format("metrics.jsonl: step {}: {}", step, problem));
-  }
+  auto [problems, fit] = numbers.finish();
+  check.problems.insert(check.problems.end(), problems.begin(), problems.end());
+  check.metrics = fit;
   return check;
 }
 

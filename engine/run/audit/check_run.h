@@ -1,19 +1,24 @@
-// Compares what a run has recorded: its chain with its checkpoints and metrics, without a replay.
+// Compares what a run has recorded: its chain with its checkpoints, metrics and summary, without a
+// replay.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "engine/observe/metrics_lines.h"
 #include "engine/run/audit/audit_log.h"
 #include "engine/run/compare/compare_runs.h"
 
 namespace spire::inline run {
 
 struct RunCheck {
-  // Sentences about what does not fit: lines of the chain, values of metrics.jsonl, checkpoints
-  // that are damaged, of another step or run, or whose weights are not those of the chain.
+  // Sentences about what does not fit: lines of the chain, values of metrics.jsonl and
+  // summary.json, checkpoints that are damaged, of another step or run, or whose weights, config or
+  // names are not those of the chain.
   std::vector<std::string> problems;
   int64_t checkpoints = 0, metrics = 0;  // how many fit
 };
-RunCheck check_run(const AuditLog& log, const RunRecords& run);
+// lines: of metrics.jsonl.
+RunCheck check_run(const AuditLog& log, const RunRecords& run,
+                   const std::vector<MetricsLine>& lines);
 
 }  // namespace spire::inline run

@@ -9,6 +9,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/run/audit/record_difference.h"
 
 namespace spire::inline run {
 namespace {
@@ -43,13 +44,30 @@ int64_t common_step(const RunRecords& a, const RunRecords& b, int64_t limit) {
 }
 
 ReplayStart start_of(const RunRecords& run, int64_t from) {
-  return {run.config, from > 0 ? checkpoint_of(run, from) : CheckpointPath()};
+  CheckpointPath path = from > 0 ? checkpoint_of(run, from) : CheckpointPath();
+  return {run.config, path ? std::optional(load_checkpoint(*path)) : std::nullopt};
 }
 
 // A record does not tell infinities and NaNs apart.
 bool confirms(const std::optional<double>& recorded, double computed) {
   if (!recorded) return true;
   return std::isfinite(*recorded) ? same_bits(*recorded, computed) : !std::isfinite(computed);
+}
+
+// What the chain of a run has of a step, but for the order of samples and the hashes of weights,
+// and its replay does not confirm; "" if nothing.
+std::string chain_deviation(const char* name, const RunRecords& run, const StepOutcome& result) {
+  if (!run.log) return "";
+  auto record = run.log->records.find(result.step);
+  if (record == run.log->records.end()) return "";
+  AuditRecord was = record->second;
+  was.weights.clear();
+  if (was.towers.size() != result.tower_losses.size()) return "";
+  auto found = record_difference(was, audit_record(result, was.samples, was.left_out, {}), {}, 0);
+  if (!found) return "";
+  found->note.clear();
+  return fmt::format("run {}: its chain has of {} the value {}, and the replay computes {}", name,
+                     place_text(*found), found->a, found->b);
 }
 
 // Returns what a run recorded of a step that its replay does not confirm; "" if nothing.
@@ -62,6 +80,7 @@ std::string deviation_of(const char* name, const RunRecords& run, Replay& replay
       return fmt::format("run {}: {} holds at {} of {} the value {}, and the replay computes {}",
                          name, path->string(), found->element, found->tensor, found->a, found->b);
   }
+  if (std::string text = chain_deviation(name, run, result); !text.empty()) return text;
   auto record = run.steps.find(step);
   if (record == run.steps.end()) return "";
   const StepRecord& was = record->second;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
 #include "engine/run/audit/audit_root.h"
+#include "engine/run/audit/record_difference.h"
 #include "engine/train/tensor_observer.h"
 
 namespace spire::inline run {
@@ -53,10 +55,13 @@ std::string line_of(const char* name, const StepRecord& record) {
 
 // The config in the newest checkpoint that can be read; else that in the directory. Checkpoints are
 // better: theirs has what the run has settled.
-ConfigText recorded_config(const RunRecords& records) {
+ConfigText take_config(RunRecords& records) {
   for (auto entry = records.checkpoints.rbegin(); entry != records.checkpoints.rend(); ++entry) {
     try {
-      return {entry->second.string(), load_checkpoint(entry->second).state.config_yaml};
+      StateMetadata state = load_checkpoint(entry->second).state;
+      if (state.epoch > 0)
+        records.steps_per_epoch = (state.step - state.step_in_epoch) / state.epoch;
+      return {entry->second.string(), state.config_yaml};
     } catch (const Error& error) {
       if (error.category() != Category::checkpoint) throw;
     }
@@ -108,7 +113,9 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
   records.steps = read_step_records(directory / "metrics.jsonl");
   for (const CheckpointEntry& entry : CheckpointStore(directory / "checkpoints", {}).list())
     records.checkpoints[entry.step] = entry.path;
-  records.config = parse_config({recorded_config(records)}, overrides).config;
+  records.config = parse_config({take_config(records)}, overrides).config;
+  if (fs::path chain = directory / "audit.jsonl"; is_there(chain))
+    records.log = read_audit_log(chain);
   return records;
 }
 
@@ -126,24 +133,66 @@ int64_t batch_of(const RunConfig& config) {
   return config.global_batch.value_or(config.batch_size * config.towers.value_or(0));
 }
 
+// As the newest root of its chain says.
+bool ran_on_cpus(const RunRecords& run) {
+  const RecordedRoot* root = run.log ? run.log->root_at(run.log->last) : nullptr;
+  return root != nullptr && device_of(*root) == "cpu";
+}
+
 }  // namespace
 
-std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b) {
-  std::vector<std::string> differences;
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b,
+                                            const BitContext& context) {
   using Precision = RunConfig::Precision;
   bool exact = a.precision == Precision::exact && b.precision == Precision::exact &&
                batch_of(a) > 0 && batch_of(b) > 0;
-  for (const Field& field : schema()) {
-    if (!decides_bits(field, a) && !decides_bits(field, b)) continue;
-    if (exact && divides_batch(field)) continue;
-    std::string first = value_text(field, a), second = value_text(field, b);
-    if (first != second)
-      differences.push_back(fmt::format("{}: {} and {}", field.path, first, second));
-  }
+  std::vector<std::string> texts;
+  for (const auto& [field, first, second] : differences({a, context}, {b, context}))
+    if (!exact || !divides_batch(*field))
+      texts.push_back(fmt::format("{}: {} and {}", field->path, first, second));
   if (exact && batch_of(a) != batch_of(b))
-    differences.push_back(fmt::format("global_batch: {} and {}", batch_of(a), batch_of(b)));
-  return differences;
+    texts.push_back(fmt::format("global_batch: {} and {}", batch_of(a), batch_of(b)));
+  return texts;
 }
+
+BitContext common_context(const RunRecords& a, const RunRecords& b) {
+  return {.on_cpus = ran_on_cpus(a) && ran_on_cpus(b)};
+}
+
+namespace {
+
+// Of towers only where both have as many: with precision: exact their number may change.
+std::optional<TensorDifference> step_difference(AuditRecord a, AuditRecord b) {
+  std::vector<uint64_t> ours = std::exchange(a.weights, {}), theirs = std::exchange(b.weights, {});
+  if (a.towers.size() != b.towers.size()) a.towers = b.towers = {};
+  std::optional<TensorDifference> found = record_difference(a, b, {}, 0);
+  if (found) found->note.clear();
+  bool other_weights = !ours.empty() && !theirs.empty() && ours != theirs;
+  if (!found && other_weights)
+    found = TensorDifference{.step = a.step, .tensor = "the hashes of the weights"};
+  return found;
+}
+
+StepRecord without_hashes(const AuditRecord& record) {
+  return {record.loss, record.grad_norm};
+}
+
+// Chains have each step and tower, so they may show more than metrics.jsonl.
+void compare_chains(const AuditLog& a, const AuditLog& b, std::optional<StepDifference>& first) {
+  for (const auto& [step, ours] : a.records) {
+    auto theirs = b.records.find(step);
+    if (first && step > first->step) return;
+    if (theirs == b.records.end()) continue;
+    auto found = step_difference(ours, theirs->second);
+    if (!found) continue;
+    if (!first || step < first->step)
+      first = StepDifference{step, without_hashes(ours), without_hashes(theirs->second)};
+    first->chained = found;
+    return;
+  }
+}
+
+}  // namespace
 
 RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
   RecordComparison comparison;
@@ -159,6 +208,7 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
     if (!comparison.first && !agree(record, other->second))
       comparison.first = StepDifference{step, record, other->second};
   }
+  if (a.log && b.log) compare_chains(*a.log, *b.log, comparison.first);
   return comparison;
 }
 
@@ -200,8 +250,16 @@ std::string to_text(const RunRecords& a, const RunRecords& b,
                     "in between\n";
     return text;
   }
-  text += fmt::format("first recorded difference: step {}\n", comparison.first->step);
-  return text + line_of("A", comparison.first->a) + line_of("B", comparison.first->b);
+  const StepDifference& first = *comparison.first;
+  text += "first recorded difference: ";
+  if (first.chained)
+    text += fmt::format("{}{}\n", place_text(*first.chained),
+                        first.chained->a.empty()
+                            ? ""
+                            : fmt::format(", {} and {}", first.chained->a, first.chained->b));
+  else
+    text += fmt::format("step {}\n", first.step);
+  return text + line_of("A", first.a) + line_of("B", first.b);
 }
 
 }  // namespace spire::inline run

@@ -13,6 +13,9 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/observe/metrics_records.h"
+#include "engine/run/audit/audit_log.h"
+#include "engine/run/audit/bit_keys.h"
+#include "engine/run/compare/replay_pair.h"
 
 namespace spire::inline run {
 
@@ -22,6 +25,8 @@ struct RunRecords {
   RunConfig config;  // of the newest checkpoint, which has towers and threads; else config.yaml
   std::map<int64_t, StepRecord> steps;
   std::map<int64_t, std::filesystem::path> checkpoints;  // by step
+  std::optional<AuditLog> log;                           // none: the run kept no chain
+  int64_t steps_per_epoch = 0;  // as the newest checkpoint shows; 0: none is of a whole epoch
 };
 
 // overrides: config keys that both runs are to have, such as "devices=cpu". Throws Error(config),
@@ -31,20 +36,24 @@ RunRecords read_run_records(const std::filesystem::path& directory,
 
 // Returns "optimizer.lr: 0.1 and 0.2" for each key that matters to bits and differs. Devices,
 // strategy and the like do not matter.
-std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b);
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b,
+                                            const BitContext& context = {});
+BitContext common_context(const RunRecords& a, const RunRecords& b);  // as their chains have it
 
 // A step that both runs record.
 struct StepDifference {
   int64_t step = 0;
   StepRecord a, b;
+  std::optional<TensorDifference> chained = {};  // what of it the chains show
 };
 
 struct RecordComparison {
-  int64_t steps = 0;                    // that both record
-  int64_t hashes = 0;                   // of them with the weights' hash in both
-  int64_t last = 0;                     // the newest
-  std::optional<bool> same_chain;       // at the newest step of which both record the chain
-  std::optional<StepDifference> first;  // whose loss, gradient norm or hash differ, to the last bit
+  int64_t steps = 0;               // that both record
+  int64_t hashes = 0;              // of them with the weights' hash in both
+  int64_t last = 0;                // the newest
+  std::optional<bool> same_chain;  // at the newest step of which both record the chain
+  // The first step of metrics.jsonl or of the chains in which a number differs, to the last bit.
+  std::optional<StepDifference> first;
 };
 RecordComparison compare_records(const RunRecords& a, const RunRecords& b);
 

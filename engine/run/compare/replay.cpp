@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "engine/config/devices.h"
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_checkpoints.h"
@@ -34,13 +36,12 @@ class BothObservers : public TensorObserver {
 
 }  // namespace
 
-Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint,
+Replay::Replay(const RunConfig& config, const std::optional<LoadedCheckpoint>& from,
                const ReplayHooks& hooks)
-    : hooks_(hooks), guard_(config.guard) {
-  if (checkpoint) {
-    from_ = load_checkpoint(*checkpoint);
+    : hooks_(hooks), from_(from), guard_(config.guard) {
+  if (from_) {
     options_.checkpoint = &*from_;
-    options_.resume = checkpoint->string();
+    options_.resume = from_->path.string();
   }
   setup_ = std::make_unique<RunSetup>(on_any_gpus(config), options_, silent_);
   TowerTrainerOptions trainer_options = setup_->trainer_options();
@@ -58,6 +59,7 @@ Replay::Replay(const RunConfig& config, const std::optional<std::filesystem::pat
       trainer_->restore(setup_->resumed->state, setup_->resumed->tensors.get());
       guard_.restore(setup_->resumed->state.guard);
       step_ = setup_->resumed->state.step;
+      samples_seen_ = setup_->resumed->state.samples_seen;
     } else {
       load_initial_weights(*setup_, *trainer_, silent_);
     }
@@ -83,6 +85,8 @@ StepOutcome Replay::next() {
     ++step_;
     if (hooks_.after_step) hooks_.after_step(step_, *trainer_);
   });
+  samples_seen_ += result.samples;
+  metric_ = measure(setup_->metric(), result.loss, result.score);
   left_out_ = !guard_.problem(result).empty();
   if (!left_out_) {
     guard_.accept(result);
@@ -122,6 +126,52 @@ std::vector<int64_t> Replay::samples(int tower) {
       samples.push_back(data_->sample_of(next, row));
   });
   return samples;
+}
+
+StateMetadata Replay::metadata() {
+  StateMetadata state;
+  trainer_->team().lead([&] { trainer_->describe(state); });
+  setup_->describe(state);
+  int64_t per_epoch = setup_->steps_per_epoch();
+  state.step = step_;
+  state.samples_seen = samples_seen_;
+  state.epoch = step_ / per_epoch;
+  state.step_in_epoch = step_ % per_epoch;
+  state.optimizer_steps = step_ - state.skipped_steps - guard_.bad_steps();
+  state.guard = guard_.text();
+  return state;
+}
+
+LoadedCheckpoint Replay::checkpoint() {
+  auto copy = std::make_shared<TrainingState>();
+  static_cast<StateMetadata&>(*copy) = metadata();
+  read_all(state(), *copy);
+  return {fmt::format("the replayed step {}", step_), *copy, copy};
+}
+
+EvalReport Replay::evaluate(const Dataset& data) {
+  EvaluationMetrics metrics = setup_->evaluation_metrics(data);
+  auto& loader = evaluated_[&data];
+  if (!loader) loader = evaluation_loader(setup_->config, data, setup_->placement);
+  EvaluationSums sums;
+  trainer_->team().lead([&] { sums = sum_batches(*loader, metrics); });
+  EvalReport report;
+  report.step = step_;
+  report.loss = sums.mean_loss();
+  report.metric = sums.measured(setup_->metric());
+  report.samples = sums.samples;
+  report.others = metrics.finish(sums, setup_->ranks);
+  return report;
+}
+
+EvaluationSums Replay::sum_batches(BatchLoader& data, EvaluationMetrics& metrics) {
+  EvaluationSums sums;
+  trainer_->begin_evaluation();
+  metrics.begin();
+  data.start(0, 0, 1);
+  while (!data.finished()) metrics.evaluate(*trainer_, data.next(), sums, false);
+  trainer_->end_evaluation();
+  return sums;
 }
 
 const SavedTensors& Replay::state() {

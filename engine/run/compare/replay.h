@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -31,8 +32,8 @@ struct ReplayHooks {
 
 class Replay {
  public:
-  // checkpoint: where it begins; none: at step 0. Throws what train() throws.
-  Replay(const RunConfig& config, const std::optional<std::filesystem::path>& checkpoint,
+  // from: where it begins; none: at step 0. Throws what train() throws.
+  Replay(const RunConfig& config, const std::optional<LoadedCheckpoint>& from,
          const ReplayHooks& hooks = {});
   ~Replay();
   Replay(const Replay&) = delete;
@@ -54,21 +55,31 @@ class Replay {
   const ParameterLayout& layout() const { return trainer_->layout(); }
   const RunSetup& setup() const { return *setup_; }
   const SavedTensors& state();  // the present one, valid until another method is called
+  // What a checkpoint of the present state says, but for evaluations and the chain.
+  StateMetadata metadata();
+  LoadedCheckpoint checkpoint();  // of the present state, in memory
+  // The task's metric of the newest step, and its weights on data of the run.
+  MetricValue metric() const { return metric_; }
+  int64_t samples_seen() const { return samples_seen_; }
+  EvalReport evaluate(const Dataset& data);
 
  private:
   const Batch& batch();
+  EvaluationSums sum_batches(BatchLoader& data, EvaluationMetrics& metrics);
 
   ReplayHooks hooks_;
   RunOptions options_;
   std::optional<LoadedCheckpoint> from_;
   Observer silent_;
   std::unique_ptr<RunSetup> setup_;
-  std::unique_ptr<BatchLoader> data_;  // before the trainer, which reads it
+  std::unique_ptr<BatchLoader> data_;  // before the trainer, which reads it; so are these
+  std::map<const Dataset*, std::unique_ptr<BatchLoader>> evaluated_;
   std::unique_ptr<TowerTrainer> trainer_;
   std::optional<Schedule> schedule_;
   Guard guard_;
   const Batch* batch_ = nullptr;  // of the next step, once it is read
-  int64_t step_ = 0;
+  int64_t step_ = 0, samples_seen_ = 0;
+  MetricValue metric_;
   bool left_out_ = false;  // whether the guard kept the newest step from the weights
 };
 

@@ -41,13 +41,19 @@ TensorDifference of_values(int64_t step, int tower, const TensorRecord& record,
           .note = to_string(record.spec)};
 }
 
+// Where both have as many: with precision: exact their number changes no other bit.
+bool same_towers(const StepOutcome& a, const StepOutcome& b) {
+  return a.tower_losses.size() != b.tower_losses.size() ||
+         std::ranges::equal(a.tower_losses, b.tower_losses, same_bits);
+}
+
 }  // namespace
 
 bool ReplayPair::next(StepOutcome& result) {
   result = a_.next();
   StepOutcome other = b_.next();
   return same_bits(result.loss, other.loss) && same_bits(result.grad_norm, other.grad_norm) &&
-         a_.hash() == b_.hash();
+         same_towers(result, other) && a_.hash() == b_.hash();
 }
 
 std::optional<TensorDifference> ReplayPair::state_difference() {

@@ -30,14 +30,14 @@ inline bool same_bits(double a, double b) {
 // Where a replay begins; hooks: see Replay.
 struct ReplayStart {
   const RunConfig& config;
-  std::optional<std::filesystem::path> checkpoint = {};
+  std::optional<LoadedCheckpoint> from = {};
   ReplayHooks hooks = {};
 };
 
 class ReplayPair {
  public:
   ReplayPair(const ReplayStart& a, const ReplayStart& b)
-      : a_(a.config, a.checkpoint, a.hooks), b_(b.config, b.checkpoint, b.hooks) {}
+      : a_(a.config, a.from, a.hooks), b_(b.config, b.from, b.hooks) {}
 
   Replay& a() { return a_; }
   Replay& b() { return b_; }

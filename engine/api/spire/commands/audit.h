@@ -20,15 +20,19 @@ struct AuditSegment {
 
 // What a run has recorded, compared with itself.
 struct RecordAudit {
-  // Sentences about what does not fit: lines of the chain, values of metrics.jsonl, checkpoints.
+  // Sentences about what does not fit: lines of the chain, values of metrics.jsonl and
+  // summary.json, checkpoints.
   std::vector<std::string> problems;
   int64_t steps = 0, last = 0;           // recorded, and the last of them
   int64_t checkpoints = 0, metrics = 0;  // checkpoints and lines of metrics.jsonl that fit
   std::string chain;                     // its value after the last step; empty with problems
+  // Recorded steps, from `from` + 1 on, that no replay reaches: those before the first checkpoint
+  // of a run that went on in another directory, and those from a rollback to the next checkpoint.
+  std::vector<AuditSegment> unreachable;
 };
 
 struct ReplayAudit {
-  bool passed = false;  // every step is equal to its record, to the last bit
+  bool passed = false;  // all is equal to its record, to the last bit, and to its root
   std::string
       text;  // for people; if it has not passed, with the step, tower and tensor that differ
 };
@@ -47,7 +51,7 @@ class SPIRE_API AuditedRun {
   RecordAudit check() const;
 
   // from: a step, 0 or that of a checkpoint, or the path of a checkpoint. steps: the most to
-  // replay; 0: to the end of the record, or to where the run's root changes. Throws Error(config).
+  // replay; 0: to the end of the record, or to where the run rolled back. Throws Error(config).
   AuditSegment segment(const std::string& from, int64_t steps);
   // `count` segments, or all there are, from different checkpoints or the beginning to the next
   // one, chosen by the seed. steps: the most of each; 0: any. Throws Error(config) without any.

@@ -1,0 +1,36 @@
+// Compares the numbers that a run has recorded beside its chain with what a replay computes.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/observe/metrics_lines.h"
+#include "engine/run/audit/check_numbers.h"
+#include "engine/run/compare/replay.h"
+#include "engine/run/compare/replay_pair.h"
+
+namespace spire::inline run {
+
+class RecordedNumbers {
+ public:
+  explicit RecordedNumbers(const std::vector<MetricsLine>& lines);  // of metrics.jsonl
+
+  // Of the step that the replay has trained last, whose outcome is `record`: training, validation
+  // and test. last: the last step of the run, whose evaluation may be missing.
+  std::optional<TensorDifference> difference(Replay& replay, const AuditRecord& record,
+                                             int64_t last) const;
+
+ private:
+  const MetricsLine* find(MetricsLine::Kind kind, int64_t step) const;
+  std::optional<TensorDifference> train_difference(Replay& replay, const AuditRecord& record) const;
+  std::optional<TensorDifference> evaluation_difference(Replay& replay, MetricsLine::Kind kind,
+                                                        bool due) const;
+
+  std::map<MetricsKey, MetricsLine> lines_;
+};
+
+// What a checkpoint says beside its tensors, its evaluations and the chain.
+std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, Replay& replay);
+
+}  // namespace spire::inline run
