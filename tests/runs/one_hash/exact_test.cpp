@@ -96,5 +96,21 @@ TEST(ExactRun, OfARegressionHasOneHashAndDoesNotStopEarly) {
   EXPECT_THAT(output.err, testing::HasSubstr("early_stop.patience"));
 }
 
+TEST(ExactRun, SaysWhichWordsItCannotEmbed) {
+  RunFolder folder;
+  std::ofstream table(folder / "table.csv");
+  table << "colour,b,y\n";
+  for (int i = 0; i < 40; ++i)
+    table << (i % 3 ? "red" : "blue") << ',' << i % 7 << ',' << i << ".5\n";
+  table.close();
+  Words words = {"model.name=linear", "data.name=csv",
+                 "data.path=" + (folder / "table.csv").string(), "precision=exact", "--overwrite"};
+  Output output = trainer(folder.run("run", words + Words{"data.csv.categories=embedding"}));
+  EXPECT_EQ(output.code, 2) << output.err;
+  EXPECT_THAT(output.last_error_line(),
+              testing::HasSubstr("embedding learns a vector for each word of column 'colour', and "
+                                 "precision: exact has no sums without an order"));
+}
+
 }  // namespace
 }  // namespace spire
