@@ -169,8 +169,8 @@ std::vector<Field> record_fields() {
        .shapes_result = false},
       {.path = "audit.weights_every_steps",
        .slot = [](C& c) -> Slot { return &c.audit.weights_every_steps; },
-       .help = "steps between two hashes of every tensor of the weights in the chain; auto: 100 up "
-               "to a million parameters, for larger models up to 1000",
+       .help = "steps between two hashes of every tensor of the weights in the chain; auto: 500 up "
+               "to five million parameters, for larger models up to 1000",
        .range = at_least(1, max_steps),
        .unit = "steps",
        .zero = "auto",
