@@ -23,7 +23,7 @@ TEST(Report, OfARunWithItsConfusionMatrix) {
   ASSERT_EQ(trainer(folder.run("a", test_mlp + Words{"epochs=2"})).code, 0);
   Output report = trainer({"report", (folder / "a").string(), "--evaluate"});
   ASSERT_EQ(report.code, 0) << report.err;
-  EXPECT_THAT(report.out, HasSubstr("a: done, step 20, epoch 2, best accuracy"));
+  EXPECT_THAT(report.out, HasSubstr("a: done, step 20, epoch 2, best test accuracy"));
   std::string page = content(folder / "a/report.html");
   EXPECT_THAT(page, HasSubstr("of 100 right"));  // all test images are counted
   EXPECT_THAT(page, HasSubstr(folder.summary("a")["parameter_hash"].get<std::string>()));
