@@ -180,7 +180,8 @@ TEST(EndBlock, LeadsWithTheTestAndNamesTheMetricAskedFor) {
                  .others = {{Metric::mae, 0.015}, {Metric::r2, 0.93}},
                  .held_out = true};
   std::string best =
-      "best r2         0.9402 on the validation data, last 0.9300, rmse 0.0200 with loss 0.0004\n";
+      "best r2         0.9402 on the validation data, last 0.9300, rmse 0.02000 with loss "
+      "0.0004000\n";
   EXPECT_THAT(end_block(summary), StartsWith(best));
   summary.test = TestSummary{.loss = 0.0005,
                              .metric = {Metric::rmse, 0.0231},
@@ -188,11 +189,12 @@ TEST(EndBlock, LeadsWithTheTestAndNamesTheMetricAskedFor) {
                              .others = {{Metric::r2, 0.931}}};
   EXPECT_THAT(
       end_block(summary),
-      StartsWith("test r2         0.9310, rmse 0.0231 with loss 0.0005, weights of step 1 200\n" +
-                 best));
+      StartsWith(
+          "test r2         0.9310, rmse 0.02310 with loss 0.0005000, weights of step 1 200\n" +
+          best));
   summary.val.best_by = Metric::loss;
   summary.val.best = 0.0003;
-  EXPECT_THAT(end_block(summary), StartsWith("test loss       0.0005, rmse 0.0231 with loss "));
+  EXPECT_THAT(end_block(summary), StartsWith("test loss       0.0005000, rmse 0.02310 with loss "));
 }
 
 TEST(EndBlock, HasTheVerdictLineByLine) {

@@ -77,11 +77,14 @@ TEST(LivePage, ServesOneFileWithoutAnythingFromElsewhere) {
 
 // The page names the data of evaluations by it, and the metric that decides what is best.
 TEST(LivePage, SaysWhichDataIsEvaluated) {
-  ServedPage served;
   StartInfo start = gpu_start();
-  served.page.on_start(start);
-  EXPECT_EQ(served.state()["run"]["evaluated"], "test");
+  {
+    ServedPage without;
+    without.page.on_start(start);
+    EXPECT_EQ(without.state()["run"]["evaluated"], "test");
+  }
   start.val_samples = 100;
+  ServedPage served;
   served.page.on_start(start);
   EXPECT_EQ(served.state()["run"]["evaluated"], "validation");
   EvalReport eval = sample_eval();

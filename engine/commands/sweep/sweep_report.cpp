@@ -111,15 +111,14 @@ std::vector<std::string> csv_row(const SweepPoint& point, const PointResult& res
   auto metric_name = [&](Metric metric) { return result.last ? std::string(name(metric)) : ""; };
   bool ran = result.steps > 0;
   auto measured = [&](double value) { return result.last ? exact(value) : ""; };
-  row.insert(
-      row.end(),
-      {state_text(result), std::to_string(result.exit), result.message,
-       metric_name(result.last ? result.last->metric : Metric{}), metric_name(result.best_by),
-       result.last ? name_of_data(result.held_out) : "", measured(result.best),
-       result.last ? exact(result.last->value) : "", measured(result.loss),
-       result.test ? exact(result.test->value) : "", ran ? exact(result.train_loss) : "",
-       std::to_string(result.steps), ran ? exact(result.samples_per_s) : "",
-       ran ? exact(result.seconds) : "", result.hash});
+  row.insert(row.end(), {state_text(result), std::to_string(result.exit), result.message,
+                         metric_name(result.last ? result.last->metric : Metric{}),
+                         metric_name(result.best_by), measured(result.best),
+                         result.last ? exact(result.last->value) : "", measured(result.loss),
+                         ran ? exact(result.train_loss) : "", std::to_string(result.steps),
+                         ran ? exact(result.samples_per_s) : "", ran ? exact(result.seconds) : "",
+                         result.hash, result.last ? name_of_data(result.held_out) : "",
+                         result.test ? exact(result.test->value) : ""});
   return row;
 }
 
@@ -192,9 +191,9 @@ std::string sweep_table(const SweepReport& report) {
 std::string sweep_csv(const SweepReport& report) {
   std::vector<std::string> heading = {"point"};
   for (const GridAxis& axis : report.request.axes) heading.push_back(axis.key);
-  heading.insert(heading.end(), {"state", "exit", "message", "metric", "best_metric", "data",
-                                 "best", "last", "loss", "test", "train_loss", "steps",
-                                 "samples_per_s", "seconds", "parameter_hash"});
+  heading.insert(heading.end(), {"state", "exit", "message", "metric", "best_metric", "best",
+                                 "last", "loss", "train_loss", "steps", "samples_per_s", "seconds",
+                                 "parameter_hash", "data", "test"});
   std::string text = csv_line(heading);
   for (size_t i : sweep_ranking(report.results))
     text += csv_line(csv_row(report.points[i], report.results[i]));

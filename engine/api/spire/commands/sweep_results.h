@@ -66,9 +66,9 @@ struct SweepReport {
 SPIRE_API std::string sweep_table(const SweepReport& report);
 
 // RFC 4180, with the columns point, each axis by its key, state, exit, message, metric (of `last`),
-// best_metric (whose value `best` is), data (validation or test, of best, last and loss), best,
-// last, loss, test (the test data's, where that is another), train_loss, steps, samples_per_s,
-// seconds, parameter_hash. In the table's order.
+// best_metric (whose value `best` is), best, last, loss, train_loss, steps, samples_per_s, seconds,
+// parameter_hash, data (validation or test, of best, last and loss), test (the test data's, where
+// that is another). In the table's order.
 SPIRE_API std::string sweep_csv(const SweepReport& report);
 
 // The plan and the results of all points in the order of the grid; ends with a newline.
