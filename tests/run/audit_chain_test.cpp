@@ -14,6 +14,8 @@
 namespace spire {
 namespace {
 
+namespace fs = std::filesystem;
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -231,7 +233,6 @@ TEST_F(AuditChain, NamesADroppedLine) {
 }
 
 TEST_F(AuditChain, NamesASwappedCheckpoint) {
-  namespace fs = std::filesystem;
   all.train("a");
   all.train("b", {"seed=8"});
   fs::path folder = all.runs / "a" / "checkpoints";
