@@ -273,13 +273,15 @@ class ArrayDataset : public Dataset {
       if (least < 0) fail(Category::data, "array '{}': it has {}", column.name(), least);
       return;
     }
-    if (classes == 0 && column.name() == "labels") survey_labels(column);
+    if (classes == 0 && least >= 0 && column.name() == "labels") survey_labels(column);
     if (classes == 0) spec_.classes = std::max(spec_.classes, most + 1);
     int64_t first = column.name() == "masks" ? -1 : 0;  // -1: a pixel without a class
     if (least >= first && (classes == 0 || most < classes)) return;
-    fail(Category::data, "array '{}': it has {}, but numbers are from {} to {}", column.name(),
-         least < first ? least : most, first,
-         classes == 0 ? std::string("classes - 1") : std::to_string(classes - 1));
+    fail(
+        Category::data, "array '{}': it has {}, but numbers are from {} to {}{}", column.name(),
+        least < first ? least : most, first,
+        classes == 0 ? std::string("classes - 1") : std::to_string(classes - 1),
+        column.name() == "labels" ? " (of labels from 1 give y - 1, of -1 and 1 (y + 1) / 2)" : "");
   }
 
   void survey_labels(const ArrayColumn& column) const {

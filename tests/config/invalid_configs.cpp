@@ -242,7 +242,8 @@ const std::vector<InvalidConfigCase>& bad_values() {
        "data: {csv: {header: maybe, separator: \",\", task: classes}}\n",
        {},
        {"data.csv.header: unknown value 'maybe'; must be one of: auto, true, false",
-        "data.csv.separator: unknown value ','; must be one of: auto, comma, semicolon, tab",
+        "data.csv.separator: unknown value ','; must be one of: auto, comma, semicolon, tab, pipe, "
+        "space",
         "data.csv.task: unknown value 'classes'; must be one of: auto, class, value"}},
       {"SharesOutOfRange",
        "data: {csv: {test_share: 1}, tokens: {val_share: 0}}\n",

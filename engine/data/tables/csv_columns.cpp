@@ -1,6 +1,7 @@
 #include "engine/data/tables/csv_columns.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
@@ -162,11 +163,13 @@ std::string refusal_of(const TableColumn& column, std::string_view text) {
     return fmt::format("'{}' is no {} in the form of the training rows", shown,
                        column.has_dates() ? "date" : "time of day");
   if (column.form == FieldForm::plain) {
-    bool comma = written_number(text, FieldForm::comma).has_value();
+    bool written = written_number(text, FieldForm::comma) || written_number(text, FieldForm::point);
+    auto means_something = [](unsigned char c) { return std::isalnum(c) || c >= 0x80; };
+    bool mark = std::ranges::none_of(text, means_something);
     return fmt::format("'{}' is not a finite number{}", shown,
-                       comma || written_number(text, FieldForm::point)
-                           ? ", as those of the training rows are written (1234.5)"
-                           : "");
+                       written ? " as those of the training rows are written (1234.5)"
+                       : mark  ? " (data.csv.missing lists what stands for an empty field)"
+                               : "");
   }
   return fmt::format("'{}' is not a number with a decimal {}{}", shown,
                      column.form == FieldForm::comma ? "comma" : "point",
