@@ -15,8 +15,8 @@ struct TarMember {
 };
 
 // Calls use(member) for each regular file in the archive, in their order; links and folders are
-// left out. Archives that were joined are read one after another, as by GNU tar's -i. Throws Error(data), naming archive and byte, for a damaged, truncated or compressed
-// archive.
+// left out. Archives that were joined are read one after another, as by GNU tar's -i. Throws
+// Error(data), naming archive and byte, for a damaged, truncated or compressed archive.
 void for_each_member(const RegularFile& archive, const std::function<void(TarMember)>& use);
 
 }  // namespace spire::inline data

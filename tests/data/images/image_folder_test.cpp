@@ -314,8 +314,8 @@ TEST(ImageFolder, EvaluationsMayReadAnotherSize) {
             Shape({16, 16, 3}));
 }
 
-// Two files of one picture, of which one lies on its side.
-TEST(ImageFolder, PicturesAreReadUpright) {
+// Two files of one image, of which one is stored upside down.
+TEST(ImageFolder, ImagesAreReadUpright) {
   TemporaryFolder folder;
   RgbImage image = smooth_image(32, 32, 1), turned{image.size, Bytes(image.pixels.size())};
   for (size_t y = 0; y < 32; ++y)

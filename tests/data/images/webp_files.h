@@ -21,7 +21,7 @@ inline Bytes webp_bytes(const RgbImage& image) {
   return taken_webp(data, bytes);
 }
 
-// The same with Exif: the picture behind a header that announces both.
+// The same with Exif: the image behind a header that announces both.
 inline Bytes webp_with_exif(const RgbImage& image, const Bytes& exif) {
   Bytes file = webp_bytes(image), whole = {'R', 'I', 'F', 'F', 0, 0, 0, 0, 'W', 'E', 'B', 'P'};
   auto put = [&](const char* name, const Bytes& content) {
