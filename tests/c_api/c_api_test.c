@@ -364,10 +364,10 @@ static void test_errors(const char* folder) {
   other[0] = given[0];
   other[0].dtype = SPIRE_F64;
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, other, 2, NULL, NULL), SPIRE_CONFIG,
-               "column 'features': its numbers are f64; convert them to f32");
+               "column 'features': its numbers are fp64; convert them to fp32");
   float logits[batch * classes];
   EXPECT_ERROR(spire_trainer_predict_array(trainer, other, logits, batch * classes), SPIRE_CONFIG,
-               "its numbers are f64");
+               "its numbers are fp64");
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, given, 1, NULL, NULL), SPIRE_CONFIG,
                "1 column given, but the data has 2");
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, NULL, 2, NULL, NULL), SPIRE_CONFIG,
@@ -381,7 +381,7 @@ static void test_errors(const char* folder) {
   spire_config* fresh = make_config(NULL);
   spire_trainer* none = NULL;
   EXPECT_ERROR(spire_trainer_create(fresh, &declared_spec, &none), SPIRE_CONFIG,
-               "column 'features' is declared f64; batches have it as f32");
+               "column 'features' is declared fp64; batches have it as fp32");
   spire_config_destroy(fresh);
   /* It goes on after these. */
   EXPECT(spire_trainer_step(trainer, columns, batch, NULL, NULL) == SPIRE_OK);

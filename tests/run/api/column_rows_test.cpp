@@ -59,13 +59,13 @@ TEST(ColumnRows, OfAnotherShapeAreRefused) {
 TEST(ColumnRows, OfAnotherDtypeAreRefused) {
   PointTrainer with;
   std::vector<int32_t> whole(8);
-  with.expect_refused("column 'features': its numbers are f64; convert them to f32",
+  with.expect_refused("column 'features': its numbers are fp64; convert them to fp32",
                       with.doubles.data(), with.data.values.data());
-  with.expect_refused("column 'values': its numbers are i32; convert them to f32",
+  with.expect_refused("column 'values': its numbers are int32; convert them to fp32",
                       with.data.features.data(), whole.data());
-  with.expect_refused("column 'features': its numbers are f64",
+  with.expect_refused("column 'features': its numbers are fp64",
                       array("features", with.doubles.data(), {8, 3}), with.values({8, 1}));
-  expect_error(Category::config, "its numbers are f64",
+  expect_error(Category::config, "its numbers are fp64",
                [&] { with.trainer.predict(with.doubles.data(), 8); });
 }
 
@@ -76,7 +76,7 @@ TEST(ColumnRows, AColumnThatIsDeclaredOtherwiseIsRefused) {
     spec.columns[0].dtype = dtype;
     expect_error(
         Category::config,
-        fmt::format("column 'features' is declared {}; batches have it as f32", name(dtype)),
+        fmt::format("column 'features' is declared {}; batches have it as fp32", name(dtype)),
         [&] { Trainer trainer(point_config(), spec); });
     spec = data.spec();
     spec.columns[1].dtype = dtype;
@@ -85,7 +85,7 @@ TEST(ColumnRows, AColumnThatIsDeclaredOtherwiseIsRefused) {
   }
   SampleSpec spec = data.spec();
   spec.columns[1] = {"labels", {}, DType::f32};
-  expect_error(Category::config, "column 'labels' is declared f32; batches have it as i32",
+  expect_error(Category::config, "column 'labels' is declared fp32; batches have it as int32",
                [&] { Trainer trainer(point_config(), spec); });
   spec = data.spec();
   spec.columns[0].shape = {-3};

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 RunConfig normalized(int64_t towers, int64_t batch_size) {
   RunConfig config = parse_config({{"config",
                                     "model: {layers: [dense: {units: 2}, batch_norm, "
-                                    "dense: {units: classes}]}"}},
+                                    "dense: {units: 1}]}"}},
                                   {})
                          .config;
   config.devices = {"cpu:0"};
@@ -20,6 +20,9 @@ RunConfig normalized(int64_t towers, int64_t batch_size) {
   config.towers = towers;
   config.batch_size = batch_size;
   config.epochs = 1;
+  config.schedule = {};
+  config.schedule.name = ScheduleConfig::Name::constant;
+  config.schedule.warmup_epochs = 0;
   return config;
 }
 
