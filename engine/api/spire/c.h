@@ -115,7 +115,7 @@ typedef struct spire_step {
   double metric;     /* accuracy, perplexity, ...: spire_metric_name of the summary */
   double grad_norm;  /* before clipping */
   double loss_scale; /* fp16; else 0 */
-  int skipped;       /* a trainer's step: fp16 gradients overflowed, or it was bad; nothing changed */
+  int skipped;       /* a trainer's step: fp16 overflowed, or it was bad; nothing changed */
 } spire_step;
 
 typedef struct spire_evaluation {
