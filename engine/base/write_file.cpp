@@ -263,7 +263,7 @@ void require_replaceable(const fs::path& path, Category category) {
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw PermanentError(category,
                          fmt::format("{}: is {}, but a regular file is needed there; move it away",
-                                      path.string(), kind_of_file(status.st_mode)));
+                                     path.string(), kind_of_file(status.st_mode)));
 }
 
 }  // namespace spire

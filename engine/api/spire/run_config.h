@@ -118,8 +118,7 @@ struct CsvConfig {
   std::string target = "last";  // a column: "last", its name, or its number from 0
   TargetKind task = TargetKind::automatic;
   double test_share = 0.1;  // share of the rows kept for testing, if there is no test.csv
-  // Columns to leave out, by name or number from 0; auto: those that help no model: one that
-  // numbers the rows, those with a word of its own for most rows, and those without a field.
+  // Columns to leave out, by name or number from 0; auto: those that help no model (formats.md).
   std::vector<std::string> ignore = {"auto"};
   Decimal decimal = Decimal::automatic;         // mark of decimals: 1.5 or 1,5
   Dates dates = Dates::automatic;               // order of day and month in 3/4/2024
@@ -464,19 +463,16 @@ struct RunConfig {
   std::optional<int64_t> towers;         // shares of a global batch; default: one per device
   std::optional<int64_t> tower_threads;  // CPU threads per tower; default: cores / towers
   std::vector<std::string> devices = {"auto"};
-  OnMissing on_missing = OnMissing::fail;  // what to do without some of these devices
-  Pin pin = Pin::automatic;                // of computing threads to cores
-  std::string parameter_device = "auto";   // has the master weights and the optimizer state
-  // Who updates the weights: one device, every device its whole replica, or each device its share.
-  Strategy strategy = Strategy::parameter_device;
-  // Order of summing gradients: the same bits on any devices, or the transport's own order.
-  Reduction reduction = Reduction::invariant;
+  OnMissing on_missing = OnMissing::fail;          // what to do without some of these devices
+  Pin pin = Pin::automatic;                        // of computing threads to cores
+  std::string parameter_device = "auto";           // has the master weights and the optimizer state
+  Strategy strategy = Strategy::parameter_device;  // who updates: one, each all, or each its share
+  Reduction reduction = Reduction::invariant;  // the same bits on any devices, or the transport's
   BucketConfig bucket;
   MemoryConfig memory;
   CudaConfig cuda;
   Precision precision = Precision::fp32;
-  // Patterns of names of parameters that training leaves as they are.
-  std::vector<std::string> freeze = {};
+  std::vector<std::string> freeze = {};  // patterns of names of parameters that stay as they are
   bool freeze_batch_norm = true;  // a batch norm with frozen parameters uses its running statistics
   OptimizerConfig optimizer;
   EmaConfig ema;

@@ -121,5 +121,13 @@ TEST(TrainerGuard, AfterAnErrorWithoutAValidStateEveryCallThrows) {
   expect_error(Category::data, words, [&] { trainer.load("no.h5"); });
 }
 
+TEST(TrainerApi, ALossThatIsNotFiniteIsAnError) {
+  PointData data(8);
+  data.values[3] = std::numeric_limits<float>::infinity();
+  Trainer trainer(point_config(), data.spec());
+  expect_error(Category::diverged, "step 1: the loss is inf",
+               [&] { trainer.step(data.rows(0, 8)); });
+}
+
 }  // namespace
 }  // namespace spire

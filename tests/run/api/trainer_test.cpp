@@ -494,13 +494,5 @@ TEST(TrainerApi, RefusesWhatItDoesNotHave) {
                [&] { Trainer bad(point_config(), data.spec(), {.train_samples = -1}); });
 }
 
-TEST(TrainerApi, ALossThatIsNotFiniteIsAnError) {
-  PointData data(8);
-  data.values[3] = std::numeric_limits<float>::infinity();
-  Trainer trainer(point_config(), data.spec());
-  expect_error(Category::diverged, "step 1: the loss is inf",
-               [&] { trainer.step(data.rows(0, 8)); });
-}
-
 }  // namespace
 }  // namespace spire
