@@ -7,6 +7,7 @@ Prints two lines: targets to build, and a regular expression of CTest cases; emp
 "all" where every one may be. Standard error says why, a line for each changed file. BASE is a commit; files that git
 does not know yet count as changed.
 """
+import functools
 import json
 import os
 import re
@@ -81,11 +82,15 @@ class Choice:
                  if there == folder or (not os.path.exists(folder + "/CMakeLists.txt") and any(p.startswith(folder + "/") for p in paths))]
         return [self.take(n) for n in names if n.endswith("_test") and (n != "emulation_test" or folder == "tests/emulation")]
 
+    @functools.cached_property
+    def ctest_cases(self):
+        text = subprocess.check_output(["ctest", "--test-dir", self.build, "--show-only=json-v1"], text=True)
+        return json.loads(text)["tests"]
+
     def of_script(self, path):
         """CTest cases whose command names the file, and the programs that they start."""
-        text = subprocess.check_output(["ctest", "--test-dir", self.build, "--show-only=json-v1"], text=True)
         found = []
-        for case in json.loads(text)["tests"]:
+        for case in self.ctest_cases:
             words = case.get("command", [])
             if any(w.endswith("/" + path) for w in words):
                 found.append(case["name"])
