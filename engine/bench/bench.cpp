@@ -28,6 +28,8 @@
 #include "engine/bench/runs/synthetic_data.h"
 #include "engine/bench/runs/variants.h"
 #include "engine/config/words.h"
+#include "engine/device/other_load.h"
+#include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
 
 namespace spire::inline bench {
@@ -204,6 +206,7 @@ class TimedRuns {
       : config_(config), devices_(devices), start_(start) {}
 
   Measurement run(const Variant& variant, int64_t steps, int64_t warmup) const {
+    OtherLoad others(discover_topology().cores);
     std::vector<Measurement> ranks;
     for (const ProcessOutput& process : start_({.config = config_of(variant, config_),
                                         .processes = variant.processes,
@@ -212,7 +215,9 @@ class TimedRuns {
                                         .steps = steps,
                                         .warmup = warmup}))
       ranks.push_back(measurement_of(process));
-    return combined(ranks);
+    Measurement measured = combined(ranks);
+    measured.others_cores = others.read();  // the processes have ended, and so do not count
+    return measured;
   }
 
  private:

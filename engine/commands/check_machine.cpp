@@ -1,8 +1,10 @@
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 
 #include <spire/commands/check_machine.h>
 
+#include "engine/device/other_load.h"
 #include "engine/device/topology.h"
 #include "engine/doctor/cores.h"
 #include "engine/doctor/environment.h"
@@ -95,6 +98,9 @@ class Examination {
       gpus.push_back({fmt::format("cuda:{}", gpu.index), gpu.pci_bus_id});
     Topology topology = discover_topology();
     Findings findings = check_cores(topology);
+    OtherLoad others(topology.cores);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    findings.push_back(check_load(topology, others.read()));
     append(findings, check_numa(read_numa(gpus.empty() ? host_gpus_ : gpus), topology.cores));
     return findings;
   }

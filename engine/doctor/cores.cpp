@@ -10,6 +10,7 @@
 
 #include "engine/device/pci_bus_id.h"
 #include "engine/doctor/system_text.h"
+#include "engine/observe/verdict.h"
 
 namespace spire::inline doctor {
 namespace {
@@ -70,6 +71,19 @@ bool may_use(const NumaNode& node, const std::vector<int>& cores) {
 
 Findings check_cores(const Topology& topology) {
   return {check_affinity(topology), check_quota(topology), check_omp(topology)};
+}
+
+// Runs take all cores by default.
+Finding check_load(const Topology& topology, std::optional<double> others) {
+  if (!others) return {"load", FindingLevel::ok, "the system does not tell what others use"};
+  auto cores = static_cast<int>(topology.cores.size());
+  Finding finding{"load", FindingLevel::ok,
+                  fmt::format("others use {:.1f} of {}", *others, counted(cores, "core"))};
+  finding.values = {{"others_cores", *others}};
+  if (!crowded(*others, cores, cores)) return finding;
+  return warning(std::move(finding),
+                 "runs on CPUs wait for them; top shows who it is: end or renice it, or give runs "
+                 "cores of their own (taskset)");
 }
 
 Numa read_numa(const std::vector<GpuAddress>& gpus, const fs::path& root) {

@@ -1,8 +1,9 @@
-// Checks of the cores that this process may use: affinity, CPU quota, OMP_NUM_THREADS, and NUMA
-// nodes with the GPUs that belong to them.
+// Checks of the cores that this process may use: affinity, CPU quota, OMP_NUM_THREADS, what others
+// use of them, and NUMA nodes with the GPUs that belong to them.
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace spire::inline doctor {
 
 // Topics: affinity, cgroup_cpu, omp_num_threads.
 Findings check_cores(const Topology& topology);
+
+// others: how many of the cores other programs use; none: unknown. Topic: load.
+Finding check_load(const Topology& topology, std::optional<double> others);
 
 struct NumaNode {
   int number = 0;

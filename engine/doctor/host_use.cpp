@@ -1,36 +1,10 @@
 #include <algorithm>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 #include <spire/commands/host_use.h>
 
 #include "engine/doctor/system_text.h"
 
 namespace spire {
-
-// Lines of "cpu<N> user nice system idle iowait irq softirq steal guest guest_nice" (proc(5)), of
-// which user contains guest, and nice guest_nice. The first line, "cpu", is the sum.
-CoreTimes read_core_times(const std::filesystem::path& root) {
-  CoreTimes cores;
-  std::ifstream file(root / "proc/stat");
-  for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
-    std::istringstream words(line);
-    int number = 0;
-    words.ignore(3);  // "cpu"
-    if (words.peek() == ' ' || !(words >> number)) continue;
-    uint64_t time[8] = {}, idle = 0;
-    CoreTime core;
-    for (uint64_t& ticks : time) {
-      words >> ticks;
-      core.total += ticks;
-    }
-    idle = time[3] + time[4];
-    core.busy = core.total - idle;
-    cores[number] = core;
-  }
-  return cores;
-}
 
 HostUse use_since(const CoreTimes& before, const CoreTimes& now,
                   const std::filesystem::path& root) {

@@ -11,6 +11,7 @@ constexpr size_t usual_reasons = 4;  // that a device has in a run, at most
 void add_state(DeviceTotals& totals, const DeviceReport& report, double seconds) {
   if (report.busy) totals.busy.add(*report.busy, seconds);
   if (report.clock_mhz) totals.clock_mhz.add(*report.clock_mhz, seconds);
+  if (report.others_cores) totals.others_cores.add(*report.others_cores, seconds);
   if (report.max_clock_mhz) totals.max_clock_mhz = *report.max_clock_mhz;
   for (const std::string& reason : report.throttle_reasons) {
     auto known =

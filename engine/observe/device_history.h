@@ -39,7 +39,7 @@ struct DeviceTotals {
   double waiting_ms = 0;
   double data_late_ms = 0;  // in steps in which it was ready last: as much as waits for data cost
   double lane_wait_ms = 0;  // in all steps: DeviceReport::lane_wait_ms
-  TimedMean busy, clock_mhz;
+  TimedMean busy, clock_mhz, others_cores;
   int max_clock_mhz = 0;                                  // 0: unknown
   std::vector<std::pair<std::string, double>> throttled;  // reason -> seconds
 };

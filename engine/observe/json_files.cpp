@@ -124,6 +124,7 @@ void MetricsFile::append_devices(const StepReport& step) {
     put("device/celsius", device.celsius);
     put("device/watts", device.watts);
     put("device/clock_mhz", device.clock_mhz);
+    put("device/others_cores", device.others_cores);
     if (!device.throttle_reasons.empty()) record["device/throttled"] = device.throttle_reasons;
     file_.append(line_of(record));
   }

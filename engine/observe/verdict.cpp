@@ -8,6 +8,8 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/text.h>
+
 #include "engine/observe/step_times.h"
 #include "engine/observe/straggler_watch.h"
 
@@ -101,6 +103,15 @@ void add_lanes(const RunNumbers& run, const DeviceHistory& history, Lines& lines
                   100 * share));
 }
 
+// Others on the cores of a run that has a core for each of its threads leave it less than it wants.
+void add_load(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
+  if (run.cores == 0 || run.first >= history.devices().size()) return;
+  const TimedMean& others = history.devices()[run.first].others_cores;
+  if (others.seconds < load_seconds || !crowded(others.mean(), run.threads, run.cores)) return;
+  lines.push_back(fmt::format("others use {:.1f} of {}: steps wait for them", others.mean(),
+                              counted(run.cores, "core")));
+}
+
 void add_straggler(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
   auto found = history.straggler();
   if (!found || found->share < straggler_share || found->lag < straggler_lag) return;
@@ -164,6 +175,7 @@ void add_compute(const RunNumbers& run, Lines& lines) {
 std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history) {
   Lines lines;
   if (history.steps() < verdict_steps || total_of(run.times) <= 0) return lines;
+  add_load(run, history, lines);
   add_input(run, history, lines);
   add_communication(run, history, lines);
   add_lanes(run, history, lines);

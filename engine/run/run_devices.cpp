@@ -70,11 +70,16 @@ void RunDevices::take(const StepOutcome& result, StepReport& report) {
 std::vector<std::string> RunDevices::verdict(const StepTimes& times) const {
   const Placement& placement = run_.setup.placement;
   Share own = placement.devices_of(placement.rank);
+  std::vector<WatchedDevice> watched = watched_devices(placement, run_.setup.hardware());
+  int threads = 0;  // none that compute on GPUs, which have no cores either
+  for (const WatchedDevice& device : watched) threads += device.threads;
   return observe::verdict({.times = times,
                            .data_workers = run_.setup.config.data.workers,
                            .labels = labels_,
                            .first = static_cast<size_t>(own.begin),
-                           .end = static_cast<size_t>(own.end)},
+                           .end = static_cast<size_t>(own.end),
+                           .threads = threads,
+                           .cores = static_cast<int>(cores_of(watched).size())},
                           history_);
 }
 

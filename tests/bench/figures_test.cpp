@@ -15,6 +15,7 @@
 namespace spire {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -188,13 +189,34 @@ TEST(Table, HasARowForEachPointAndNotes) {
   }
   EXPECT_THAT(tables.speed[2], ElementsAre("strong", "2 cpu", "1", "8", "fp32", "parameter_device",
                                            "1 959", "1 940 to 1 979", "97.0%", "0.490", "24.5%",
-                                           "-", "0.773", "c81e728d9d4c2f63 ✓"));
+                                           "-", "-", "0.773", "c81e728d9d4c2f63 ✓"));
   EXPECT_THAT(tables.notes, ElementsAre("same bits on every count: fp32 ✓, bf16 ✓"));
   std::string text = table_text(report);
   EXPECT_THAT(text, HasSubstr("resnet20, 272 474 parameters, 128 samples per tower and step"));
   EXPECT_THAT(text, HasSubstr("package-0 (RAPL)"));
   EXPECT_THAT(text, HasSubstr("155.0 MiB"));
   EXPECT_THAT(text, HasSubstr("\nsame bits on every count: fp32 ✓, bf16 ✓\n"));
+}
+
+TEST(Table, TellsWhatOthersUsed) {
+  BenchReport report =
+      sample_report({.devices = {1, 2}, .scalings = {Scaling::strong}, .rounds = 3});
+  report.machine.cores = 2;
+  auto others = [&](double most) {
+    auto& rounds = report.points[1].rounds;
+    rounds[0].others_cores = most;
+    rounds[1].others_cores = {};
+    rounds[2].others_cores = most - 0.125;
+  };
+  others(0.25);  // the median is 0.1875, below a tenth of what two threads want
+  EXPECT_THAT(tables_of(report).notes, Not(Contains(HasSubstr("others used"))));
+  others(1.625);
+  EXPECT_EQ(figures_of(report, report.points[1]).others_cores, 1.5625);
+  EXPECT_EQ(tables_of(report).speed[2][variant_columns + 6], "1.562");
+  std::string note =
+      "others used up to 1.6 of 2 cores meanwhile: on cores of its own the model is faster";
+  EXPECT_THAT(table_text(report), HasSubstr(note));
+  EXPECT_THAT(bench_html(report, {}), HasSubstr(note));
 }
 
 TEST(Table, NamesPointsThatFailed) {

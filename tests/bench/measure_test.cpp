@@ -53,6 +53,7 @@ void expect_equal(const Measurement& a, const Measurement& b) {
   EXPECT_EQ(a.peak_memory, b.peak_memory);
   EXPECT_EQ(a.peak_rss, b.peak_rss);
   EXPECT_EQ(a.joules, b.joules);
+  EXPECT_EQ(a.others_cores, b.others_cores);
 }
 
 // One step of 16 samples is one of step_seconds: both count the same steps.

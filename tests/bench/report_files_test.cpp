@@ -22,6 +22,7 @@ BenchReport report_with_all_fields() {
   report.reduction = RunConfig::Reduction::native;
   report.machine.gpus = {"GPU \"A\"", "Ä"};
   report.points[2].rounds[1].joules = 0.1 + 0.2;
+  report.points[2].rounds[1].others_cores = 1.6;
   report.points[3].rounds.clear();
   report.points[3].error = "line 1,\nline 2";
   return report;
@@ -42,10 +43,20 @@ TEST(BenchJson, GivesTheReportBack) {
   }
   const Measurement &before = report.points[2].rounds[1], &after = again.points[2].rounds[1];
   EXPECT_EQ(after.joules, 0.1 + 0.2);
+  EXPECT_EQ(after.others_cores, 1.6);
   EXPECT_EQ(after.samples_per_s, before.samples_per_s);
   EXPECT_EQ(after.times.backward, before.times.backward);
   EXPECT_EQ(after.peak_memory, before.peak_memory);
   EXPECT_EQ(again.points[2].rounds[0].joules, std::nullopt);
+}
+
+// Reports of the version before others_cores.
+TEST(BenchJson, WhatAnOlderVersionDidNotKnowIsUnknown) {
+  BenchReport report = report_with_all_fields();
+  ordered_json json = ordered_json::parse(bench_json(report));
+  json["points"][2]["rounds"][1].erase("others_cores");
+  BenchReport again = parse_bench_json(json.dump(), "x");
+  EXPECT_EQ(again.points[2].rounds[1].others_cores, std::nullopt);
 }
 
 TEST(BenchJson, IsWrittenAndReadAsAFile) {

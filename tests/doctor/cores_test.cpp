@@ -41,6 +41,13 @@ TEST(CoresCheck, WarnsOfFewThreads) {
   EXPECT_THAT(check_cores(machine(2, 2, {.omp_threads = 1}))[2], good("omp_num_threads", "=1"));
 }
 
+TEST(CoresCheck, WarnsOfOthersOnTheCores) {
+  EXPECT_THAT(check_load(machine(2, 2), 1.6), warns("load", "others use 1.6 of 2 cores; runs on"));
+  EXPECT_THAT(check_load(machine(8, 8), 0.8), warns("load", "others use 0.8 of 8 cores"));
+  EXPECT_THAT(check_load(machine(8, 8), 0.7), good("load", "others use 0.7 of 8 cores"));
+  EXPECT_THAT(check_load(machine(8, 8), std::nullopt), good("load", "does not tell"));
+}
+
 class NumaCheck : public testing::Test {
  protected:
   NumaCheck() {

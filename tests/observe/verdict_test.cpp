@@ -104,6 +104,41 @@ std::vector<VerdictCase> cases() {
        },
        {"lanes of a device wait 15 % for each other: choose towers that they divide evenly, or "
         "look for other work on their cores"}},
+      // Two threads on two cores, of which others use 0.2 and more.
+      {"Load",
+       [](MadeRun& made) {
+         made.numbers.threads = made.numbers.cores = 2;
+         made.steps.devices[0].others_cores = 1.5;
+         made.run(50);
+         made.steps.devices[0].others_cores = 1.7;
+         made.run(50);
+       },
+       {"others use 1.6 of 2 cores: steps wait for them"}},
+      {"LoadAtItsThreshold",
+       [](MadeRun& made) {
+         made.numbers.threads = 4;
+         made.numbers.cores = 8;
+         made.steps.devices[0].others_cores = 4.5;
+         made.run();
+       },
+       {"others use 4.5 of 8 cores: steps wait for them"}},
+      {"LoadOnCoresThatTheRunLeaves",
+       [](MadeRun& made) {
+         made.numbers.threads = 4;
+         made.numbers.cores = 8;
+         made.steps.devices[0].others_cores = 4.25;
+         made.run();
+       },
+       {"compute-bound 90 %: forward and backward fill the steps"}},
+      {"LoadForAMoment",
+       [](MadeRun& made) {
+         made.numbers.threads = made.numbers.cores = 2;
+         made.steps.devices[0].others_cores = 1.6;
+         made.run(1);
+         made.steps.devices[0].others_cores = {};
+         made.run(99);
+       },
+       {"compute-bound 90 %: forward and backward fill the steps"}},
       // The wait of 100 ms is one for the third device, not for messages.
       {"Straggler",
        [](MadeRun& made) {

@@ -37,37 +37,15 @@ TEST(Doctor, PrintsJsonWithEveryTopic) {
   EXPECT_EQ(output.code, report["level"] == "fail" ? 3 : 0) << output.err;
   EXPECT_EQ(report["format"], 1);
   for (const char* key : {"spire", "host", "time"}) EXPECT_NE(report[key], "");
-  EXPECT_THAT(topics_of(report), IsSupersetOf({"driver",
-                                               "cuda",
-                                               "cudnn",
-                                               "cublas",
-                                               "nccl",
-                                               "nvrtc",
-                                               "architectures",
-                                               "gpu_health",
-                                               "gpu_clocks",
-                                               "gpu_use",
-                                               "mig",
-                                               "peer_copies",
-                                               "environment",
-                                               "shm",
-                                               "memlock",
-                                               "open_files",
-                                               "affinity",
-                                               "cgroup_cpu",
-                                               "omp_num_threads",
-                                               "numa",
-                                               "memory",
-                                               "swap",
-                                               "huge_pages",
-                                               "instructions",
-                                               "precision",
-                                               "governor",
-                                               "clock_source",
-                                               "config",
-                                               "disk_space",
-                                               "disk_speed",
-                                               "hdf5"}));
+  EXPECT_THAT(
+      topics_of(report),
+      IsSupersetOf(
+          {"driver",          "cuda",       "cudnn",      "cublas",       "nccl",     "nvrtc",
+           "architectures",   "gpu_health", "gpu_clocks", "gpu_use",      "mig",      "peer_copies",
+           "environment",     "shm",        "memlock",    "open_files",   "affinity", "cgroup_cpu",
+           "omp_num_threads", "load",       "numa",       "memory",       "swap",     "huge_pages",
+           "instructions",    "precision",  "governor",   "clock_source", "config",   "disk_space",
+           "disk_speed",      "hdf5"}));
   for (const json& finding : report["findings"]) {
     EXPECT_THAT((std::set<std::string>{"ok", "warn", "fail"}), Contains(finding["level"]));
     EXPECT_NE(finding["seen"], "");

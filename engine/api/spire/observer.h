@@ -129,6 +129,7 @@ struct DeviceReport {
   std::optional<uint64_t> ecc_errors, ecc_corrected;
   std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink, since then
   std::optional<int> last_xid;                       // the driver's last error code in this run
+  std::optional<double> others_cores;  // cores' worth of a CPU process's cores that others use
 };
 
 struct StepReport {

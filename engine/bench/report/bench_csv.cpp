@@ -53,6 +53,7 @@ Row heading(const MemoryColumns& columns) {
              "first_step_seconds",
              "parameter_hash",
              "joules",
+             "others_cores",
              "peak_rss"};
   for (const StepPart& part : step_parts) row.push_back(fmt::format("{}_seconds", part.name));
   for (const std::string& kind : columns.peak) row.push_back("peak_" + kind);
@@ -78,12 +79,15 @@ void add_memory(Row& row, const BytesByKind& memory, const Row& kinds) {
   }
 }
 
+std::string known(const std::optional<double>& number) {
+  return number ? fmt::format("{}", *number) : "";
+}
+
 void add_figures(Row& row, const Measurement& round, const MemoryColumns& columns) {
-  row.insert(
-      row.end(),
-      {fmt::format("{}", round.samples_per_s), fmt::format("{}", round.step_seconds),
-       fmt::format("{}", round.first_step_seconds), round.parameter_hash,
-       round.joules ? fmt::format("{}", *round.joules) : "", fmt::format("{}", round.peak_rss)});
+  row.insert(row.end(),
+             {fmt::format("{}", round.samples_per_s), fmt::format("{}", round.step_seconds),
+              fmt::format("{}", round.first_step_seconds), round.parameter_hash,
+              known(round.joules), known(round.others_cores), fmt::format("{}", round.peak_rss)});
   for (const StepPart& part : step_parts)
     row.push_back(fmt::format("{}", round.times.*part.seconds));
   add_memory(row, round.peak_memory, columns.peak);

@@ -35,6 +35,7 @@ void fields(auto& archive, Is<Measurement> auto& round) {
   archive("peak_memory", round.peak_memory);
   archive("peak_rss", round.peak_rss);
   archive("joules", round.joules);
+  archive("others_cores", round.others_cores);
 }
 
 void fields(auto& archive, Is<Ceilings> auto& ceilings) {

@@ -86,6 +86,8 @@ class FieldReader {
   void operator()(const char* name, T& value) {
     std::string place = fmt::format("{}{}{}", where_, separator_, name);
     auto found = object_.find(name);
+    if constexpr (std::is_same_v<T, std::optional<double>>)  // unknown to an older version
+      if (found == object_.end()) return value.reset();
     if (found == object_.end())
       fail(Category::config, "{}: the field is missing; get an intact file", place);
     read(*found, value, place);

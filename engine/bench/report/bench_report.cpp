@@ -47,14 +47,19 @@ std::optional<double> ceiling_share(const BenchReport& report, const Variant& va
   return std::nullopt;
 }
 
-std::optional<double> joules_per_sample(const BenchReport& report, const Point& point) {
-  std::vector<double> joules;
+// Returns the median over the rounds that know the number.
+std::optional<double> known_median(const Point& point, std::optional<double> Measurement::*number) {
+  std::vector<double> known;
   for (const Measurement& round : point.rounds)
-    if (round.joules) joules.push_back(*round.joules);
+    if (round.*number) known.push_back(*(round.*number));
+  return known.empty() ? std::nullopt : std::optional(median(std::move(known)));
+}
+
+std::optional<double> joules_per_sample(const BenchReport& report, const Point& point) {
+  auto joules = known_median(point, &Measurement::joules);
   double samples = static_cast<double>(report.steps) * static_cast<double>(report.batch_size) *
                    static_cast<double>(point.variant.towers);  // of a round
-  if (joules.empty() || samples == 0) return std::nullopt;
-  return median(std::move(joules)) / samples;
+  return joules && samples > 0 ? std::optional(*joules / samples) : std::nullopt;
 }
 
 // Returns the hash that all rounds have; empty if they differ.
@@ -113,6 +118,7 @@ PointFigures figures_of(const BenchReport& report, const Point& point) {
   figures.flops_per_s = figures.samples_per_s * report.flops_per_sample;
   figures.ceiling_share = ceiling_share(report, point.variant, figures.flops_per_s);
   figures.joules_per_sample = joules_per_sample(report, point);
+  figures.others_cores = known_median(point, &Measurement::others_cores);
   const Measurement& typical = median_round(point);
   figures.step_seconds = typical.step_seconds;
   figures.times = filled_up(typical.times, typical.step_seconds);

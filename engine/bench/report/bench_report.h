@@ -43,6 +43,8 @@ struct Measurement {
   // Of the machine over the timed steps, other programs' work included; rank 0 reads the counters.
   // None: no counter is readable.
   std::optional<double> joules;
+  // How many of Machine::cores other programs used while the processes ran; none: unknown.
+  std::optional<double> others_cores = {};
 };
 
 // What the machine reaches without a model, measured by the benchmark itself with as many devices
@@ -98,6 +100,7 @@ struct PointFigures {
   double flops_per_s = 0;
   std::optional<double> ceiling_share;  // of the products' ceiling for this precision
   std::optional<double> joules_per_sample;
+  std::optional<double> others_cores;  // median over rounds
   StepTimes times;  // of the round of median speed; `other` fills up to its step time
   double step_seconds = 0;
   std::string parameter_hash;  // empty if rounds differ

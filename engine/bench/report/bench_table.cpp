@@ -12,6 +12,7 @@
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
+#include "engine/observe/verdict.h"
 
 namespace spire::inline bench {
 namespace {
@@ -45,6 +46,7 @@ Row speed_cells(const BenchReport& report, const Point& point) {
           figures.flops_per_s > 0 ? figure_text(figures.flops_per_s / 1e12) : "-",
           if_known(figures.ceiling_share, share_text),
           if_known(figures.joules_per_sample, figure_text),
+          if_known(figures.others_cores, figure_text),
           if_known(first_step_seconds(point), figure_text),
           tick.empty() ? hash : hash + " " + tick};
 }
@@ -82,6 +84,18 @@ TextTable ceilings_table(const BenchReport& report) {
   return table;
 }
 
+// Of the variant that had most of it; empty where it was too little to slow one down.
+std::string load_note(const BenchReport& report) {
+  double most = 0;
+  for (const Point& point : report.points)
+    most = std::max(most, figures_of(report, point).others_cores.value_or(0));
+  auto cores = static_cast<int>(report.machine.cores);
+  if (cores == 0 || !crowded(most, cores, cores)) return "";
+  return fmt::format(
+      "others used up to {:.1f} of {} meanwhile: on cores of its own the model is faster", most,
+      counted(cores, "core"));
+}
+
 std::vector<std::string> notes_of(const BenchReport& report) {
   std::string bits;
   for (size_t i = 0; i < all_words<RunConfig::Precision>.size(); ++i) {
@@ -92,6 +106,7 @@ std::vector<std::string> notes_of(const BenchReport& report) {
   }
   std::vector<std::string> notes;
   if (!bits.empty()) notes.push_back("same bits on every count: " + bits);
+  if (std::string load = load_note(report); !load.empty()) notes.push_back(load);
   for (const Point& point : report.points)
     if (!point.error.empty())
       notes.push_back(fmt::format("failed: {} scaling, {}: {}", word_of(point.variant.scaling),
@@ -134,8 +149,9 @@ std::string tick_of(const BenchReport& report, const Point& point) {
 BenchTables tables_of(const BenchReport& report) {
   Row kinds = memory_kinds(report);
   BenchTables tables;
-  tables.speed = {joined(variant_heading, {"samples/s", "range", "efficiency", "TFLOP/s",
-                                           "of ceiling", "J/sample", "first step, s", "hash"})};
+  tables.speed = {
+      joined(variant_heading, {"samples/s", "range", "efficiency", "TFLOP/s", "of ceiling",
+                               "J/sample", "others' cores", "first step, s", "hash"})};
   tables.step = {joined(variant_heading, {"step"})};
   for (const StepPart& part : step_parts) tables.step[0].emplace_back(part.name);
   tables.memory = {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/device/other_load.h"
 #include "engine/device/process_use.h"
 #include "engine/device/topology.h"
 #include "engine/train/monitor/device_reader.h"
@@ -19,18 +20,21 @@ class CpuReader final : public DeviceReader {
       : devices_(std::move(devices)),
         root_(std::move(root)),
         now_(std::move(now)),
+        others_(cores_of(devices_), root_),
         before_(devices_.size()) {}
 
   void read(std::span<DeviceNumbers> numbers, std::vector<std::string>&) override {
     std::map<std::string, double> seconds = thread_seconds(root_);
     double now = now_();
     std::optional<uint64_t> resident = resident_bytes(root_);
+    std::optional<double> others = others_.read();
     auto limit = static_cast<double>(host_space(root_).total);
     for (size_t d = 0; d < devices_.size(); ++d) {
       numbers[d] = unknown_numbers;
       auto set = [&](DeviceNumber which, double value) { number_of(which, numbers[d]) = value; };
       if (resident) set(DeviceNumber::memory_used, static_cast<double>(*resident));
       if (limit > 0) set(DeviceNumber::memory_total, limit);
+      if (others) set(DeviceNumber::others_cores, *others);
       read_busy(d, seconds, now, numbers[d]);
       read_cores(d, numbers[d]);
     }
@@ -72,6 +76,7 @@ class CpuReader final : public DeviceReader {
   const std::vector<WatchedDevice> devices_;
   const std::filesystem::path root_;
   const std::function<double()> now_;
+  OtherLoad others_;            // on the cores of all devices together
   std::vector<Before> before_;  // of each device
 };
 
@@ -81,6 +86,16 @@ std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices
                                               std::filesystem::path root,
                                               std::function<double()> now) {
   return std::make_unique<CpuReader>(std::move(devices), std::move(root), std::move(now));
+}
+
+std::vector<int> cores_of(std::span<const WatchedDevice> devices) {
+  std::vector<int> cores;
+  for (const WatchedDevice& device : devices)
+    cores.insert(cores.end(), device.cores.begin(), device.cores.end());
+  std::ranges::sort(cores);
+  auto repeated = std::ranges::unique(cores);
+  cores.erase(repeated.begin(), repeated.end());
+  return cores;
 }
 
 std::vector<WatchedDevice> watched_devices(const Placement& placement,

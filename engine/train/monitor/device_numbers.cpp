@@ -88,6 +88,7 @@ std::span<const DeviceReport> DeviceReports::read(std::span<const double> number
     take(at(DeviceNumber::link_sent), report.link_sent);
     take(at(DeviceNumber::link_received), report.link_received);
     take(at(DeviceNumber::last_xid), report.last_xid);
+    take(at(DeviceNumber::others_cores), report.others_cores);
     uint64_t bits = std::isnan(throttle) ? 0 : static_cast<uint64_t>(throttle);
     if (bits != throttle_[d]) list_reasons(bits, report.throttle_reasons);
     throttle_[d] = bits;

@@ -34,6 +34,7 @@ enum class DeviceNumber : uint8_t {
   link_sent,
   link_received,
   last_xid,
+  others_cores,
 };
 inline constexpr size_t device_numbers = 17;
 inline constexpr size_t step_numbers = 3;  // of these, the ones of the step

@@ -25,6 +25,7 @@ struct WatchedDevice {
   int threads = 0;
   std::vector<int> cores = {};
 };
+std::vector<int> cores_of(std::span<const WatchedDevice> devices);  // of all, each once
 std::vector<WatchedDevice> watched_devices(const Placement& placement,
                                            const RankHardware& hardware);
 

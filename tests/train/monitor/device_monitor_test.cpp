@@ -273,6 +273,26 @@ TEST(CpuReader, BusyIsTheShareOfTheTimeThatItsThreadsCouldHaveHad) {
   EXPECT_DOUBLE_EQ(read_once(*reader, 1, problems)[0].busy.value(), 0.5);
 }
 
+// On the cores of both devices, each once.
+TEST(CpuReader, TellsWhatOthersUse) {
+  SystemFiles files;
+  auto count = [&](int busy, int idle, int own) {
+    std::string core = fmt::format("{} 0 0 {} 0 0 0 0", busy, idle);
+    files.file("proc/stat", fmt::format("cpu 0\ncpu0 {}\ncpu1 {}\n", core, core))
+        .file("proc/self/stat", fmt::format("7 (a) S 1 2 3 4 5 6 7 8 9 10 {} 0 0 0", own));
+  };
+  count(0, 0, 0);
+  auto reader = make_cpu_reader(
+      {{.id = {}, .threads = 1, .cores = {0, 1}}, {.id = {}, .threads = 1, .cores = {0, 1}}},
+      files.root());
+  std::vector<std::string> problems;
+  EXPECT_FALSE(read_once(*reader, 2, problems)[0].others_cores);
+  count(90, 10, 60);
+  std::vector<DeviceReport> reports = read_once(*reader, 2, problems);
+  EXPECT_DOUBLE_EQ(reports[0].others_cores.value(), 1.2);
+  EXPECT_EQ(reports[1].others_cores, reports[0].others_cores);
+}
+
 TEST(CpuReader, ThreadsThatEndOrCountTwiceStayWithinTheirShare) {
   SystemFiles files;
   auto ticks = [&](int count) {

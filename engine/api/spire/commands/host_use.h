@@ -10,6 +10,7 @@ namespace spire {
 
 struct CoreTime {  // since the system started, in ticks
   uint64_t busy = 0, total = 0;
+  uint64_t nice = 0;  // the part of `busy` of programs with a lowered priority
 };
 
 using CoreTimes = std::map<int, CoreTime>;  // by number; cores that are offline have none
