@@ -5,6 +5,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include <algorithm>
 #include <latch>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
+#include "engine/device/crowded_cores.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline device {
@@ -106,6 +108,8 @@ LaneTeam::LaneTeam(std::vector<LaneSpec> lanes, const std::string& name)
     : specs_(std::move(lanes)), barrier_(static_cast<int>(specs_.size())), errors_(specs_.size()) {
   require(!specs_.empty(), "a lane team needs at least one lane");
   prove_threads(total_threads(specs_), name);
+  if (std::ranges::any_of(specs_, [](const LaneSpec& lane) { return lane.threads > 1; }))
+    crowded_cores_ = std::make_unique<CrowdedCores>(specs_);
   start(name);
 }
 
@@ -187,12 +191,17 @@ void LaneTeam::parallel(const std::function<void(int)>& body) {
 void LaneTeam::run_body(int lane) {
   try {
     make_current(spec(lane).device);
+    settle(lane);
     (*body_)(lane);
   } catch (const BarrierBroken&) {
   } catch (...) {
     errors_[static_cast<size_t>(lane)] = std::current_exception();
     barrier_.break_up();
   }
+}
+
+void LaneTeam::settle(int lane) {
+  if (crowded_cores_) crowded_cores_->settle(lane);
 }
 
 void LaneTeam::run_lane(int lane) {
@@ -211,6 +220,7 @@ void LaneTeam::run_leader() {
     lock.unlock();
     try {
       make_current(spec(0).device);
+      settle(0);
       (*lead_body_)();
     } catch (...) {
       lead_error_ = std::current_exception();

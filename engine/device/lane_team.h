@@ -54,6 +54,8 @@ struct LaneSpec {
   int threads = 1;  // size of the OpenMP team
 };
 
+class CrowdedCores;
+
 // All lanes. lead() runs a function on lane 0; within it parallel() runs another on all lanes.
 class LaneTeam {
  public:
@@ -82,6 +84,7 @@ class LaneTeam {
   void run_leader();
   void run_follower(int lane);
   void run_body(int lane);
+  void settle(int lane);  // on the cores that it has now
 
   const std::vector<LaneSpec> specs_;
   Barrier barrier_;
@@ -98,6 +101,7 @@ class LaneTeam {
   const std::function<void(int)>* body_ = nullptr;
   std::vector<std::exception_ptr> errors_;  // of the current parallel(), one per lane
 
+  std::unique_ptr<CrowdedCores> crowded_cores_;  // null: no lane has a team
   std::vector<std::jthread> threads_;  // last: joined before anything they use is destroyed
 };
 

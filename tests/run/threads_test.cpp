@@ -1,5 +1,6 @@
 // Checks names and cores of a run's threads: a thread's cores do not depend on the thread that
 // started it.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -136,7 +137,8 @@ TEST_F(RunThreads, AllHaveNamesAndOnlyLanesArePinned) {
   EXPECT_EQ(census.cores(), expected);
 }
 
-// Loops that need fewer threads than the lane has end some, and larger ones start others.
+// Loops that need fewer threads than the lane has end some, and larger ones start others. Beside
+// other programs the team takes turns on some of these cores.
 TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
   for (const char* pin : {"true", "false"}) {
     Census census;
@@ -145,7 +147,8 @@ TEST_F(RunThreads, ATeamHasTheNameAndTheCoresOfItsLane) {
     int own = static_cast<int>(all_.size());
     if (std::string(pin) == "true") own = std::min(3, local_hardware().max_threads());
     Cores cores(all_.begin(), all_.begin() + own);
-    EXPECT_EQ(census.cores().at("lane 0"), std::set<Cores>{cores}) << pin;
+    for (const Cores& seen : census.cores().at("lane 0"))
+      EXPECT_TRUE(std::ranges::includes(cores, seen)) << pin;
   }
 }
 
