@@ -111,6 +111,7 @@ std::string class_text(const SplitFacts& half) {
 // Adds the rows that differ between training and test data.
 void add_halves(Parts& parts, const DatasetFacts& data) {
   TextTable samples, classes, storage, layout, skipped;
+  const char* shared = data.val.samples > 0 ? "all" : "both";
   for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test),
                             std::pair("val", &data.val)}) {
     if (half->samples == 0) continue;
@@ -118,7 +119,7 @@ void add_halves(Parts& parts, const DatasetFacts& data) {
     if (!half->class_counts.empty()) classes.push_back({name, class_text(*half)});
     if (half->files > 0 && (half == &data.train || !data.same_files))
       storage.push_back(
-          {data.same_files ? "all" : name, bytes_text(half->bytes), counted(half->files, "file")});
+          {data.same_files ? shared : name, bytes_text(half->bytes), counted(half->files, "file")});
     for (size_t i = 0; i < std::min(half->layout.size(), max_parts); ++i)
       layout.push_back({half->layout[i]});
     if (half->layout.size() > max_parts)
