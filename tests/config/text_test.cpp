@@ -80,7 +80,7 @@ TEST(ConfigText, UnusedKeysThatWereGivenReadBack) {
 TEST(ConfigText, PathsWithYamlCharactersReadBack) {
   for (const std::string path : {"runs/a b",
                                  "null",
-                                 "~",
+                                 "./~",
                                  "true",
                                  "5",
                                  "- x",
