@@ -99,7 +99,7 @@ using ListPairs = PairListing (*)(const fs::path& place);
 
 PairSplits list_parts(const fs::path& folder, PartNames parts, ListPairs list) {
   if (parts.test.empty())
-    fail(Category::data, "{}: has {}, but none of that kind for testing: name it test or val",
+    fail(Category::data, "{}: has {}, but neither val nor test; add one for the test pairs",
          folder.string(), printable(parts.train));
   PairSplits splits{list(folder / parts.train), list(folder / parts.test)};
   if (!parts.val.empty()) {
