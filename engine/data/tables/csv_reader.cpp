@@ -113,7 +113,7 @@ void CsvReader::read_field(CsvRecord& record, std::string& text) {
     int byte = peek();
     bool line_end = byte == '\n' || byte == '\r';
     if (quoted && byte < 0) refuse(open, "this quote is never closed");
-    if (!quoted && (byte < 0 || line_end || byte == separator_)) return;
+    if (!quoted && (byte < 0 || line_end || is_separator(byte))) return;
     if (line_end) {
       append(text, '\n');
       take_line_end();
