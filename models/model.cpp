@@ -98,9 +98,13 @@ std::string column_names(const std::vector<Column>& columns) {
 using Name = LossConfig::Name;
 
 // share: of the labels in the loss.
-FocalOptions focal_options(const LossConfig& loss, int64_t classes, float share) {
+FocalOptions focal_options(const LossConfig& loss, int64_t classes, const ModelInputs& inputs,
+                           float share) {
   FocalOptions options{.gamma = loss.name == Name::focal ? static_cast<float>(loss.focal_gamma) : 0,
                        .label_smoothing = static_cast<float>(loss.label_smoothing),
+                       .other_labels = inputs.find("other_labels"),
+                       .mix = inputs.find("mix"),
+                       .z_loss = static_cast<float>(loss.z_loss),
                        .weight = share};
   options.class_weights.assign(loss.class_weights.begin(), loss.class_weights.end());
   if (!options.class_weights.empty() && std::ssize(options.class_weights) != classes)
@@ -115,15 +119,9 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
   Value labels = inputs.find("labels"), other_labels = inputs.find("other_labels");
   bool entropy = loss.name == Name::automatic || loss.name == Name::cross_entropy;
   bool weighted = loss.name == Name::focal || (entropy && !loss.class_weights.empty());
-  if (weighted && other_labels)
-    fail(Category::config,
-         "data.augment: mixup and cutmix need loss.name: cross_entropy without class_weights");
-  if (weighted && loss.z_loss > 0)
-    fail(Category::config,
-         "loss.z_loss: needs loss.name: cross_entropy without class_weights; use 0");
   if (weighted)
     return focal_loss(graph, logits, labels,
-                      focal_options(loss, graph.spec(logits).shape.back(), share));
+                      focal_options(loss, graph.spec(logits).shape.back(), inputs, share));
   if (entropy) {
     cross_entropy_loss(graph, logits, labels,
                        {.label_smoothing = static_cast<float>(loss.label_smoothing),
@@ -134,7 +132,8 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
     return;
   }
   if (other_labels)
-    fail(Category::config, "data.augment: mixup and cutmix need loss.name: cross_entropy, got {}",
+    fail(Category::config,
+         "data.augment: mixup and cutmix need loss.name: cross_entropy or focal, got {}",
          word_of(loss.name));
   if (loss.name == Name::mse) return mse_loss(graph, logits, labels);
   if (loss.name == Name::l1) return l1_loss(graph, logits, labels);

@@ -170,7 +170,7 @@ std::vector<Field> loss_fields() {
        .help = "weight of the squared logarithm of softmax's denominator, in training: 1e-4 keeps "
                "logits of large models near 0",
        .range = at_least(0, 1),
-       .used_by = {"loss.name", {"auto", "cross_entropy"}}},
+       .used_by = {"loss.name", {"auto", "cross_entropy", "focal"}}},
       {.path = "loss.class_weights",
        .slot = [](C& c) -> Slot { return &c.loss.class_weights; },
        .help = "factors of the losses of samples, one for each class; []: all 1",

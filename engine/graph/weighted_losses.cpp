@@ -1,5 +1,8 @@
 // Losses that are composed of others' ops: of weighted classes, of labels that may be none or
 // several, and of numbers with outliers.
+#include <vector>
+
+#include <spire/error.h>
 #include <spire/layers.h>
 
 #include "kernels/ops/exact_match/exact_match.h"
@@ -30,25 +33,52 @@ Value pairs(Graph& graph, Value x, Value other) {
 
 }  // namespace
 
-void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& options) {
+namespace {
+
+// The losses (N) of samples as if these were their labels. log_p: log_softmax of the logits, fp32.
+Value losses_of_labels(Graph& graph, Value logits, Value log_p, Value labels,
+                       const FocalOptions& options) {
   int64_t classes = graph.spec(logits).shape.back();
   auto one_hot = [&](const std::vector<float>& weights) {
     OneHotAttributes attributes{.classes = classes, .dtype = DType::f32, .weights = weights};
     return graph.emit_op<OneHotOp>({labels}, attributes)[0];
   };
-  Value log_p = log_softmax(graph, in_fp32(graph, logits)), is_label = one_hot({});
+  Value is_label = one_hot({});
   float spread = options.label_smoothing;
   Value target = scale(graph, is_label, 1 - spread, spread / static_cast<float>(classes));
   Value loss = scale(graph, sum(graph, mul(graph, log_p, target), 1), -1);
-  if (options.gamma > 0) {
-    Value log_p_label = sum(graph, mul(graph, log_p, is_label), 1);
+  bool adds_z = options.z_loss > 0 && graph.training();
+  Value log_p_label;
+  if (options.gamma > 0 || adds_z) log_p_label = sum(graph, mul(graph, log_p, is_label), 1);
+  if (options.gamma > 0)
     loss = mul(graph, loss, focus(graph, exp(graph, log_p_label), options.gamma));
+  if (adds_z) {
+    Value logit = sum(graph, mul(graph, in_fp32(graph, logits), is_label), 1);
+    Value log_z = sub(graph, logit, log_p_label);
+    loss = add(graph, loss, scale(graph, square(graph, log_z), options.z_loss));
   }
   if (!options.class_weights.empty())
     loss = mul(graph, loss, sum(graph, one_hot(options.class_weights), 1));
+  return loss;
+}
+
+}  // namespace
+
+void focal_loss(Graph& graph, Value logits, Value labels, const FocalOptions& options) {
+  require(bool(options.other_labels) == bool(options.mix), "mixed labels need their shares");
+  Value log_p = log_softmax(graph, in_fp32(graph, logits));
+  Value loss = losses_of_labels(graph, logits, log_p, labels, options);
+  std::vector<Value> inputs = {logits, labels};
+  if (options.mix) {
+    Value other = losses_of_labels(graph, logits, log_p, options.other_labels, options);
+    loss = add(graph, mul(graph, loss, options.mix),
+               mul(graph, other, scale(graph, options.mix, -1, 1)));
+    inputs.insert(inputs.end(), {options.other_labels, options.mix});
+  }
   if (options.weight != 1) loss = scale(graph, loss, options.weight);
   add_mean_loss(graph, loss);
-  graph.mark_output("score", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
+  SoftmaxCrossEntropyAttributes attributes{.mixed = bool(options.mix)};
+  graph.mark_output("score", graph.emit_op<SoftmaxCrossEntropyOp>(inputs, attributes)[1]);
 }
 
 // ln sigmoid(x) and ln(1 - sigmoid(x)) are the log softmax of the pair (x, 0), which neither

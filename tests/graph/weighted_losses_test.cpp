@@ -1,5 +1,6 @@
 // Losses of weighted classes, of several labels and of numbers with outliers: their values and
 // their gradients, against the formulas in float64 and their central differences.
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -95,23 +96,52 @@ GraphRun run_focal(const FocalOptions& options) {
                   });
 }
 
-double focal(const FocalOptions& options, size_t n, const Row& row) {
-  auto label = static_cast<size_t>(labels[n]);
+double focal(const FocalOptions& options, int32_t of, const Row& row) {
+  auto label = static_cast<size_t>(of);
   double loss = 0, spread = options.label_smoothing;
   for (size_t k = 0; k < width; ++k)
     loss -= ((k == label ? 1 - spread : 0) + spread / width) * log_probability(row, k);
   double rest = 1 - std::exp(log_probability(row, label));
   double weight = options.class_weights.empty() ? 1 : options.class_weights[label];
-  return weight * std::pow(rest, options.gamma) * loss;
+  double log_z = row[label] - log_probability(row, label);
+  return weight * (std::pow(rest, options.gamma) * loss + options.z_loss * log_z * log_z);
 }
 
 TEST(WeightedLosses, FollowTheirFormulas) {
   for (const FocalOptions& options :
        {FocalOptions{}, FocalOptions{.class_weights = {0.5f, 2, 0, 3}},
         FocalOptions{.label_smoothing = 0.2f, .class_weights = {0.5f, 2, 1, 3}},
-        FocalOptions{.gamma = 2}, FocalOptions{.gamma = 0.5f, .class_weights = {0.5f, 2, 1, 3}}})
+        FocalOptions{.gamma = 2}, FocalOptions{.gamma = 0.5f, .class_weights = {0.5f, 2, 1, 3}},
+        FocalOptions{.gamma = 2, .z_loss = 0.25f},
+        FocalOptions{.class_weights = {0.5f, 2, 1, 3}, .z_loss = 0.125f}})
     expect_loss(run_focal(options),
-                [&](size_t n, const Row& row) { return focal(options, n, row); });
+                [&](size_t n, const Row& row) { return focal(options, labels[n], row); });
+}
+
+// mixup and cutmix: each label counts by its share, with its own weight and probability.
+TEST(WeightedLosses, OfMixedSamplesAreMeansOfTheirLabels) {
+  constexpr std::array<int32_t, samples> others = {1, 0, 2, 0, 3};
+  constexpr std::array<float, samples> mix = {0.75f, 0.5f, 1, 0.25f, 0};
+  FocalOptions options{.gamma = 2, .label_smoothing = 0.1f, .class_weights = {0.5f, 2, 1, 3}};
+  for (float z_loss : {0.0f, 0.125f}) {
+    options.z_loss = z_loss;
+    Graph graph(true);
+    Value first = graph.input("labels", {{samples}, DType::i32});
+    FocalOptions mixed = options;
+    mixed.other_labels = graph.input("other_labels", {{samples}, DType::i32});
+    mixed.mix = graph.input("mix", {{samples}, DType::f32});
+    focal_loss(graph, graph.parameter("outputs", {samples, width}, constant(0)), first, mixed);
+    RunChoices choices;
+    choices.fill = [](const ParameterEntry&, std::span<float> outputs) {
+      std::ranges::copy(numbers_of(output_of), outputs.begin());
+    };
+    GraphRun run =
+        run_graph(std::move(graph), {labels.data(), others.data(), mix.data()}, samples, choices);
+    expect_loss(run, [&](size_t n, const Row& row) {
+      double share = mix[n];
+      return share * focal(options, labels[n], row) + (1 - share) * focal(options, others[n], row);
+    });
+  }
 }
 
 // Where the probability of the label is rounded to 1 there is nothing left to learn.

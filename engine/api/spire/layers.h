@@ -201,14 +201,18 @@ SPIRE_API void cross_entropy_loss(Graph& graph, Value logits, Value labels, floa
 SPIRE_API void mse_loss(Graph& graph, Value logits, Value labels);
 SPIRE_API void l1_loss(Graph& graph, Value logits, Value labels);
 // Cross entropy of classes that are not alike:
-//   loss_n = w_l (1 - p_l)^gamma * cross entropy, for the label l with probability p_l
-// w: class_weights, (classes); empty: all 1. gamma 0 leaves the middle factor out. Lin et al.,
-// "Focal Loss for Dense Object Detection", ICCV 2017. The mean over samples is not divided by the
+//   loss_n = w_l ((1 - p_l)^gamma * cross entropy + z_loss log(Z)^2)
+// for the label l with probability p_l; z_loss and Z are those of CrossEntropyOptions, and a mixed
+// sample's loss is the mean of its two labels' by their shares. w: class_weights, (classes); empty:
+// all 1. gamma 0 leaves the factor out. Lin et al., "Focal Loss for Dense Object Detection", ICCV
+// 2017. The mean over samples is not divided by the
 // mean weight, so that a sample's loss does not depend on the others of its batch.
 struct FocalOptions {
   float gamma = 0;  // >= 0
   float label_smoothing = 0;
   std::vector<float> class_weights = {};
+  Value other_labels = {}, mix = {};  // as CrossEntropyOptions has them
+  float z_loss = 0;
   float weight = 1;  // of this loss, >= 0, beside others of the graph
 };
 // logits (N, classes), labels i32 (N).
