@@ -28,7 +28,7 @@
 #include "engine/bench/runs/synthetic_data.h"
 #include "engine/bench/runs/variants.h"
 #include "engine/config/words.h"
-#include "engine/device/other_load.h"
+#include "engine/device/load/other_load.h"
 #include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
 

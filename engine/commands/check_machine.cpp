@@ -12,7 +12,7 @@
 
 #include <spire/commands/check_machine.h>
 
-#include "engine/device/other_load.h"
+#include "engine/device/load/other_load.h"
 #include "engine/device/topology.h"
 #include "engine/doctor/cores.h"
 #include "engine/doctor/environment.h"

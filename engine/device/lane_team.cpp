@@ -14,7 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
-#include "engine/device/crowded_cores.h"
+#include "engine/device/load/crowded_cores.h"
 #include "engine/device/stream.h"
 
 namespace spire::inline device {

@@ -36,7 +36,7 @@ enum class DeviceNumber : uint8_t {
   last_xid,
   others_cores,
 };
-inline constexpr size_t device_numbers = 17;
+inline constexpr size_t device_numbers = static_cast<size_t>(DeviceNumber::others_cores) + 1;
 inline constexpr size_t step_numbers = 3;  // of these, the ones of the step
 inline constexpr double unknown_number = std::numeric_limits<double>::quiet_NaN();
 

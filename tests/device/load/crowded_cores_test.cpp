@@ -1,5 +1,5 @@
 // Teams beside other programs: what is left to them, and that their threads go there and back.
-#include "engine/device/crowded_cores.h"
+#include "engine/device/load/crowded_cores.h"
 
 #include <fstream>
 #include <mutex>

@@ -1,5 +1,5 @@
 // What others use of the cores, from made-up counts of the kernel.
-#include "engine/device/other_load.h"
+#include "engine/device/load/other_load.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/device/other_load.h"
+#include "engine/device/load/other_load.h"
 
 #include <algorithm>
 #include <array>

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/device/other_load.h"
+#include "engine/device/load/other_load.h"
 #include "engine/device/topology.h"
 
 namespace spire::inline device {

@@ -1,4 +1,4 @@
-#include "engine/device/crowded_cores.h"
+#include "engine/device/load/crowded_cores.h"
 
 #include <algorithm>
 #include <chrono>
