@@ -9,6 +9,7 @@
 #include <spire/commands/text_generator.h>
 #include <spire/commands/trained_model.h>
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 #include "tools/commands.h"
 #include "tools/config_source.h"
@@ -147,12 +148,18 @@ void check_words(const PredictArguments& asked, bool text, const std::string& da
          "comes as it is written without it");
 }
 
-// The run's devices are in its config, so a word for others would be without effect.
-void refuse_devices(const Arguments& arguments) {
-  for (const std::string& word : arguments.overrides)
-    if (word.starts_with("devices="))
-      fail(Category::config, "{}: predictions are computed on one device; name it by --device",
-           word);
+// The device that --device names, else the word devices=... among those of the config. The run's
+// own devices are many at times, and elsewhere.
+std::string device_of(const Arguments& arguments) {
+  if (arguments.predict.device != "auto") return arguments.predict.device;
+  for (const std::string& word : arguments.overrides) {
+    if (!word.starts_with("devices=")) continue;
+    std::vector<std::string> devices = parse_config({}, {word}).config.devices;
+    if (devices.size() > 1)
+      fail(Category::config, "{}: predictions are computed on one device; name one", word);
+    return devices[0];
+  }
+  return "auto";
 }
 
 // The prompts of a language model. They may come from a pipe. packed: its texts are documents,
@@ -178,7 +185,7 @@ void predict_text(const Arguments& arguments, const NamedRun& run, const InputFi
   std::vector<std::string> prompts =
       prompts_of(asked, run.checkpoint->data().find("positions") != nullptr);
   int64_t texts = std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts));
-  TextGenerator generator(*run.checkpoint, {.device = asked.device,
+  TextGenerator generator(*run.checkpoint, {.device = device_of(arguments),
                                             .tokens = asked.tokens,
                                             .temperature = asked.temperature,
                                             .top_k = asked.top_k,
@@ -205,7 +212,6 @@ int run_predict(const Arguments& arguments) {
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   if (!run) return 0;
   const RunConfig& config = run->resolved.config;
-  refuse_devices(arguments);
   bool text = run->checkpoint->data().find("targets") != nullptr;  // a language model
   check_words(asked, text, config.data.name);
   InputFiles read;
@@ -216,7 +222,7 @@ int run_predict(const Arguments& arguments) {
     predict_text(arguments, *run, read);
     return 0;
   }
-  TrainedModel model(*run->checkpoint, {.device = asked.device,
+  TrainedModel model(*run->checkpoint, {.device = device_of(arguments),
                                         .batch = asked.batch.value_or(rows_at_once),
                                         .settings = &config,
                                         .say = line_printer(arguments)});

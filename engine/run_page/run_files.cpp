@@ -237,7 +237,7 @@ RunFiles read_run_files(const fs::path& directory) {
 
 const char* evaluated_data(const RunFiles& run) {
   bool configured =
-      run.config && (run.config->data.val.share > 0 || !run.config->data.val.path.empty());
+      run.config && (run.config->data.val.share > 0 || run.config->data.val.path != "none");
   bool known = run.summary && run.summary->held_out;
   return name_of_data(known ? *run.summary->held_out : configured);
 }

@@ -31,9 +31,9 @@ TEST(UnusedKeys, WarnsOfGivenKeysThatAreNotUsed) {
 TEST(UnusedKeys, WarnsOfKeysOfLossesThatAutoNeverIs) {
   EXPECT_EQ(parse("loss: {huber_delta: 2, focal_gamma: 3}\n").warnings,
             (std::vector<std::string>{
-                "run.yaml:1:8: loss.huber_delta is not used with loss.name: auto, only with huber",
-                "run.yaml:1:24: loss.focal_gamma is not used with loss.name: auto, only with "
-                "focal"}));
+                "run.yaml:1:24: loss.focal_gamma is not used with loss.name: auto, only with focal",
+                "run.yaml:1:8: loss.huber_delta is not used with loss.name: auto, only with "
+                "huber"}));
   EXPECT_TRUE(parse("loss: {name: huber, huber_delta: 2}\n").warnings.empty());
 }
 

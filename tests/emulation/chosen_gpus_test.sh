@@ -3,10 +3,11 @@
 # Usage: chosen_gpus_test.sh TRAINER SCRIPTED_NVML
 set -euo pipefail
 
-trainer=$1
+trainer=$(realpath "$1") nvml=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export EMULATED_GPUS=8 EMULATED_PCI=yes SPIRE_NVML=$2 SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work
+cd "$work"
+export EMULATED_GPUS=8 EMULATED_PCI=yes SPIRE_NVML=$nvml SPIRE_SCRIPTED_NVML=$work/machine.json SPIRE_LOCKS=$work XDG_CACHE_HOME=$work
 words=(model.name=mlp "model.hidden=[4]" data.name=synthetic "data.synthetic.shape=[4, 4, 1]" data.synthetic.samples=64 data.synthetic.test_samples=8
   batch_size=4 steps=6 eval.every_epochs=0 checkpoint.every_steps=3 log.every_seconds=1000)
 
@@ -70,7 +71,8 @@ run 3 'there is no such device' "${predict[@]}" --device cuda:12
 run 0 'the CPU \(on_missing: cpu\), because none of the named GPUs is there' "${predict[@]}" --device cuda:12 on_missing=cpu
 run 0 '' "${predict[@]}" --device cuda:12 on_missing=any
 run 6 'MiB are left of the 0.0 MiB that memory.limit allows' "${predict[@]}" memory.limit=1KiB
-run 2 'predictions are computed on one device; name it by --device' "${predict[@]}" devices=cuda:1
+run 0 'is also used by process 4000002' "${predict[@]}" devices=cuda:2
+run 2 'predictions are computed on one device; name one' "${predict[@]}" "devices=[cuda:1,cuda:2]"
 machine 0 1 2 3 4 5 6 7
 run 3 'auto:1: 0 of 1 GPU idle' "${predict[@]}" --device auto:1
 run 0 'computes on cuda:0 .*' "${predict[@]}" --device auto:1 on_missing=any

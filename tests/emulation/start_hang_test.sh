@@ -15,7 +15,8 @@ fail() {
   exit 1
 }
 
-for strategy in parameter_device mirrored sharded; do
+# By strategy: mirrored kernels read the others themselves, which the emulation cannot hang.
+for strategy in parameter_device sharded; do
   code=0
   EMULATED_FAULTS='0-1 hangs, 0-2 hangs, 1-2 hangs, 1-0 hangs, 2-0 hangs, 2-1 hangs' timeout 120 \
     "$trainer" "${words[@]}" strategy=$strategy "output=$work/$strategy" >"$work/out" 2>"$work/err" || code=$?

@@ -296,10 +296,11 @@ TEST(ListInputs, NamesMissingFiles) {
   ReadInputs read = read_inputs({missing, good, empty}, spec, config_of("idx"), false);
   EXPECT_THAT(
       read.problems,
-      ElementsAre(missing + ": there is no such file or folder; correct the name",
-                  empty +
-                      ": neither it nor its folders contain a .jpg, .jpeg, .png, .webp, .bmp, .tif "
-                      "or .tiff file; name other inputs"));
+      ElementsAre(
+          missing + ": there is no such file or folder; correct the name",
+          empty +
+              ": neither it nor its folders contain a .jpg, .jpeg, .jfif, .png, .webp, .bmp, .tif "
+              "or .tiff file; name other inputs"));
   EXPECT_EQ(read.rows.size(), 1u);
   EXPECT_EQ(message_of(Category::data,
                        [&] {

@@ -276,7 +276,7 @@ TEST(Summary, HoldsWhatScriptsRead) {
   json summary = json::parse(summary_json(run));
   EXPECT_EQ(summary, json::parse(R"({
     "steps": 2350, "epochs": 10.0, "train_loss": 0.1234,
-    "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271},
+    "val": {"loss": 0.2211, "accuracy": 0.9255, "best_accuracy": 0.9271, "data": "test"},
     "samples_per_s": 3912.4, "step_times_ms": {"data": 0.0, "copy": 0.0, "forward": 16.0,
       "backward": 32.0, "reduce": 0.0, "update": 8.0, "replicate": 0.0, "other": 1.0},
     "parameter_hash": "0123456789abcdef",

@@ -141,7 +141,7 @@ TEST(Memory, PlansOfAbsurdSizesTakeAlmostNone) {
     const char* says;
   };
   for (const Absurd& absurd :
-       {Absurd{{"model.hidden=[1000000,1000000]"}, "cannot allocate 11.2 TiB"},
+       {Absurd{{"model.hidden=[1000000,1000000]"}, " TiB, most of it for gradients; "},
         {{"model.hidden=[1000000,1000000]", "optimizer.name=lamb", "ema.decay=0.9"}, "TiB"},
         {{long_list + "]"}, "take 360 TiB, and no device has that; make the model smaller"}})
     for (const char* command : {"train", "plan"}) {

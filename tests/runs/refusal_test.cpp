@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"TooLittleMemory",
                 {"memory.limit=10KiB"},
                 6,
-                "memory.limit allows 10.0 KiB, of which 0 B is in use; set memory.limit: "},
+                "memory.limit allows 10.0 KiB, of which 0 B is in use; "},
         Refusal{
             "NoAmountOfMemory", {"memory.limit=much"}, 2, "memory.limit: 'much' is not an amount"},
         Refusal{"NoSuchParameterDevice",

@@ -18,7 +18,9 @@ using testing::Not;
 namespace fs = std::filesystem;
 
 // Prints a config for the data, and trains two steps with it.
-std::string good_config(const TemporaryFolder& folder, const std::vector<std::string>& words) {
+// warned: a part of what a check of that config warns of; empty: it warns of nothing.
+std::string good_config(const TemporaryFolder& folder, const std::vector<std::string>& words,
+                        const std::string& warned = "") {
   std::vector<std::string> all = {"init"};
   all.insert(all.end(), words.begin(), words.end());
   Output made = trainer(all);
@@ -26,7 +28,8 @@ std::string good_config(const TemporaryFolder& folder, const std::vector<std::st
   std::string file = folder.write("run.yaml", made.out);
   Output checked = trainer({"--config", file, "--check"});
   EXPECT_EQ(checked.code, 0) << checked.err << made.out;
-  EXPECT_EQ(checked.err, "") << made.out;
+  EXPECT_THAT(checked.err, HasSubstr(warned)) << made.out;
+  EXPECT_EQ(checked.err.empty(), warned.empty()) << checked.err;
   Output trained = trainer({"--config", file, "--dry-run", "2", "devices=cpu", "-q"});
   EXPECT_EQ(trained.code, 0) << trained.err;
   return made.out;
@@ -75,7 +78,8 @@ TEST(Init, NamesTargetAndColumnsOfATable) {
     text += fmt::format("{},{},{},{}\n", i, i % 7 * 0.5, i % 3 == 0 ? "high" : "low",
                         i % 11 == 0 ? "" : "x");
   std::string file = folder.write("flowers.csv", text);
-  std::string config = good_config(folder, {"--data", file, "--target", "kind"});
+  std::string config =
+      good_config(folder, {"--data", file, "--target", "kind"}, "numbers the rows and is left out");
   for (const char* part :
        {"    target: kind", "The target is kind; --target NAME takes another column.",
         "id     whole numbers, over 100 different from 0 to 199  left out",

@@ -264,7 +264,7 @@ TEST(InitialNames, OtherClassesAndColumnsSayWhatBecomesOfTheirLayers) {
       file << columns << ",y\n";
       for (int i = 0; i < 40; ++i) file << i % 7 << "," << i % 5 << "," << classes[i % 2] << "\n";
     }
-    return Words{"data.path=" + (runs / name).string(), "data.csv.task=classes", "steps=2"};
+    return Words{"data.path=" + (runs / name).string(), "data.csv.task=class", "steps=2"};
   };
   auto warnings = [&](const Words& words) {
     Reports reports;

@@ -430,14 +430,16 @@ TEST(Hdf5Dataset, BadRowsAreNamedByFileDatasetAndIndex) {
   TemporaryFolder folder;
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   write_splits<float, int32_t>(folder / "a.h5", {4, 2}, {1, 2, 3, nan, 5, 6, 7, 8}, {4},
-                               {0, 1, -1, 1});
+                               {0, 1, 1, 1});
   DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
   std::string file = (folder / "a.h5").string();
   EXPECT_NO_THROW(row_of(*pair.train, 0));
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }),
               AllOf(HasSubstr(file + ": train/images: sample 1: feature 1 is nan")));
-  EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.test, 2); }),
-              HasSubstr(file + ": test/labels: sample 2: label -1, expected 0 to 1"));
+  write_splits<float, int32_t>(folder / "b.h5", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}, {4},
+                               {0, 1, -1, 1});
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "b.h5"), {}); }),
+              HasSubstr("b.h5: train/labels: labels begin at 0, but 1 of 4 labels are negative"));
   EXPECT_EQ(pair.train->skipped(), 0);
 }
 

@@ -58,7 +58,7 @@ TEST_F(JsonlTest, MembersThatAreNotReadDoNotMatter) {
   auto path = add("a.jsonl",
                   "\xef\xbb\xbf{\"score\": NaN, \"text\": \"a\"}\n"
                   "{\"x\": [1e999, -Infinity, {\"y\": Infinity}], \"text\": \"b\"}\n"
-                  "{\"text\": \"c\", \"x\": \"\\ud83d\", \"z\": \"\xff\\\"}\"}\n"
+                  "{\"text\": \"c\", \"x\": \"\\ud83d\", \"z\": \"\\\"}\"}\n"
                   "{\"text\": \"no\", \"text\": \"d\", \"e\": {}}\n");
   EXPECT_THAT(documents(path), ElementsAre("a", "b", "c", "d"));
   EXPECT_THAT(refusal("{\"text\": 1e999}"), HasSubstr("bad.jsonl:1: its \"text\" is number, not"));
@@ -118,7 +118,7 @@ TEST_F(JsonlTest, ErrorsNameFileAndLine) {
               HasSubstr("bad.jsonl:1: has no \"text\", but body, title; set data.tokens.field"));
   EXPECT_THAT(refusal("{}"), HasSubstr("but no keys at all"));
   EXPECT_THAT(refusal("\n{\"text\": 3}"), HasSubstr("bad.jsonl:2: its \"text\" is number, not"));
-  EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
+  EXPECT_THAT(refusal("{\"text\": \"\xff\"}"), HasSubstr("bad.jsonl:1: the text is not UTF-8"));
   EXPECT_THAT(refusal("{\"text\": \"\\ud800\"}"), HasSubstr("bad.jsonl:1: is no JSON"));
 }
 

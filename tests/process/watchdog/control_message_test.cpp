@@ -99,7 +99,7 @@ TEST(ControlMessage, RefusesKindsPhasesAndTimesThatCannotBe) {
     expect_refused(text);
   const std::string row = R"("cpu:0",5,0,37,10.25)", heartbeat = to_json(a_heartbeat());
   for (const char* other :
-       {R"("cpu:0",11,0,37,10.25)", R"("cpu:0",-1,0,37,10.25)", R"("cpu:0",5.0,0,37,10.25)",
+       {R"("cpu:0",12,0,37,10.25)", R"("cpu:0",-1,0,37,10.25)", R"("cpu:0",5.0,0,37,10.25)",
         R"("cpu:0",true,0,37,10.25)", R"(7,5,0,37,10.25)", R"("cpu:0",5,0,37,-0.5)",
         R"("cpu:0",5,0,37,1e999)", R"("cpu:0",5,0,37,null)", R"("cpu:0",5,0,37,"1")",
         R"("cpu:0",5,0,9223372036854775808,1)", R"("cpu:0",5,0,37)", R"("cpu:0",5,0,37,1,1)"})
