@@ -102,6 +102,11 @@ GpuUse look_at(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
   return use;
 }
 
+int percent_of(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
+  const HostGpu* host = monitor.find(gpu.pci_bus_id);
+  return host ? monitor.state(host->number).compute_percent.value_or(0) : 0;
+}
+
 void add_percent(int percent, GpuUse& use) {
   use.percent = percent;
   if (use.busy.empty() && percent >= busy_percent) use.busy = fmt::format("{} % used", percent);

@@ -23,6 +23,9 @@ struct GpuUse {
 // UUID. Nothing throws.
 GpuUse look_at(const CudaDeviceInfo& gpu, const GpuMonitor& monitor);
 
+// GpuUse::percent alone; 0: unknown. It does not ask for processes, which is slow.
+int percent_of(const CudaDeviceInfo& gpu, const GpuMonitor& monitor);
+
 // A GPU that was busy for a tenth of the time is not idle either; nor one that another run claims,
 // for which add_claim() asks by claiming it. It throws Error(device) as GpuClaims::claim().
 void add_percent(int percent, GpuUse& use);

@@ -31,7 +31,7 @@ bool watch(std::vector<Candidate>& candidates, const GpuMonitor& monitor, const 
   for (int sample = 0; sample < samples; ++sample) {
     if (!queue.wait(sample_seconds)) return false;
     for (Candidate& candidate : candidates)
-      if (candidate.use.busy.empty()) candidate.percent += look_at(*candidate.gpu, monitor).percent;
+      if (candidate.use.busy.empty()) candidate.percent += percent_of(*candidate.gpu, monitor);
   }
   for (Candidate& candidate : candidates)
     if (candidate.use.busy.empty()) add_percent(candidate.percent / samples, candidate.use);

@@ -53,9 +53,8 @@ void look_at_claim(const CudaDeviceInfo& gpu, bool keep, GpuClaims& claims, GpuU
 
 // What others do on the GPUs that the run may take. Of several processes the first on each host
 // asks for claims, and only for a moment, as the others claim their GPUs themselves.
-void look_at_gpus(const RunConfig& config, const RankGroup& ranks, GpuClaims& claims,
-                  RankHardware& own) {
-  GpuMonitor monitor;
+void look_at_gpus(const RunConfig& config, const RankGroup& ranks, const GpuMonitor& monitor,
+                  GpuClaims& claims, RankHardware& own) {
   if (!monitor.why_none().empty()) return;
   bool has_spare = config.towers && *config.towers < std::ssize(own.gpus);
   for (const CudaDeviceInfo& gpu : own.gpus) {
@@ -82,8 +81,10 @@ void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& 
     DeviceId id{DeviceKind::cuda, gpu.index};
     bool used = std::ranges::any_of(placement.lanes,
                                     [&](const LaneSpec& lane) { return lane.device == id; });
-    if (!used) claims.release(gpu.uuid);
-    if (!used) continue;
+    if (!used) {
+      claims.release(gpu.uuid);
+      continue;
+    }
     std::optional<ClaimHolder> holder;
     try {
       if (!gpu.uuid.empty()) holder = claims.claim(gpu.uuid);
@@ -137,9 +138,12 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   voting.agree = [&](QueueVote vote) { return count_votes(ranks, vote); };
   auto words = expand_devices(config.devices);
   auto group = gpu_group(words[0]);
-  if (group && group->idle) keep_idle_gpus(config, voting, GpuMonitor(), own);
-  bool may_use_gpus = !own.gpus.empty() && (words[0] == "auto" || are_gpus(words));
-  if (may_use_gpus) look_at_gpus(config, ranks, queue.claims, own);
+  bool idle = group && group->idle;
+  if (idle || (!own.gpus.empty() && (words[0] == "auto" || are_gpus(words)))) {
+    GpuMonitor monitor;  // opening it may take seconds
+    if (idle) keep_idle_gpus(config, voting, monitor, own);
+    look_at_gpus(config, ranks, monitor, queue.claims, own);
+  }
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
   leave_spare_gpus(config, places);
