@@ -34,7 +34,10 @@ function(spire_libraries)
   # The floors' archives add what they link themselves, and no object: none is missing.
   add_library(spire SHARED ${objects})
   target_link_libraries(spire PRIVATE ${floors})
-  target_link_options(spire PRIVATE -Wl,--exclude-libs,ALL $<$<NOT:$<BOOL:${SPIRE_SANITIZE}>>:-Wl,--no-undefined>)
+  target_link_options(spire PRIVATE -Wl,--exclude-libs,ALL)
+  if(NOT SPIRE_SANITIZE)  # a sanitizer's own symbols are in the program
+    target_link_options(spire PRIVATE -Wl,--no-undefined)
+  endif()
   set_target_properties(spire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${SPIRE_SOVERSION} LINKER_LANGUAGE CXX)
 
   add_library(spire_static STATIC ${objects})
