@@ -273,8 +273,9 @@ void add_audit_options(CLI::App& app, ParsedWords& words) {
       "Checks the chain of audit.jsonl against itself, the checkpoints and metrics.jsonl. With\n"
       "--from or --random it also trains these steps again, on the devices of the run's kind that\n"
       "are here, and compares each with its record to the last bit. It writes nothing. Exit code\n"
-      "0: all is equal; 1: something was changed or differs. docs/audit.md says what that "
-      "proves.\n\n"
+      "0: all is equal; 1: something was changed or differs; 9: what was replayed is equal, but\n"
+      "some steps cannot be reached by a replay; 2: no audit was recorded, or wrong usage.\n"
+      "docs/audit.md says what that proves.\n\n"
       "  trainer audit runs/a\n"
       "  trainer audit runs/a --from 2000 --steps 100\n"
       "  trainer audit runs/a --random 5 --set data.path=/copy\n");

@@ -20,6 +20,7 @@
 
 namespace {
 
+using spire::tool::log_text;
 using spire::tool::print_log;
 
 constexpr rlim_t min_stack_bytes = 512 << 10;  // a training step takes less than half of it
@@ -96,14 +97,16 @@ int report(const spire::Error& error) {
   std::string message = error.what();
   spire::tool::flush_results();
   size_t end = message.find('\n');
+  std::string first = message.substr(0, end);
   if (end == std::string::npos) {
-    print_log("error[{}]: {}\n", code, message);
+    print_log("error[{}]: {}\n", code, first);
   } else if (error.category() == spire::Category::config) {
     auto lines = 1 + std::count(message.begin(), message.end(), '\n');
-    print_log("{}\nerror[{}]: {} problems, listed above; the first: {}\n", message, code, lines,
-              message.substr(0, end));
+    log_text(message + "\n");
+    print_log("error[{}]: {} problems, listed above; the first: {}\n", code, lines, first);
   } else {
-    print_log("{}\nerror[{}]: {}\n", message.substr(end + 1), code, message.substr(0, end));
+    log_text(message.substr(end + 1) + "\n");
+    print_log("error[{}]: {}\n", code, first);
   }
   return code;
 }

@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 namespace spire {
 
@@ -37,7 +38,7 @@ Error classify(const std::exception& error) {
             "data.prefetch"};
   // The system refuses it again: a name that is taken, a missing permission, a limit.
   if (dynamic_cast<const std::system_error*>(&error)) return {Category::device, error.what()};
-  return {Category::unexpected, error.what()};
+  return {Category::unexpected, printable(error.what())};
 }
 
 }  // namespace spire

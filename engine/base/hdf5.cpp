@@ -6,6 +6,7 @@
 
 #include <spire/error.h>
 #include <spire/system.h>
+#include <spire/text.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
@@ -109,8 +110,8 @@ void fail_for(const std::string& what, const std::string& reason) {
   int error = system_error_in(reason);
   if (error != 0 && error != ENOENT && error != ENOTDIR)
     throw UnreadableFile(category_of(error, Category::checkpoint),
-                         fmt::format("HDF5 cannot {}: {}", what, system_reason(error)));
-  std::string text = fmt::format("HDF5 cannot {}: {}", what, reason);
+                         fmt::format("HDF5 cannot {}: {}", printable(what), system_reason(error)));
+  std::string text = fmt::format("HDF5 cannot {}: {}", printable(what), printable(reason));
   if (reason.find("version") != std::string::npos) throw UnknownVersion(Category::checkpoint, text);
   throw Error(Category::checkpoint, text);
 }

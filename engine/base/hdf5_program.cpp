@@ -172,7 +172,7 @@ Category category_of(const ProcessEnd& end, Category damaged) {
 void require_good(const std::string& verdict, const ProcessEnd& end, const fs::path& path,
                   Category damaged) {
   if (end.signal == 0 && verdict.starts_with('-'))
-    fail(category_of(end, damaged), "{}", verdict.substr(1));
+    throw Error(category_of(end, damaged), verdict.substr(1));
   if (end.signal == 0 && verdict == "+" && end.exit_code.value_or(0) == 0) return;
   std::string how = "ends the program";
   if (end.signal != 0) how = fmt::format("crashes ({})", ::strsignal(end.signal));

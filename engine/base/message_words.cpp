@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include <spire/error.h>
 #include <spire/text.h>
 
 namespace spire {
@@ -98,6 +101,30 @@ std::string printable(std::string_view text) {
     }
   }
   return shown;
+}
+
+std::string message_text(fmt::string_view format, fmt::format_args args) {
+  using Argument = fmt::basic_format_arg<fmt::format_context>;
+  std::vector<Argument> shown;
+  std::deque<std::string> texts;  // to which arguments in `shown` refer
+  auto escaped = [&](const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, fmt::string_view>) {
+      if (getenv("PROBE_NL") &&
+          std::string_view(value.data(), value.size()).find('\n') != std::string_view::npos) {
+        FILE* f = fopen("/tmp/probe_nl.txt", "a");
+        fprintf(f, "%.*s | %.*s\n--\n", (int)format.size(), format.data(),
+                (int)std::min<size_t>(value.size(), 300), value.data());
+        fclose(f);
+      }
+      texts.push_back(printable({value.data(), value.size()}));
+      shown.push_back(fmt::format_args(fmt::make_format_args(texts.back())).get(0));
+      return true;
+    }
+    return false;
+  };
+  for (int i = 0; Argument argument = args.get(i); ++i)
+    if (!fmt::visit_format_arg(escaped, argument)) shown.push_back(argument);
+  return fmt::vformat(format, fmt::format_args(shown.data(), static_cast<int>(shown.size())));
 }
 
 std::string quoted_list(const std::vector<std::string>& names, size_t max_shown) {

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <spire/text.h>
+
 #include "engine/base/system_limits.h"
 
 namespace spire {
@@ -23,8 +25,8 @@ namespace fs = std::filesystem;
   const char* advice = absent ? "check the path" : "check the disk";
   if (error == EACCES || error == EPERM) advice = "give this user read access (chmod, chown)";
   if (category_of(error, category) != category) advice = "the file itself may be good";
-  std::string text =
-      fmt::format("{}: cannot be read: {}; {}", path.string(), system_reason(error), advice);
+  std::string text = fmt::format("{}: cannot be read: {}; {}", printable(path.string()),
+                                 system_reason(error), advice);
   if (absent) throw Error(category, text);
   throw UnreadableFile(category_of(error, category), text);
 }

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <spire/text.h>
+
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
 
@@ -27,7 +29,8 @@ bool is_for_want_of_room(int reason) {
 [[noreturn]] void fail_errno(Category category, std::string_view what, const fs::path& path) {
   int reason = errno;
   category = category_of(reason, category);
-  std::string text = fmt::format("cannot {} {}: {}", what, path.string(), system_reason(reason));
+  std::string text =
+      fmt::format("cannot {} {}: {}", what, printable(path.string()), system_reason(reason));
   if (is_for_want_of_room(reason))
     throw Error(category, text + "; make room there, or name a file on another disk");
   for (int permanent : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG})
@@ -263,7 +266,7 @@ void require_replaceable(const fs::path& path, Category category) {
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw PermanentError(category,
                          fmt::format("{}: is {}, but a regular file is needed there; move it away",
-                                     path.string(), kind_of_file(status.st_mode)));
+                                     printable(path.string()), kind_of_file(status.st_mode)));
 }
 
 }  // namespace spire

@@ -2,6 +2,7 @@
 #include <array>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/base/hdf5.h"
 #include "engine/base/hdf5_program.h"
@@ -111,7 +112,7 @@ void require_format(hid_t file, const std::filesystem::path& path) {
         Category::checkpoint,
         fmt::format("checkpoint {}: it has format {}, but this program reads {}; use {} version "
                     "of Spire",
-                    path.string(), found, checkpoint_format,
+                    printable(path.string()), found, checkpoint_format,
                     found > checkpoint_format ? "a newer" : "an older"));
 }
 

@@ -6,6 +6,7 @@
 
 #include <spire/error.h>
 #include <spire/system.h>
+#include <spire/text.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
@@ -96,8 +97,9 @@ fs::path CheckpointStore::save(const StateMetadata& state, const SavedTensors& t
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
-    throw PermanentError(category_of(error.value(), Category::checkpoint),
-                         fmt::format("cannot create {}: {}", directory_.string(), error.message()));
+    throw PermanentError(
+        category_of(error.value(), Category::checkpoint),
+        fmt::format("cannot create {}: {}", printable(directory_.string()), error.message()));
   fs::path path = path_of(state.step);
   write_checkpoint(path, state, tensors, piece);
   std::string name = path.filename().string() + "\n";

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <utility>
 
+#include <spire/text.h>
+
 #include "engine/base/hash.h"
 
 namespace spire::inline data {
@@ -33,7 +35,7 @@ FileChanged::FileChanged(const std::filesystem::path& path, const std::string& h
     : Error(Category::data,
             fmt::format("{}: changed while the run reads it: {}; start again with the file as it "
                         "is now, or put the old one back and resume",
-                        path.string(), how)) {}
+                        printable(path.string()), how)) {}
 
 void require_unchanged(const std::filesystem::path& path, const FileStamp& before,
                        const FileStamp& now) {

@@ -176,8 +176,8 @@ void Evaluation::warn_of_explosion(double loss) {
   if (!exploded || std::exchange(warned_of_explosion_, true)) return;
   run_.observer.on_warning(fmt::format(
       "the run diverges: the loss on the {} data is {:.4g}, and it was {:.4g} in "
-      "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, "
-      "set optimizer.clip_norm, or for a table data.normalize: standard",
+      "the first training step; lower optimizer.lr, raise schedule.warmup_epochs, or "
+      "set optimizer.clip_norm",
       run_.setup.data.val ? "validation" : "test", unsigned_nan(loss), unsigned_nan(first_loss_)));
 }
 

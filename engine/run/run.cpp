@@ -1,4 +1,6 @@
 // train(): a run from its first step to its summary.
+#include <sstream>
+
 #include <spire/text.h>
 #include <spire/train.h>
 
@@ -348,8 +350,8 @@ class TrainingLoop {
     Failure verdict = settle_failure(error, at, run_.world);
     // The table of phases explains nothing about an error that one process has met by itself.
     bool alone = run_.world.size() == 1 && verdict.category != Category::collective;
-    if (verdict.rank >= 0 && !verdict.table.empty() && !alone)
-      run_.observer.on_warning(verdict.table);
+    std::istringstream rows(verdict.rank >= 0 && !alone ? verdict.table : "");
+    for (std::string row; std::getline(rows, row);) run_.observer.on_warning(row);
     close(static_cast<int>(verdict.category), verdict.text);
     throw to_error(verdict);
   }

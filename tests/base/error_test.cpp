@@ -19,6 +19,18 @@ TEST(Error, CarriesCategoryAndExitCode) {
   }
 }
 
+// A path or a name can neither begin a line of its own nor steer a terminal; what() of an inner
+// error and the format's own newlines stay.
+TEST(Error, EscapesControlCharactersOfStrings) {
+  std::string path = "a\n\x1b[31mb";
+  try {
+    fail(Category::data, "{}: {:>3} of {}\n{}", path, 7, std::string_view("c\td"), "x\ny");
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "a\\x0a\\x1b[31mb:   7 of c\\x09d\nx\ny");
+  }
+  EXPECT_STREQ(classify(std::runtime_error(path)).what(), "a\\x0a\\x1b[31mb");
+}
+
 TEST(Hash, DependsOnEveryByte) {
   std::string text(100, 'a');
   uint64_t before = hash64(text.data(), text.size());

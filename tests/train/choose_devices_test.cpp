@@ -271,6 +271,16 @@ TEST(SpareGpus, AreLeftByTheHostThatHasMost) {
   EXPECT_EQ(indices({host("a", 8, {0, 2, 3}), host("a", 8, {0, 2, 3}), host("b", 8, {}),
                      host("b", 8, {})}),
             (Indices{{1}, {4, 5}, {0}, {1, 2}}));
+  // Where no host has more GPUs than there are towers, both leave some all the same.
+  config.towers = 4;
+  std::vector<SharedGpus> kept = kept_gpus(config, {host("a", 4, {}), host("b", 4, {})});
+  ASSERT_EQ(kept.size(), 2u);
+  for (const SharedGpus& shared : kept) {
+    EXPECT_EQ(shared.count, 2);
+    EXPECT_TRUE(shared.leaves_some);
+  }
+  config.towers = 8;
+  EXPECT_TRUE(kept_gpus(config, {host("a", 4, {}), host("b", 4, {})}).empty());
   config.towers = 1;  // placing the towers then says that there are too few
   EXPECT_EQ(indices({host("a", 8, {}), host("b", 2, {})}), (Indices{{0}, {0}}));
   config.devices = {"2xcuda"};
@@ -290,6 +300,33 @@ TEST_F(EightGpus, OthersOnAGpuAreNamedWithTheirMemory) {
   EXPECT_EQ(use.busy, "");
   add_claim(gpus[1], other, use);
   EXPECT_THAT(use.busy, HasSubstr("has claimed it"));
+}
+
+// Of two runs that start together the second one finds the GPUs free that the first leaves out.
+TEST_F(EightGpus, ARunClaimsNoMoreThanItKeeps) {
+  GpuMonitor monitor;
+  RankHardware own{
+      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,3,4,5"), .why_no_gpu = ""};
+  RankHardware others = own;
+  auto queue_of = [](GpuClaims& of) {
+    return GpuQueue{of, [](double) { return true; }, [](std::string_view) {}};
+  };
+  claim_least_loaded(own, 2, queue_of(claims));
+  GpuClaims second(files.root());
+  claim_least_loaded(others, 2, queue_of(second));
+  for (const CudaDeviceInfo& gpu : own.gpus)
+    EXPECT_EQ(claims.has(gpu.uuid), !second.has(gpu.uuid)) << gpu.index;
+  EXPECT_EQ(by_load(others).front(), 2);  // what others have claimed comes last
+}
+
+// Without a folder for the files of claims the run goes on.
+TEST_F(EightGpus, ClaimsThatCannotBeMadeChooseNothing) {
+  GpuMonitor monitor;
+  RankHardware own{
+      .host = "a", .cores = {0}, .gpus = cuda_devices(monitor, "0,3"), .why_no_gpu = ""};
+  GpuClaims nowhere("/dev/null/claims");
+  claim_least_loaded(own, 1, {nowhere, [](double) { return true; }, [](std::string_view) {}});
+  EXPECT_EQ(by_load(own), (std::vector<int>{0, 1}));
 }
 
 using ParameterDevice = EightGpus;

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <spire/error.h>
 #include <spire/files.h>
 
 namespace spire::tool {
@@ -38,16 +39,17 @@ class LossyStream {
 
 // Writes to stderr at once, without buffering. Throws only std::bad_alloc.
 void log_text(std::string_view text);
+// Control characters of the strings among the arguments are escaped, as in an error's message.
 template <typename... Args>
 void print_log(fmt::format_string<Args...> format, Args&&... args) {
-  log_text(fmt::format(format, std::forward<Args>(args)...));
+  log_text(message_text(format, fmt::make_format_args(args...)));
 }
 
 // Writes to stdout. Throws Error(device) if this or an earlier write failed (disk full).
 void result_text(std::string_view text);
-template <typename... Args>
+template <typename... Args>  // as print_log()
 void print_result(fmt::format_string<Args...> format, Args&&... args) {
-  result_text(fmt::format(format, std::forward<Args>(args)...));
+  result_text(message_text(format, fmt::make_format_args(args...)));
 }
 
 std::string flush_results();  // flushes stdout; returns why text was lost; empty if none was

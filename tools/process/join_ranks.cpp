@@ -7,7 +7,8 @@
 namespace spire::tool {
 
 void end_process(const Failure& failure) {
-  print_log("{}\nerror[{}]: {}\n", failure.table, static_cast<int>(failure.category), failure.text);
+  log_text(failure.table + "\n");
+  print_log("error[{}]: {}\n", static_cast<int>(failure.category), failure.text);
   _exit(static_cast<int>(failure.category));
 }
 

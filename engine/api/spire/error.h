@@ -40,10 +40,16 @@ class SPIRE_API Error : public std::runtime_error {
   Category category_;
 };
 
-// Throws an Error with a formatted message: fail(Category::data, "{}: is empty", path).
+// Formats a message. Control characters of the strings among the arguments become \x0a and the
+// like, as by printable(): a path or a name of data can neither break the message's line nor steer
+// a terminal. The format, literals and what() of an exception are taken as they are.
+SPIRE_API std::string message_text(fmt::string_view format, fmt::format_args args);
+
+// Throws an Error with a formatted message: fail(Category::data, "{}: is empty", path). For text of
+// several lines, throw Error(category, text).
 template <typename... Args>
 [[noreturn]] void fail(Category category, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(category, fmt::format(format, std::forward<Args>(args)...));
+  throw Error(category, message_text(format, fmt::make_format_args(args...)));
 }
 
 // Throws Error(unexpected) if `holds` is false: a broken invariant, or a wrong use of the API.

@@ -39,7 +39,7 @@ bool is_on(const GpuProcess& process, const CudaDeviceInfo& gpu, const HostGpu& 
 
 std::string name_of(const GpuProcess& process) {
   return fmt::format("process {}{}", process.pid,
-                     process.name.empty() ? "" : fmt::format(" ({})", process.name));
+                     process.name.empty() ? "" : fmt::format(" ({})", printable(process.name)));
 }
 
 // "process 4711 (python) of ann with 3.0 GiB"
@@ -50,7 +50,8 @@ std::string describe(const GpuProcess& process) {
   return text;
 }
 
-// Sets `busy` by the first of the others' processes, and `users` by all.
+// Sets `busy` by the first of the others' processes, and `users` by all. Memory of this process
+// counts as free.
 void add_processes(const CudaDeviceInfo& gpu, const HostGpu& host, const GpuMonitor& monitor,
                    GpuUse& use) {
   auto processes = monitor.processes(host.number);
@@ -60,7 +61,11 @@ void add_processes(const CudaDeviceInfo& gpu, const HostGpu& host, const GpuMoni
   }
   std::vector<std::string> users;
   for (const GpuProcess& process : *processes) {
-    if (process.pid == ::getpid() || !is_on(process, gpu, host)) continue;
+    if (!is_on(process, gpu, host)) continue;
+    if (process.pid == ::getpid()) {
+      use.free += process.bytes.value_or(0);
+      continue;
+    }
     if (users.empty()) use.busy = name_of(process) + " computes";
     users.push_back(describe(process));
   }

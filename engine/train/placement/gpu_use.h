@@ -15,7 +15,7 @@ struct GpuUse {
   std::string busy;              // why it is not idle: "process 4711 (python) computes"; or ""
   std::string users;             // "process 4711 (python) of ann with 3.0 GiB"; or ""
   int percent = 0;               // of the last second or less in which a kernel ran
-  uint64_t total = 0, free = 0;  // bytes of its memory; 0: unknown
+  uint64_t total = 0, free = 0;  // bytes of its memory not used by others; 0: unknown
 };
 
 // Looks once: a GPU is not idle if it does not work, if another process computes on it, or if less

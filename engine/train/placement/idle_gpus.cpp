@@ -188,4 +188,18 @@ void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMon
        *count, problem);
 }
 
+void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue) {
+  try {
+    ClaimTurn turn(queue);
+    int claimed = 0;
+    for (int index : by_load(hardware)) {
+      if (claimed == count) break;
+      auto gpu = std::ranges::find(hardware.gpus, index, &CudaDeviceInfo::index);
+      add_claim(*gpu, queue.claims, hardware.use[index]);
+      claimed += queue.claims.has(gpu->uuid);
+    }
+  } catch (const Error&) {  // claim_gpus() in place_run.cpp warns of it
+  }
+}
+
 }  // namespace spire::inline training

@@ -39,4 +39,9 @@ struct GpuQueue {
 void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMonitor& monitor,
                     RankHardware& hardware);
 
+// Claims `count` of the GPUs that no other run has claimed, the least loaded first, while no other
+// run chooses, and notes in hardware.use which ones others have claimed. Claims none, or fewer,
+// where the files of claims cannot be opened or written.
+void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue);
+
 }  // namespace spire::inline training

@@ -1,6 +1,8 @@
 #include "engine/train/placement/place_run.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -41,27 +43,59 @@ QueueVote count_votes(const RankGroup& ranks, QueueVote own) {
   return static_cast<QueueVote>(most);
 }
 
-// Without a folder for claims none is seen; claim_gpus() then warns of that.
-void look_at_claim(const CudaDeviceInfo& gpu, bool keep, GpuClaims& claims, GpuUse& use) {
-  if (claims.has(gpu.uuid)) return;
-  try {
-    add_claim(gpu, claims, use);
-    if (!keep) claims.release(gpu.uuid);
-  } catch (const Error&) {
-  }
-}
-
-// What others do on the GPUs that the run may take. Of several processes the first on each host
-// asks for claims, and only for a moment, as the others claim their GPUs themselves.
-void look_at_gpus(const RunConfig& config, const RankGroup& ranks, const GpuMonitor& monitor,
-                  GpuClaims& claims, RankHardware& own) {
+// What others do on the GPUs that the run may take.
+void look_at_gpus(const GpuMonitor& monitor, RankHardware& own) {
   if (!monitor.why_none().empty()) return;
-  bool has_spare = config.towers && *config.towers < std::ssize(own.gpus);
   for (const CudaDeviceInfo& gpu : own.gpus) {
     GpuUse& use = own.use[gpu.index] = look_at(gpu, monitor);
     add_percent(use.percent, use);
-    if (has_spare && ranks.is_first_here()) look_at_claim(gpu, !ranks.group(), claims, use);
   }
+}
+
+// Where GPUs are left out, the first of the ranks that have the same ones claims as many as the run
+// keeps, for all of them, and all ranks learn which ones other runs have claimed.
+void choose_least_loaded(const RunConfig& config, const RankGroup& ranks, const GpuQueue& queue,
+                         RankHardware& own, std::vector<RankHardware>& places) {
+  std::vector<SharedGpus> kept = kept_gpus(config, places);
+  if (kept.empty()) return;
+  for (const SharedGpus& shared : kept)
+    if (shared.leaves_some && shared.ranks[0] == static_cast<size_t>(ranks.rank()))
+      claim_least_loaded(own, shared.count, queue);
+  places = ranks.group() ? gather_places(ranks, own) : std::vector<RankHardware>{own};
+  leave_spare_gpus(config, places);
+}
+
+// Two ranks cannot use one GPU, as NCCL refuses that. With auto:N each has chosen for itself; if
+// they chose the same list, share_out() divides it.
+void expect_own_gpus(const std::vector<RankHardware>& places) {
+  std::map<std::pair<std::string, std::string>, size_t> rank_of;  // by host and UUID
+  for (size_t rank = 0; rank < places.size(); ++rank)
+    for (const CudaDeviceInfo& gpu : places[rank].gpus) {
+      auto [other, is_new] = rank_of.insert({{places[rank].host, gpu.uuid}, rank});
+      if (is_new || gpu.uuid.empty() ||
+          std::ranges::equal(places[other->second].gpus, places[rank].gpus, {},
+                             &CudaDeviceInfo::uuid, &CudaDeviceInfo::uuid))
+        continue;
+      fail(Category::device,
+           "devices: auto:N: processes {} and {} of the run would share a GPU of host {}, {}, as "
+           "too "
+           "few are there for all; ask for fewer, or start fewer processes",
+           other->second, rank, places[rank].host, gpu.uuid);
+    }
+}
+
+bool is_used(const CudaDeviceInfo& gpu, const Placement& placement) {
+  DeviceId id{DeviceKind::cuda, gpu.index};
+  return std::ranges::any_of(placement.lanes,
+                             [&](const LaneSpec& lane) { return lane.device == id; });
+}
+
+// Frees the claims on GPUs that this rank does not use, so that the run's other ranks claim theirs.
+void hand_over_claims(const RankGroup& ranks, const RankHardware& own, const Placement& placement,
+                      GpuClaims& claims) {
+  for (const CudaDeviceInfo& gpu : own.gpus)
+    if (!is_used(gpu, placement)) claims.release(gpu.uuid);
+  if (ranks.group()) ranks.all_gather("");
 }
 
 // Who else is on a GPU that the run takes: processes that NVML lists, and another run's claim.
@@ -73,18 +107,12 @@ std::string others_on(const GpuUse& use, const std::optional<ClaimHolder>& holde
   return text.find(pid) == text.npos ? to_string(*holder) + ", " + text : text;
 }
 
-// Other runs then choose other GPUs. A GPU may be shared, but not silently; one that is not used
-// after all is free again.
+// Other runs then choose other GPUs. A GPU may be shared, but not silently.
 void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& claims,
                 std::vector<std::string>& warnings) {
   for (const CudaDeviceInfo& gpu : own.gpus) {
+    if (!is_used(gpu, placement)) continue;
     DeviceId id{DeviceKind::cuda, gpu.index};
-    bool used = std::ranges::any_of(placement.lanes,
-                                    [&](const LaneSpec& lane) { return lane.device == id; });
-    if (!used) {
-      claims.release(gpu.uuid);
-      continue;
-    }
     std::optional<ClaimHolder> holder;
     try {
       if (!gpu.uuid.empty()) holder = claims.claim(gpu.uuid);
@@ -142,11 +170,12 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   if (idle || (!own.gpus.empty() && (words[0] == "auto" || are_gpus(words)))) {
     GpuMonitor monitor;  // opening it may take seconds
     if (idle) keep_idle_gpus(config, voting, monitor, own);
-    look_at_gpus(config, ranks, monitor, queue.claims, own);
+    look_at_gpus(monitor, own);
   }
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
-  leave_spare_gpus(config, places);
+  if (idle) expect_own_gpus(places);
+  choose_least_loaded(config, ranks, queue, own, places);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
@@ -155,6 +184,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.cores = describe_use(placed.placement, placed.own);
   placed.warnings = std::move(own.warnings);
   placed.places = std::move(places);
+  hand_over_claims(ranks, own, placed.placement, queue.claims);
   claim_gpus(placed.placement, own, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
   settle_precision(config, placed);

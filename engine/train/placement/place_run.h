@@ -1,5 +1,4 @@
-// The choice of devices for all that computes: runs, evaluations, predictions. Waits for idle GPUs,
-// places towers, claims GPUs, and says what others do there.
+// One path from the config to devices, for every command.
 #pragma once
 #include <optional>
 #include <string>

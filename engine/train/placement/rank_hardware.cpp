@@ -53,12 +53,9 @@ void take_turn(RankHardware& hardware, Turn turn) {
                   hardware.host, counted(all, "GPU"), counted(turn.of, "process"), all);
 }
 
-// Ranks that have the same GPUs, and how many of these they keep.
-struct SharedGpus {
-  std::vector<size_t> ranks;
-  int count = 0;
-  int spare_by() const { return count - static_cast<int>(ranks.size()); }
-};
+int spare_by(const SharedGpus& shared) {
+  return shared.count - static_cast<int>(shared.ranks.size());
+}
 
 std::vector<SharedGpus> shared_gpus(const std::vector<RankHardware>& ranks) {
   std::vector<SharedGpus> hosts;
@@ -67,13 +64,12 @@ std::vector<SharedGpus> shared_gpus(const std::vector<RankHardware>& ranks) {
       return same_gpus(ranks[other.ranks[0]], ranks[rank]);
     });
     if (host == hosts.end())
-      host = hosts.insert(host, {{}, static_cast<int>(ranks[rank].gpus.size())});
+      host = hosts.insert(host, {{}, static_cast<int>(ranks[rank].gpus.size()), false});
     host->ranks.push_back(rank);
   }
   return hosts;
 }
 
-// The first of these ranks has looked at the GPUs' use for all.
 void keep_least_loaded(const SharedGpus& host, std::vector<RankHardware>& ranks) {
   RankHardware& first = ranks[host.ranks[0]];
   std::vector<int> kept = by_load(first);
@@ -150,21 +146,26 @@ std::vector<int> by_load(const RankHardware& hardware) {
   return indices;
 }
 
-void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks) {
+std::vector<SharedGpus> kept_gpus(const RunConfig& config, const std::vector<RankHardware>& ranks) {
   std::string word = expand_devices(config.devices)[0];
   auto group = gpu_group(word);
   bool all = word == "auto" || (group && !group->count);
-  if (!all || !config.towers) return;
+  if (!all || !config.towers) return {};
   std::vector<SharedGpus> hosts = shared_gpus(ranks);
-  auto most = [](const SharedGpus& a, const SharedGpus& b) { return a.spare_by() < b.spare_by(); };
   int64_t total = 0;
   for (const SharedGpus& host : hosts) total += host.count;
+  bool leaves_some = false;
   for (; total > *config.towers; --total) {
-    auto host = std::ranges::max_element(hosts, most);
-    if (host->spare_by() <= 0) break;
+    auto host = std::ranges::max_element(hosts, {}, spare_by);
+    if (spare_by(*host) <= 0) break;
     --host->count;
+    leaves_some = host->leaves_some = true;
   }
-  for (const SharedGpus& host : hosts) keep_least_loaded(host, ranks);
+  return leaves_some ? hosts : std::vector<SharedGpus>();
+}
+
+void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks) {
+  for (const SharedGpus& host : kept_gpus(config, ranks)) keep_least_loaded(host, ranks);
 }
 
 std::string limits_to_text(const CoreLimits& limits) {
@@ -180,7 +181,7 @@ CoreLimits read_limits(const std::string& line) {
 
 // The reason for no GPU, the pairs of peers, then a line a GPU. The name comes last: it has blanks.
 std::string gpus_to_text(const RankHardware& hardware) {
-  std::string text = hardware.why_no_gpu + "\n";
+  std::string text = printable(hardware.why_no_gpu) + "\n";
   for (auto [a, b] : hardware.peers) text += fmt::format("{} {} ", a, b);
   text += "\n";
   for (const auto& gpu : hardware.gpus) {

@@ -42,9 +42,19 @@ RankHardware local_hardware();  // this process's, as if no other process shared
 // equal shares of them; likewise with GPUs, each of which goes to one rank.
 std::vector<RankHardware> share_out(std::vector<RankHardware> ranks);
 
-// Where config.devices is auto or cuda: of ranks that have more GPUs than the run has towers,
-// leaves as many as there are towers, idle ones first. Call it before share_out(). A host with most
-// GPUs gives up some first, and each rank keeps one. Without config.towers nothing is left out.
+// Ranks that have the same GPUs, and how many of these the run keeps.
+struct SharedGpus {
+  std::vector<size_t> ranks;
+  int count = 0;
+  bool leaves_some = false;
+};
+// Where config.devices is auto or cuda, and the ranks have more GPUs than the run has towers: keeps
+// as many as there are towers. A host with most GPUs gives up some first, and each rank keeps one.
+// Returns an empty list if none is left out, as always without config.towers.
+std::vector<SharedGpus> kept_gpus(const RunConfig& config, const std::vector<RankHardware>& ranks);
+
+// Leaves the least loaded GPUs of those that kept_gpus() counts, by the use that the first of their
+// ranks has seen. Call it before share_out().
 void leave_spare_gpus(const RunConfig& config, std::vector<RankHardware>& ranks);
 
 // Returns the indices of a rank's GPUs, the least loaded first.
