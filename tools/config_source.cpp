@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <sys/mman.h>
 
 #include <unistd.h>
@@ -104,6 +105,54 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   if (!resolved) return {};
   run.resolved = std::move(*resolved);
   return run;
+}
+
+namespace {
+
+// What the columns of a trained model's table have of the config. Marks of empty fields are not
+// among these: they only say which fields hold nothing.
+constexpr std::string_view keys_of_reading[] = {"data.csv.decimal", "data.csv.dates",
+                                                "data.csv.blanks", "data.csv.categories",
+                                                "data.csv.max_levels"};
+
+RunConfig trained_config(const Checkpoint& checkpoint) {
+  std::string place = "the config in " + checkpoint.path().string();
+  return parse_config({{.name = place, .text = checkpoint.config_yaml()}}, {}).config;
+}
+
+bool is_same_path(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || std::filesystem::equivalent(a, b, error);
+}
+
+}  // namespace
+
+void refuse_other_reading(const NamedRun& run, const Arguments& arguments) {
+  if (!run.checkpoint) return;
+  for (const std::string& word : arguments.overrides) {
+    std::string key = word.substr(0, word.find('='));
+    if (std::ranges::find(keys_of_reading, key) == std::end(keys_of_reading)) continue;
+    std::string asked = key_text(key, run.resolved.config);
+    std::string trained = key_text(key, trained_config(*run.checkpoint));
+    if (asked != trained)
+      fail(Category::config,
+           "command line: {0}: {1}: the run was trained with {0}: {2}, and its model reads tables "
+           "as then; leave the word out, and write the table as that of the training, or train a "
+           "run with {0}={1}",
+           key, asked, trained);
+  }
+}
+
+bool takes_other_data(const NamedRun& run, const Arguments& arguments) {
+  auto says_share = [](const std::string& word) {
+    std::string_view key = std::string_view(word).substr(0, word.find('='));
+    return key.ends_with(".test_share") || key.ends_with(".val_share");
+  };
+  if (!run.checkpoint || std::ranges::any_of(arguments.overrides, says_share)) return false;
+  DataConfig trained = trained_config(*run.checkpoint).data;
+  const DataConfig& asked = run.resolved.config.data;
+  return !is_same_path(asked.path, trained.path) ||
+         !std::ranges::equal(asked.tokens.text, trained.tokens.text, is_same_path);
 }
 
 // The engine names keys; their places in files are known here.

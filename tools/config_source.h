@@ -42,6 +42,14 @@ struct NamedRun {
 std::optional<NamedRun> read_named_run(const Arguments& arguments,
                                        const std::optional<std::string>& name, Prefer prefer);
 
+// Whether the command line names other data than the run was trained on, of which all samples are
+// then to be evaluated: not where it also says which share of them is test data.
+bool takes_other_data(const NamedRun& run, const Arguments& arguments);
+
+// Throws Error(config) for words that would have a table read in another way than the model of the
+// run was trained to read it.
+void refuse_other_reading(const NamedRun& run, const Arguments& arguments);
+
 // Returns a message that begins with a config key behind the place of the key: "run.yaml:12:3:
 // ..."; returns others unchanged.
 std::string with_place(const std::string& message, const ResolvedConfig& resolved);

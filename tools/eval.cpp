@@ -16,6 +16,7 @@ namespace spire::tool {
 int run_eval(const Arguments& arguments) {
   auto run = read_named_run(arguments, arguments.resume, Prefer::best);
   if (!run) return 0;
+  refuse_other_reading(*run, arguments);
   const RunConfig& config = run->resolved.config;
   // Test data are one pass of one process; ranks of a launcher would each do all of it.
   Launch launch = read_launch(process_environment());
@@ -31,6 +32,7 @@ int run_eval(const Arguments& arguments) {
   options.checkpoint = run->checkpoint->loaded();  // already read, for its config
   options.left_out = left_out(run->resolved);
   options.on_validation = arguments.on_validation;
+  options.all_test = !arguments.on_validation && takes_other_data(*run, arguments);
   options.stop = signals.flag();
   options.on_begin = [&signals] { signals.begin_work(); };
   options.config_yaml = to_yaml(config);

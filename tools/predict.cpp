@@ -211,6 +211,7 @@ int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   if (!run) return 0;
+  refuse_other_reading(*run, arguments);
   const RunConfig& config = run->resolved.config;
   bool text = run->checkpoint->data().find("targets") != nullptr;  // a language model
   check_words(asked, text, config.data.name);
@@ -228,7 +229,8 @@ int run_predict(const Arguments& arguments) {
                                         .say = line_printer(arguments)});
   StopSignals signals(StopSignals::ending);
   bool classes = model.task() == ModelTask::classify || model.task() == ModelTask::segment;
-  PredictionInputs inputs(config, model.data(), classes, arguments, read);
+  PredictionInputs inputs(config, model.data(), classes, arguments,
+                          takes_other_data(*run, arguments), read);
   signals.begin_work();
   if (model.makes_images()) {
     predict_images(model, inputs, arguments, read, signals);

@@ -66,16 +66,17 @@ class DatasetRows : public InputRows {
 }  // namespace
 
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
-                              const std::string& model, bool classes) {
+                              const std::string& model, bool classes, bool all_test) {
   ReadOptions options = {.dtype = compute_dtype(config),
                          .seed = config.seed,
-                         .trained = std::make_shared<SampleSpec>(spec)};
+                         .trained = std::make_shared<SampleSpec>(spec),
+                         .all_test = all_test};
   return match_trained_schema(open_dataset(config.data, options), spec, model, classes);
 }
 
 TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec, const std::string& model,
-                        bool classes) {
-  DatasetPair data = open_trained_data(config, spec, model, classes);
+                        bool classes, bool all_test) {
+  DatasetPair data = open_trained_data(config, spec, model, classes, all_test);
   TestRows test{.rows = nullptr, .notes = std::move(data.notes), .files = {}};
   for (const Dataset* half : {data.train.get(), data.test.get()})
     std::ranges::copy(half->files(), std::back_inserter(test.files));

@@ -9,8 +9,9 @@
 namespace spire::inline inference {
 
 // spec: of the trained model, which messages call `model`. classes: whether labels must be those of
-// the spec. Throws what the dataset throws, Error(data) for data that does not fit.
+// the spec. all_test: as in ReadOptions. Throws what the dataset throws, Error(data) for data that
+// does not fit.
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
-                              const std::string& model, bool classes);
+                              const std::string& model, bool classes, bool all_test = false);
 
 }  // namespace spire::inline inference

@@ -145,6 +145,12 @@ std::string yaml_word(const std::string& word) {
   return quoted + '"';
 }
 
+std::string key_text(const std::string& key, const RunConfig& config) {
+  const Field* field = find_field(key);
+  require(field != nullptr, "there is no key {}", key);
+  return value_text(*field, config);
+}
+
 std::string value_text(const Field& field, const RunConfig& config) {
   // batch_size follows from global_batch.
   bool derived = config.batch_size != 0 && config.global_batch;

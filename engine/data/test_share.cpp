@@ -16,6 +16,14 @@ bool is_test_row(int64_t number, double test_share) {
   return draw.uniform(0) < test_share;
 }
 
+std::string all_test_note(const std::string& what, const std::string& samples, const char* key) {
+  return fmt::format(
+      "{}: all {} count as test data, as the run was trained on other data; {}=0.1 keeps a tenth "
+      "of "
+      "them, as training does",
+      what, samples, key);
+}
+
 std::vector<bool> test_images_of(std::span<const int32_t> labels, double share,
                                  const std::string& what) {
   std::vector<std::vector<size_t>> members;  // of each class

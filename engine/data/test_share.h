@@ -18,6 +18,10 @@ namespace spire::inline data {
 // Whether row `number` of a table, array or list of pairs is a test row.
 bool is_test_row(int64_t number, double test_share);
 
+// The note of ReadOptions::all_test on data that names no test data. key: of the share that is kept
+// otherwise. samples: "300 rows".
+std::string all_test_note(const std::string& what, const std::string& samples, const char* key);
+
 // Marks the images, of these labels, that are for testing: of each class round(share * n) of its n
 // images, at least one and at most n - 1; none of a single one. what: names the data in messages.
 // Throws Error(data) where no class has two images.

@@ -76,6 +76,7 @@ TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, Csv
       fail(Category::checkpoint,
            "there are {} features, but means or names of {}; use another checkpoint", features,
            size);
+  for (TableColumn& column : table_) column.marks = marks_of(config_.missing);
   values_.resize(table_.size());
   noted_.resize(table_.size());
 }

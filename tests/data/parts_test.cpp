@@ -50,11 +50,20 @@ class Parts : public testing::Test {
     }
     put(name, tar_of(members));
   }
-  DatasetPair open_as(const std::string& name) {
+  DatasetPair open_as(const std::string& name, const ReadOptions& options = {}) {
     config_.data.name = name;
     config_.data.path = folder_.path().string();
     config_.data.image.size = 8;
-    return open_dataset(config_.data, {});
+    return open_dataset(config_.data, options);
+  }
+  // The samples of data without parts as a model that was trained on other data is tested on them.
+  void expect_all_tested(const std::string& name, int64_t samples, const std::string& note) {
+    DatasetPair all = open_as(name, {.all_test = true});
+    EXPECT_THAT(counts(all), ElementsAre(samples, 0, samples)) << name;
+    EXPECT_THAT(all.notes,
+                testing::Contains(
+                    AllOf(HasSubstr(note), HasSubstr("as the run was trained on other data"))));
+    EXPECT_LT(open_as(name).test->count(), samples) << name;
   }
   static std::vector<int64_t> counts(const DatasetPair& data) {
     return {data.train->count(), data.val ? data.val->count() : 0, data.test->count()};
@@ -145,6 +154,39 @@ TEST_F(Parts, OfArraysAreWords) {
   EXPECT_THAT(counts(open_as("npy")), ElementsAre(4, 3, 2));
   fs::remove(folder_ / "x_test.npy");
   EXPECT_THAT(counts(open_as("npy")), ElementsAre(4, 0, 3));
+}
+
+TEST_F(Parts, OfNoNameAreAllTestDataOfAModelThatIsTrained) {
+  for (int i = 0; i < 20; ++i)
+    for (const char* place : {"a", "b"}) put_image(fmt::format("{}/{}.png", place, i), i);
+  expect_all_tested("image_folder", 40, "all 40 images count as test data");
+  fs::rename(folder_ / "a", folder_ / "input");
+  fs::rename(folder_ / "b", folder_ / "target");
+  expect_all_tested("image_pairs", 20, "data.pairs.test_share=0.1 keeps a tenth");
+  put_shard("0.tar", 20);
+  expect_all_tested("webdataset", 20, "data.image.test_share=0.1");
+  std::vector<float> values(30, 1);
+  write_npy(folder_ / "x_train.npy", "<f4", "(30, 1)", values);
+  write_npy(folder_ / "y_train.npy", "|u1", "(30,)", Bytes(30, 1));
+  expect_all_tested("npy", 30, "all 30 rows count as test data");
+  std::ofstream table(folder_ / "train.csv");
+  table << "a,y\n";
+  for (int i = 0; i < 30; ++i) table << i << ".5," << (i % 2 ? "x\n" : "z\n");
+  table.close();
+  expect_all_tested("csv", 30, "all 30 rows count as test data");
+  std::ofstream(folder_ / "text.txt") << std::string(170, 'a');
+  config_.data.tokens.text = {(folder_ / "text.txt").string()};
+  config_.data.tokens.vocabulary = TokensConfig::Vocabulary::bytes;
+  config_.data.tokens.length = 8;
+  config_.data.tokens.val_share = 0.2;
+  DatasetPair text = open_as("tokens", {.plain = true, .all_test = true});
+  EXPECT_EQ(text.test->count(), text.train->count());
+  EXPECT_GE(text.test->count(), 20);
+  EXPECT_THAT(text.notes, ElementsAre(HasSubstr("all 170 tokens count as test data")));
+  // Where files are named as test data, these are read.
+  write_npy(folder_ / "x_test.npy", "<f4", "(2, 1)", std::vector<float>{1, 2});
+  write_npy(folder_ / "y_test.npy", "|u1", "(2,)", Bytes{1, 1});
+  EXPECT_THAT(counts(open_as("npy", {.all_test = true})), ElementsAre(30, 0, 2));
 }
 
 // A converted dataset keeps its three parts, with their rows.

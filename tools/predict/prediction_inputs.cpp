@@ -17,13 +17,13 @@ constexpr size_t max_prompt_bytes = 1 << 20;
 }  // namespace
 
 PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
-                                   const Arguments& arguments, InputFiles& read)
+                                   const Arguments& arguments, bool all_test, InputFiles& read)
     : skip_(arguments.predict.on_error == "skip"), silent_(arguments.log_level == "error") {
   if (arguments.predict.inputs.empty()) {
     if (arguments.predict.on_error)
       fail(Category::config,
            "--on-error works with inputs only; for the test data set data.on_error=skip");
-    TestRows test = open_test_rows(config, spec, arguments.predict.checkpoint, classes);
+    TestRows test = open_test_rows(config, spec, arguments.predict.checkpoint, classes, all_test);
     for (const std::string& note : test.notes) warn(note);
     for (const std::filesystem::path& file : test.files) read.add(file);
     rows_ = std::move(test.rows);

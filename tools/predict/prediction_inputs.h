@@ -13,10 +13,11 @@ namespace spire::tool {
 class PredictionInputs {
  public:
   // config: that of the run, which names the test data. classes: whether the data's classes must be
-  // those of the spec. Adds to `files` all files that it reads. Prints warnings if --log-level
-  // allows. Throws Error(config), and Error(data) for missing inputs unless --on-error is skip.
+  // those of the spec. all_test: as open_test_rows() has it. Adds to `files` all files that it
+  // reads. Prints warnings if --log-level allows. Throws Error(config), and Error(data) for missing
+  // inputs unless --on-error is skip.
   PredictionInputs(const RunConfig& config, const SampleSpec& spec, bool classes,
-                   const Arguments& arguments, InputFiles& files);
+                   const Arguments& arguments, bool all_test, InputFiles& files);
 
   InputRows& rows() { return *rows_; }
   // Warns of inputs that were left out. read: number of rows read; throws Error(data) if it is 0.

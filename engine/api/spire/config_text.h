@@ -22,6 +22,9 @@ SPIRE_API std::string to_annotated_yaml(const ResolvedConfig& resolved);
 // Returns the word as a value on one line, in quotes if YAML needs them.
 SPIRE_API std::string yaml_word(const std::string& word);
 
+// Returns the value of a key on one line: "auto", "[64, 32]". REQUIRES: there is such a key.
+SPIRE_API std::string key_text(const std::string& key, const RunConfig& config);
+
 // Returns help on all keys and layers (trainer --help-config).
 SPIRE_API std::string config_help();
 

@@ -90,6 +90,9 @@ struct ReadOptions {         // how a run reads its data
   // true: classes and vocabulary are those of `trained`, of which the files may lack some, as
   // validation data does.
   bool trained_classes = false;
+  // true: where no file is named as test data all samples are, not a share of them. The training
+  // data are then the same samples.
+  bool all_test = false;
 
   DType image_dtype() const { return stored ? DType::u8 : dtype; }
 };

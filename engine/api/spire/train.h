@@ -49,7 +49,10 @@ struct RunOptions {
   // The program's own model; empty: the config names the model.
   std::shared_ptr<const Model> model = {};
   bool on_validation = false;  // evaluate(): on the validation data (data.val), not the test data
-  bool evaluates = false;      // internal: evaluate() lets settings differ from the checkpoint's
+  // evaluate(): where no file is named as test data all samples are evaluated, not a share of them:
+  // the run was trained on other data.
+  bool all_test = false;
+  bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
   // With dry_run, for timing: nothing but steps, without evaluations. Every rank calls its own

@@ -185,7 +185,13 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
     indices.push_back(index_shards(part));
     note_ignored(indices.back(), splits.notes);
   }
-  if (indices.size() == 1) indices.push_back(take_test_part(indices[0], config.image.test_share));
+  if (indices.size() == 1 && options.all_test) {
+    indices.push_back(indices[0]);
+    splits.notes.push_back(all_test_note(
+        config.path, counted(std::ssize(indices[0].images), "image"), "data.image.test_share"));
+  } else if (indices.size() == 1) {
+    indices.push_back(take_test_part(indices[0], config.image.test_share));
+  }
   for (const ShardIndex& index : indices)
     splits.classes = std::max(splits.classes, classes_of(index));
   if (options.trained_classes) {

@@ -146,7 +146,13 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
     if (!part.empty()) listed.push_back(list_images(folder / part, splits.class_names));
   for (std::string& note : unused_notes(listed, splits.class_names, options.trained_classes))
     splits.notes.push_back(std::move(note));
-  if (parts.none()) listed.push_back(take_test_part(listed[0], config.image.test_share));
+  if (parts.none() && options.all_test) {
+    listed.push_back(listed[0]);
+    splits.notes.push_back(all_test_note(config.path, counted(std::ssize(listed[0].files), "image"),
+                                         "data.image.test_share"));
+  } else if (parts.none()) {
+    listed.push_back(take_test_part(listed[0], config.image.test_share));
+  }
   splits.train = std::make_unique<FolderImages>(std::move(listed[0]));
   splits.test = std::make_unique<FolderImages>(std::move(listed[1]));
   if (listed.size() > 2) splits.val = std::make_unique<FolderImages>(std::move(listed[2]));

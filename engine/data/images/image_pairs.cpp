@@ -267,7 +267,8 @@ DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& option
          "data.path: auto does not work for data.name: image_pairs; set data.path to the folder of "
          "input and target, or to a CSV file of path pairs");
   check_augmentation(config);
-  PairSplits splits = list_pairs(config.path, config.pairs.test_share, config.val);
+  double test_share = options.all_test ? 1 : config.pairs.test_share;
+  PairSplits splits = list_pairs(config.path, test_share, config.val);
   std::vector<std::string> notes = std::move(splits.notes);
   for (const PairListing* part : {&splits.train, &splits.test, &splits.val})
     notes.insert(notes.end(), part->notes.begin(), part->notes.end());

@@ -111,8 +111,15 @@ PairSplits list_parts(const fs::path& folder, PartNames parts, ListPairs list) {
 }
 
 // Keeps a share of the pairs for testing, the same ones in every run.
-PairSplits split(PairListing all, double test_share) {
+PairSplits split(const fs::path& path, PairListing all, double test_share) {
   PairSplits splits;
+  if (test_share >= 1) {
+    splits.test.pairs = all.pairs;
+    splits.notes.push_back(all_test_note(path.string(), counted(std::ssize(all.pairs), "pair"),
+                                         "data.pairs.test_share"));
+    splits.train = std::move(all);
+    return splits;
+  }
   splits.train.notes = std::move(all.notes);
   for (size_t i = 0; i < all.pairs.size(); ++i) {
     bool test = is_test_row(static_cast<int64_t>(i), test_share);
@@ -122,7 +129,7 @@ PairSplits split(PairListing all, double test_share) {
 }
 
 PairSplits list_all(const fs::path& path, double test_share, const ValConfig& val) {
-  if (!is_folder(path)) return split(list_pair_file(existing_input(path)), test_share);
+  if (!is_folder(path)) return split(path, list_pair_file(existing_input(path)), test_share);
   PartNames folders = choose_parts(path.string(), folders_in(path), val);
   if (!folders.train.empty()) {
     if (!folders.val.empty() && !is_folder(path / folders.test / "target"))
@@ -134,7 +141,7 @@ PairSplits list_all(const fs::path& path, double test_share, const ValConfig& va
   }
   PartNames lists = choose_parts(path.string(), files_in(path), val, stem_of_list);
   if (!lists.train.empty()) return list_parts(path, std::move(lists), list_pair_file);
-  return split(list_pair_folders(path), test_share);
+  return split(path, list_pair_folders(path), test_share);
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ struct PairSplits {
 //   a folder with train/input, train/target and test and val likewise (part_names.h);
 //   a folder with train.csv, and test.csv and val.csv;
 //   a folder with input and target, or one CSV file: a share of the pairs is kept for testing.
-// val: as choose_parts() has it. Throws Error(data), also if a part is empty.
+// test_share: 1 makes all of them training and test pairs (ReadOptions::all_test). val: as
+// choose_parts() has it. Throws Error(data), also if a part is empty.
 PairSplits list_pairs(const std::filesystem::path& path, double test_share,
                       const ValConfig& val = {});
 

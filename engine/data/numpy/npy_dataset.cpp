@@ -193,8 +193,13 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
          "{}: there is no input for it, such as x_test{}; save that, or remove this {}",
          set.open(*alone)->location(), set.is_archive() ? "" : ".npy",
          set.is_archive() ? "entry" : "file");
-  DatasetPair pair = pair_of(rows_of(splits[0], npy.test_share, false),
-                             rows_of(splits[0], npy.test_share, true), {}, config, options);
+  auto rows = [&](bool test) {
+    return options.all_test ? all_rows(splits[0]) : rows_of(splits[0], npy.test_share, test);
+  };
+  DatasetPair pair = pair_of(rows(false), rows(true), {}, config, options);
+  if (options.all_test)
+    notes.push_back(all_test_note(set.path().string(), counted(pair.test->count(), "row"),
+                                  "data.npy.test_share"));
   std::ranges::move(notes, std::back_inserter(pair.notes));
   return pair;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include <spire/error.h>
@@ -107,6 +108,14 @@ TableColumn column_of(const std::string& name, const CsvConfig& config, const Co
   return column;
 }
 
+// Returns the words of a column of numbers: mistakes, or marks of empty fields that are not known.
+std::vector<std::string> odd_words_of(const ColumnSurvey& fields, int64_t max_levels) {
+  std::vector<std::string> words;
+  if (has_words(fields, max_levels)) return words;
+  for (const auto& [word, count] : fields.count) words.push_back(word);
+  return words;
+}
+
 double mean_of(const std::vector<double>& numbers) {
   double sum = 0;
   for (double x : numbers) sum += x / static_cast<double>(numbers.size());
@@ -155,25 +164,28 @@ std::optional<double> field_value(const TableColumn& column, std::string_view te
   return there ? static_cast<double>(found - column.levels.begin()) : -1;
 }
 
+bool is_written_number(std::string_view text) {
+  return finite_number(text) || written_number(text, FieldForm::comma) ||
+         written_number(text, FieldForm::point);
+}
+
 std::string refusal_of(const TableColumn& column, std::string_view text) {
   if (is_blank(text, column.marks))
     return fmt::format("'{}' is empty, which is refused (data.csv.blanks)", trimmed(text));
+  constexpr const char* marks = " (data.csv.missing lists what stands for an empty field)";
   std::string shown(text.substr(0, 40));
   if (column.has_dates() || column.form == FieldForm::time)
     return fmt::format("'{}' is no {} in the form of the training rows", shown,
                        column.has_dates() ? "date" : "time of day");
   if (column.form == FieldForm::plain) {
-    bool written = written_number(text, FieldForm::comma) || written_number(text, FieldForm::point);
-    auto means_something = [](unsigned char c) { return std::isalnum(c) || c >= 0x80; };
-    bool mark = std::ranges::none_of(text, means_something);
-    return fmt::format("'{}' is not a finite number{}", shown,
-                       written ? " as those of the training rows are written (1234.5)"
-                       : mark  ? " (data.csv.missing lists what stands for an empty field)"
-                               : "");
+    return fmt::format(
+        "'{}' is not a finite number{}", shown,
+        is_written_number(text) ? " as those of the training rows are written (1234.5)" : marks);
   }
-  return fmt::format("'{}' is not a number with a decimal {}{}", shown,
+  return fmt::format("'{}' is not a number with a decimal {}{}{}", shown,
                      column.form == FieldForm::comma ? "comma" : "point",
-                     column.unit.empty() ? "" : fmt::format(" and '{}'", column.unit));
+                     column.unit.empty() ? "" : fmt::format(" and '{}'", column.unit),
+                     is_written_number(text) ? "" : marks);
 }
 
 std::vector<TableColumn> table_columns(const SampleSpec& spec) {
@@ -214,6 +226,7 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
   // Without names predictions find columns by their place, which must not depend on the rows.
   bool leaves_out = layout.header && std::ranges::count(config.ignore, "auto") > 0;
   std::vector<size_t> features;
+  bool texts = false;  // among the columns that are left out
   for (size_t f = 0; f < fields.size(); ++f) {
     size_t column = layout.features[f];
     std::string where = fmt::format("{}: the column {}", path.string(), layout.name_of(column));
@@ -221,9 +234,11 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
     if (leaves_out && rows > 0 && !reason.empty()) {
       if (are_nearly_numbers(fields[f]) && !names_rows(layout.names[column]))
         refuse_nearly_numbers(where, ignore_key(layout, column), fields[f]);
+      texts = texts || marks_rows(fields[f]);
       notes.push_back(fmt::format("{} {}, and is left out", where, reason));
       continue;
     }
+    layout.odd_words[column] = odd_words_of(fields[f], config.max_levels);
     if (has_words(fields[f], config.max_levels))
       check_levels(where, config, ignore_key(layout, column), fields[f], notes);
     note_ambiguous(where, fields[f], notes);
@@ -232,13 +247,39 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
                                      fields[f].filled() < rows));
   }
   if (features.empty())
-    fail(Category::data, "{}: no column is left as a feature ({}); see data.csv.ignore",
-         path.string(), fmt::join(notes, "; "));
+    fail(Category::data, "{}: no column is left as a feature ({}); {}", path.string(),
+         fmt::join(notes, "; "),
+         texts
+             ? "texts are no features of a table: write columns of numbers that are computed from "
+               "them, or train a language model on them (docs/formats.md#text)"
+             : "see data.csv.ignore");
   layout.features = std::move(features);
 }
 
-bool take_trained_columns(const SampleSpec& trained, CsvLayout& layout) {
+std::vector<TableColumn> column_forms(const std::filesystem::path& path, const CsvConfig& config,
+                                      const CsvLayout& layout) {
+  CsvLayout all = layout;
+  all.features.resize(layout.columns - 1);
+  std::iota(all.features.begin(), all.features.end(), size_t{0});
+  all.target = layout.columns - 1;
+  std::vector<TableColumn> columns(layout.columns, {.marks = marks_of(config.missing)});
+  try {
+    std::vector<ColumnSurvey> surveys = survey_columns(
+        path, config, [](int64_t) { return true; }, all);
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (has_words(surveys[c], config.max_levels)) continue;
+      columns[c].form = surveys[c].form;
+      columns[c].unit = surveys[c].unit;
+    }
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;  // else dates in an order that nothing shows
+  }
+  return columns;
+}
+
+bool take_trained_columns(const SampleSpec& trained, const CsvConfig& config, CsvLayout& layout) {
   std::vector<TableColumn> known = table_columns(trained);
+  for (TableColumn& column : known) column.marks = marks_of(config.missing);
   std::vector<size_t> features;
   if (!layout.header || trained.feature_names.empty()) {
     if (known.size() != layout.features.size()) return false;

@@ -33,9 +33,14 @@ void find_columns(const std::filesystem::path& path, const CsvConfig& config,
                   const std::function<bool(int64_t number)>& is_training, CsvLayout& layout,
                   std::vector<std::string>& notes);
 
+// Returns how a run reads the fields of each column of the file, whatever it makes of the column:
+// those of words as plain. Marks of empty fields are those of `config`.
+std::vector<TableColumn> column_forms(const std::filesystem::path& path, const CsvConfig& config,
+                                      const CsvLayout& layout);
+
 // Takes the columns that a trained model reads, in its order and as it reads them. Returns false,
-// and changes nothing, where the file lacks some.
-bool take_trained_columns(const SampleSpec& trained, CsvLayout& layout);
+// and changes nothing, where the file lacks some. The marks of empty fields are those of `config`.
+bool take_trained_columns(const SampleSpec& trained, const CsvConfig& config, CsvLayout& layout);
 
 // Sets the number that empty fields of each column count as, by data.csv.blanks, from the rows
 // `training`. Appends notes on columns that have empty fields.

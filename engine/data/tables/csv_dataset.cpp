@@ -240,7 +240,7 @@ struct TableFiles {
 // it was taught. Returns whether it is one. share: of the test rows in the file.
 bool choose_columns(const TableFiles& files, const DataConfig& config, const ReadOptions& options,
                     double share, CsvLayout& layout, Notes& notes) {
-  bool known = options.trained && take_trained_columns(*options.trained, layout);
+  bool known = options.trained && take_trained_columns(*options.trained, config.csv, layout);
   if (known && !std::ranges::is_sorted(layout.features))
     notes.push_back(
         fmt::format("{}: the columns are in another order than the model was trained "
@@ -261,7 +261,8 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
                                                 val_rejected = train_rejected;
   Notes notes;
   bool one_file = files.test.empty();
-  double share = one_file ? config.csv.test_share : 0;
+  bool all_test = one_file && options.all_test;
+  double share = one_file && !all_test ? config.csv.test_share : 0;
   bool known = choose_columns(files, config, options, share, layout, notes);
   CsvRows train = read_csv_rows(files.train, layout, train_rejected), test, val;
   if (!known)
@@ -278,7 +279,13 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
   Split testing = one_file ? Split{files.train, train, {}, test_rejected}
                            : encoded(files.test, test, test_rejected);
   Split validation = encoded(files.val, val, val_rejected);
-  if (one_file) testing.encoded = take_test_rows(train, share, training.encoded);
+  if (all_test) {
+    testing.encoded = training.encoded;
+    notes.push_back(all_test_note(files.train.string(), counted(std::ssize(testing.encoded), "row"),
+                                  "data.csv.test_share"));
+  } else if (one_file) {
+    testing.encoded = take_test_rows(train, share, training.encoded);
+  }
   require_rows(training, "training");
   require_rows(testing, "test");
   if (!files.val.empty()) require_rows(validation, "validation");

@@ -97,6 +97,13 @@ void check_header(const std::filesystem::path& path, const CsvRecord& record,
                   const CsvLayout& layout) {
   std::vector<std::string> names = names_in(record);
   if (names == layout.names) return;
+  if (std::optional<std::string> lacking = column_that_lacks(names, layout.names))
+    fail(
+        Category::data,
+        "{}:1:1: lacks {} '{}'; set data.path to the training file alone, of which a share is then "
+        "test data, and predict {} later",
+        path.string(), *lacking == layout.names[layout.target] ? "the target" : "the column",
+        *lacking, path.filename().string());
   fail(Category::data,
        "{}:1:1: the columns are {}, but those of the training file are {}; use files of one set",
        path.string(), fmt::join(names, ", "), fmt::join(layout.names, ", "));
@@ -126,6 +133,14 @@ std::string wrong_count(const CsvRecord& record, const CsvLayout& layout) {
   return text;
 }
 
+// All words of a column of numbers, where there are several: each would be refused in turn.
+std::string all_odd_words(const CsvLayout& layout, size_t column) {
+  constexpr size_t shown = 8;
+  auto found = layout.odd_words.find(column);
+  if (found == layout.odd_words.end() || found->second.size() < 2) return "";
+  return fmt::format("; no numbers in this column are {}", quoted_list(found->second, shown));
+}
+
 // Appends the row, or rejects it with its first problem.
 void append_row(const std::filesystem::path& path, const CsvLayout& layout, const CsvRecord& record,
                 int64_t number, CsvRows& rows, RejectedRows& rejected) {
@@ -140,8 +155,9 @@ void append_row(const std::filesystem::path& path, const CsvLayout& layout, cons
     const CsvField& field = record.fields[layout.features[f]];
     std::optional<double> value = field_value(layout.table[f], field.text);
     if (!value)
-      return reject(field.position, fmt::format("{}: {}", layout.name_of(layout.features[f]),
-                                                refusal_of(layout.table[f], field.text)));
+      return reject(field.position, fmt::format("{}: {}{}", layout.name_of(layout.features[f]),
+                                                refusal_of(layout.table[f], field.text),
+                                                all_odd_words(layout, layout.features[f])));
     rows.values.push_back(*value);
   }
   const CsvField& target = record.fields[layout.target];
@@ -191,6 +207,14 @@ void remove_feature(size_t feature, CsvLayout& layout, CsvRows& rows) {
 }
 
 }  // namespace
+
+std::optional<std::string> column_that_lacks(const std::vector<std::string>& names,
+                                             const std::vector<std::string>& all) {
+  if (names.size() + 1 != all.size()) return {};
+  auto [rest, there] = std::mismatch(all.begin(), all.end() - 1, names.begin());
+  if (!std::equal(there, names.end(), rest + 1, all.end())) return {};
+  return *rest;
+}
 
 bool names_rows(const std::string& name) {
   constexpr std::array known = {"",       "id",         "index",     "idx",      "row",

@@ -22,6 +22,8 @@ struct CsvLayout {
   std::vector<size_t> features;    // all columns but the target and ignored ones
   std::vector<TableColumn> table;  // how each column of `features` is read
   TableColumn target_column = {};  // how the numbers of the target are written
+  // Of columns of numbers by their index: the words among them, in the training rows.
+  std::map<size_t, std::vector<std::string>> odd_words = {};
 
   std::string name_of(size_t column) const;  // "'width'", or "column 3 (from 0)"
 };
@@ -102,6 +104,10 @@ struct EncodedRow {
 // Encodes the targets in order. Rejects rows whose target is not a number or a known class.
 std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const CsvRows& rows,
                                        const CsvTargets& targets, RejectedRows& rejected);
+
+// Returns the one column of `all` that `names` lack; nullopt if they differ otherwise.
+std::optional<std::string> column_that_lacks(const std::vector<std::string>& names,
+                                             const std::vector<std::string>& all);
 
 // Returns the index of a column; nullopt if there is none. word: its name, or its number from 0.
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,

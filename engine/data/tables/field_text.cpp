@@ -11,11 +11,13 @@
 namespace spire::inline data {
 namespace {
 
-// As R, pandas, databases and spreadsheets write them.
-constexpr std::array<std::string_view, 22> usual_marks = {
-    "NA",     "N/A",   "na",    "n/a",    "NaN",     "nan",    "NULL", "null",
-    "None",   "?",     "<NA>",  "-nan",   "-NaN",    "#N/A",   "#NA",  "#N/A N/A",
-    "#NULL!", "#NUM!", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!"};
+// As R, pandas, databases and spreadsheets write them, those in German, Spanish, Portuguese, Dutch
+// and Russian, too; k.A. is the "not stated" of German tables.
+constexpr std::array<std::string_view, 32> usual_marks = {
+    "NA",     "N/A",   "na",     "n/a",     "NaN",     "nan",      "NULL", "null",
+    "None",   "?",     "<NA>",   "-nan",    "-NaN",    "#N/A",     "#NA",  "#N/A N/A",
+    "#NULL!", "#NUM!", "#REF!",  "#NAME?",  "#VALUE!", "#DIV/0!",  "#NV",  "#N/D",
+    "#N/B",   "#Н/Д",  "#WERT!", "#BEZUG!", "#ZAHL!",  "#VALEUR!", "k.A.", "k. A."};
 
 constexpr std::array<std::string_view, 38> units = {
     "%",   "$",   "€",   "£",   "¥",   "₹",   "₽", "₩",   "₺",   "₪",   "₫",   "₴",   "฿",

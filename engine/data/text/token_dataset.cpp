@@ -10,6 +10,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
+#include "engine/data/test_share.h"
 #include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"
 
@@ -221,14 +222,21 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
                                 fmt::join(config.tokens.text, ", "),
                                 counted(text.unknown, "character")));
   int64_t size = text.vocabulary->size();
-  auto test_count = static_cast<size_t>(test_tokens(std::ssize(text.ids), config.tokens));
   std::span<const int32_t> ids = text.ids;
+  auto test_count = options.all_test
+                        ? ids.size()
+                        : static_cast<size_t>(test_tokens(std::ssize(ids), config.tokens));
+  if (options.all_test)
+    notes.push_back(all_test_note(fmt::format("{}", fmt::join(config.tokens.text, ", ")),
+                                  counted(std::ssize(ids), "token"), "data.tokens.val_share"));
   if (packs(config)) {
     std::string vocabulary = text.vocabulary->to_text();
     std::shared_ptr<const TokenSequence> all = sequence_of(ids, size, text.files);
     TokenDocuments documents = find_documents(*all, separator_of(vocabulary));
     TokenDocuments last =
-        take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
+        options.all_test
+            ? documents
+            : take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
     DatasetPair packed = DocumentPacker(config, options, vocabulary, size)
                              .pack(all, std::move(documents), all, std::move(last));
     packed.notes = std::move(notes);
@@ -238,7 +246,8 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
     return std::make_unique<TokenDataset>(sequence_of(part, size, text.files), config.tokens.length,
                                           offset, options.seed, text.vocabulary->to_text(), size);
   };
-  return {dataset(ids.first(ids.size() - test_count), training_offset(options)),
+  size_t trained = options.all_test ? ids.size() : ids.size() - test_count;
+  return {dataset(ids.first(trained), training_offset(options)),
           dataset(ids.last(test_count), TokenDataset::Offset::none), std::move(notes)};
 }
 

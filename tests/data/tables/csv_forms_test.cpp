@@ -139,6 +139,51 @@ TEST_F(CsvForms, MarksOfEmptyFields) {
   EXPECT_THAT(refusal("a,y\n1,x\n-,y\n3,x\n"), HasSubstr("'-' is not a finite number"));
   config_.csv.missing = {"auto", "-", "-999"};
   EXPECT_THAT(features("a,y\n1,x\n-,y\n3,x\n-999,x\n"), ElementsAre(1, 2, 3, 2));
+  config_.csv.missing = {"auto"};
+  for (const char* mark : {"#NV", "#N/D", "#N/B", "#WERT!", "k.A."})
+    EXPECT_THAT(features(fmt::format("a,y\n1,x\n{},y\n3,x\n", mark)), ElementsAre(1, 2, 3)) << mark;
+}
+
+// Whatever the form of the numbers, all words that would be refused in turn are named at once.
+TEST_F(CsvForms, WordsAmongNumbersAreNamedTogether) {
+  std::string numbers, money;
+  for (int i = 0; i < 20; ++i) {
+    numbers += fmt::format("{}.5,x\n{}.5,y\n", i, i + 1);
+    money += fmt::format("{},5 %;x\n{},5 %;y\n", i, i + 1);
+  }
+  EXPECT_THAT(refusal("a,y\nlost,x\nbroken,y\n" + numbers),
+              HasSubstr("train.csv:2:1: 'a': 'lost' is not a finite number (data.csv.missing lists "
+                        "what stands for an empty field); no numbers in this column are 'broken', "
+                        "'lost'; correct"));
+  EXPECT_THAT(
+      refusal("a;y\n-;x\n" + money),
+      HasSubstr("'-' is not a number with a decimal comma and '%' (data.csv.missing lists"));
+  EXPECT_THAT(refusal("a;y\n5;x\n" + money),
+              HasSubstr("'5' is not a number with a decimal comma and '%'; correct"));
+  std::string many = "a,y\n";
+  for (char c = 'a'; c < 'k'; ++c) many += fmt::format("word {},x\n", c);
+  EXPECT_THAT(refusal(many + numbers), AllOf(HasSubstr("'word a', 'word b'"), HasSubstr("'word h'"),
+                                             Not(HasSubstr("'word i'"))));
+}
+
+TEST_F(CsvForms, WhatIsNoTextIsNamed) {
+  using namespace std::string_literals;
+  std::string zip = "PK\x03\x04\x14\0\0\0"s;
+  EXPECT_THAT(
+      refusal(zip + "[Content_Types].xml ... xl/workbook.xml"),
+      AllOf(HasSubstr("train.csv: is an Excel workbook; save it as CSV"), Not(HasSubstr("iconv"))));
+  EXPECT_THAT(refusal(zip + "mine.csv"), HasSubstr("is a ZIP archive; unpack it"));
+  EXPECT_THAT(refusal("\xff\xd8\xff\xe0 JFIF"), HasSubstr("is a JPEG image, not a table"));
+  EXPECT_THAT(refusal("\x89PNG\r\n\x1a\n"), HasSubstr("is a PNG image"));
+  EXPECT_THAT(refusal("%PDF-1.7\n"), HasSubstr("is a PDF file"));
+  EXPECT_THAT(refusal("PAR1\x15"), HasSubstr("is a Parquet file; end its name with .parquet"));
+}
+
+// The whole head of the file counts, not the word that is refused: the euro comes later.
+TEST_F(CsvForms, TheEncodingIsThatOfTheFile) {
+  EXPECT_THAT(refusal("gr\xf6\xdf\x65,y\n1,x\n2 \x80,y\n"), HasSubstr("iconv -f windows-1252"));
+  // Among valid UTF-8, whose bytes are from 80 to 9F, too.
+  EXPECT_THAT(refusal("a,y\n\xc3\x9f,x\nK\xf6ln,y\n"), HasSubstr("iconv -f latin1"));
 }
 
 TEST_F(CsvForms, Separators) {
@@ -239,6 +284,31 @@ TEST_F(CsvParts, ValidationDataAloneIsTheTestData) {
   DatasetPair pair = open_parts({"train.csv", "dev.csv"});
   EXPECT_FALSE(pair.val);
   EXPECT_EQ(first(*pair.test), 2);
+}
+
+TEST_F(CsvParts, ATestFileWithoutTheTargetIsForPredictions) {
+  write_text(folder_ / "train.csv", "a,b,y\n1,2,x\n3,4,z\n");
+  write_text(folder_ / "test.csv", "a,b\n1,2\n");
+  config_.name = "csv";
+  config_.path = folder_.path().string();
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
+              HasSubstr("test.csv:1:1: lacks the target 'y'; set data.path to the training file "
+                        "alone, of which a share is then test data, and predict test.csv later"));
+  write_text(folder_ / "test.csv", "b,y\n1,x\n");
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
+              HasSubstr("lacks the column 'a'"));
+  write_text(folder_ / "test.csv", "a,c\n1,2\n");
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
+              HasSubstr("the columns are a, c, but"));
+}
+
+TEST_F(CsvForms, TextsAreNoFeatures) {
+  std::string text = "text,label\n";
+  for (int i = 0; i < 30; ++i) text += fmt::format("the text {},{}\n", i, i % 2 ? "good" : "bad");
+  EXPECT_THAT(refusal(text), AllOf(HasSubstr("no column is left as a feature"),
+                                   HasSubstr("texts are no features of a table"),
+                                   HasSubstr("docs/formats.md#text")));
+  EXPECT_THAT(refusal("a,label\n,x\n,y\n"), HasSubstr("see data.csv.ignore"));
 }
 
 TEST_F(CsvParts, APartThatIsNotReadIsNoted) {

@@ -67,8 +67,9 @@ struct TestRows {
 };
 
 // config: of the run. spec: the trained model's. model: its name in messages. classes: whether the
-// data's classes must be those of the spec. Throws Error(config), Error(data).
+// data's classes must be those of the spec. all_test: where no file is named as test data all
+// samples are, not a share of them. Throws Error(config), Error(data).
 SPIRE_API TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec,
-                                  const std::string& model, bool classes);
+                                  const std::string& model, bool classes, bool all_test = false);
 
 }  // namespace spire::inline inference
