@@ -167,6 +167,19 @@ void refuse_any_words(const Arguments& a) {
        a.overrides[0], a.command);
 }
 
+// init writes the config: of the keys it takes those that say how the data is read.
+void take_data_words(Arguments& a) {
+  for (const std::string& word : a.overrides) {
+    if (word.starts_with("data.") && word.find('=') != word.npos) continue;
+    fail(Category::config,
+         "'{}' is not expected: trainer init takes data.KEY=VALUE alone; write other keys into the "
+         "config that it prints{}",
+         word, is_path(word) ? fmt::format(", and name the data by --data {}", word) : "");
+  }
+  a.init.words = std::move(a.overrides);
+  a.overrides.clear();
+}
+
 // Moves --set, --output, --serve and --seed to the overrides, where the last word wins.
 Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   Arguments a = std::move(parsed.arguments);
@@ -174,6 +187,7 @@ Arguments finish(ParsedWords& parsed, const CLI::App& app) {
   if (a.command == "eval" || a.command == "predict" || a.command == "export") take_run(a);
   if (a.command == "predict") move_inputs(a);
   if (a.command == "export") refuse_any_words(a);
+  if (a.command == "init") take_data_words(a);
   refuse_stray_words(a.overrides);
   a.overrides.insert(a.overrides.end(), parsed.set.begin(), parsed.set.end());
   if (parsed.output) {

@@ -23,6 +23,10 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
       ->type_name("NAME");
   app.add_option("--target", i.target, "of a table: the column to predict; default: the last one")
       ->type_name("COLUMN");
+  app.add_option("words", words.arguments.overrides,
+                 "how the data is read: a key of data, such as data.csv.decimal=comma; it is "
+                 "written into the config")
+      ->type_name("data.KEY=VALUE");
   app.footer(
       "Recognizes the format by the names of the files, opens the data, and prints a config with\n"
       "model, sizes, batch and learning rate that follow from it, and the reasons. What it prints\n"
@@ -32,7 +36,8 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
 }
 
 int run_init(const Arguments& arguments) {
-  std::string text = draft_config(arguments.init.data, arguments.init.model, arguments.init.target);
+  const InitArguments& init = arguments.init;
+  std::string text = draft_config(init.data, init.model, init.target, init.words);
   check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
   result_text(text);
   return 0;

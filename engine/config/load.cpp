@@ -78,6 +78,16 @@ bool is_layers(const Field& field, RunConfig& config) {
   return std::holds_alternative<std::vector<LayerConfig>*>(field.slot(config));
 }
 
+// Returns the words of a list that is typed without brackets where they have marks that mean
+// something else in YAML, such as the # of a comment; null: the value is YAML.
+YAML::Node plain_words(const std::string& path, const std::string& value, RunConfig& config) {
+  const Field* field = find_field(path);
+  bool takes_words = field != nullptr && !field->pairs && !field->maps &&
+                     std::holds_alternative<std::vector<std::string>*>(field->slot(config));
+  bool has_marks = value.find_first_of("#?*&!%@`|>") != value.npos;
+  return takes_words && has_marks ? words_at_commas(value) : YAML::Node();
+}
+
 // Applies one source after the other to a config; collects sources and problems.
 class Loader {
  public:
@@ -176,6 +186,9 @@ void Loader::apply_override(const std::string& assignment) {
                   fmt::format("expected key.path=value, got '{}'", excerpt(assignment)));
   }
   std::string path = assignment.substr(0, equals);
+  if (YAML::Node words = plain_words(path, assignment.substr(equals + 1), result_.config);
+      words.IsSequence())
+    return apply(path, words, origin.name, origin);
   if (auto value = parse(assignment.substr(equals + 1), origin, path)) {
     apply(path, *value, origin.name, origin);
   }
@@ -332,6 +345,17 @@ ResolvedConfig Loader::finish() {
   return std::move(result_);
 }
 
+// Whether a file has blank lines and comments alone, as that of a failed command whose output went
+// there. Defaults would train on data that nobody named.
+bool says_nothing(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    size_t first = line.find_first_not_of(" \t\r");
+    if (first != line.npos && line[first] != '#' && !line.starts_with("---")) return false;
+  }
+  return true;
+}
+
 ResolvedConfig apply_all(Loader& loader, const std::vector<std::string>& overrides) {
   for (const auto& assignment : overrides) loader.apply_override(assignment);
   return loader.finish();
@@ -364,7 +388,12 @@ ResolvedConfig load_config(const std::vector<std::string>& files,
       continue;
     }
     try {
-      loader.apply_text({.name = file, .text = read_stream(file, Category::config, max_file)});
+      std::string text = read_stream(file, Category::config, max_file);
+      if (says_nothing(text))
+        loader.report(file, "",
+                      "is empty; write the keys of the run into it (trainer init drafts them), or "
+                      "leave it out");
+      loader.apply_text({.name = file, .text = std::move(text)});
     } catch (const Error& unread) {
       loader.report(unread.what());
     }

@@ -32,10 +32,16 @@ YAML::Node with_brackets(const YAML::Node& node) {
   if (!node.IsScalar() || node.Tag() != "?" || node.Scalar().find(',') == std::string::npos)
     return node;
   try {
-    return YAML::Load("[" + node.Scalar() + "]");
-  } catch (const YAML::Exception&) {
-    return node;  // a bracket alone
+    YAML::Node list = YAML::Load("[" + node.Scalar() + "]");
+    // YAML takes a ? for the mark of a key. Maps that were meant have a blank behind the colon.
+    auto is_map = [](const YAML::Node& entry) { return entry.IsMap(); };
+    bool odd = std::any_of(list.begin(), list.end(), is_map) &&
+               node.Scalar().find(": ") == std::string::npos;
+    if (!odd) return list;
+  } catch (const YAML::Exception&) {  // a bracket alone, or marks of YAML such as # and *
   }
+  YAML::Node words = words_at_commas(node.Scalar());
+  return words.IsSequence() ? words : node;
 }
 
 bool is_number(const YAML::Node& node) {
@@ -61,6 +67,20 @@ std::vector<T> read_list(const YAML::Node& given, std::string_view expected) {
 }
 
 }  // namespace
+
+YAML::Node words_at_commas(const std::string& text) {
+  if (text.find_first_of("[]{}\"'\n") != text.npos) return {};
+  YAML::Node words(YAML::NodeType::Sequence);
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string word = text.substr(begin, end - begin);
+    size_t first = word.find_first_not_of(" \t");
+    if (first == word.npos) return {};
+    words.push_back(word.substr(first, word.find_last_not_of(" \t") - first + 1));
+    begin = end + 1;
+  }
+  return words;
+}
 
 const std::string& scalar(const YAML::Node& node, std::string_view expected, bool may_be_quoted) {
   if (node.IsNull()) fail_missing(expected);

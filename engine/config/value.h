@@ -35,6 +35,10 @@ std::vector<std::string> read(const YAML::Node& node, const std::vector<std::str
 // Reads a map of patterns and factors, in its order.
 std::vector<LrFactor> read(const YAML::Node& node, const std::vector<LrFactor>&);
 
+// Returns the words between the commas of a text as a list; null where one is empty, or the text
+// has brackets or quotes, which are YAML's to read.
+YAML::Node words_at_commas(const std::string& text);
+
 std::string describe(const YAML::Node& node);  // "a list", "a map", "'text'"
 
 struct NodeProblem {

@@ -2,12 +2,14 @@
 #include <fstream>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/config/schema.h"
+#include "tests/base/message_of.h"
 #include "tests/config/config_text.h"
 
 namespace spire {
@@ -70,6 +72,24 @@ TEST(LoadConfig, ListsNeedNoBrackets) {
   for (const char* bad : {"model.hidden=64,x", "model.hidden=,64", "eval.metrics=auc,x",
                           "eval.metrics=auc,]", "optimizer.lr=1,5"})
     EXPECT_THROW(parse_config({}, {bad}), Error) << bad;
+}
+
+// On a command line a # begins no comment, and ? and * are words.
+TEST(LoadConfig, ListsOfWordsMayHaveMarksOfYaml) {
+  using Words = std::vector<std::string>;
+  auto missing = [](const std::string& value) {
+    return parse_config({}, {"data.csv.missing=" + value}).config.data.csv.missing;
+  };
+  EXPECT_EQ(missing("auto,#NV,k.A."), (Words{"auto", "#NV", "k.A."}));
+  EXPECT_EQ(missing("auto, #NV"), (Words{"auto", "#NV"}));
+  EXPECT_EQ(missing("#NV"), (Words{"#NV"}));
+  EXPECT_EQ(missing("?"), (Words{"?"}));
+  EXPECT_EQ(missing("NA,?,*,&x,%"), (Words{"NA", "?", "*", "&x", "%"}));
+  EXPECT_EQ(missing("[auto, '#NV', \"a,b\"]"), (Words{"auto", "#NV", "a,b"}));
+  EXPECT_EQ(parse_config({}, {"freeze=stem.*,head.*"}).config.freeze, (Words{"stem.*", "head.*"}));
+  RunConfig file =
+      parse_config({{"a.yaml", "data:\n  csv:\n    missing: auto,#NV,?,x\n"}}, {}).config;
+  EXPECT_EQ(file.data.csv.missing, (Words{"auto", "#NV", "?", "x"}));
 }
 
 TEST(LoadConfig, ReadsTheKeysOfEvaluations) {
@@ -280,6 +300,18 @@ TEST(LoadConfig, ReadsFiles) {
   EXPECT_EQ(resolved.config.seed, 11u);
   EXPECT_EQ(resolved.config.epochs, 2);
   EXPECT_EQ(resolved.source.at("epochs"), path + ":2:1");
+  std::filesystem::remove(path);
+}
+
+// A command that failed leaves such a file where its output was to go.
+TEST(LoadConfig, EmptyFilesAreRefused) {
+  std::string path = testing::TempDir() + "spire_empty_test.yaml";
+  for (const char* text : {"", "\n", "# seed: 1\n\n   # more\n", "---\n"}) {
+    std::ofstream(path) << text;
+    EXPECT_THAT(message_of(Category::config, [&] { load_config({path}, {"seed=1"}); }),
+                testing::HasSubstr("spire_empty_test.yaml: is empty; write the keys"))
+        << text;
+  }
   std::filesystem::remove(path);
 }
 

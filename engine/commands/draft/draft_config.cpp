@@ -11,6 +11,8 @@
 #include "engine/commands/draft/config_draft.h"
 #include "engine/commands/draft/recognized_data.h"
 #include "engine/commands/table_facts.h"
+#include "engine/config/schema.h"
+#include "engine/config/text.h"
 #include "engine/data/dataset.h"
 #include "engine/observe/formatting.h"
 
@@ -158,6 +160,32 @@ std::string facts_text(const RecognizedData& data, const DatasetDescription& des
   return text;
 }
 
+// Adds the keys of data.KEY=VALUE, in the form that the config prints them.
+void take_words(const std::vector<std::string>& words, bool has_target, RecognizedData& data) {
+  if (words.empty()) return;
+  std::vector<std::string> all;
+  for (const auto& [key, value] : data.keys) all.push_back(key + "=" + value);
+  all.insert(all.end(), words.begin(), words.end());
+  ResolvedConfig read = parse_config({}, all);
+  for (const std::string& word : words) {
+    std::string key = word.substr(0, word.find('='));
+    const Field* field = find_field(key);
+    bool named = key == "data.path" || key == "data.name" || key == "data.tokens.text";
+    if (named || field == nullptr || !key.starts_with("data."))
+      fail(Category::config, "{}: {}; leave it out", word,
+           named ? "--data names the data" : "is no key of the data");
+    if (has_target && key == target_key)
+      fail(Category::config, "{}: --target names the target; leave one of them out", word);
+    std::string value = value_text(*field, read.config);
+    auto known = std::ranges::find(data.keys, key, &std::pair<std::string, std::string>::first);
+    if (known == data.keys.end()) {
+      data.keys.emplace_back(key, value);
+    } else {
+      known->second = value;
+    }
+  }
+}
+
 // The config of the recognized keys.
 DataConfig config_of(const RecognizedData& data) {
   std::vector<std::string> words;
@@ -175,6 +203,12 @@ std::vector<std::string> lines_of(const std::vector<TableColumnFacts>& columns) 
 
 // The dataset; of a table with its columns.
 DatasetDescription described(const DataConfig& config, std::vector<TableColumnFacts>& table) {
+  if (auto found = find_unlabelled_test(config))
+    fail(Category::config,
+         "--data: {}: {} lacks the target '{}': give --data {}{}, and predict {} later",
+         config.path, found->test.filename().string(), found->column, found->train.string(),
+         found->last ? "" : fmt::format(" --target '{}'", found->column),
+         found->test.filename().string());
   table = table_facts(config);
   try {
     DatasetDescription description = describe_dataset(config);
@@ -192,7 +226,7 @@ void note_table(const std::vector<TableColumnFacts>& table, RecognizedData& data
                 ConfigDraft& draft) {
   auto target = std::ranges::find(table, "target", &TableColumnFacts::role);
   if (target == table.end()) return;
-  if (data.keys.back().first != target_key)
+  if (std::ranges::count(data.keys, target_key, &std::pair<std::string, std::string>::first) == 0)
     data.keys.emplace_back(target_key, yaml_word(target->name));
   draft.note("");
   for (const std::string& line : lines_of(table)) draft.note(line);
@@ -207,8 +241,9 @@ void note_table(const std::vector<TableColumnFacts>& table, RecognizedData& data
 namespace spire {
 
 std::string draft_config(const std::filesystem::path& path, const std::string& model,
-                         const std::string& target) {
+                         const std::string& target, const std::vector<std::string>& words) {
   RecognizedData data = recognize_data(path);
+  take_words(words, !target.empty(), data);
   if (!target.empty()) {
     if (data.keys[0].second != "csv")
       fail(Category::config, "--target: names a column of a table, but {} is {}; leave it out",
@@ -227,6 +262,9 @@ std::string draft_config(const std::filesystem::path& path, const std::string& m
   auto [name, why] = model == "auto" ? model_of(facts) : std::pair(model, std::string("--model"));
   draft.set("model.name", name, why);
   double rate = set_model(facts, name, draft);
+  // Keys of a section follow each other.
+  std::ranges::stable_sort(
+      data.keys, {}, [](const auto& key) { return key.first.substr(0, key.first.rfind('.')); });
   for (const auto& [key, value] : data.keys) draft.set(key, value);
   int64_t batch = batch_of(facts);
   set_batch(batch, draft);
