@@ -14,6 +14,7 @@
 #include "engine/data/part_names.h"
 #include "engine/data/tables/record_reader.h"
 #include "engine/data/text/documents.h"
+#include "engine/data/text/encoding.h"
 
 namespace spire::inline commands {
 
@@ -172,6 +173,13 @@ int64_t row_length(const std::vector<fs::path>& texts) {
   return length;
 }
 
+// Says what a file is that trainer does not read, such as a workbook.
+void refuse_what_it_is(const fs::path& path) {
+  std::string head(size_t{1} << 16, '\0');
+  head.resize(InputFile(path).read({reinterpret_cast<uint8_t*>(head.data()), head.size()}));
+  require_text(path, head);
+}
+
 }  // namespace
 
 RecognizedData recognize_data(const fs::path& path) {
@@ -180,6 +188,7 @@ RecognizedData recognize_data(const fs::path& path) {
   auto found =
       std::ranges::find_if(formats, [&](const FormatEntry& format) { return format.fits(path); });
   if (found == std::end(formats)) {
+    if (fs::is_regular_file(path)) refuse_what_it_is(path);
     std::vector<std::string> all;
     for (const FormatEntry& format : formats) all.emplace_back(format.what);
     fail(Category::config,

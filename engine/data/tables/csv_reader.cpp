@@ -15,6 +15,19 @@ constexpr size_t csv_buffer_bytes = size_t{64} << 10;
 constexpr size_t max_field_bytes = size_t{1} << 20;
 constexpr size_t max_fields = size_t{1} << 20;
 
+// Whether a row has nothing between its separators, as spreadsheets write an empty row. A quoted
+// field is something.
+bool is_bare(const CsvRecord& record) {
+  const CsvPosition& first = record.fields.front().position;
+  for (size_t i = 0; i < record.fields.size(); ++i) {
+    const CsvField& field = record.fields[i];
+    if (!field.text.empty() || field.position.line != first.line ||
+        field.position.column != first.column + static_cast<int64_t>(i))
+      return false;
+  }
+  return record.fields.size() > 1;
+}
+
 }  // namespace
 
 CsvReader::CsvReader(const std::filesystem::path& path, char separator)
@@ -27,7 +40,7 @@ CsvReader::CsvReader(const std::filesystem::path& path, char separator)
 // and before names between blanks the mark of a comment.
 void CsvReader::take_first_line() {
   std::string_view begin(reinterpret_cast<const char*>(buffer_.data()), filled_);
-  refuse_wide_text(file_.path(), begin);
+  require_text(file_.path(), begin);
   if (begin.starts_with(byte_order_mark)) offset_ = byte_order_mark.size();
   begin.remove_prefix(offset_);
   size_t quote = begin.starts_with('"') ? 1 : 0;
@@ -52,13 +65,15 @@ void CsvReader::skip_blanks() {
 }
 
 bool CsvReader::next(CsvRecord& record) {
-  // Skips empty lines.
-  do {
-    skip_blanks();
-  } while (take_line_end());
-  if (peek() < 0) return false;
-  read_record(record);
-  return true;
+  // Skips empty lines, and rows of separators alone.
+  while (true) {
+    do {
+      skip_blanks();
+    } while (take_line_end());
+    if (peek() < 0) return false;
+    read_record(record);
+    if (!is_bare(record)) return true;
+  }
 }
 
 int CsvReader::peek() {

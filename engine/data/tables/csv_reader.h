@@ -1,8 +1,8 @@
 // Reader of CSV records (RFC 4180): fields between separators; a quoted field may contain
-// separators, line ends, and "" for a quote. Lines end with \n, \r\n or \r; empty lines are
-// skipped. The file may be compressed by gzip, and may begin with UTF-8's byte order mark, and with
-// Excel's line sep=; which says the separator. Blanks as separators are blanks and tabs, any number
-// of them; then a header may begin with # and a blank.
+// separators, line ends, and "" for a quote. Lines end with \n, \r\n or \r; empty lines and
+// rows of separators alone are skipped. The file may be compressed by gzip, and may begin with
+// UTF-8's byte order mark, and with Excel's line sep=; which says the separator. Blanks as
+// separators are blanks and tabs, any number of them; then a header may begin with # and a blank.
 #pragma once
 #include <string>
 

@@ -1,10 +1,12 @@
 #include "engine/data/text/encoding.h"
 
-#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <spire/error.h>
 #include <spire/text.h>
+
+#include "engine/data/input_file.h"
 
 namespace spire::inline data {
 namespace {
@@ -40,9 +42,62 @@ std::string conversion(const std::filesystem::path& file, const char* encoding) 
                 : fmt::format("iconv -f {} -t utf-8 {} > {}", encoding, from, to);
 }
 
+// What a ZIP archive is, by the names in it.
+std::string_view kind_of_zip(std::string_view begin) {
+  if (begin.find("xl/") != begin.npos) return "an Excel workbook; save it as CSV";
+  if (begin.find("opendocument.spreadsheet") != begin.npos)
+    return "a spreadsheet of LibreOffice; save it as CSV";
+  if (begin.find("word/") != begin.npos) return "a Word document; save it as plain text";
+  return "a ZIP archive; unpack it, and name a file in it";
+}
+
+// What a file is that is no text, and what to do; empty: it may be text.
+std::string_view other_kind(std::string_view begin) {
+  using namespace std::string_view_literals;
+  if (begin.starts_with("PK\x03\x04"sv)) return kind_of_zip(begin);
+  constexpr std::pair<std::string_view, std::string_view> kinds[] = {
+      {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"sv,
+       "a workbook of an old Excel, or an old Word document; save it "
+       "as CSV or plain text"},
+      {"\xff\xd8\xff"sv, "a JPEG image, not a table or a text"},
+      {"\x89PNG\r\n"sv, "a PNG image, not a table or a text"},
+      {"%PDF-"sv, "a PDF file, not a table or a text; copy what is in it into one"},
+      {"\x89HDF\r\n"sv, "an HDF5 file; data.name: hdf5 reads it"},
+      {"PAR1"sv, "a Parquet file; end its name with .parquet"}};
+  for (const auto& [magic, kind] : kinds)
+    if (begin.starts_with(magic)) return kind;
+  return {};
+}
+
+// Latin-1 has no characters from 80 to 9F, where Windows has its quotes and the euro. In UTF-8 such
+// bytes stand behind others that are no ASCII.
+bool is_windows_text(std::string_view text) {
+  unsigned char before = 0;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 && byte < 0xa0 && before < 0x80) return true;
+    before = byte;
+  }
+  return false;
+}
+
+// The first MiB of a text. A file that cannot be read again says nothing.
+std::string head_of_file(const std::filesystem::path& file) {
+  std::string head(size_t{1} << 20, '\0');
+  try {
+    InputFile input(file);
+    head.resize(input.read({reinterpret_cast<uint8_t*>(head.data()), head.size()}));
+  } catch (const Error&) {
+    head.clear();
+  }
+  return head;
+}
+
 }  // namespace
 
-void refuse_wide_text(const std::filesystem::path& file, std::string_view begin) {
+void require_text(const std::filesystem::path& file, std::string_view begin) {
+  if (std::string_view kind = other_kind(begin); !kind.empty())
+    fail(Category::data, "{}: is {}", printable(file.string()), kind);
   std::optional<WideText> found = wide_text(begin);
   if (!found) return;
   std::string shown_by = *found->mark == '\0'
@@ -54,11 +109,7 @@ void refuse_wide_text(const std::filesystem::path& file, std::string_view begin)
 
 void refuse_encoding(const std::filesystem::path& file, const std::string& place,
                      std::string_view text, std::string_view otherwise) {
-  // Latin-1 has no characters from 80 to 9F, where Windows has its quotes and the euro.
-  bool windows = std::ranges::any_of(text, [](char c) {
-    auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x80 && byte < 0xa0;
-  });
+  bool windows = is_windows_text(text) || is_windows_text(head_of_file(file));
   const char* encoding = windows ? "windows-1252" : "latin1";
   fail(Category::data,
        "{}: the text is not UTF-8 ('{}'; {}?); convert it, with its own encoding if it is another "

@@ -135,7 +135,7 @@ bool is_jsonl(const fs::path& path) {
 void for_each_json_text(const fs::path& path, const std::string& field, const UseText& use,
                         const OnBroken& on_broken) {
   std::string all = InputFile(path).read_text(max_bytes);
-  refuse_wide_text(path, all);
+  require_text(path, all);
   int64_t number = 0;
   size_t first = all.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
   for (size_t begin = first; begin < all.size();) {

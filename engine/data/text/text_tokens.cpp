@@ -29,7 +29,7 @@ std::string read_text(const fs::path& path, bool any_bytes) {
   InputFile file(existing_input(path));
   std::string text = file.read_text(max_text_bytes);
   if (any_bytes) return text;
-  refuse_wide_text(file.path(), text);
+  require_text(file.path(), text);
   if (auto bad = invalid_utf8(text))
     refuse_encoding(file.path(), place_in(text, *bad, file.path()),
                     std::string_view(text).substr(*bad), "; or set data.tokens.vocabulary: bytes");

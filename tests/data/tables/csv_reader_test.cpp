@@ -50,10 +50,18 @@ TEST(Csv, LineEndsOfAnySystemAndBlankLines) {
 }
 
 TEST(Csv, EmptyFieldsAndFiles) {
-  EXPECT_EQ(read(",,\n\"\",x,\n"), (Table{{"", "", ""}, {"", "x", ""}}));
+  EXPECT_EQ(read("\"\",x,\n\"\",,\n"), (Table{{"", "x", ""}, {"", "", ""}}));
   EXPECT_EQ(read("a,"), (Table{{"a", ""}}));
   EXPECT_EQ(read(""), Table{});
   EXPECT_EQ(read("\n\r\n"), Table{});
+}
+
+// As spreadsheets write rows without anything.
+TEST(Csv, RowsOfSeparatorsAloneAreSkipped) {
+  Table rows = {{"1", "2"}, {"", "4"}};
+  for (const char* text : {",\n1,2\n,\n,4\n,\r\n,", "1,2\n\n,\n,,,\n,4\n"})
+    EXPECT_EQ(read(text), rows) << text;
+  EXPECT_EQ(read(";;\n1;;\n;;2\n;;\n", ';'), (Table{{"1", "", ""}, {"", "", "2"}}));
 }
 
 TEST(Csv, OtherSeparatorsAndTheByteOrderMark) {
