@@ -8,6 +8,7 @@
 
 #include "tools/commands.h"
 #include "tools/common_options.h"
+#include "tools/config_source.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {
@@ -38,7 +39,9 @@ void add_init_options(CLI::App& app, ParsedWords& words) {
 int run_init(const Arguments& arguments) {
   const InitArguments& init = arguments.init;
   std::string text = draft_config(init.data, init.model, init.target, init.words);
-  check(parse_config({{.name = "the config for this data", .text = text}}, {}).config);
+  ResolvedConfig drafted = parse_config({{.name = "the config for this data", .text = text}}, {});
+  print_warnings(drafted);  // such as of a word that this data does not use
+  check(drafted.config);
   result_text(text);
   return 0;
 }
