@@ -287,5 +287,40 @@ TEST(InitialNames, OtherClassesAndColumnsSayWhatBecomesOfTheirLayers) {
                         "'b' there, 'a', 'c' here; the weights of dense1.* are reused"));
 }
 
+// Two texts of as many characters, of which each vocabulary has two that the other lacks.
+TEST(InitialNames, OtherCharactersSayWhatBecomesOfTheirEmbeddings) {
+  MadeRuns runs;
+  auto text = [&](const std::string& name, const std::string& characters) {
+    std::ofstream file(runs / name);
+    for (int i = 0; i < 400; ++i) file << characters[i % characters.size()];
+    return Words{"data.name=tokens",
+                 "data.tokens.text=" + (runs / name).string(),
+                 "data.tokens.vocabulary=characters",
+                 "data.tokens.length=8",
+                 "data.path=auto",
+                 "model.name=gpt",
+                 "model.width=8",
+                 "model.blocks=1",
+                 "model.heads=1",
+                 "steps=1"};
+  };
+  auto warnings = [&](const Words& words) {
+    Reports reports;
+    runs.train("new", words, reports);
+    return fmt::format("{}", fmt::join(reports.warnings, "\n"));
+  };
+  runs.train("source", text("one", "abcd"));
+  Words from = {"init.from=" + (runs / "source").string()};
+  EXPECT_THAT(warnings(text("one", "abcd") + from), testing::Not(HasSubstr("init.from")));
+  Words other = text("other", "abyz");
+  EXPECT_THAT(warnings(other + from),
+              HasSubstr("init.from: the checkpoint's vocabulary has as many tokens as the data's, "
+                        "but 2 of 4 are others: the first, 2, is 'c' there, 'y' here; the weights "
+                        "of tokens.* are reused, those of one token for another; init.skip: "
+                        "['tokens.*'] starts them anew"));
+  EXPECT_THAT(warnings(other + from + Words{"init.skip=[tokens.*]"}),
+              HasSubstr("'y' here; the weights of tokens.* start anew"));
+}
+
 }  // namespace
 }  // namespace spire

@@ -9,6 +9,7 @@
 
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
+#include "engine/data/text/vocabulary.h"
 #include "engine/weights/names/own_metadata.h"
 #include "models/model.h"
 
@@ -68,24 +69,83 @@ std::string layer_pattern(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.')) + ".*";
 }
 
+bool is_reused(const WeightMatch& match, const std::string& parameter) {
+  return std::ranges::any_of(match.found(), [&](const FoundParameter& found) {
+    return found.parameter.name == parameter;
+  });
+}
+
 // names: theirs and ours. parameter: one of the layer that has an entry for each of them.
 void compare_names(const char* what, const std::vector<std::string>& theirs,
                    const std::vector<std::string>& ours, const std::string& parameter,
                    const WeightMatch& match, Observer& observer) {
   bool comparable = theirs.size() == ours.size() && !theirs.empty() && theirs != ours;
   if (!comparable) return;
-  bool reused = std::ranges::any_of(match.found(), [&](const FoundParameter& found) {
-    return found.parameter.name == parameter;
-  });
   std::string layer = layer_pattern(parameter);
   observer.on_warning(fmt::format(
       "init.from: the checkpoint has as many {} as the data, under other names or in another "
       "order: {} there, {} here; {}",
       what, quoted_list(theirs), quoted_list(ours),
-      reused ? fmt::format("the weights of {} are reused, one for the other in this order; "
-                           "init.skip: ['{}'] starts them anew",
-                           layer, layer)
-             : fmt::format("the weights of {} start anew", layer)));
+      is_reused(match, parameter)
+          ? fmt::format("the weights of {} are reused, one for the other in this order; "
+                        "init.skip: ['{}'] starts them anew",
+                        layer, layer)
+          : fmt::format("the weights of {} start anew", layer)));
+}
+
+// Returns the text of each token; nothing where the vocabulary's files are gone or others now.
+std::vector<std::string> tokens_of(const std::string& vocabulary) {
+  std::vector<std::string> tokens;
+  if (vocabulary.empty()) return tokens;
+  try {
+    auto opened = make_vocabulary(vocabulary);
+    for (int32_t id = 0; id < opened->size(); ++id) tokens.push_back(opened->decode({&id, 1}));
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;
+    tokens.clear();
+  }
+  return tokens;
+}
+
+// Returns the layers with a row or column a token: the first, and the head, where it has weights.
+std::vector<std::string> layers_of_tokens(const Graph& own, const std::vector<Value>& parameters,
+                                          int64_t tokens, const WeightMatch& match, bool reused) {
+  std::vector<std::string> layers;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    auto dims = own.tensor(parameters[i]).spec.shape.dims();
+    bool at_end = i == 0 || i + 2 >= parameters.size();  // a head is a weight, and perhaps a bias
+    if (!at_end || dims.size() != 2 || std::ranges::find(dims, tokens) == dims.end()) continue;
+    const std::string& name = own.tensor(parameters[i]).name;
+    if (is_reused(match, name) == reused) layers.push_back(layer_pattern(name));
+  }
+  return layers;
+}
+
+void compare_tokens(const SampleSpec& theirs, const SampleSpec& ours, const Graph& own,
+                    const std::vector<Value>& parameters, const WeightMatch& match,
+                    Observer& observer) {
+  if (theirs.vocabulary == ours.vocabulary) return;
+  std::vector<std::string> a = tokens_of(theirs.vocabulary), b = tokens_of(ours.vocabulary);
+  if (a.size() != b.size() || a == b) return;
+  std::optional<size_t> first;
+  int64_t others = 0;
+  for (size_t id = 0; id < a.size(); ++id) {
+    if (a[id] == b[id]) continue;
+    if (!first) first = id;
+    ++others;
+  }
+  std::vector<std::string> taken = layers_of_tokens(own, parameters, std::ssize(a), match, true);
+  observer.on_warning(fmt::format(
+      "init.from: the checkpoint's vocabulary has as many tokens as the data's, but {} of {} are "
+      "others: the first, {}, is '{}' there, '{}' here; {}",
+      others, a.size(), *first, printable(a[*first]), printable(b[*first]),
+      taken.empty()
+          ? fmt::format(
+                "the weights of {} start anew",
+                fmt::join(layers_of_tokens(own, parameters, std::ssize(a), match, false), ", "))
+          : fmt::format("the weights of {} are reused, those of one token for another; init.skip: "
+                        "[{}] starts them anew",
+                        fmt::join(taken, ", "), quoted_list(taken))));
 }
 
 }  // namespace
@@ -100,6 +160,7 @@ void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
                 match, observer);
   compare_names("columns", theirs.feature_names, ours.feature_names,
                 own.tensor(parameters.front()).name, match, observer);
+  compare_tokens(theirs, ours, own, parameters, match, observer);
 }
 
 void check_trained_config(const StateMetadata& trained, const std::string& from,

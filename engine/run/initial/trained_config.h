@@ -17,8 +17,9 @@ namespace spire::inline run {
 void check_trained_config(const StateMetadata& trained, const std::string& from,
                           const RunSetup& setup, const Graph& own, Observer& observer);
 
-// Warns where the checkpoint has as many classes or columns as the data, under other names: says
-// whether the layer that has them takes the file's weights, or starts anew. match: of the file.
+// Warns where the checkpoint has as many classes, columns or tokens as the data, under other names:
+// says whether the layer that has them takes the file's weights, or starts anew. match: of the
+// file.
 void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
                          const RunSetup& setup, const Graph& own, Observer& observer);
 
