@@ -74,6 +74,60 @@ TEST(CompareRuns, ConfigsDifferInKeysThatChangeBits) {
                                             "tower_threads: null and 2"));
 }
 
+TEST(CompareRuns, OtherStartingWeightsAreNamed) {
+  RunConfig a, b;
+  a.init.skip = {"head.*"};  // without effect beside init.from: none
+  EXPECT_THAT(config_differences(a, b), ElementsAre());
+  a.init.from = "runs/low";
+  EXPECT_THAT(
+      config_differences(a, b),
+      ElementsAre("init.from: runs/low and none, so the runs may start from other weights"));
+  b.init.from = "runs/low";
+  EXPECT_THAT(config_differences(a, b), ElementsAre("init.skip: \"head.*\" and [], so the runs may "
+                                                    "start from other weights"));
+}
+
+TEST(CompareRuns, OtherDataIsNamedByTheRootsOfTheChains) {
+  auto with_data = [](const std::string& digest) {
+    RunRecords run = records({{1, {1.0, 2.0, "aa"}}});
+    run.log.emplace();
+    run.log->roots[0] = {.text = R"({"device":"cpu","config":{},"data":")" + digest + "\"}",
+                         .weights = {},
+                         .value = ""};
+    return run;
+  };
+  RunRecords a = with_data("3f"), b = with_data("81");
+  auto text = [&] { return to_text(a, b, {}, compare_records(a, b)); };
+  EXPECT_THAT(text(), testing::HasSubstr("change bits\nthe data differ, by their digests 3f and "
+                                         "81\n"));
+  b = a;
+  EXPECT_THAT(text(), testing::Not(testing::HasSubstr("the data differ")));
+  b.log->roots[1] = with_data("81").log->roots[0];  // of a run that was resumed on other data
+  EXPECT_THAT(text(), testing::HasSubstr("digests 3f and 81\n"));
+}
+
+// Where metrics.jsonl has no step of both, as of short runs.
+TEST(CompareRuns, StepsOfChainsCountWhereNoOthersDo) {
+  RunRecords a = records({{3, {1.0, 2.0, ""}}});
+  a.log.emplace();
+  for (int64_t step = 1; step <= 3; ++step) {
+    a.log->records[step] = {.step = step, .loss = 1, .grad_norm = 2, .towers = {1}};
+    a.log->values[step] = "aa";
+  }
+  RunRecords b = a;
+  b.steps.clear();
+  RecordComparison equal = compare_records(a, b);
+  EXPECT_EQ(equal.steps, 3);
+  EXPECT_EQ(equal.last, 3);
+  EXPECT_FALSE(equal.first);
+  EXPECT_EQ(equal.same_chain, true);
+  b.log->records[1].lr = 0.5;
+  RecordComparison other = compare_records(a, b);
+  EXPECT_EQ(other.steps, 3);
+  ASSERT_TRUE(other.first);
+  EXPECT_EQ(other.first->step, 1);
+}
+
 TrainingState state_with(std::vector<float> weights) {
   TrainingState state;
   auto count = static_cast<int64_t>(weights.size());

@@ -51,6 +51,17 @@ TEST_F(Compare, OtherRunsAreCodeOneAndNameTheStep) {
   EXPECT_THAT(output.out, HasSubstr("first difference: step "));
 }
 
+// Too short for a record in metrics.jsonl: the chains have their steps.
+TEST_F(Compare, RunsWithoutRecordedStepsAreComparedByTheirChains) {
+  train("a", {"steps=3", "log.every_steps=0", "log.hash_every_steps=0"});
+  train("b", {"steps=3", "log.every_steps=0", "log.hash_every_steps=0", "optimizer.lr=0.01"});
+  EXPECT_EQ(compare("a", "a").code, 0);
+  Output output = compare("a", "b", {"--bisect"});
+  EXPECT_EQ(output.code, 1) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("first recorded difference: step 1: the learning rate, "));
+  EXPECT_THAT(output.out, HasSubstr("replayed both from their beginning"));
+}
+
 TEST_F(Compare, WhatIsNoRunIsCodeTwo) {
   train("a");
   EXPECT_EQ(compare("a", "none").code, 2);

@@ -122,6 +122,11 @@ std::string device_of(const RecordedRoot& root) {
   return Json::parse(root.text)["device"].get<std::string>();
 }
 
+std::string data_of(const RecordedRoot& root) {
+  Json text = Json::parse(root.text);
+  return text.contains("data") && text["data"].is_string() ? text["data"].get<std::string>() : "";
+}
+
 std::map<std::string, std::string> config_of(const RecordedRoot& root) {
   return Json::parse(root.text)["config"].get<std::map<std::string, std::string>>();
 }

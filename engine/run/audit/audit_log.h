@@ -21,6 +21,7 @@ struct RecordedRoot {
 };
 
 std::string device_of(const RecordedRoot& root);  // "cpu" or "cuda"
+std::string data_of(const RecordedRoot& root);    // digest; empty: not recorded
 // The keys that decided the bits, with their values.
 std::map<std::string, std::string> config_of(const RecordedRoot& root);
 

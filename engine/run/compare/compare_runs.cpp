@@ -133,6 +133,33 @@ int64_t batch_of(const RunConfig& config) {
   return config.global_batch.value_or(config.batch_size * config.towers.value_or(0));
 }
 
+// Keys of the weights at step 0, which no longer matter to a run that is resumed.
+std::vector<std::string> start_differences(const RunConfig& a, const RunConfig& b) {
+  std::vector<std::string> texts;
+  bool both = a.init.from != "none" && b.init.from != "none";
+  for (const Field& field : schema()) {
+    if (field.path != "init.from" && (!both || !field.path.starts_with("init."))) continue;
+    std::string first = value_text(field, a), second = value_text(field, b);
+    if (first != second)
+      texts.push_back(fmt::format("{}: {} and {}, so the runs may start from other weights",
+                                  field.path, first, second));
+  }
+  return texts;
+}
+
+// As the first and the last root of both chains say. Empty: the same data, or not recorded.
+std::string data_difference(const RunRecords& a, const RunRecords& b) {
+  if (!a.log || !b.log || a.log->roots.empty() || b.log->roots.empty()) return "";
+  const auto &ours = a.log->roots, &theirs = b.log->roots;
+  std::string first = data_of(ours.begin()->second), second = data_of(theirs.begin()->second);
+  if (first == second) {
+    first = data_of(ours.rbegin()->second);
+    second = data_of(theirs.rbegin()->second);
+  }
+  if (first == second || first.empty() || second.empty()) return "";
+  return fmt::format("the data differ, by their digests {} and {}\n", first, second);
+}
+
 // As the newest root of its chain says.
 bool ran_on_cpus(const RunRecords& run) {
   const RecordedRoot* root = run.log ? run.log->root_at(run.log->last) : nullptr;
@@ -150,6 +177,7 @@ std::vector<std::string> config_differences(const RunConfig& a, const RunConfig&
   for (const auto& [field, first, second] : differences({a, context}, {b, context}))
     if (!exact || !divides_batch(*field))
       texts.push_back(fmt::format("{}: {} and {}", field->path, first, second));
+  for (std::string& text : start_differences(a, b)) texts.push_back(std::move(text));
   if (exact && batch_of(a) != batch_of(b))
     texts.push_back(fmt::format("global_batch: {} and {}", batch_of(a), batch_of(b)));
   return texts;
@@ -175,6 +203,20 @@ std::optional<TensorDifference> step_difference(AuditRecord a, AuditRecord b) {
 
 StepRecord without_hashes(const AuditRecord& record) {
   return {record.loss, record.grad_norm};
+}
+
+// Where metrics.jsonl has no step of both.
+void count_chained(const AuditLog& a, const AuditLog& b, RecordComparison& comparison) {
+  for (const auto& [step, ours] : a.records) {
+    auto theirs = b.records.find(step);
+    if (theirs == b.records.end()) continue;
+    ++comparison.steps;
+    comparison.last = step;
+    if (!ours.weights.empty() && !theirs->second.weights.empty()) ++comparison.hashes;
+    auto ours_at = a.values.find(step), theirs_at = b.values.find(step);
+    if (ours_at != a.values.end() && theirs_at != b.values.end())
+      comparison.same_chain = ours_at->second == theirs_at->second;
+  }
 }
 
 // Chains have each step and tower, so they may show more than metrics.jsonl.
@@ -208,7 +250,10 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
     if (!comparison.first && !agree(record, other->second))
       comparison.first = StepDifference{step, record, other->second};
   }
-  if (a.log && b.log) compare_chains(*a.log, *b.log, comparison.first);
+  if (a.log && b.log) {
+    if (comparison.steps == 0) count_chained(*a.log, *b.log, comparison);
+    compare_chains(*a.log, *b.log, comparison.first);
+  }
   return comparison;
 }
 
@@ -239,6 +284,7 @@ std::string to_text(const RunRecords& a, const RunRecords& b,
   std::string text = fmt::format("A  {}\nB  {}\n", a.directory.string(), b.directory.string());
   text += configs.empty() ? "configs: equal in all keys that change bits\n" : "configs differ:\n";
   for (const std::string& line : configs) text += fmt::format("  {}\n", line);
+  text += data_difference(a, b);
   if (!comparison.first) {
     text +=
         fmt::format("{} of both runs up to step {} are equal, {} of them with the weights\n",

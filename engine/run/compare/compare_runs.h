@@ -34,8 +34,8 @@ struct RunRecords {
 RunRecords read_run_records(const std::filesystem::path& directory,
                             const std::vector<std::string>& overrides = {});
 
-// Returns "optimizer.lr: 0.1 and 0.2" for each key that matters to bits and differs. Devices,
-// strategy and the like do not matter.
+// Returns "optimizer.lr: 0.1 and 0.2" for each key that matters to bits and differs, those of the
+// starting weights (init) included. Devices, strategy and the like do not matter.
 std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b,
                                             const BitContext& context = {});
 BitContext common_context(const RunRecords& a, const RunRecords& b);  // as their chains have it
@@ -48,7 +48,7 @@ struct StepDifference {
 };
 
 struct RecordComparison {
-  int64_t steps = 0;               // that both record
+  int64_t steps = 0;               // that both record: of metrics.jsonl, or else of the chains
   int64_t hashes = 0;              // of them with the weights' hash in both
   int64_t last = 0;                // the newest
   std::optional<bool> same_chain;  // at the newest step of which both record the chain
