@@ -11,6 +11,7 @@
 #include <spire/text.h>
 
 #include "engine/data/dataset.h"
+#include "engine/data/text/unicode_form.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {
@@ -23,7 +24,8 @@ enum class Lacking { refused, allowed };  // whether the data may lack names tha
 
 // Returns the index in `order` of each name; nullopt where the names are not the same (or, if some
 // may lack, not some of them), or where one occurs twice and is ambiguous.
-std::optional<Permutation> permutation_to(const Names& names, const Names& order, Lacking lacking) {
+std::optional<Permutation> exact_permutation(const Names& names, const Names& order,
+                                             Lacking lacking) {
   std::map<std::string, size_t> index_of;
   for (const std::string& name : order) index_of.emplace(name, index_of.size());
   if (index_of.size() != order.size()) return {};
@@ -37,6 +39,18 @@ std::optional<Permutation> permutation_to(const Names& names, const Names& order
     permutation.push_back(found->second);
   }
   return permutation;
+}
+
+Names all_composed(Names names) {
+  for (std::string& name : names) name = composed(name);
+  return names;
+}
+
+// Also of names that differ in Unicode form alone.
+std::optional<Permutation> permutation_to(const Names& names, const Names& order, Lacking lacking) {
+  auto permutation = exact_permutation(names, order, lacking);
+  return permutation ? permutation
+                     : exact_permutation(all_composed(names), all_composed(order), lacking);
 }
 
 Names without(const Names& names, const Names& others) {
@@ -61,7 +75,7 @@ Names without(const Names& names, const Names& others) {
 std::optional<Permutation> compare_names(const char* what, const Names& found, const Names& trained,
                                          const std::string& model, Names& notes,
                                          Lacking lacking = Lacking::refused) {
-  if (found == trained) return {};
+  if (found == trained || all_composed(found) == all_composed(trained)) return {};
   if (found.empty() || trained.empty()) {
     notes.push_back(
         fmt::format("the {} cannot be compared with those that {} was trained on: {} has no names "

@@ -144,10 +144,12 @@ std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
   return RowOrigin{.file = file, .row = 0, .only = true, .label = label_of(file)};
 }
 
-// A folder of a class, as in training data, says what its images are.
+// A folder of a class, as in training data, says what its images are: also one that the user named,
+// or that of a file.
 std::optional<int64_t> ImageRows::label_of(const ListedInput& file) const {
-  if (!file.name.has_parent_path()) return {};
-  return class_named(spec_, file.name.parent_path().filename().string());
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(file.path, error);
+  return class_named(spec_, path.lexically_normal().parent_path().filename().string());
 }
 
 // Reads the next image of an open IDX file; closes the file at its end or after a problem.

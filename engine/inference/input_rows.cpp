@@ -8,6 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/tables/csv_table.h"
+#include "engine/data/text/unicode_form.h"
 #include "engine/inference/sample_arrays.h"
 
 namespace spire::inline inference {
@@ -71,10 +72,11 @@ class RowsInTurn : public InputRows {
 
 std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name) {
   std::string_view word = trimmed(name);
+  if (auto found = find_name(spec.class_names, word)) return static_cast<int64_t>(*found);
   std::optional<double> number = finite_number(word);
+  if (!number) return {};
   for (size_t i = 0; i < spec.class_names.size(); ++i)
-    if (spec.class_names[i] == word || (number && finite_number(spec.class_names[i]) == number))
-      return static_cast<int64_t>(i);
+    if (finite_number(spec.class_names[i]) == number) return static_cast<int64_t>(i);
   return {};
 }
 

@@ -69,6 +69,17 @@ TEST(SchemaCompatibility, TheSameNamesChangeNothing) {
   EXPECT_THAT(data.notes, IsEmpty());
 }
 
+// macOS writes letters and accents of names apart (NFD), others together.
+TEST(SchemaCompatibility, NamesInAnotherUnicodeFormAreTheSame) {
+  SampleSpec apart = spec_of({"a\u0308", "b"}, {"o\u0308", "x"}),
+             together = spec_of({"\u00e4", "b"}, {"\u00f6", "x"});
+  DatasetPair same = fitted(apart, together);
+  EXPECT_THAT(same.notes, IsEmpty());
+  EXPECT_THAT(read_column<int32_t>(*same.test, 1, {0, 1}), ElementsAre(0, 1));
+  SampleSpec turned = spec_of({"b", "a\u0308"}, {"o\u0308", "x"});
+  EXPECT_THAT(read_column<int32_t>(*fitted(turned, together).test, 1, {0, 1}), ElementsAre(1, 0));
+}
+
 TEST(SchemaCompatibility, LabelsAreRenumberedInEveryOrderOfTheClasses) {
   Names order = test_classes;
   do {

@@ -149,6 +149,7 @@ TEST(ImageRows, OfAnImageFolderAreReadAsItsTestSplit) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     TemporaryFolder folder;
     put(folder / "train/cat/a.png", png_bytes(smooth_image(40, 40, 2)));
+    put(folder / "train/dog/a.png", png_bytes(smooth_image(40, 40, 5)));
     put(folder / "val/cat/a.png", png_bytes(smooth_image(16, 16, 1)));
     put(folder / "val/cat/b.jpg", jpeg_bytes(smooth_image(300, 200, 3)));
     put(folder / "val/cat/c.png", png_bytes(smooth_image(5, 7, 4)));
@@ -328,6 +329,30 @@ TEST(ImageRows, AnyFolderOfAClassTellsTheTruth) {
   EXPECT_TRUE(tell_truth());
   spec.class_names = {"ant", "dog"};
   EXPECT_FALSE(tell_truth());
+}
+
+// The folder itself, a file in it, and a name with dots in it.
+TEST(ImageRows, AFolderOfAClassThatTheUserNamesTellsTheTruth) {
+  TemporaryFolder folder;
+  put(folder / "in/cat/b.png", png_bytes(smooth_image(6, 9)));
+  SampleSpec spec = spec_of(6, 9, 3);
+  spec.class_names = {"ant", "cat"};
+  for (const char* word : {"in/cat", "in/cat/", "in/cat/b.png", "in/cat/../cat/./b.png"}) {
+    ReadInputs read = read_inputs({(folder / word).string()}, spec, config_of("cifar10"));
+    ASSERT_EQ(read.origins.size(), 1u) << word;
+    EXPECT_EQ(read.origins[0].label, 1) << word;
+    EXPECT_EQ(read.origins[0].file.name, "b.png") << word;
+  }
+}
+
+// A folder that macOS wrote has its letters apart (NFD).
+TEST(ImageRows, AFolderOfAClassMayHaveAnotherUnicodeForm) {
+  TemporaryFolder folder;
+  put(folder / "in/a\u0308pfel/b.png", png_bytes(smooth_image(6, 9)));
+  SampleSpec spec = spec_of(6, 9, 3);
+  spec.class_names = {"ant", "\u00e4pfel"};
+  ReadInputs read = read_inputs({(folder / "in").string()}, spec, config_of("cifar10"));
+  EXPECT_EQ(read.origins.at(0).label, 1);
 }
 
 TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
