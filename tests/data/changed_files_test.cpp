@@ -63,10 +63,11 @@ fs::path make_shards(const fs::path& folder, DataConfig& config, int64_t vocabul
 }
 
 fs::path make_images(const fs::path& folder, DataConfig& config) {
-  for (const char* half : {"train/a", "val/a"}) {
-    fs::create_directories(folder / half);
-    for (int64_t i = 0; i < rows; ++i)
-      write_file(folder / half / fmt::format("{:03}.png", i), png_bytes(smooth_image(9, 9, 1)));
+  for (const char* half : {"train", "val"}) {
+    for (const char* name : {"0", "a"}) fs::create_directories(folder / half / name);
+    for (int64_t i = 0; i < rows; ++i)  // of two classes
+      write_file(folder / half / (i == 0 ? "0" : "a") / fmt::format("{:03}.png", i),
+                 png_bytes(smooth_image(9, 9, 1)));
   }
   config.name = "image_folder";
   config.path = folder.string();

@@ -1,6 +1,7 @@
 #include "engine/data/images/image_folder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <spire/error.h>
@@ -10,6 +11,7 @@
 #include "engine/data/images/image_files.h"
 #include "engine/data/part_names.h"
 #include "engine/data/test_share.h"
+#include "engine/data/text/unicode_form.h"
 
 namespace spire::inline data {
 namespace {
@@ -40,17 +42,6 @@ class FolderImages : public EncodedImages {
   ImageFiles files_;
 };
 
-// Returns the classes without a training image.
-std::vector<std::string> classes_without(const ImageListing& listing,
-                                         const std::vector<std::string>& classes) {
-  std::vector<bool> seen(classes.size());
-  for (const ImageListing::File& file : listing.files) seen[static_cast<size_t>(file.label)] = true;
-  std::vector<std::string> without;
-  for (size_t label = 0; label < classes.size(); ++label)
-    if (!seen[label]) without.push_back(classes[label]);
-  return without;
-}
-
 // Returns folders within class folders; their images are not read.
 std::vector<std::string> deeper_folders(const fs::path& folder,
                                         const std::vector<std::string>& classes) {
@@ -66,20 +57,19 @@ std::vector<std::string> deeper_folders(const fs::path& folder,
   return deeper;
 }
 
-// Returns notes for the user about what looks like a mistake. partial: classes may lack images.
+// Returns notes for the user about what looks like a mistake.
 std::vector<std::string> unused_notes(const std::vector<ImageListing>& splits,
-                                      const std::vector<std::string>& classes, bool partial) {
-  const ImageListing& train = splits.front();
+                                      const std::vector<std::string>& classes) {
   std::vector<std::string> notes;
-  std::vector<std::string> without;
-  if (!partial) without = classes_without(train, classes);
-  if (!without.empty())
-    notes.push_back(
-        fmt::format("{}: no images of {}, which count as classes nevertheless; remove "
-                    "their folders if they are none",
-                    train.folder.string(), quoted_list(without)));
   for (const ImageListing& split : splits) {
-    if (auto deeper = deeper_folders(split.folder, classes); !deeper.empty())
+    if (!split.left_out.empty())
+      notes.push_back(fmt::format("{}: no images in {}, so {} left out, being no {}",
+                                  split.folder.string(), quoted_list(split.left_out),
+                                  split.left_out.size() == 1 ? "it is" : "they are",
+                                  split.left_out.size() == 1 ? "class" : "classes"));
+    std::vector<std::string> folders = classes;
+    folders.insert(folders.end(), split.left_out.begin(), split.left_out.end());
+    if (auto deeper = deeper_folders(split.folder, folders); !deeper.empty())
       notes.push_back(
           fmt::format("{}: not read, as images lie right in the folder of their "
                       "class: {}",
@@ -110,6 +100,22 @@ PartNames parts_of(const fs::path& folder, const ValConfig& val) {
   return parts;
 }
 
+// Refuses one class, and two whose names look the same.
+void require_classes(const fs::path& folder, const std::vector<std::string>& classes) {
+  if (classes.size() == 1)
+    fail(Category::data,
+         "{}: all images are of the class '{}'; put those of other classes into folders beside it, "
+         "or set data.path to the folder of all classes",
+         folder.string(), printable(classes[0]));
+  std::set<std::string> seen;
+  for (const std::string& name : classes)
+    if (!seen.insert(composed(name)).second)
+      fail(Category::data,
+           "{}: has two folders '{}' that differ only in Unicode form (NFC and NFD); move the "
+           "images of one into the other",
+           folder.string(), printable(name));
+}
+
 // Moves the test images to a listing of their own.
 ImageListing take_test_part(ImageListing& all, double share) {
   std::vector<int32_t> labels;
@@ -135,7 +141,7 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   EncodedSplits splits;
   splits.notes = parts.notes;
   splits.class_names =
-      options.trained_classes ? options.trained->class_names : class_folders(train_folder);
+      options.trained_classes ? options.trained->class_names : folders_of_images(train_folder);
   splits.classes = std::ssize(splits.class_names);
   std::vector<ImageListing> listed = {list_images(train_folder, splits.class_names)};
   if (!parts.none() && parts.test.empty())
@@ -144,7 +150,8 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
          folder.string());
   for (const std::string& part : {parts.test, parts.val})
     if (!part.empty()) listed.push_back(list_images(folder / part, splits.class_names));
-  for (std::string& note : unused_notes(listed, splits.class_names, options.trained_classes))
+  if (!options.trained_classes) require_classes(train_folder, splits.class_names);
+  for (std::string& note : unused_notes(listed, splits.class_names))
     splits.notes.push_back(std::move(note));
   if (parts.none() && options.all_test) {
     listed.push_back(listed[0]);

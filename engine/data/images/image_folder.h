@@ -21,8 +21,9 @@ struct ImageListing {  // the files of one split
     int32_t label;
   };
   std::filesystem::path folder;
-  std::vector<File> files = {};  // sorted by class, then by name
-  int64_t ignored = 0;           // other files in the folders of classes, and beside these
+  std::vector<File> files = {};            // sorted by class, then by name
+  std::vector<std::string> left_out = {};  // folders without images that are no classes
+  int64_t ignored = 0;  // other files in the folders of classes, and beside these
   std::string first_ignored = {};
 
   std::filesystem::path path(int64_t index) const {
@@ -30,7 +31,8 @@ struct ImageListing {  // the files of one split
   }
 };
 
-// Lists folder/<class>/<image>. Throws Error(data) for an unknown class, or if there is no image.
+// Lists folder/<class>/<image>. Names of classes may differ in Unicode form. Throws Error(data) for
+// an unknown class with images, or if there is no image.
 ImageListing list_images(const std::filesystem::path& folder,
                          const std::vector<std::string>& classes);
 
@@ -38,6 +40,8 @@ ImageListing list_images(const std::filesystem::path& folder,
 // `folder` cannot be read; class_folders() also if there is none.
 std::vector<std::string> folders_in(const std::filesystem::path& folder);
 std::vector<std::string> class_folders(const std::filesystem::path& folder);
+// Returns those of class_folders() in which images lie.
+std::vector<std::string> folders_of_images(const std::filesystem::path& folder);
 
 // Returns the sorted relative paths of all images below `folder`, without hidden files and links to
 // folders. Throws Error(data) if there is no image, or a folder cannot be read.

@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/base/system_limits.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/text/unicode_form.h"
 
 namespace spire::inline data {
 namespace {
@@ -43,6 +45,15 @@ bool is_file(const fs::directory_entry& entry) {
 
 void ignore(const std::string& name, ImageListing& listing) {
   if (listing.ignored++ == 0) listing.first_ignored = name;
+}
+
+// Returns at the first image; true also where the folder cannot be read, which list_images() says.
+bool has_image(const fs::path& folder) {
+  std::error_code error;
+  for (auto at = fs::directory_iterator(folder, error); !error && at != fs::end(at);
+       at.increment(error))
+    if (!is_hidden(at->path()) && is_image_name(at->path())) return true;
+  return static_cast<bool>(error);
 }
 
 }  // namespace
@@ -90,16 +101,26 @@ std::vector<std::string> class_folders(const fs::path& folder) {
   return names;
 }
 
+std::vector<std::string> folders_of_images(const fs::path& folder) {
+  std::vector<std::string> names = class_folders(folder);
+  std::erase_if(names, [&](const std::string& name) { return !has_image(folder / name); });
+  return names;
+}
+
 ImageListing list_images(const fs::path& folder, const std::vector<std::string>& classes) {
   ImageListing listing{.folder = folder};
   for (const std::string& name : class_folders(folder)) {
-    auto found = std::ranges::find(classes, name);
-    if (found == classes.end())
+    auto found = find_name(classes, name);
+    if (!found && !has_image(folder / name)) {
+      listing.left_out.push_back(name);
+      continue;
+    }
+    if (!found)
       fail(Category::data,
-           "{}: folder '{}' is not a class, because train has no folder of that name; remove it, "
-           "or add images of it to train",
-           folder.string(), name);
-    auto label = static_cast<int32_t>(found - classes.begin());
+           "{}: folder '{}' is not a class, because train has no folder of that name with images; "
+           "remove it, or add images of it to train",
+           folder.string(), printable(name));
+    auto label = static_cast<int32_t>(*found);
     for (const std::string& file : names_of(folder / name, is_file)) {
       if (is_image_name(file)) {
         listing.files.push_back({name + "/" + file, label});

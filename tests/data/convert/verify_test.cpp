@@ -138,6 +138,8 @@ TEST_F(VerifyTest, ATruncatedImageIsNamed) {
   Bytes truncated = jpeg_bytes(smooth_image(30, 30));
   truncated.resize(truncated.size() / 2);
   write_file(folder_.path() / "val" / "ant" / "b.jpg", truncated);
+  fs::create_directories(folder_.path() / "train" / "bee");  // a second class
+  write_file(folder_.path() / "train" / "bee" / "a.jpg", jpeg_bytes(smooth_image(30, 30)));
   config_.data.name = "image_folder";
   config_.data.path = folder_.path().string();
   VerifyResult result = verify();

@@ -78,10 +78,54 @@ TEST(ImageFolder, FoldersThatAreNotReadAreNamed) {
   put(folder / "val/dog/.hidden/d.png", png_bytes(smooth_image(9, 9, 7)));
   fs::create_directories(folder / "train/eel");
   DatasetPair pair = open_dataset(config_of(folder.path()), {});
-  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("train: no images of 'eel'"),
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("train: no images in 'eel', so it is left out, "
+                                                "being no class"),
                                       AllOf(HasSubstr("train: not read"), HasSubstr("'cat/more'")),
                                       HasSubstr(text), HasSubstr("val: 1 file ignored")));
   EXPECT_EQ(pair.train->count(), 3);
+}
+
+// As an archive of macOS leaves it, with images' names in it that are hidden.
+TEST(ImageFolder, FoldersWithoutImagesAreNoClasses) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  put(folder / "train/__MACOSX/._a.png", {'n', 'o'});
+  put(folder / "val/__MACOSX/._a.png", {'n', 'o'});
+  put(folder / "val/deep/er/a.png", png_bytes(smooth_image(9, 9, 6)));
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  EXPECT_THAT(pair.train->spec().class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(
+      pair.notes,
+      ElementsAre(HasSubstr("train: no images in '__MACOSX', so it is left out, being no class"),
+                  HasSubstr("train: 1 file ignored"),
+                  HasSubstr("val: no images in '__MACOSX', 'deep', so they are left out, being no "
+                            "classes"),
+                  AllOf(HasSubstr("val: not read"), HasSubstr("'deep/er'"))));
+}
+
+TEST(ImageFolder, ASingleClassIsRefused) {
+  TemporaryFolder folder;
+  write_images(folder.path());
+  fs::remove_all(folder / "train/dog");
+  fs::remove_all(folder / "val/dog");
+  fs::create_directories(folder / "train/eel");
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder.path()), {}); }),
+              AllOf(HasSubstr("train: all images are of the class 'cat'; put those of other"),
+                    HasSubstr("set data.path to the folder of all classes")));
+}
+
+// macOS writes letters and accents apart (NFD).
+TEST(ImageFolder, ClassesAreTheSameInEveryUnicodeForm) {
+  TemporaryFolder folder;
+  Bytes image = png_bytes(smooth_image(40, 40, 2));
+  put(folder / "train/a\u0308pfel/a.png", image);
+  put(folder / "train/birnen/a.png", image);
+  put(folder / "val/\u00e4pfel/a.png", image);
+  DatasetPair pair = open_dataset(config_of(folder.path()), {});
+  EXPECT_EQ(row_of(*pair.test, 0).label, 0);
+  put(folder / "train/\u00e4pfel/a.png", image);
+  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder.path()), {}); }),
+              HasSubstr("differ only in Unicode form (NFC and NFD)"));
 }
 
 TEST(ImageFolder, ClassesAreTheFoldersInAlphabeticalOrder) {
