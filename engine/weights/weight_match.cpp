@@ -306,23 +306,25 @@ void WeightMatch::require_all() const {
   for (const NewParameter& parameter : fresh_)
     if (!parameter.skipped) (parameter.found ? other : missing).push_back(parameter);
   if (missing.empty() && other.empty() && left_over_.empty()) return;
-  std::string text = fmt::format("{} does not fit the model, by {} names:", file_.path().string(),
-                                 word_of(names_));
-  if (!missing.empty()) text += "\n  not in the file: " + list_of(missing, "; ");
-  if (!other.empty()) text += "\n  of another shape: " + list_of(other, "; ");
-  if (!left_over_.empty()) text += "\n  not in the model: " + quoted_list(left_over_);
+  std::vector<std::string> parts;
+  if (!missing.empty()) parts.push_back("not in the file: " + list_of(missing, ", "));
+  if (!other.empty()) parts.push_back("of another shape: " + list_of(other, ", "));
+  if (!left_over_.empty()) parts.push_back("not in the model: " + quoted_list(left_over_));
   std::vector<std::string> skips = left_over_;
   for (const auto* list : {&other, &missing})
     for (const NewParameter& parameter : *list) skips.insert(skips.begin(), parameter.name);
   for (std::string& name : skips) name = as_pattern(name);
-  text += skips.size() <= most_shown
-              ? fmt::format(
-                    "\n  init.skip: [{}] leaves these out of the file and starts them as in "
-                    "any new run; so does init.strict: false",
-                    fmt::join(skips, ", "))
-              : "\n  init.strict: false, or patterns in init.skip, leave these out of the file and "
-                "start them as in any new run; init.map renames";
-  fail(Category::checkpoint, "{}", text);
+  std::string advice =
+      skips.size() <= most_shown
+          ? fmt::format(
+                "init.skip: [{}] leaves these out of the file and starts them as in any "
+                "new run; so does init.strict: false",
+                fmt::join(skips, ", "))
+          : "init.strict: false, or patterns in init.skip, leave these out of the file and start "
+            "them as in any new run; init.map renames";
+  // One line: of several the program prints the first one last, as if they were problems.
+  fail(Category::checkpoint, "{} does not fit the model, by {} names; {}; {}",
+       file_.path().string(), word_of(names_), fmt::join(parts, "; "), advice);
 }
 
 bool WeightMatch::read(const std::string& parameter, std::span<float> values) const {

@@ -64,12 +64,10 @@ TEST_F(Matching, StrictSaysWhatIsMissingLeftOverAndOfAnotherShape) {
   tensors->add("extra.weight", {3});
   std::erase_if(tensors->tensors, [](const NamedTensor& t) { return t.name == "bn1.bias"; });
   EXPECT_EQ(refusal(tensors, {}),
-            "FILE does not fit the model, by torchvision names:\n"
-            "  not in the file: stem.norm.beta (16)\n"
-            "  of another shape: head.weight (5, 64) where the file has fc.weight (4, 64); "
-            "head.bias (5) where the file has fc.bias (4)\n"
-            "  not in the model: 'extra.weight'\n"
-            "  init.skip: [stem.norm.beta, head.bias, head.weight, extra.weight] leaves these out "
+            "FILE does not fit the model, by torchvision names; not in the file: stem.norm.beta "
+            "(16); of another shape: head.weight (5, 64) where the file has fc.weight (4, 64), "
+            "head.bias (5) where the file has fc.bias (4); not in the model: 'extra.weight'; "
+            "init.skip: [stem.norm.beta, head.bias, head.weight, extra.weight] leaves these out "
             "of the file and starts them as in any new run; so does init.strict: false");
   // What it says to type is accepted, and does what it says.
   WeightMatch skipped =
