@@ -6,6 +6,7 @@
 
 #include <spire/error.h>
 #include <spire/layers.h>
+#include <spire/text.h>
 
 #include "engine/config/words.h"
 #include "models/table_layers.h"
@@ -21,22 +22,23 @@ struct ModelEntry {
   std::string name;
   Value (*build)(Graph&, Value input, const ModelConfig&, int64_t size);  // last axis of the output
   Output output = Output::vector;
-  bool packs = false;  // whether it keeps packed documents apart
+  bool packs = false;   // whether it keeps packed documents apart
+  bool images = false;  // whether its input is (N, H, W, C)
 };
 // The table of models: a new one is one row.
 const std::vector<ModelEntry>& models() {
   static const std::vector<ModelEntry> table = {
       {"linear", &linear},
       {"mlp", &mlp},
-      {"lenet", &lenet},
-      {"cnn", &cnn},
-      {"resnet", &resnet},
-      {"vgg", &vgg},
+      {.name = "lenet", .build = &lenet, .images = true},
+      {.name = "cnn", .build = &cnn, .images = true},
+      {.name = "resnet", .build = &resnet, .images = true},
+      {.name = "vgg", .build = &vgg, .images = true},
       {"unet", &unet, Output::image},
       {"autoencoder", &autoencoder, Output::image},
       {"gpt", &gpt, Output::tokens, true},
       {"llama", &llama, Output::tokens, true},
-      {"vit", &vit},
+      {.name = "vit", .build = &vit, .images = true},
       {"layers", &layers_model, Output::any},
   };
   return table;
@@ -50,6 +52,16 @@ const ModelEntry& find_model(const std::string& name) {
   fail(Category::config,
        "unknown model '{}'; must be one of: {}; or of the program that trained it, which brings it",
        name, fmt::join(model_names(), ", "));
+}
+
+// The layers' own messages name no model.
+void require_images(const std::string& model, const Column& input) {
+  if (input.shape.rank() == 3) return;
+  bool row = input.name == "features" && input.shape.rank() == 1;
+  fail(Category::config, "model.name: {} needs images (H, W, C), but the data has {}; {}", model,
+       row ? fmt::format("rows of {}", counted(input.shape[0], "number"))
+           : fmt::format("{} {}", input.name, to_string(input.shape)),
+       row ? "set model.name: mlp or linear" : "set another model.name or data.name");
 }
 
 // Adds the graph's inputs.
@@ -392,6 +404,7 @@ Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelI
         "data.tokens.documents: packed needs a model that keeps documents apart, gpt or llama, got "
         "{}; change model.name, or use joined",
         entry.name);
+  if (entry.images) require_images(entry.name, input.columns.front());
   Value read = embed_categories(graph, inputs.first(), input.table);
   Value output = entry.build(graph, read, model, output_size(input, task));
   if (model.name == "layers") check_output(graph, output, task, input);

@@ -214,6 +214,13 @@ TEST(Transformers, SayWhichDataTheyNeed) {
             }),
             "model.name: vit needs images or features with labels, but the data has tokens, "
             "targets; set another model.name or data.name");
+  std::vector<Column> rows = {{"features", {17}}, {"labels", {}, DType::i32}};
+  for (const char* name : {"lenet", "cnn", "resnet", "vgg", "vit"})
+    EXPECT_EQ(
+        refusal([&] { build_model({.name = name}, {}, {.columns = rows, .classes = 2}, true); }),
+        fmt::format("model.name: {} needs images (H, W, C), but the data has rows of 17 numbers; "
+                    "set model.name: mlp or linear",
+                    name));
   EXPECT_EQ(refusal([&] {
               build_model({.name = "gpt"}, {.name = LossConfig::Name::mse},
                           {.columns = token_columns(8), .classes = 10}, true);
