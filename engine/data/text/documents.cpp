@@ -12,18 +12,31 @@ namespace spire::inline data {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+bool is_text(const fs::path& name) {
+  std::string file = name.filename().string();
+  return !file.starts_with('.') &&
+         (file.ends_with(".txt") || file.ends_with(".txt.gz") || file.ends_with(".md"));
+}
+
+}  // namespace
+
 bool holds_documents(const fs::path& path) {
   return is_jsonl(path) || is_arrow_file(path);
 }
 
 std::vector<fs::path> document_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::path& name : list_folder(folder, Category::data))
+  std::vector<fs::path> files, texts;
+  for (const fs::path& name : list_folder(folder, Category::data)) {
     if (holds_documents(name)) files.push_back(folder / name);
+    if (is_text(name)) texts.push_back(folder / name);
+  }
+  if (files.empty()) files = std::move(texts);
   if (files.empty())
     fail(Category::data,
-         "{}: has no *.jsonl, *.jsonl.gz, *.parquet or *.arrow; set data.tokens.text to a folder "
-         "with some, or to files",
+         "{}: has no *.jsonl, *.jsonl.gz, *.parquet, *.arrow, *.txt, *.txt.gz or *.md; set "
+         "data.tokens.text to a folder with some, or to files",
          folder.string());
   std::ranges::sort(files);
   return files;

@@ -11,7 +11,8 @@ namespace spire::inline data {
 // Returns whether a file has documents, by its name.
 bool holds_documents(const std::filesystem::path& path);
 
-// Returns such files in a folder, sorted by name. Throws Error(data) if it has none.
+// Returns such files in a folder, sorted by name; where there are none its *.txt, *.txt.gz and
+// *.md. Throws Error(data) if it has none of these.
 std::vector<std::filesystem::path> document_files(const std::filesystem::path& folder);
 
 // Calls use(text) for each document of the file, in order, but for empty ones. field: the member of

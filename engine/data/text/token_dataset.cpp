@@ -214,6 +214,10 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
       known ? read_known_tokens(config.tokens, config.on_error, options.trained->vocabulary)
             : read_text_tokens(config.tokens, config.on_error);
   std::vector<std::string> notes = note_parts(text.files, config.tokens);
+  if (config.path != "auto" && !options.trained_classes)  // that of validation data is set
+    notes.push_back(fmt::format(
+        "data.path: {} is not read, as data.tokens.text names the text; leave one of the two out",
+        config.path));
   if (text.skipped > 0)
     notes.push_back(fmt::format("{} left out; the first: {}",
                                 counted(text.skipped, "broken document"), text.first_problem));

@@ -23,11 +23,13 @@ TEST(Documents, AreKnownByTheNamesOfFiles) {
 }
 
 TEST(Documents, OfAFolderAreSorted) {
-  TemporaryFolder folder, empty;
+  TemporaryFolder folder, texts, empty;
   for (const char* name : {"b.jsonl", "a.jsonl.gz", "c.txt", "a.parquet"})
     write_text(folder / name, "");
   EXPECT_THAT(document_files(folder.path()),
               ElementsAre(folder / "a.jsonl.gz", folder / "a.parquet", folder / "b.jsonl"));
+  for (const char* name : {"b.txt", "a.md", ".c.txt", "d.png"}) write_text(texts / name, "");
+  EXPECT_THAT(document_files(texts.path()), ElementsAre(texts / "a.md", texts / "b.txt"));
   EXPECT_THAT(message_of(Category::data, [&] { document_files(empty.path()); }),
               AllOf(StartsWith(empty.path().string()), HasSubstr("has no *.jsonl")));
 }

@@ -72,8 +72,26 @@ TEST_F(TokensTest, TextsNamedAsPartsAreNoted) {
     write_text(folder_ / name, std::string(60, 'x'));
     config_.tokens.text.push_back((folder_ / name).string());
   }
+  EXPECT_THAT(
+      open_dataset(config_, options_).notes,
+      testing::Contains(HasSubstr("train.txt, test.txt: read as one text, whose last 0.1 is")));
+}
+
+TEST_F(TokensTest, AFolderBesideATextIsNotRead) {
+  write_text(folder_ / "a.txt", std::string(100, 'a'));
+  config_.tokens.text = {(folder_ / "a.txt").string()};
   EXPECT_THAT(open_dataset(config_, options_).notes,
-              ElementsAre(HasSubstr("train.txt, test.txt: read as one text, whose last 0.1 is")));
+              ElementsAre(AllOf(HasSubstr("data.path: " + config_.path + " is not read"),
+                                HasSubstr("leave one of the two out"))));
+  config_.path = "auto";
+  EXPECT_THAT(open_dataset(config_, options_).notes, testing::IsEmpty());
+}
+
+// As a run has them: N / T - 1, since they move.
+TEST_F(TokensTest, TheDescriptionCountsTheWindowsOfARun) {
+  write_shards();
+  EXPECT_EQ(describe_dataset(config_).train.samples, 24);  // 100 / 4 - 1
+  EXPECT_EQ(open_dataset(config_, options_).train->count(), 24);
 }
 
 // The windows of an epoch are contiguous from an offset on, which takes all values over epochs.
