@@ -90,6 +90,13 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   }
   const std::string& output = run.resolved.config.output;
   std::string named = name.value_or(output);
+  bool by_default = !of_files && !name && output_words(arguments).empty();
+  std::error_code error;
+  if (by_default && !std::filesystem::exists(output, error))
+    fail(Category::config,
+         "name the run: trainer {} RUN ({}, where runs without a name of their own lie, is not "
+         "there)",
+         arguments.command, output);
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
     if (arguments.log_level != "error") print_log("warning: {}\n", text);
   };

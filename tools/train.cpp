@@ -124,8 +124,9 @@ int run_train(const Arguments& arguments) {
     const RunConfig& config = resolved->config;
     if (arguments.deep)
       verify_data(arguments, config, config.data.on_error == DataConfig::OnError::skip);
-    print_result("config, data and devices are good\ntask: {}, with {}\n", report.start.task,
-                 report.start.model);
+    print_result("config, data and devices are good{}\ntask: {}, with {}\n",
+                 arguments.deep ? "" : " (samples were not read; --deep reads them)",
+                 report.start.task, report.start.model);
     return 0;
   }
   if (supervises(arguments)) return supervise(arguments, *resolved);

@@ -209,17 +209,34 @@ std::string label_of(const fs::path& directory) {
   return clean.filename().empty() ? clean.string() : clean.filename().string();
 }
 
+bool is_run(const fs::path& directory) {
+  return std::ranges::any_of(std::array{"config.yaml", "metrics.jsonl", "summary.json"},
+                             [&](const char* file) { return is_there(directory / file); });
+}
+
+// A folder of runs, such as a sweep's, is answered with their names.
+[[noreturn]] void refuse_without_run(const fs::path& directory) {
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(directory, error); !error && at != fs::end(at);
+       at.increment(error))
+    if (is_run(at->path())) runs.push_back(at->path().filename().string());
+  std::ranges::sort(runs);
+  if (!runs.empty())
+    fail(Category::config,
+         "{0}: is a folder of {1}, {2}; name one of them, or all: trainer report {3}/*",
+         directory.string(), counted(std::ssize(runs), "run"), quoted_list(runs),
+         (directory / "").parent_path().string());
+  fail(Category::config,
+       "{}: there is no run here: it has no config.yaml, metrics.jsonl or summary.json; name the "
+       "directory of a run (its output)",
+       directory.string());
+}
+
 }  // namespace
 
 RunFiles read_run_files(const fs::path& directory) {
-  bool is_run = false;
-  for (const char* file : {"config.yaml", "metrics.jsonl", "summary.json"})
-    is_run = is_run || is_there(directory / file);
-  if (!is_run)
-    fail(Category::config,
-         "{}: there is no run here: it has no config.yaml, metrics.jsonl or summary.json; name the "
-         "directory of a run (its output)",
-         directory.string());
+  if (!is_run(directory)) refuse_without_run(directory);
   RunFiles run;
   run.directory = directory;
   run.label = label_of(directory);

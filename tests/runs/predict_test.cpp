@@ -159,7 +159,7 @@ TEST_F(Predict, FilesThatCannotBeReadEndItOrAreLeftOut) {
     Output stopped = predict({good, word});
     EXPECT_EQ(stopped.code, 4);
     EXPECT_THAT(stopped.last_error_line(), StartsWith("error[4]: " + word + ": "));
-    EXPECT_THAT(stopped.err, HasSubstr("add --on-error skip to leave such inputs out"));
+    EXPECT_THAT(stopped.err, HasSubstr("; --on-error skip leaves such inputs out"));
   }
   fs::path file = folder_ / "out.json";
   Output skipped = predict(

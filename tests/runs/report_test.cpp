@@ -52,6 +52,16 @@ TEST(Report, RefusesWhatIsNoRun) {
     EXPECT_THAT(report.last_error_line(), HasSubstr("there is no run here"));
   }
   EXPECT_EQ(trainer({"report"}).code, 2);
+  for (const char* run : {"sweep/b", "sweep/a"}) {
+    std::filesystem::create_directories(folder / run);
+    std::ofstream(folder / run / "config.yaml") << "steps: 1\n";
+  }
+  std::string sweep = (folder / "sweep").string();
+  EXPECT_THAT(trainer({"report", sweep}).last_error_line(),
+              HasSubstr(sweep +
+                        ": is a folder of 2 runs, 'a', 'b'; name one of them, or all: "
+                        "trainer report " +
+                        sweep + "/*"));
   ASSERT_EQ(trainer(folder.run("a", test_mlp + Words{"steps=3"})).code, 0);
   std::string run = (folder / "a").string();
   EXPECT_EQ(trainer({"report", run, run, "--evaluate"}).code, 2);

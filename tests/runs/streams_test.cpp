@@ -60,7 +60,7 @@ TEST_F(Streams, CheckSaysThatAllIsInOrderAndWritesNothing) {
   Output output = trainer(words("run", {"--check"}));
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out,
-            "config, data and devices are good\n"
+            "config, data and devices are good (samples were not read; --deep reads them)\n"
             "task: classify images into 4 classes, with mlp\n");
   EXPECT_EQ(output.err, "");
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));

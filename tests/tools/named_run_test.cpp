@@ -188,6 +188,19 @@ TEST_F(NamedRun, PrintConfigShowsTheConfigOfTheRun) {
   }
 }
 
+// In a folder without runs/spire, where runs lie that set no output.
+TEST_F(NamedRun, NoNameIsAskedFor) {
+  fs::path before = fs::current_path();
+  fs::current_path(data_.output("."));
+  for (const char* command : {"eval", "predict"}) {
+    Output output = trainer({command});
+    EXPECT_EQ(output.code, 2);
+    EXPECT_THAT(output.last_error_line(),
+                HasSubstr(fmt::format("name the run: trainer {} RUN (runs/spire", command)));
+  }
+  fs::current_path(before);
+}
+
 TEST_F(NamedRun, WhatIsNoCheckpointIsCodeFiveAndNamed) {
   std::string empty = data_.output("empty");
   fs::create_directories(empty);

@@ -183,7 +183,7 @@ TEST(Train, CheckValidatesWithoutTraining) {
   Output output = trainer(data.run("run", {"--check"}));
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_EQ(output.out,
-            "config, data and devices are good\n"
+            "config, data and devices are good (samples were not read; --deep reads them)\n"
             "task: classify images into 4 classes, with mlp\n");
   EXPECT_FALSE(fs::exists(data.output("run")));
   expect_error(trainer(data.run("run", {"--check", "data.path=/nonexistent"})), 4, "/nonexistent");

@@ -38,7 +38,7 @@ PredictionInputs::PredictionInputs(const RunConfig& config, const SampleSpec& sp
 }
 
 void PredictionInputs::take_problem(const std::string& problem) {
-  if (!skip_) fail(Category::data, "{}, or add --on-error skip to leave such inputs out", problem);
+  if (!skip_) fail(Category::data, "{}; --on-error skip leaves such inputs out", problem);
   ++skipped_;
   warn(problem + "; left out");
 }
