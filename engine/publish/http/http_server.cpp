@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <exception>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <utility>
@@ -24,7 +25,8 @@
 namespace spire::inline publish {
 namespace {
 
-constexpr unsigned max_connections = 64, max_of_an_address = 16, idle_seconds = 30;
+constexpr unsigned max_connections = 64, idle_seconds = 30;
+constexpr int max_of_a_client = 16;
 // At its own limit the library listens no more, and forgets to begin again when all connections end
 // at once: so the limit is out of reach, and no wait is without end.
 constexpr unsigned library_limit = 2 * max_connections;
@@ -88,6 +90,15 @@ void hang_up(MHD_Connection* connection) {
   if (info != nullptr) shutdown(info->connect_fd, SHUT_RDWR);
 }
 
+// IPv4 address; 0 if unknown.
+uint32_t client_of(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr || info->client_addr->sa_family != AF_INET)
+    return 0;
+  return reinterpret_cast<const sockaddr_in*>(info->client_addr)->sin_addr.s_addr;
+}
+
 // "[::1]:8080" -> "[::1]", "localhost:8080" -> "localhost"
 std::string_view without_port(std::string_view host) {
   size_t colon = host.rfind(':'), bracket = host.rfind(']');
@@ -131,8 +142,7 @@ void HttpServer::start_daemon(std::string_view key) {
   if (listening >= 0)  // without one the library would listen on all interfaces
     daemon_.reset(MHD_start_daemon(
         MHD_USE_EPOLL, 0, nullptr, nullptr, &answer, this, MHD_OPTION_LISTEN_SOCKET, listening,
-        MHD_OPTION_CONNECTION_LIMIT, library_limit, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        max_of_an_address, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+        MHD_OPTION_CONNECTION_LIMIT, library_limit, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
         MHD_OPTION_NOTIFY_CONNECTION, &note_connection, this, MHD_OPTION_EXTERNAL_LOGGER,
         &ignore_log, nullptr, MHD_OPTION_END));
   if (daemon_) return;
@@ -142,19 +152,23 @@ void HttpServer::start_daemon(std::string_view key) {
 }
 
 void HttpServer::connection_begins(MHD_Connection* connection) {
-  connections_.push_back(connection);
-  if (connections_.size() <= max_connections) return;
-  hang_up(connections_.front());
-  connections_.erase(connections_.begin());
+  uint32_t client = client_of(connection);
+  connections_.push_back({connection, client});
+  auto same = [&](const Connection& other) { return other.client == client; };
+  bool is_full = connections_.size() > max_connections;
+  if (!is_full && std::ranges::count_if(connections_, same) <= max_of_a_client) return;
+  auto idle = is_full ? connections_.begin() : std::ranges::find_if(connections_, same);
+  hang_up(idle->handle);
+  connections_.erase(idle);
 }
 
 void HttpServer::connection_asks(MHD_Connection* connection) {
-  std::erase(connections_, connection);
-  connections_.push_back(connection);
+  auto found = std::ranges::find(connections_, connection, &Connection::handle);
+  if (found != connections_.end()) std::rotate(found, found + 1, connections_.end());
 }
 
 void HttpServer::connection_ends(MHD_Connection* connection) {
-  std::erase(connections_, connection);
+  std::erase_if(connections_, [&](const Connection& each) { return each.handle == connection; });
 }
 
 bool HttpServer::serves_host(std::string_view host) const {

@@ -1,8 +1,9 @@
 // Answers GET requests over HTTP/1.1, on one thread for all clients. A client that hangs holds one
-// of 64 connections until nothing has moved on it for 30 s; an address has 16 of them at most, and
-// its further ones are closed. Where all 64 are held, a new client gets the one that has asked
-// nothing for longest, so nobody waits. (RFC 9112; libmicrohttpd)
+// of 64 connections until nothing has moved on it for 30 s. Where all 64 are held, or 16 by clients
+// of one address, a new one there gets the connection that has asked nothing for longest, so nobody
+// waits. (RFC 9112; libmicrohttpd)
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -66,7 +67,11 @@ class HttpServer {
   Listener listener_;
   Handler handler_;
   Socket stop_ = event_counter();
-  std::vector<MHD_Connection*> connections_;  // the one that has asked nothing for longest is first
+  struct Connection {
+    MHD_Connection* handle = nullptr;
+    uint32_t client = 0;  // IPv4 address
+  };
+  std::vector<Connection> connections_;  // the one that has asked nothing for longest is first
   std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
   std::jthread thread_;  // the last member: it uses the others
 };
