@@ -8,9 +8,9 @@
 
 #include <spire/text.h>
 
+#include "engine/base/crowded.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/doctor/system_text.h"
-#include "engine/observe/verdict.h"
 
 namespace spire::inline doctor {
 namespace {

@@ -10,6 +10,7 @@
 
 #include <spire/text.h>
 
+#include "engine/base/crowded.h"
 #include "engine/observe/step_times.h"
 #include "engine/observe/straggler_watch.h"
 
@@ -103,7 +104,7 @@ void add_lanes(const RunNumbers& run, const DeviceHistory& history, Lines& lines
                   100 * share));
 }
 
-// Others on the cores of a run that has a core for each of its threads leave it less than it wants.
+// Others on the run's cores leave its threads fewer than they want.
 void add_load(const RunNumbers& run, const DeviceHistory& history, Lines& lines) {
   if (run.cores == 0 || run.first >= history.devices().size()) return;
   const TimedMean& others = history.devices()[run.first].others_cores;

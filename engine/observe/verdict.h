@@ -12,21 +12,16 @@
 namespace spire::inline observe {
 
 // A line begins from these numbers on; docs/metrics.md names them, too. (Stragglers' are in
-// straggler_watch.h.) A run of fewer steps or less time has no lines of that kind.
+// straggler_watch.h, those of a load in engine/base/crowded.h.) A run of fewer steps or less time
+// has no lines of that kind.
 inline constexpr int64_t verdict_steps = 50;
-inline constexpr double verdict_seconds = 10;  // of readings of a device's state
-inline constexpr double load_seconds = 2;      // of readings of what others use
-inline constexpr double load_share = 0.10;     // of the cores that threads want, and others take
+inline constexpr double verdict_seconds = 10;        // of readings of a device's state
+inline constexpr double load_seconds = 2;            // of readings of what others use
 inline constexpr double input_bound_share = 0.10;    // of a step that waits for data
 inline constexpr double communication_share = 0.10;  // of a step that waits for messages
 inline constexpr double lane_wait_share = 0.10;      // of a step in which lanes wait for each other
 inline constexpr double idle_share = 0.30;           // of the time without work on a device
 inline constexpr double throttled_share = 0.05;      // of the time at a lowered clock
-
-// True where others use so many cores that `threads` busy ones lack a part of theirs.
-inline bool crowded(double others, int threads, int cores) {
-  return others + threads - cores >= load_share * threads;
-}
 
 struct RunNumbers {
   StepTimes times;                  // RunSummary::times

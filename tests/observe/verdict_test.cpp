@@ -130,6 +130,23 @@ std::vector<VerdictCase> cases() {
          made.run();
        },
        {"compute-bound 90 %: forward and backward fill the steps"}},
+      // tower_threads above the cores: the run's own threads share them.
+      {"MoreThreadsThanCores",
+       [](MadeRun& made) {
+         made.numbers.threads = 4;
+         made.numbers.cores = 2;
+         made.steps.devices[0].others_cores = 0.1;
+         made.run();
+       },
+       {"compute-bound 90 %: forward and backward fill the steps"}},
+      {"LoadBesideMoreThreadsThanCores",
+       [](MadeRun& made) {
+         made.numbers.threads = 4;
+         made.numbers.cores = 2;
+         made.steps.devices[0].others_cores = 0.5;
+         made.run();
+       },
+       {"others use 0.5 of 2 cores: steps wait for them"}},
       {"LoadForAMoment",
        [](MadeRun& made) {
          made.numbers.threads = made.numbers.cores = 2;

@@ -8,11 +8,11 @@
 
 #include <spire/text.h>
 
+#include "engine/base/crowded.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
-#include "engine/observe/verdict.h"
 
 namespace spire::inline bench {
 namespace {
