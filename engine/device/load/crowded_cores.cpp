@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
+#include <exception>
+#include <numeric>
 #include <sys/syscall.h>
 #include <utility>
 
@@ -13,8 +13,10 @@
 
 #include <spire/error.h>
 
+#include "engine/base/steady_time.h"
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
+#include "engine/device/load/other_load.h"
 
 namespace spire::inline device {
 namespace {
@@ -27,6 +29,12 @@ int cores_of_process() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// The least time between two decisions. Runs in containers do not see each other's locks: a pace of
+// their own keeps them from moving to the same core again and again.
+std::chrono::milliseconds pause_of_process() {
+  return std::chrono::milliseconds(2000 + (steady_ns() / 1000 + 7919 * int64_t{getpid()}) % 1000);
 }
 
 struct SchedulingAttributes {  // sched_setattr(2), for which the C library has no function
@@ -48,44 +56,80 @@ void ask_for_short_slices() {
 
 }  // namespace
 
-// Half a core that others use makes a thread wait; of many cores, a tenth of them.
-int cores_left(double others, int threads, int cores) {
-  int wanted = std::min(threads, cores);
-  int left = std::max(1, static_cast<int>(std::lround(cores - others)));
-  bool enough = left >= wanted || others + wanted - cores < 0.1 * wanted;
-  return enough ? 0 : left;
-}
-
 std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int lanes) {
   std::vector<std::vector<int>> parts;
   for (int lane = 0; lane < lanes; ++lane) parts.push_back(cores_of_device(cores, lane, lanes));
   return parts;
 }
 
-// The first thread of a team is none of those that libgomp counts. Teams of lanes have fewer
-// threads at times, so these alone are as many as it takes.
-Turns::Turns(std::vector<int> cores) : cores_(std::move(cores)) {
-  int count = std::max(cores_of_process() + 1, static_cast<int>(cores_.size()));
+// libgomp does not count the first thread of a team, so there is one more than the process has
+// cores. Lanes' teams have fewer threads at times, so these alone are as many as it takes.
+bool Turns::begin(const std::vector<int>& cores) {
+  std::vector<std::vector<int>> places;
+  for (int core : cores) places.push_back({core});
+  {
+    std::lock_guard lock(mutex_);
+    places_.swap(places);
+  }
+  changes_.fetch_add(1);
+  changes_.notify_all();
+  if (holder_.joinable()) return true;
+  int count = std::max(cores_of_process() + 1, static_cast<int>(most_));
   try {
-    prove_threads(count, "turns");
-    holder_ = start_thread({"turns", {}}, [this, count] {
-#pragma omp parallel num_threads(count)
-      hold(omp_get_thread_num());
-    });
+    if (count > proven_) prove_threads(count, "turns");
+    proven_ = std::max(proven_, count);
+    end_ = false;
+    started_ = 0;
+    holder_ = start_thread({"turns", {}}, [this, count] { run(count); });
   } catch (const Error&) {  // limits of the system
+    return false;
+  }
+  started_.wait(0);
+  if (started_ == count) return true;
+  end();  // OMP_THREAD_LIMIT allows fewer
+  return false;
+}
+
+void Turns::end() {
+  if (!holder_.joinable()) return;
+  end_ = true;
+  changes_.fetch_add(1);
+  changes_.notify_all();
+  holder_.join();
+}
+
+void Turns::run(int count) {
+  omp_set_dynamic(0);
+#pragma omp parallel num_threads(count)
+  {
+#pragma omp master
+    {
+      started_ = omp_get_num_threads();
+      started_.notify_all();
+    }
+    hold(static_cast<size_t>(omp_get_thread_num()));
   }
 }
 
-Turns::~Turns() {
-  end_ = true;
-  end_.notify_all();
-}
-
-void Turns::hold(int number) {
-  if (number >= std::ssize(cores_)) return end_.wait(false);
-  keep_to_cores({cores_[static_cast<size_t>(number)]});
+// end_ is set before changes_ grows, so whoever has seen the newest change sees it.
+void Turns::hold(size_t number) {
   ask_for_short_slices();
-  while (!end_) std::this_thread::sleep_for(turn);
+  bool wakes = false;
+  for (uint32_t seen = 0;;) {
+    uint32_t change = changes_.load();
+    if (end_) return;
+    if (change != seen) {
+      std::lock_guard lock(mutex_);
+      seen = change;
+      wakes = number < places_.size();
+      if (wakes) keep_to_cores(places_[number]);
+    }
+    if (wakes) {
+      std::this_thread::sleep_for(turn);
+    } else {
+      changes_.wait(seen);
+    }
+  }
 }
 
 CrowdedCores::CrowdedCores(const std::vector<LaneSpec>& lanes, std::filesystem::path root)
@@ -94,11 +138,13 @@ CrowdedCores::CrowdedCores(const std::vector<LaneSpec>& lanes, std::filesystem::
     usual_.push_back(lane.cores.empty() ? allowed_cores() : lane.cores);
     threads_.push_back(lane.threads);
     cores_.insert(cores_.end(), usual_.back().begin(), usual_.back().end());
-    all_threads_ += lane.threads;
   }
   std::ranges::sort(cores_);
   auto repeated = std::ranges::unique(cores_);
   cores_.erase(repeated.begin(), repeated.end());
+  decisions_.emplace(std::accumulate(threads_.begin(), threads_.end(), 0), cores_,
+                     pause_of_process());
+  turns_.emplace(cores_.size());
   now_ = usual_;
   watcher_ = start_thread({"load", {}}, [this] { watch(); });
 }
@@ -112,52 +158,71 @@ CrowdedCores::~CrowdedCores() {
 }
 
 void CrowdedCores::watch() {
-  OtherLoad others(cores_, root_);
+  std::optional<OtherLoad> others;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, interval, [this] { return stop_; })) {
     lock.unlock();
-    decide(others.read());
+    try {
+      if (!others) others.emplace(cores_, root_);
+      decide(others->read_each(), std::chrono::steady_clock::now());
+    } catch (const std::exception&) {  // no memory is left: the next reading may find some
+    }
     lock.lock();
   }
 }
 
-// Another run on these cores takes other ones.
-std::vector<int> CrowdedCores::take(int count) {
-  std::vector<int> order = cores_;
-  for (size_t turn = 0; turn < cores_.size(); ++turn) {
-    std::vector<int> first(order.begin(), order.begin() + count);
-    std::ranges::sort(first);
-    if (locks_.acquire(first, "spire crowded").empty()) return first;
-    std::ranges::rotate(order, order.begin() + 1);
-  }
-  return {cores_.begin(), cores_.begin() + count};
+bool CrowdedCores::lock_core(int core) {
+  auto [lock, added] = locks_.try_emplace(core);
+  if (!added || lock->second.acquire({&core, 1}, "spire crowded").empty()) return true;
+  locks_.erase(lock);
+  return false;
 }
 
-void CrowdedCores::decide(std::optional<double> others) {
-  if (!others) return;
-  // Others on the brink of the limits, and of a thread more or less on many cores, change nothing.
-  double used = *others + (left_ > 0 ? 0.25 : 0.0);
-  int left = cores_left(used, all_threads_, static_cast<int>(cores_.size()));
-  if (left == left_ || (left > 0 && std::abs(left - left_) < left_ / 8)) return;
-  left_ = left;
-  locks_.release();
-  turns_.reset();
-  std::vector<std::vector<int>> next = usual_;
-  if (left > 0) {
-    std::vector<int> shared = take(left);
-    next = divided_among(shared, static_cast<int>(usual_.size()));
-    turns_ = std::make_unique<Turns>(std::move(shared));
+// Returns the emptiest cores, ascending; those that another run shares only where no others are
+// left.
+std::vector<int> CrowdedCores::choose(int count) {
+  std::vector<int> order = decisions_->emptiest(shared_), chosen;
+  auto lacks = [&](int core) {
+    return std::ssize(chosen) < count && std::ranges::find(chosen, core) == chosen.end();
+  };
+  for (int core : order)
+    if (lacks(core) && lock_core(core)) chosen.push_back(core);
+  for (int core : order)
+    if (lacks(core)) chosen.push_back(core);
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+void CrowdedCores::decide(const std::optional<std::vector<double>>& others,
+                          CrowdDecisions::Time now) {
+  if (!others || refused_) return;
+  std::optional<int> count = decisions_->add(*others, static_cast<int>(shared_.size()), now);
+  if (!count) return;
+  std::vector<int> chosen = choose(*count);
+  if (chosen != shared_) {
+    auto next = chosen.empty() ? usual_ : divided_among(chosen, static_cast<int>(usual_.size()));
+    refused_ = !chosen.empty() && !turns_->begin(chosen);
+    if (refused_) return locks_.clear();
+    move_lanes(std::move(next));
+    if (chosen.empty()) turns_->end();
+    shared_ = std::move(chosen);
   }
+  std::erase_if(locks_, [this](const auto& lock) {
+    return !std::ranges::binary_search(shared_, lock.first);
+  });
+}
+
+void CrowdedCores::move_lanes(std::vector<std::vector<int>> next) {
   std::lock_guard lock(mutex_);
-  now_ = std::move(next);
-  decisions_.fetch_add(1, std::memory_order_release);
+  now_.swap(next);
+  moves_.fetch_add(1, std::memory_order_release);
 }
 
 void CrowdedCores::settle(int lane) {
   auto own = static_cast<size_t>(lane);
-  if (settled_[own] == decisions_.load(std::memory_order_acquire)) return;
+  if (settled_[own] == moves_.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mutex_);
-  settled_[own] = decisions_.load(std::memory_order_relaxed);
+  settled_[own] = moves_.load(std::memory_order_relaxed);
   const std::vector<int>& cores = now_[own];
   std::atomic<int> order{0};  // shown to ThreadSanitizer, as in kernels/cpu/parallel.h
   order.store(0, std::memory_order_release);

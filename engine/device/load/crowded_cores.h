@@ -2,57 +2,65 @@
 // each other several times in each step. Where another program runs on the core of one of them, all
 // wait until it gets its next time slice, and libgomp lets them spin meanwhile for a slice of their
 // own: a step that takes 1 ms then takes 50. So while a core is not to be had for each thread, the
-// teams share the cores that are left, on which their threads take turns. Results do not change, as
-// a team keeps its size.
+// teams share the cores that others use least, on which their threads take turns. Results do not
+// change, as a team keeps its size.
 #pragma once
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "engine/device/load/other_load.h"
+#include "engine/device/load/crowd_decisions.h"
 #include "engine/device/topology.h"
 
 namespace spire::inline device {
 
 struct LaneSpec;
 
-// Returns how many of the cores are left to threads where others use so many; 0: enough, which is
-// one for each thread (or all cores, for more threads).
-int cores_left(double others, int threads, int cores);
-
 // Gives each of the lanes its part of the cores; lanes share them if there are fewer cores.
 std::vector<std::vector<int>> divided_among(const std::vector<int>& cores, int lanes);
 
-// While it lives, the OpenMP threads of the process take turns on the given cores, as a thread that
-// waits for another one there soon lets it run.
+// Between begin() and end() the OpenMP threads of the process take turns on some cores: a thread
+// that waits for another one there soon lets it run.
 // - OpenMP's waits spin for microseconds, not milliseconds: libgomp does so where it has more
 //   threads than the process has cores (GOMP_SPINCOUNT in its manual), and this holds as many.
 // - oneDNN's own waits spin without end. So on each of the cores a thread wakes every half
 //   millisecond, at which the kernel looks whose turn it is; by itself it does so every few.
-// Does nothing where the system refuses the threads; runs are slower then, and all else is well.
 class Turns {
  public:
-  explicit Turns(std::vector<int> cores);
-  ~Turns();
+  explicit Turns(size_t most) : most_(most) {}  // cores at once
+  ~Turns() { end(); }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
- private:
-  void hold(int number);  // on each of the threads
+  // Also moves turns that have begun to other cores. False: the system refused the threads, and
+  // there are no turns.
+  bool begin(const std::vector<int>& cores);
+  void end();
 
-  const std::vector<int> cores_;
+ private:
+  void run(int count);       // on a thread that gets so many OpenMP threads
+  void hold(size_t number);  // on each of these
+
+  const size_t most_;
+  int proven_ = 0;  // threads that the system did not refuse
+
+  std::mutex mutex_;
+  std::vector<std::vector<int>> places_;  // guarded by mutex_: the core of each thread that wakes
+  std::atomic<uint32_t> changes_{0};      // of places_, and of end_
   std::atomic<bool> end_{false};
+  std::atomic<int> started_{0};  // threads
   std::jthread holder_;
 };
 
 // Watches what others use of the cores of some lanes, five times a second. A thread of its own
-// decides; the threads of a lane move when the lane next calls settle().
+// decides; the threads of a lane move when the lane next calls settle(). Where the system does not
+// tell what others use, has no memory left, or once refuses the threads for turns, nothing changes.
 class CrowdedCores {
  public:
   // Throws what start_thread() throws. root: the folder that contains proc; tests have one of their
@@ -66,28 +74,34 @@ class CrowdedCores {
   // changed. Allocates nothing and seldom waits.
   void settle(int lane);
 
-  // By how many of the cores others use; unknown changes nothing. Called by one thread at a time.
-  void decide(std::optional<double> others);
+  // others: what others use of each of the lanes' cores, ascending; empty: unknown. Called by one
+  // thread at a time. After an exception all is as before.
+  void decide(const std::optional<std::vector<double>>& others, CrowdDecisions::Time now);
 
  private:
   void watch();
-  std::vector<int> take(int count);
+  std::vector<int> choose(int count);
+  bool lock_core(int core);
+  void move_lanes(std::vector<std::vector<int>> next);
 
   const std::filesystem::path root_;
   std::vector<std::vector<int>> usual_;  // cores of each lane
   std::vector<int> threads_;             // of each lane's team
   std::vector<int> cores_;               // of all lanes together
-  int all_threads_ = 0;
-  int left_ = 0;  // cores that are shared now; 0: each lane has its usual ones
-  CoreLocks locks_;
-  std::unique_ptr<Turns> turns_;
+
+  // Of the thread that decides.
+  std::optional<CrowdDecisions> decisions_;
+  std::vector<int> shared_;         // cores that the lanes share; empty: each has its usual ones
+  std::map<int, CoreLocks> locks_;  // on these, so that another run on this host takes others
+  std::optional<Turns> turns_;
+  bool refused_ = false;  // by the system: threads for turns
 
   std::mutex mutex_;
   std::vector<std::vector<int>> now_;  // guarded by mutex_, as stop_
   bool stop_ = false;
   std::condition_variable changed_;
-  std::atomic<uint32_t> decisions_{0};  // changes of now_
-  std::vector<uint32_t> settled_;       // per lane: the last change it has followed
+  std::atomic<uint32_t> moves_{0};  // changes of now_
+  std::vector<uint32_t> settled_;   // per lane: the last change it has followed
 
   std::jthread watcher_;  // last: it uses the others
 };

@@ -1,13 +1,16 @@
 #include "engine/device/load/other_load.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <sys/resource.h>
+#include <system_error>
 #include <utility>
+
+#include "engine/base/crowded.h"
 
 namespace spire {
 
@@ -40,20 +43,34 @@ CoreTimes read_core_times(const std::filesystem::path& root) {
 namespace spire::inline device {
 namespace {
 
-// The 12th to 15th words behind "17 (trainer) " are the ticks of the process in user and in system
-// mode, and of its children.
-std::optional<double> own_ticks(const std::filesystem::path& root) {
-  std::ifstream file(root / "proc/self/stat");
-  std::string line;
+// The numbers behind "17 (trainer) S " of a process or thread; empty if it has ended. Names may
+// hold blanks and brackets.
+std::vector<double> numbers_of(const std::filesystem::path& stat) {
+  std::ifstream file(stat);
+  std::string line, state;
   std::getline(file, line);
   size_t name_end = line.rfind(')');
-  if (name_end == line.npos) return std::nullopt;
+  if (name_end == line.npos) return {};
   std::istringstream words(line.substr(name_end + 1));
-  std::string skipped;
-  for (int word = 0; word < 11; ++word) words >> skipped;
-  std::array<double, 4> ticks = {};
-  for (double& each : ticks) words >> each;
-  return words ? std::optional(std::accumulate(ticks.begin(), ticks.end(), 0.0)) : std::nullopt;
+  words >> state;
+  std::vector<double> numbers;
+  for (double number = 0; words >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+// Of these numbers: ticks in user and in system mode, and the same of children that were waited
+// for.
+constexpr size_t first_ticks = 10, thread_core = 35;
+
+std::optional<double> own_ticks(const std::filesystem::path& root) {
+  std::vector<double> numbers = numbers_of(root / "proc/self/stat");
+  if (numbers.size() < first_ticks + 4) return std::nullopt;
+  return std::accumulate(&numbers[first_ticks], &numbers[first_ticks] + 4, 0.0);
+}
+
+// Below it threads are not looked at, which takes some 10 us each. A load that crowds is larger.
+double noticed(size_t cores) {
+  return std::max(0.25, load_share / 2 * static_cast<double>(cores));
 }
 
 }  // namespace
@@ -68,23 +85,84 @@ std::optional<OtherLoad::Ticks> OtherLoad::count() const {
   std::optional<double> own = own_ticks(root_);
   CoreTimes times = read_core_times(root_);
   if (!own || cores_.empty()) return std::nullopt;
-  Ticks ticks{.own = *own};
+  Ticks ticks;
+  ticks.own = *own;
   for (int core : cores_) {
     auto found = times.find(core);
     if (found == times.end()) return std::nullopt;
     const CoreTime& time = found->second;
-    ticks.busy += static_cast<double>(lowered_ ? time.busy : time.busy - time.nice);
+    ticks.busy.push_back(static_cast<double>(lowered_ ? time.busy : time.busy - time.nice));
     ticks.total += static_cast<double>(time.total);
   }
   return ticks;
 }
 
-std::optional<double> OtherLoad::read() {
-  std::optional<Ticks> before = std::exchange(before_, count());
-  if (!before || !before_ || before_->total <= before->total) return std::nullopt;
-  double share = (before_->busy - before->busy - (before_->own - before->own)) /
-                 (before_->total - before->total);
+OtherLoad::ThreadTimes OtherLoad::count_threads() const {
+  ThreadTimes times;
+  std::error_code error;
+  std::filesystem::directory_iterator tasks(root_ / "proc/self/task", error), end;
+  for (; !error && tasks != end; tasks.increment(error)) {
+    std::vector<double> numbers = numbers_of(tasks->path() / "stat");
+    if (numbers.size() <= thread_core) continue;
+    times[std::atoi(tasks->path().filename().c_str())] = {
+        numbers[first_ticks] + numbers[first_ticks + 1], static_cast<int>(numbers[thread_core])};
+  }
+  return times;
+}
+
+std::optional<OtherLoad::Ticks> OtherLoad::advance() {
+  std::optional<Ticks> now = count(), before = std::exchange(before_, now);
+  if (!now || !before || now->total <= before->total) return std::nullopt;
+  now->own -= before->own;
+  now->total -= before->total;
+  for (size_t c = 0; c < cores_.size(); ++c) now->busy[c] -= before->busy[c];
+  return now;
+}
+
+double OtherLoad::others_of(const Ticks& ticks) const {
+  double busy = std::accumulate(ticks.busy.begin(), ticks.busy.end(), 0.0);
+  double share = (busy - ticks.own) / ticks.total;
   return std::clamp(share, 0.0, 1.0) * static_cast<double>(cores_.size());
+}
+
+std::optional<double> OtherLoad::read() {
+  std::optional<Ticks> ticks = advance();
+  return ticks ? std::optional(others_of(*ticks)) : std::nullopt;
+}
+
+// A thread that has moved counts half for the core where it was, half for the one where it is.
+std::vector<double> OtherLoad::own_ticks_of_cores(const ThreadTimes& before,
+                                                  const ThreadTimes& now) const {
+  std::map<int, double> own;
+  for (const auto& [thread, time] : now) {
+    auto found = before.find(thread);
+    ThreadTime earlier = found == before.end() ? ThreadTime{.core = time.core} : found->second;
+    own[earlier.core] += (time.ticks - earlier.ticks) / 2;
+    own[time.core] += (time.ticks - earlier.ticks) / 2;
+  }
+  std::vector<double> ticks;
+  for (int core : cores_) ticks.push_back(own[core]);
+  return ticks;
+}
+
+std::optional<std::vector<double>> OtherLoad::read_each() {
+  std::optional<ThreadTimes> before = std::exchange(threads_before_, std::nullopt);
+  std::optional<Ticks> ticks = advance();
+  if (!ticks) return std::nullopt;
+  double all = others_of(*ticks), sum = 0;
+  auto count = static_cast<double>(cores_.size());
+  std::vector<double> same(cores_.size(), all / count), each;
+  if (all < noticed(cores_.size())) return same;
+  threads_before_ = count_threads();
+  if (!before) return std::nullopt;
+  std::vector<double> own = own_ticks_of_cores(*before, *threads_before_);
+  for (size_t c = 0; c < cores_.size(); ++c) {
+    double others = (ticks->busy[c] - own[c]) / (ticks->total / count);
+    sum += each.emplace_back(std::clamp(others, 0.0, 1.0));
+  }
+  if (sum <= 0) return same;
+  for (double& core : each) core *= all / sum;
+  return each;
 }
 
 }  // namespace spire::inline device

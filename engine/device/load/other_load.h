@@ -1,6 +1,7 @@
 // What other programs use of this process's cores, from the kernel's counts (proc(5)).
 #pragma once
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -20,16 +21,34 @@ class OtherLoad {
   // the system does not tell, or where no time has passed.
   std::optional<double> read();
 
+  // The same, divided among the cores in their order. The kernel does not tell on which cores this
+  // process has computed, so that is estimated from where its threads are: it may be wrong for
+  // threads that move, the sum is not. As long as others use next to nothing, threads are not
+  // looked at and all cores have the same; the first call that finds a load returns none.
+  std::optional<std::vector<double>> read_each();
+
  private:
-  struct Ticks {  // since the system started; own: of the process
-    double busy = 0, total = 0, own = 0;
+  struct Ticks {               // since the system started; own: of the process
+    std::vector<double> busy;  // of each core
+    double total = 0, own = 0;
   };
+  struct ThreadTime {
+    double ticks = 0;
+    int core = 0;  // on which it is, or was last
+  };
+  using ThreadTimes = std::map<int, ThreadTime>;  // of this process, by thread number
+
   std::optional<Ticks> count() const;
+  std::optional<Ticks> advance();  // what has been added since the last call
+  double others_of(const Ticks& ticks) const;
+  ThreadTimes count_threads() const;
+  std::vector<double> own_ticks_of_cores(const ThreadTimes& before, const ThreadTimes& now) const;
 
   const std::vector<int> cores_;
   const std::filesystem::path root_;
   const bool lowered_;  // the priority of this process
   std::optional<Ticks> before_;
+  std::optional<ThreadTimes> threads_before_;
 };
 
 }  // namespace spire::inline device

@@ -6,11 +6,13 @@
 #include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <omp.h>
 
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
+#include "engine/device/load/other_load.h"
 #include "tests/device/system_files.h"
 
 namespace spire {
@@ -18,25 +20,10 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using testing::IsSubsetOf;
 using testing::SizeIs;
 using Cores = std::vector<int>;
 
-TEST(CoresLeft, AreTheCoresThatOthersDoNotUse) {
-  struct Case {
-    double others;
-    int threads, cores, left;
-  };
-  for (const Case& c :
-       {Case{0, 2, 2, 0}, Case{0.45, 2, 2, 0}, Case{0.55, 2, 2, 1}, Case{1, 2, 2, 1},
-        Case{2, 2, 2, 1}, Case{0, 3, 2, 0},  // more threads than cores are no load
-        Case{3, 4, 8, 0}, Case{5, 4, 8, 3}, Case{4, 8, 8, 4}, Case{8, 8, 8, 1}, Case{3, 64, 64, 0},
-        Case{7, 64, 64, 57}})
-    EXPECT_EQ(cores_left(c.others, c.threads, c.cores), c.left)
-        << c.others << " of " << c.cores << " beside " << c.threads;
-}
-
-TEST(CoresLeft, AreDividedAmongLanes) {
+TEST(SharedCores, AreDividedAmongLanes) {
   EXPECT_THAT(divided_among({1, 3, 5, 7}, 2), ElementsAre(Cores{1, 3}, Cores{5, 7}));
   EXPECT_THAT(divided_among({1, 3, 5}, 2), ElementsAre(Cores{1, 3}, Cores{5}));
   EXPECT_THAT(divided_among({3}, 2), ElementsAre(Cores{3}, Cores{3}));
@@ -65,6 +52,14 @@ size_t threads_named(const std::string& name) {
   return count;
 }
 
+// libgomp does not wait for the threads of a team to end.
+void wait_for_turns(size_t threads) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (threads_named("turns") != threads && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(threads_named("turns"), threads);
+}
+
 class CrowdedCoresTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -80,46 +75,97 @@ class CrowdedCoresTest : public testing::Test {
   SystemFiles nothing_;  // by which the watching thread decides nothing
 };
 
+// Three readings of what others use of each core, and then the time of a decision.
+void three_readings(CrowdedCores& crowded, const std::optional<std::vector<double>>& others,
+                    CrowdDecisions::Time& now) {
+  for (int reading = 0; reading < 3; ++reading)
+    crowded.decide(others, now += std::chrono::milliseconds(200));
+  now += std::chrono::seconds(4);
+}
+
 TEST_F(CrowdedCoresTest, ATeamTakesTurnsOnTheCoreThatIsLeft) {
   start_thread({"test", two_}, [&] {
     CrowdedCores crowded({lane()}, nothing_.root());
-    auto settled = [&](std::optional<double> others) {
-      crowded.decide(others);
+    CrowdDecisions::Time now;
+    auto settled = [&](const std::optional<std::vector<double>>& others) {
+      three_readings(crowded, others, now);
       crowded.settle(0);
       return cores_of_team(2);
     };
-    EXPECT_THAT(settled(0.1), Each(two_));
+    EXPECT_THAT(settled({{0.1, 0}}), Each(two_));
     EXPECT_EQ(threads_named("turns"), 0u);
-    std::vector<Cores> turns = settled(1.0);
-    EXPECT_THAT(turns, Each(SizeIs(1)));
-    EXPECT_EQ(turns[0], turns[1]);
-    EXPECT_THAT(turns[0], IsSubsetOf(two_));
-    EXPECT_THAT(settled(std::nullopt), Each(turns[0]));
-    EXPECT_THAT(settled(0.3), Each(turns[0])) << "on the brink";
-    EXPECT_THAT(settled(0.1), Each(two_));
+    Cores second = {two_[1]}, first = {two_[0]};
+    EXPECT_THAT(settled({{0.7, 0}}), Each(second));
+    EXPECT_GT(threads_named("turns"), 0u);
+    EXPECT_THAT(settled(std::nullopt), Each(second));
+    EXPECT_THAT(settled({{0.2, 0.1}}), Each(second)) << "on the brink";
+    EXPECT_THAT(settled({{0.4, 0.6}}), Each(second)) << "as good as the other";
+    EXPECT_THAT(settled({{0, 1}}), Each(first)) << "the others have moved";
+    for (int quiet = 1; quiet < 3; ++quiet) EXPECT_THAT(settled({{0.1, 0}}), Each(first));
+    EXPECT_THAT(settled({{0.1, 0}}), Each(two_));
+    wait_for_turns(0);
+    EXPECT_THAT(settled({{0.5, 0.5}}), Each(SizeIs(1))) << "once more";
+  }).join();
+}
+
+// From the kernel's counts to the cores: another program on core 0.
+TEST_F(CrowdedCoresTest, ATeamLeavesTheCoreThatIsBusy) {
+  if (two_ != Cores{0, 1}) GTEST_SKIP() << "needs cores 0 and 1";
+  start_thread({"test", two_}, [&] {
+    CrowdedCores crowded({lane()}, nothing_.root());
+    SystemFiles counted;           // not those of the thread that watches
+    auto count = [&](int ticks) {  // another program's on core 0, the process's on core 1
+      counted.file("proc/stat", fmt::format("cpu0 {} 0 0 0\ncpu1 {} 0 0 0\n", ticks, ticks));
+      auto stat = fmt::format(
+          "17 (a) S 1 2 3 4 5 6 7 8 9 10 {} 0 0 0 20 0 3 0 99 1 2 3 0 0 0 0 0 0 "
+          "0 0 0 0 0 0 17 1 0",
+          ticks);
+      counted.file("proc/self/stat", stat).file("proc/self/task/17/stat", stat);
+    };
+    count(0);
+    OtherLoad others({0, 1}, counted.root());
+    CrowdDecisions::Time now;
+    for (int reading = 1; reading <= 4; ++reading) {
+      count(20 * reading);
+      crowded.decide(others.read_each(), now += std::chrono::milliseconds(200));
+    }
+    crowded.settle(0);
+    EXPECT_THAT(cores_of_team(2), Each(Cores{1}));
   }).join();
 }
 
 TEST_F(CrowdedCoresTest, TwoRunsTakeDifferentCores) {
   start_thread({"test", two_}, [&] {
     CrowdedCores one({lane()}, nothing_.root()), other({lane()}, nothing_.root());
-    one.decide(1.0);
-    other.decide(1.0);
+    CrowdDecisions::Time now, later;
+    three_readings(one, {{0.5, 0.5}}, now);
+    three_readings(other, {{0.5, 0.5}}, later);
+    other.settle(0);
+    Cores second = allowed_cores();
     one.settle(0);
     Cores first = allowed_cores();
-    other.settle(0);
     EXPECT_THAT(first, SizeIs(1));
-    EXPECT_THAT(allowed_cores(), SizeIs(1));
-    EXPECT_NE(allowed_cores(), first);
+    EXPECT_THAT(second, SizeIs(1));
+    EXPECT_NE(first, second);
+    // Nor does one move to the other's core where that looks emptier.
+    bool low = first == Cores{two_[0]};
+    three_readings(one, {{low ? 1.0 : 0.0, low ? 0.0 : 1.0}}, now);
+    one.settle(0);
+    EXPECT_EQ(allowed_cores(), first);
   }).join();
 }
 
 // libgomp lets threads spin briefly where it has more of them than the process has cores.
 TEST_F(CrowdedCoresTest, TurnsHoldMoreThreadsThanThereAreCores) {
   size_t more = allowed_cores().size() + 1;
-  Turns turns({two_[0]});
-  while (threads_named("turns") < more) std::this_thread::yield();
-  EXPECT_EQ(threads_named("turns"), more);
+  Turns turns(2);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(turns.begin({two_[0]}));
+    EXPECT_TRUE(turns.begin(two_));
+    wait_for_turns(more);
+    turns.end();
+    wait_for_turns(0);
+  }
 }
 
 }  // namespace

@@ -2,12 +2,23 @@
 #include "engine/device/load/other_load.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/device/system_files.h"
 
 namespace spire {
 namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+// As of proc(5): the 14th word are the ticks, the 39th is the core.
+std::string thread_line(int number, int ticks, int core) {
+  return fmt::format(
+      "{} (a) R 1 2 3 4 5 6 7 8 9 10 {} 0 0 0 20 0 3 0 99 1 2 {} 0 0 0 0 0 0 0 0 0 0 "
+      "0 0 17 {} 0 0",
+      number, ticks, uint64_t(-1), core);
+}
 
 class OtherLoadTest : public testing::Test {
  protected:
@@ -20,6 +31,10 @@ class OtherLoadTest : public testing::Test {
                                          busy0 + busy1, idle0 + idle1, busy0, idle0, busy1, idle1));
     files_.file("proc/self/stat", fmt::format("17 (a) S (b) S 1 2 3 4 5 6 7 8 9 10 {} 1 {} 1 20 0",
                                               own - 1, children - 1));
+  }
+  // Ticks of a thread of the process, and the core on which it is.
+  void thread(int number, int ticks, int core) {
+    files_.file(fmt::format("proc/self/task/{}/stat", number), thread_line(number, ticks, core));
   }
   SystemFiles files_;
 };
@@ -48,6 +63,38 @@ TEST_F(OtherLoadTest, IsNeverNegative) {
   EXPECT_EQ(others.read(), 0);
 }
 
+// Another program on core 0, the process's thread on core 1, as long as that stays there.
+TEST_F(OtherLoadTest, IsDividedAmongTheCores) {
+  count(0, 0, 0, 0, 1, 1);
+  OtherLoad others({0, 1}, files_.root());
+  count(0, 100, 100, 0, 101, 1);
+  EXPECT_THAT(others.read_each().value(), ElementsAre(0, 0)) << "all time is the process's";
+  thread(17, 100, 1);
+  count(20, 180, 100, 100, 101, 1);
+  EXPECT_THAT(others.read_each().value(), ElementsAre(0.1, 0.1)) << "too little to look closely";
+  count(120, 180, 200, 100, 201, 1);
+  thread(17, 200, 1);
+  EXPECT_FALSE(others.read_each()) << "where the process was before is unknown";
+  count(220, 180, 300, 100, 301, 1);
+  thread(17, 300, 1);
+  EXPECT_THAT(others.read_each().value(), ElementsAre(1, 0));
+  thread(17, 400, 0);
+  thread(18, 0, 1);
+  count(320, 180, 400, 100, 401, 1);
+  EXPECT_THAT(others.read_each().value(), ElementsAre(0.5, 0.5)) << "it was on each for a while";
+}
+
+// Threads that have ended took their times with them: the sum is still right.
+TEST_F(OtherLoadTest, ThatIsDividedKeepsItsSum) {
+  count(0, 0, 0, 0, 1, 1);
+  OtherLoad others({0, 1}, files_.root());
+  count(100, 0, 100, 0, 1, 1);
+  EXPECT_FALSE(others.read_each());
+  count(200, 0, 150, 50, 101, 1);
+  std::vector<double> each = others.read_each().value();
+  EXPECT_THAT(each, ElementsAre(DoubleNear(1.0 / 3, 1e-9), DoubleNear(1.0 / 6, 1e-9)));
+}
+
 TEST_F(OtherLoadTest, IsUnknownWhereTheSystemDoesNotTell) {
   OtherLoad others({0, 1}, files_.root());
   count(0, 0, 0, 0, 1, 1);
@@ -57,6 +104,8 @@ TEST_F(OtherLoadTest, IsUnknownWhereTheSystemDoesNotTell) {
   EXPECT_TRUE(others.read());
   EXPECT_FALSE(OtherLoad({0, 7}, files_.root()).read());
   EXPECT_FALSE(OtherLoad({}, files_.root()).read());
+  EXPECT_FALSE(OtherLoad({0, 7}, files_.root()).read_each());
+  EXPECT_FALSE(OtherLoad({}, files_.root()).read_each());
 }
 
 }  // namespace
