@@ -122,7 +122,8 @@ std::optional<Day> year_last(DateReader& text, FieldForm form) {
   return Day{full_year(*year, digits), day_first ? *second : *first, day_first ? *first : *second};
 }
 
-// 31 Dec 2024, Dec 31, 2024, 31-Dec-24, December 2024
+// 31 Dec 2024, Dec 31, 2024, 31-Dec-24, December 2024. Of "Jan 05" nobody knows whether it is a day
+// or a year: it is no date.
 std::optional<Day> named_month(DateReader& text) {
   constexpr std::string_view between = " -.,/";
   if (text.take_name(weekdays)) text.skip(between);
@@ -131,17 +132,18 @@ std::optional<Day> named_month(DateReader& text) {
   std::optional<int> month = text.take_name(months);
   if (!month) return {};
   text.skip(between);
-  size_t digits = 0;
+  size_t digits = 0, least = 2;
   if (!day) {
     DateReader before = text;
     day = text.take_number(1, 2);
     text.skip(between);
     if (!day || !std::isdigit(static_cast<unsigned char>(text.next()))) {
       day = 1;  // December 2024
+      least = 4;
       text = before;
     }
   }
-  auto year = text.take_number(2, 4, &digits);
+  auto year = text.take_number(least, 4, &digits);
   if (!year || digits == 3) return {};
   return Day{full_year(*year, digits), *month, *day};
 }

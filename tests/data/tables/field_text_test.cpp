@@ -96,7 +96,7 @@ TEST(Dates, AreReadByTheirForm) {
   EXPECT_EQ(date_seconds("2024-12", FieldForm::date), day_2024_12_31 - 30 * 86400);
   EXPECT_EQ(date_seconds("December 2024", FieldForm::date), day_2024_12_31 - 30 * 86400);
   for (const char* text : {"12/31/2024", "2024-02-30", "2024-13-01", "31.12.2024", "2024", "Mon",
-                           "2024-12-31x", "1-2-3", "20241231"})
+                           "2024-12-31x", "1-2-3", "20241231", "Jan 05", "Apr 5", "December 24"})
     EXPECT_FALSE(date_seconds(text, FieldForm::date)) << text;
   EXPECT_FALSE(date_seconds("31/12/2024", FieldForm::month_first));
   EXPECT_FALSE(date_seconds("12.31.2024", FieldForm::month_first));
