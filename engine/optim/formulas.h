@@ -79,7 +79,8 @@ struct Moments {
 
   SPIRE_HOST_DEVICE void add(float gradient, float& m, float& v) const {
     m = std::fma(share1, gradient, std::fma(-share1, m, m));
-    v = std::fma(share2 * gradient, gradient, std::fma(-share2, v, v));
+    const float next = std::fma(share2 * gradient, gradient, std::fma(-share2, v, v));
+    v = FLT_MAX < next ? FLT_MAX : next;  // of an infinite one the next step makes NaN; NaN stays
   }
   SPIRE_HOST_DEVICE float spread(float v) const { return std::fma(std::sqrt(v), root, epsilon); }
 };

@@ -217,6 +217,26 @@ TEST(Optimizer, AnEpsilonBelowFp32IsNotZero) {
   EXPECT_EQ(buffers.weights, weights);
 }
 
+// The square of a gradient may leave fp32 though the gradient passes the guard.
+TEST(Optimizer, TheSquareOfAHugeGradientLeavesFiniteWeights) {
+  using Name = OptimizerConfig::Name;
+  for (Name name : {Name::adam, Name::adamw, Name::lamb}) {
+    auto optimizer = make_optimizer({.name = name});
+    Buffers buffers = random_buffers(2);
+    std::vector<float> first = buffers.weights;
+    int step = 0;
+    for (float gradient : {6e20f, 1.0f, 1.0f}) {
+      buffers.gradients.assign(n, gradient);
+      update_tensor(*optimizer, buffers, {0.1f, ++step, 1.0f});
+      for (size_t i = 0; i < n; ++i) {
+        EXPECT_TRUE(std::isfinite(buffers.weights[i])) << word_of(name) << " step " << step;
+        EXPECT_TRUE(std::isfinite(buffers.slots[1][i])) << word_of(name) << " step " << step;
+      }
+    }
+    EXPECT_NE(buffers.weights, first);
+  }
+}
+
 // Slices give the same bits as the whole, given the trust ratio of the whole.
 TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
   auto optimizer = make_optimizer(GetParam());
