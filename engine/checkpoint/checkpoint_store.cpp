@@ -117,10 +117,12 @@ void CheckpointStore::point_to_best(int64_t step) const {
   write_file_atomically(directory_ / "best", path.filename().string() + "\n", Category::checkpoint);
 }
 
-// Counts the newest from the saved step downwards. Later ones are remove_after()'s.
+// Counts the newest from the saved step downwards. Later ones are remove_after()'s. The file of the
+// best step may be missing, if its save failed: then `best` still points to an older one.
 void CheckpointStore::prune(int64_t saved_step, int64_t best_step) const {
   std::vector<CheckpointEntry> entries = list();
-  fs::path best_path = best_step < 0 ? best().value_or("") : path_of(best_step);
+  fs::path best_path = path_of(std::max<int64_t>(best_step, 0));
+  if (best_step < 0 || !is_there(best_path)) best_path = best().value_or("");
   int64_t rollback = retention_.rollback_step ? retention_.rollback_step(saved_step) : -1;
   int64_t newer = 0;  // checkpoints seen at saved_step or below
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {

@@ -110,6 +110,17 @@ TEST_F(Store, TheBestIsThatOfTheState) {
   EXPECT_EQ(branch.best(), branch.path_of(10));
 }
 
+// As after a save that failed for want of room.
+TEST_F(Store, WithoutTheFileOfTheBestStepTheOneThatBestPointsToStays) {
+  CheckpointStore store(directory, {.keep_last = 1, .keep_every = 0});
+  save(store, state_at(10, 10));
+  for (int64_t step : {30, 40, 50}) save(store, state_at(step, 20));
+  EXPECT_THAT(steps(store), ElementsAre(10, 50));
+  EXPECT_EQ(store.best(), store.path_of(10));
+  save(store, state_at(60, 60));
+  EXPECT_THAT(steps(store), ElementsAre(60));
+}
+
 TEST_F(Store, KeepsTheOneOfTheRollbackStep) {
   auto multiple_of_40 = [](int64_t saved) { return saved / 40 * 40; };
   CheckpointStore store(directory, {.keep_last = 1, .rollback_step = multiple_of_40});
