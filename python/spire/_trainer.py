@@ -54,8 +54,8 @@ class Trainer:
 
     One thread at a time calls the methods. They release the GIL, so trainers on several threads work at once. A step
     that is bad, as the config's `guard` says, changes nothing: it raises DivergedError, or is skipped. ConfigError and
-    DataError come before anything changes, too. After other errors of a step there is no valid state, and all methods
-    that need one raise.
+    DataError come before anything changes, too; of one process a sample of the data that cannot be read ends fit() or
+    evaluate() only. After other errors of a step there is no valid state, and all methods that need one raise.
     """
 
     def __init__(

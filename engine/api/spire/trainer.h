@@ -114,8 +114,9 @@ struct FitOptions {
 // A step whose loss or gradients are not finite, or that guard.*_zscore calls bad, changes nothing:
 // Error(diverged), or with guard.on_bad_step: skip a step without an update (rollback is refused).
 // Error(config) and Error(data) about the arguments of a call change nothing either, but end a run
-// of several processes if load() throws them. After any other Error, but for Error(checkpoint) of
-// save(), or of a file that load() cannot read, in a run of one process, there is no valid state:
+// of several processes if load() throws them. In a run of one process, samples of its datasets that
+// cannot be read change nothing either (fit() keeps the steps before), nor does Error(checkpoint)
+// of save(), or of a file that load() cannot read. After any other Error there is no valid state:
 // all calls that need one throw. The config's output, checkpoint, eval, log, monitor, check,
 // early_stop and max_time have no effect.
 class SPIRE_API Trainer {

@@ -99,9 +99,10 @@ TowerTrainerOptions Trainer::Impl::tower_options() const {
 }
 
 // Runs `body` on the leading lane. All processes end with the same error. spoils: whether one that
-// a process meets alone leaves no valid state; those that end several always do.
+// a process meets alone leaves no valid state, which `body` may set; those that end several always
+// do.
 template <typename Body>
-void Trainer::Impl::guarded(const Body& body, bool spoils) {
+void Trainer::Impl::guarded(const Body& body, const bool& spoils) {
   if (spoiled_)
     fail(spoiled_->category(),
          "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
@@ -115,7 +116,7 @@ void Trainer::Impl::guarded(const Body& body, bool spoils) {
     bool alone = known && world_.size() == 1;  // no one else has to know
     Error ends =
         alone ? *known : to_error(settle_failure(error, trainer_->status().read(0), world_));
-    if (spoils || !alone) spoiled_ = ends;
+    if (spoils || world_.size() > 1) spoiled_ = ends;
     throw ends;
   }
 }
@@ -217,16 +218,34 @@ EvaluationResult Trainer::Impl::evaluate() {
   return evaluate_test_data();
 }
 
+// A sample that cannot be read ends the evaluation. Several processes end with it, so that none
+// waits here for the others.
+const Batch& Trainer::Impl::next_to_evaluate(bool& spoils) {
+  try {
+    return test_data_->next();
+  } catch (...) {
+    if (world_.size() == 1) {
+      trainer_->end_evaluation();
+      spoils = false;
+    }
+    throw;
+  }
+}
+
 EvaluationResult Trainer::Impl::evaluate_test_data() {
   if (!test_data_)
     test_data_ = evaluation_loader(setup_.config, *setup_.data.test, setup_.placement);
   EvaluationSums sums;
-  guarded([&] {
-    trainer_->begin_evaluation();
-    test_data_->start(0, 0, 1);
-    while (!test_data_->finished()) trainer_->evaluate(test_data_->next(), sums);
-    trainer_->end_evaluation();
-  });
+  bool spoils = false;
+  guarded(
+      [&] {
+        test_data_->start(0, 0, 1);
+        spoils = true;
+        trainer_->begin_evaluation();
+        while (!test_data_->finished()) trainer_->evaluate(next_to_evaluate(spoils), sums);
+        trainer_->end_evaluation();
+      },
+      spoils);
   return result_of(sums);
 }
 
@@ -261,7 +280,14 @@ EvaluationResult Trainer::Impl::fit(const FitOptions& options) {
     StepOutcome outcome;
     double lr = options.lr ? options.lr(done_) : schedule_.lr(done_);
     if (!is_rate(lr)) guarded([&] { check_rate(lr, "FitOptions::lr"); }, false);
-    guarded([&] { outcome = trainer_->step(train_data_->next(), done_, lr, wants_end); });
+    bool spoils = false;  // a sample that cannot be read
+    guarded(
+        [&] {
+          const Batch& batch = train_data_->next();
+          spoils = true;
+          outcome = trainer_->step(batch, done_, lr, wants_end);
+        },
+        spoils);
     take(outcome);
     loaded = done_;
     ends = outcome.stop;

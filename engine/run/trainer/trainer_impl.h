@@ -65,11 +65,12 @@ class Trainer::Impl {
   TowerTrainerOptions tower_options() const;
   int64_t predict_rows() const;
   template <typename Body>
-  void guarded(const Body& body, bool spoils = true);
+  void guarded(const Body& body, const bool& spoils = true);
   void take(const StepOutcome& outcome);
   StepResult result_of(const StepOutcome& outcome) const;
   EvaluationResult result_of(const EvaluationSums& sums) const;
   EvaluationResult evaluate_test_data();
+  const Batch& next_to_evaluate(bool& spoils);
   void check(const Samples& samples) const;
   void check_count(int64_t count, int64_t all, const char* option) const;
   void need_data(const char* method) const;

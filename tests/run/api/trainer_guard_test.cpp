@@ -1,4 +1,6 @@
 // Steps of a Trainer that are bad change nothing, and errors that leave no valid state end it.
+#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -94,31 +96,81 @@ TEST(TrainerGuard, RatesAreNumbersFromZeroOn) {
   EXPECT_EQ(fits.fit().samples, 8);  // it goes on
 }
 
-TEST(TrainerGuard, AfterAnErrorWithoutAValidStateEveryCallThrows) {
-  PointData data(8);
-  DataSource source = [&](const ReadOptions&) {
-    auto read = [&](int64_t sample, int64_t, const std::vector<std::byte*>&) {
-      if (sample == 5) fail(Category::data, "sample 5 is broken");
+// Data whose sample `broken` cannot be read, in training or in evaluation.
+DataSource broken_source(const PointData& data, const int64_t& broken, bool in_training) {
+  return [&data, &broken, in_training](const ReadOptions&) {
+    auto reader = [&](bool breaks) {
+      return [&, breaks](int64_t sample, int64_t, const std::vector<std::byte*>& out) {
+        if (breaks && sample == broken) fail(Category::data, "sample {} is broken", sample);
+        std::memcpy(out[0], data.features.data() + 3 * sample, 3 * sizeof(float));
+        std::memcpy(out[1], data.values.data() + sample, sizeof(float));
+      };
     };
     DatasetPair pair;
-    pair.train = function_dataset(data.spec(), 8, read);
-    pair.test = function_dataset(data.spec(), 8, read);
+    pair.train = function_dataset(data.spec(), data.count, reader(in_training));
+    pair.test = function_dataset(data.spec(), data.count, reader(!in_training));
     return pair;
   };
-  Trainer trainer(point_config(), source);
-  expect_error(Category::data, "sample 5 is broken", [&] { trainer.evaluate(); });
+}
+
+// With a moving average, which an evaluation puts in the place of the weights.
+TEST(TrainerGuard, AnEvaluationOfASampleThatCannotBeReadChangesNothing) {
+  PointData data(24);
+  int64_t broken = 21;  // of the third batch
+  RunConfig config = point_config();
+  config.ema.decay = 0.5;
+  Trainer trainer(config, broken_source(data, broken, false)), whole(config, data.source());
+  for (Trainer* each : {&trainer, &whole}) each->step(data.rows(0, 8));
+  uint64_t hash = trainer.parameter_hash();
+  for (int i = 0; i < 2; ++i)
+    expect_error(Category::data, "sample 21 is broken", [&] { trainer.evaluate(); });
+  EXPECT_EQ(trainer.parameter_hash(), hash);
+  std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "broken_sample.h5";
+  trainer.save(file);
+  trainer.load(file);
+  std::filesystem::remove(file);
+  broken = -1;
+  EXPECT_EQ(trainer.evaluate().loss, whole.evaluate().loss);
+  for (Trainer* each : {&trainer, &whole}) each->step(data.rows(8, 8));
+  EXPECT_EQ(trainer.parameter_hash(), whole.parameter_hash());
+}
+
+TEST(TrainerGuard, AFitKeepsTheStepsBeforeASampleThatCannotBeRead) {
+  PointData data(24);
+  int64_t broken = 5;
+  RunConfig config = point_config();
+  config.data.workers = 1;
+  Trainer trainer(config, broken_source(data, broken, true)), whole(config, data.source());
+  expect_error(Category::data, "sample 5 is broken", [&] { trainer.fit(); });
+  int64_t done = trainer.steps_done();
+  EXPECT_LT(done, 3);
+  whole.fit({.steps = done});
+  EXPECT_EQ(trainer.parameter_hash(), whole.parameter_hash());
+  broken = -1;
+  EXPECT_EQ(trainer.fit().loss, whole.fit().loss);
+  EXPECT_EQ(trainer.steps_done(), 6);
+  EXPECT_EQ(trainer.parameter_hash(), whole.parameter_hash());
+}
+
+TEST(TrainerGuard, AfterAnErrorWithoutAValidStateEveryCallThrows) {
+  PointData data(8);
+  std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "other_model.h5";
+  Trainer(adam_on(), data.spec()).save(file);
+  Trainer trainer(point_config(), data.source());
+  expect_error(Category::checkpoint, "", [&] { trainer.load(file); });
+  std::filesystem::remove(file);
   const char* words = "left no valid state (";
   std::vector<float> weight(3);
-  expect_error(Category::data, words, [&] { trainer.step(data.rows(0, 8)); });
-  expect_error(Category::data, words, [&] { trainer.evaluate(data.rows(0, 8)); });
-  expect_error(Category::data, words, [&] { trainer.evaluate(); });
-  expect_error(Category::data, words, [&] { trainer.fit(); });
-  expect_error(Category::data, words, [&] { trainer.predict(data.features.data(), 8); });
-  expect_error(Category::data, words, [&] { trainer.read_weight("dense.weight", weight); });
-  expect_error(Category::data, words, [&] { trainer.write_weight("dense.weight", weight); });
-  expect_error(Category::data, words, [&] { trainer.parameter_hash(); });
-  expect_error(Category::data, words, [&] { trainer.save("no.h5"); });
-  expect_error(Category::data, words, [&] { trainer.load("no.h5"); });
+  expect_error(Category::checkpoint, words, [&] { trainer.step(data.rows(0, 8)); });
+  expect_error(Category::checkpoint, words, [&] { trainer.evaluate(data.rows(0, 8)); });
+  expect_error(Category::checkpoint, words, [&] { trainer.evaluate(); });
+  expect_error(Category::checkpoint, words, [&] { trainer.fit(); });
+  expect_error(Category::checkpoint, words, [&] { trainer.predict(data.features.data(), 8); });
+  expect_error(Category::checkpoint, words, [&] { trainer.read_weight("dense.weight", weight); });
+  expect_error(Category::checkpoint, words, [&] { trainer.write_weight("dense.weight", weight); });
+  expect_error(Category::checkpoint, words, [&] { trainer.parameter_hash(); });
+  expect_error(Category::checkpoint, words, [&] { trainer.save("no.h5"); });
+  expect_error(Category::checkpoint, words, [&] { trainer.load("no.h5"); });
 }
 
 TEST(TrainerApi, ALossThatIsNotFiniteIsAnError) {
