@@ -1,6 +1,6 @@
 // Start of the checking program and judgment of its end. The program is $SPIRE_HDF5_CHECK, else the
-// one beside the running program (/proc/self/exe), else the installed one. It is started by
-// posix_spawn and inherits standard error only, and not the run's secret.
+// first one in program_folders(), else the installed one. It is started by posix_spawn and inherits
+// standard error only, and not the run's secret.
 #include "engine/base/hdf5_program.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "engine/base/own_file.h"
 #include "engine/base/system_limits.h"
 
 namespace spire::h5 {
@@ -32,9 +33,11 @@ constexpr size_t max_verdict_bytes = 1 << 16;
 fs::path checking_program() {
   if (const char* named = std::getenv("SPIRE_HDF5_CHECK"); named != nullptr) return named;
   std::error_code error;
-  fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / check_program;
-  for (const fs::path& path : {beside, fs::path(SPIRE_INSTALLED_PROGRAMS) / check_program})
-    if (::access(path.c_str(), X_OK) == 0) return path;
+  std::vector<fs::path> folders =
+      program_folders(fs::read_symlink("/proc/self/exe", error), own_file());
+  folders.emplace_back(SPIRE_INSTALLED_PROGRAMS);
+  for (const fs::path& folder : folders)
+    if (fs::path path = folder / check_program; ::access(path.c_str(), X_OK) == 0) return path;
   return {};
 }
 
@@ -183,6 +186,21 @@ void require_good(const std::string& verdict, const ProcessEnd& end, const fs::p
 }
 
 }  // namespace
+
+// The library is lib/libspire.so or lib/x86_64-linux-gnu/libspire.so beside bin, in a wheel
+// spire/lib/libspire.so or spire/_core.so.
+std::vector<fs::path> program_folders(const fs::path& program, const fs::path& own) {
+  fs::path folder = own.parent_path(), above = folder.parent_path();
+  return {program.parent_path(), folder, folder / "bin", above / "bin",
+          above.parent_path() / "bin"};
+}
+
+std::string unchecked_words(const fs::path& path) {
+  return fmt::format(
+      "{}: read unchecked, as {} is not beside this program; put it there, or set SPIRE_HDF5_CHECK "
+      "to its path",
+      path.string(), check_program);
+}
 
 bool read_by_program(const fs::path& path, std::vector<std::string> words, Category damaged) {
   fs::path program = checking_program();

@@ -18,6 +18,14 @@ inline constexpr const char* check_program = "spire-hdf5-check";
 bool read_by_program(const std::filesystem::path& path, std::vector<std::string> words,
                      Category damaged);
 
+// Returns the folders in which it is looked for, given the running program's file and the one that
+// has this code.
+std::vector<std::filesystem::path> program_folders(const std::filesystem::path& program,
+                                                   const std::filesystem::path& own);
+
+// Returns what to tell of a file that is unchecked.
+std::string unchecked_words(const std::filesystem::path& path);
+
 // The program's side: reads the file within limits of memory and time, writes the verdict, ends the
 // process. What read() throws is the verdict's text and, as its exit code, its category.
 [[noreturn]] void end_with_verdict(const std::filesystem::path& path, Category damaged,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <utility>
 
@@ -126,7 +127,7 @@ auto naming(const std::filesystem::path& path, const Body& body) {
 CheckpointFile::CheckpointFile(const std::filesystem::path& path)
     : path_(path), bytes_(std::make_unique<CheckpointBytes>(path)) {
   Header header = naming(path, [&] { return verify_header(*bytes_); });
-  h5::read_by_program(path, {}, Category::checkpoint);
+  checked_ = h5::read_by_program(path, {}, Category::checkpoint);
   CheckpointContents contents = naming(path, [&] { return read_contents(path, header); });
   metadata_ = std::move(contents.metadata);
   groups_ = std::move(contents.groups);
@@ -145,6 +146,12 @@ void CheckpointFile::read(size_t group, size_t tensor, int64_t begin, std::span<
   } catch (const Error& error) {
     fail(Category::checkpoint, "checkpoint {}: {}", path_.string(), error.what());
   }
+}
+
+std::optional<std::string> unchecked_warning(const std::filesystem::path& path, bool checked) {
+  static std::atomic<bool> given{false};
+  if (checked || given.exchange(true)) return {};
+  return h5::unchecked_words(path);
 }
 
 TrainingState read_checkpoint(const std::filesystem::path& path) {

@@ -2,7 +2,9 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint_header.h"
@@ -25,16 +27,23 @@ class CheckpointFile : public SavedTensors {
   explicit CheckpointFile(const std::filesystem::path& path);
 
   const StateMetadata& metadata() const { return metadata_; }
+  // Whether a program has read it before this process did (read_by_program()).
+  bool checked() const { return checked_; }
   std::vector<TensorGroup> groups() const override { return groups_; }
   void read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const override;
 
  private:
   std::filesystem::path path_;
   std::unique_ptr<CheckpointBytes> bytes_;
+  bool checked_ = false;
   StateMetadata metadata_;
   std::vector<TensorGroup> groups_;
   std::vector<std::vector<uint64_t>> offsets_;  // of each group's tensors, bytes
 };
+
+// Returns a warning that the file was read unchecked, the first time in this process that there is
+// one to give.
+std::optional<std::string> unchecked_warning(const std::filesystem::path& path, bool checked);
 
 // Reads a whole file into memory; for small files. Throws what CheckpointFile throws.
 TrainingState read_checkpoint(const std::filesystem::path& path);

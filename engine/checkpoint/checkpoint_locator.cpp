@@ -3,6 +3,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/checkpoint/checkpoint_file.h"
 
 namespace spire::inline checkpoint {
 namespace {
@@ -91,7 +92,7 @@ std::optional<LoadedCheckpoint> CheckpointLocator::best() const {
 
 // A run with checkpoints of which none is intact is an error, also for `auto`: starting anew would
 // delete them.
-std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
+std::optional<LoadedCheckpoint> CheckpointLocator::read_if_any(
     const CheckpointStore::OnDamaged& on_damaged) const {
   if (which_ == Which::file) return load_checkpoint(file_);
   if (which_ != Which::newest) {
@@ -106,6 +107,15 @@ std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
          (run_ / folder).string());
   }
   return newest;
+}
+
+std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
+    const CheckpointStore::OnDamaged& on_damaged) const {
+  auto found = read_if_any(on_damaged);
+  if (!found || !on_damaged) return found;
+  if (auto warning = unchecked_warning(found->path, found->checked))
+    on_damaged(found->path, *warning);
+  return found;
 }
 
 LoadedCheckpoint CheckpointLocator::load(const CheckpointStore::OnDamaged& on_damaged) const {

@@ -26,6 +26,7 @@ class CheckpointLocator {
   // of the run's checkpoints is intact. If there is none at all, load() throws, too, but
   // load_if_any() returns nullopt: with `auto`, a new run then begins.
   LoadedCheckpoint load(const CheckpointStore::OnDamaged& on_damaged) const;
+  // Also tells on_damaged of a file that was read unchecked (unchecked_warning()).
   std::optional<LoadedCheckpoint> load_if_any(const CheckpointStore::OnDamaged& on_damaged) const;
 
  private:
@@ -34,6 +35,7 @@ class CheckpointLocator {
   void find(const std::filesystem::path& path, Prefer prefer);
   CheckpointStore store() const { return CheckpointStore(run_ / "checkpoints", {}); }
   std::optional<LoadedCheckpoint> best() const;
+  std::optional<LoadedCheckpoint> read_if_any(const CheckpointStore::OnDamaged& on_damaged) const;
 
   Which which_ = Which::file;
   std::filesystem::path run_, file_;

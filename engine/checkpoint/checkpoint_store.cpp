@@ -48,7 +48,7 @@ bool discard(const fs::path& path) {
 
 LoadedCheckpoint load_checkpoint(const fs::path& path) {
   auto file = std::make_shared<const CheckpointFile>(path);
-  return {path, file->metadata(), file};
+  return {path, file->metadata(), file, file->checked()};
 }
 
 CheckpointStore::CheckpointStore(fs::path directory, Retention retention)

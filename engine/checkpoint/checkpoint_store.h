@@ -31,6 +31,7 @@ struct LoadedCheckpoint {
   std::filesystem::path path;
   StateMetadata state;
   std::shared_ptr<const SavedTensors> tensors;  // null if another process reads them
+  bool checked = true;                          // CheckpointFile::checked()
 };
 // Throws what CheckpointFile throws.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);

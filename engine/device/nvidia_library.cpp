@@ -9,13 +9,15 @@
 
 #include <spire/error.h>
 
+#include "engine/base/own_file.h"
+
 namespace spire::inline device {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr const char* chosen_folders = "SPIRE_CUDA_FOLDERS";
-constexpr std::string_view library_folders = "/{lib64,lib,targets/x86_64-linux/lib}";
+constexpr std::string_view library_folders = "/{lib64,lib,targets/{x86_64,sbsa}-linux/lib}";
 constexpr std::string_view wheel_folders = "/nvidia/*/lib";
 
 std::string variable(const char* name) {
@@ -51,19 +53,6 @@ std::vector<std::string> files_in(const std::string& pattern, const std::string&
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   return paths;
-}
-
-// Returns the shared library or the program that has this code. The loader knows a program only by
-// the word that started it.
-fs::path own_file() {
-  Dl_info info{};
-  std::error_code error;
-  if (::dladdr(reinterpret_cast<void*>(&own_file), &info) && info.dli_fname) {
-    fs::path file = fs::absolute(info.dli_fname, error).lexically_normal();
-    bool is_path = std::string_view(info.dli_fname).find('/') != std::string_view::npos;
-    if (is_path && fs::exists(file, error)) return file;
-  }
-  return fs::read_symlink("/proc/self/exe", error);
 }
 
 // Returns the folder above that of the first python3 on PATH; empty without one.

@@ -17,10 +17,7 @@ Hdf5CheckResult check_file(const fs::path& path, std::vector<std::string> names)
   require_hdf5_file(path);
   Hdf5CheckResult checked = {ChangeDetectingReader(path).stamp(), {}};
   if (!h5::read_by_program(path, std::move(names), Category::data))
-    checked.notes = {
-        fmt::format("{}: read unchecked, as {} is not beside this program; put it there, or set "
-                    "SPIRE_HDF5_CHECK to its path",
-                    path.string(), h5::check_program)};
+    checked.notes = {h5::unchecked_words(path)};
   return checked;
 }
 

@@ -387,6 +387,8 @@ void Trainer::Impl::load(const std::filesystem::path& file) {
   guarded(
       [&] {
         checkpoint.emplace(file);
+        if (auto warning = unchecked_warning(file, checkpoint->checked()))
+          remarks_.on_warning(*warning);
         check_loaded(checkpoint->metadata(), file);
       },
       false);
