@@ -11,6 +11,10 @@
 #include "cuda_runtime.h"
 #include "draw.h"
 
+#if defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0
+#error "a fortified longjmp() to another stack ends the program"
+#endif
+
 namespace spire::emulation {
 
 namespace {
