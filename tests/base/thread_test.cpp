@@ -8,6 +8,7 @@
 
 #include "engine/base/system_limits.h"
 #include "tests/base/message_of.h"
+#include "tests/base/no_threads.h"
 
 namespace spire {
 namespace {
@@ -61,28 +62,6 @@ TEST(Thread, KeepsTheStartersCoresIfItsOwnAreMissingOrImpossible) {
   EXPECT_EQ(found_by({"no cores", {}}).cores, allowed_cores());
   EXPECT_EQ(found_by({"core 1023", {1023}}).cores, allowed_cores());
 }
-
-// Prevents that threads start: their stacks would be larger than the address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, size_t{1} << 48);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
 
 TEST(Thread, FailsToStartWithAMessageThatNamesTheLimits) {
   NoThreads none;

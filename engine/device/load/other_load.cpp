@@ -131,8 +131,8 @@ std::optional<double> OtherLoad::read() {
 }
 
 // A thread that has moved counts half for the core where it was, half for the one where it is.
-std::vector<double> OtherLoad::own_ticks_of_cores(const ThreadTimes& before,
-                                                  const ThreadTimes& now) const {
+std::map<int, double> OtherLoad::own_ticks_by_core(const ThreadTimes& before,
+                                                   const ThreadTimes& now) {
   std::map<int, double> own;
   for (const auto& [thread, time] : now) {
     auto found = before.find(thread);
@@ -140,9 +140,7 @@ std::vector<double> OtherLoad::own_ticks_of_cores(const ThreadTimes& before,
     own[earlier.core] += (time.ticks - earlier.ticks) / 2;
     own[time.core] += (time.ticks - earlier.ticks) / 2;
   }
-  std::vector<double> ticks;
-  for (int core : cores_) ticks.push_back(own[core]);
-  return ticks;
+  return own;
 }
 
 std::optional<std::vector<double>> OtherLoad::read_each() {
@@ -155,9 +153,12 @@ std::optional<std::vector<double>> OtherLoad::read_each() {
   if (all < noticed(cores_.size())) return same;
   threads_before_ = count_threads();
   if (!before) return std::nullopt;
-  std::vector<double> own = own_ticks_of_cores(*before, *threads_before_);
+  std::map<int, double> own = own_ticks_by_core(*before, *threads_before_);
+  auto add = [](double total, const auto& core) { return total + core.second; };
+  double found = std::accumulate(own.begin(), own.end(), 0.0, add);
+  if (found < ticks->own / 2) return same;  // else its own load would look like that of others
   for (size_t c = 0; c < cores_.size(); ++c) {
-    double others = (ticks->busy[c] - own[c]) / (ticks->total / count);
+    double others = (ticks->busy[c] - own[cores_[c]]) / (ticks->total / count);
     sum += each.emplace_back(std::clamp(others, 0.0, 1.0));
   }
   if (sum <= 0) return same;

@@ -42,7 +42,7 @@ class OtherLoad {
   std::optional<Ticks> advance();  // what has been added since the last call
   double others_of(const Ticks& ticks) const;
   ThreadTimes count_threads() const;
-  std::vector<double> own_ticks_of_cores(const ThreadTimes& before, const ThreadTimes& now) const;
+  static std::map<int, double> own_ticks_by_core(const ThreadTimes& before, const ThreadTimes& now);
 
   const std::vector<int> cores_;
   const std::filesystem::path root_;

@@ -97,6 +97,40 @@ TEST(CrowdDecisions, OfManyCoresFewerAreTakenAtTheNextDecision) {
   EXPECT_EQ(after_five_seconds_of(8), 24);
 }
 
+// In containers with networks of their own runs do not see each other's locks. Each has half of a
+// core on which both are, and sees that the other has as much.
+TEST(CrowdDecisions, TwoRunsThatSeeNothingButTheirLoadsPart) {
+  struct Run {
+    explicit Run(int pause_ms) : decisions(2, {0, 1}, milliseconds(pause_ms)) {}
+    Loads used(bool both) const {  // of each core
+      if (core < 0) return {0.5, 0.5};
+      double share = both ? 0.5 : 1.0;
+      return core == 0 ? Loads{share, 0} : Loads{0, share};
+    }
+    void see(const Loads& others, CrowdDecisions::Time now) {
+      if (auto count = decisions.add(others, core < 0 ? 0 : 1, now))
+        core = *count == 0 ? -1 : decisions.emptiest(held()).front();
+    }
+    std::vector<int> held() const { return core < 0 ? std::vector<int>() : std::vector{core}; }
+    CrowdDecisions decisions;
+    int core = -1;
+  };
+  Run one(2000), other(2500);
+  CrowdDecisions::Time now;
+  int moves = 0;
+  for (int reading = 0; reading < 300; ++reading) {
+    now += milliseconds(200);
+    bool both = one.core == other.core;
+    Loads of_one = one.used(both), of_other = other.used(both);
+    int before[2] = {one.core, other.core};
+    one.see(of_other, now);
+    other.see(of_one, now);
+    moves += (one.core != before[0]) + (other.core != before[1]);
+  }
+  EXPECT_EQ(one.core + other.core, 1) << one.core << " and " << other.core;
+  EXPECT_LE(moves, 8);
+}
+
 TEST_F(CrowdDecisionsTest, CoresAreLeftWhereOthersUseThemClearlyMore) {
   add({0.6, 0.4}, 3);
   EXPECT_THAT(decisions_.emptiest({}), ElementsAre(5, 4));

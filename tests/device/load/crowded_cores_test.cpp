@@ -13,6 +13,7 @@
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/load/other_load.h"
+#include "tests/base/no_threads.h"
 #include "tests/device/system_files.h"
 
 namespace spire {
@@ -131,6 +132,26 @@ TEST_F(CrowdedCoresTest, ATeamLeavesTheCoreThatIsBusy) {
     }
     crowded.settle(0);
     EXPECT_THAT(cores_of_team(2), Each(Cores{1}));
+  }).join();
+}
+
+// Threads of a team that shares a core without turns would wait for each other by whole time
+// slices.
+TEST_F(CrowdedCoresTest, NothingChangesWhereTheSystemRefusesTheThreads) {
+  start_thread({"test", two_}, [&] {
+    CrowdedCores crowded({lane()}, nothing_.root());
+    EXPECT_THAT(cores_of_team(2), Each(two_));
+    CrowdDecisions::Time now;
+    {
+      NoThreads none;
+      three_readings(crowded, {{1, 0}}, now);
+    }
+    for (int later = 0; later < 2; ++later) {
+      crowded.settle(0);
+      EXPECT_THAT(cores_of_team(2), Each(two_));
+      EXPECT_EQ(threads_named("turns"), 0u);
+      three_readings(crowded, {{1, 0}}, now);  // no second try, which might take the last threads
+    }
   }).join();
 }
 
