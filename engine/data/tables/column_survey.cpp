@@ -18,13 +18,10 @@ using Dates = CsvConfig::Dates;
 
 constexpr int64_t few_rows = 20;  // in fewer, words may differ by accident
 constexpr size_t max_words_in_messages = 5;
-
-// A form, and how many numbers a column has by it.
-struct Reading {
-  FieldForm form = FieldForm::plain;
-  std::string unit = {};
-  int64_t numbers = 0;
-};
+constexpr int64_t max_words = 100'000;  // that are kept of a column, or as many as are levels
+constexpr std::array<FieldForm, 6> forms_of_words = {FieldForm::point,     FieldForm::comma,
+                                                     FieldForm::date,      FieldForm::month_first,
+                                                     FieldForm::day_first, FieldForm::time};
 
 bool is_number_form(FieldForm form) {
   return form == FieldForm::point || form == FieldForm::comma;
@@ -44,10 +41,18 @@ std::string common_unit(const ColumnSurvey& survey, FieldForm form) {
   return "";
 }
 
+const FurtherWords::Form* further_of(const ColumnSurvey& survey, FieldForm form) {
+  if (!survey.further) return nullptr;
+  auto found = std::ranges::find(survey.further->forms, form,
+                                 [](const FurtherWords::Form& each) { return each.reading.form; });
+  return found == survey.further->forms.end() ? nullptr : &*found;
+}
+
 Reading reading_of(const ColumnSurvey& survey, FieldForm form) {
   Reading reading = {.form = form};
+  const FurtherWords::Form* further = further_of(survey, form);
   if (is_number_form(form)) {
-    reading.unit = common_unit(survey, form);
+    reading.unit = further ? further->reading.unit : common_unit(survey, form);
     bool bare = takes_unit(reading.unit, "");
     // By a decimal comma 1.234 is a whole number, and 1.5 is none.
     int64_t plain =
@@ -57,6 +62,7 @@ Reading reading_of(const ColumnSurvey& survey, FieldForm form) {
   TableColumn column = {.form = form, .unit = reading.unit};
   for (const auto& [word, times] : survey.count)
     if (number_in(column, word)) reading.numbers += times;
+  if (further) reading.numbers += further->reading.numbers;
   return reading;
 }
 
@@ -78,7 +84,62 @@ ColumnSurvey read_as(const Reading& reading, int64_t max_levels, ColumnSurvey su
       survey.different_numbers.insert(*number);
     word = survey.count.erase(word);
   }
+  if (const FurtherWords::Form* further = further_of(survey, reading.form)) {
+    survey.numbers += further->reading.numbers;
+    survey.words -= further->reading.numbers;
+    survey.whole = survey.whole && is_number_form(reading.form) && further->whole;
+    survey.further->words = survey.further->unread;
+  }
   return survey;
+}
+
+// Decides by the words that are kept which forms are likely.
+FurtherWords begin_further(const ColumnSurvey& survey) {
+  FurtherWords further;
+  int64_t most = 0;
+  std::vector<int64_t> numbers;
+  for (FieldForm form : forms_of_words) {
+    Reading reading = reading_of(survey, form);
+    numbers.push_back(reading.numbers);
+    most = std::max(most, reading.numbers);
+    reading.numbers = 0;
+    further.forms.push_back({.reading = std::move(reading)});
+  }
+  for (size_t f = 0; f < numbers.size(); ++f)
+    further.forms[f].likely = most > 0 && numbers[f] == most;
+  return further;
+}
+
+// Returns whether a form that is likely, or else one that is not, reads the word.
+bool read_further(const std::string& word, bool likely, FurtherWords& further) {
+  bool read = false;
+  for (FurtherWords::Form& form : further.forms) {
+    if (form.likely != likely) continue;
+    auto number = number_in({.form = form.reading.form, .unit = form.reading.unit}, word);
+    if (!number) continue;
+    read = true;
+    ++form.reading.numbers;
+    form.whole = form.whole && std::trunc(*number) == *number;
+  }
+  return read;
+}
+
+void add_word(const std::string& word, int64_t max_levels, ColumnSurvey& survey) {
+  ++survey.words;
+  if (!survey.further) {
+    ++survey.count[word];
+    if (std::ssize(survey.count) > std::max(max_words, max_levels))
+      survey.further = begin_further(survey);
+    return;
+  }
+  FurtherWords& further = *survey.further;
+  bool read = read_further(word, true, further);
+  if (auto known = survey.count.find(word); !read && known != survey.count.end()) {
+    ++known->second;
+    return;
+  }
+  further.words.add(word);
+  if (!read && !read_further(word, false, further)) further.unread.add(word);
 }
 
 // The readings of a column by its words.
@@ -180,8 +241,7 @@ void add_field(const std::string& text, std::span<const std::string> marks, int6
   if (is_blank(text, marks)) return;
   std::optional<double> number = finite_number(text);
   if (!number) {
-    ++survey.words;
-    ++survey.count[std::string(trimmed(text))];
+    add_word(std::string(trimmed(text)), max_levels, survey);
     return;
   }
   ++survey.numbers;
@@ -225,9 +285,12 @@ bool marks_rows(const ColumnSurvey& survey) {
 }
 
 bool are_nearly_numbers(const ColumnSurvey& survey) {
-  int64_t nearly = 0;
-  for (const auto& [word, times] : survey.count) nearly += is_nearly_a_number(word) ? times : 0;
-  return survey.words > 0 && 2 * nearly > survey.words;
+  int64_t nearly = 0, words = 0;
+  for (const auto& [word, times] : survey.count) {
+    nearly += is_nearly_a_number(word) ? times : 0;
+    words += times;
+  }
+  return 2 * nearly > words;
 }
 
 std::string some_words(const ColumnSurvey& survey) {

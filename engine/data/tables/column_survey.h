@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,8 +12,27 @@
 #include <spire/run_config.h>
 
 #include "engine/data/tables/field_text.h"
+#include "engine/data/tables/word_sketch.h"
 
 namespace spire::inline data {
+
+// A form, and how many numbers a column has by it.
+struct Reading {
+  FieldForm form = FieldForm::plain;
+  std::string unit = {};
+  int64_t numbers = 0;
+};
+
+// What is counted of the words of a column that has too many different ones to keep them.
+struct FurtherWords {
+  struct Form {
+    Reading reading;      // numbers: of the further words
+    bool whole = true;    // all of these are
+    bool likely = false;  // reads as many of the words kept as any: the others are tried behind it
+  };
+  std::vector<Form> forms;
+  WordSketch words, unread;  // unread: that no form reads
+};
 
 struct ColumnSurvey {
   FieldForm form = FieldForm::plain;  // of the numbers
@@ -22,16 +42,21 @@ struct ColumnSurvey {
   int64_t groups = 0;                         // of these, the ones that may be thousands: 1.234
   bool whole = true;                          // all numbers are
   std::set<double> different_numbers = {};    // no more than are levels, and one
-  std::map<std::string, int64_t> count = {};  // of each word
+  std::map<std::string, int64_t> count = {};  // of each word, but for further ones
+  std::optional<FurtherWords> further = {};   // none: there are no more words than are kept
   // A number that the other decimal mark would read otherwise, where no other field of the file
   // says which it is; empty: there is none.
   std::string ambiguous = {};
 
   int64_t filled() const { return numbers + words; }
-  int64_t different() const { return std::ssize(different_numbers) + std::ssize(count); }
+  int64_t different() const {
+    int64_t more = further ? further->words.different() : 0;
+    return std::ssize(different_numbers) + std::ssize(count) + more;
+  }
 };
 
-// Counts a field. marks: of empty fields.
+// Counts a field. Behind so many different words that they say what the forms are, further ones are
+// counted by the likely forms alone, and by all where these fail. marks: of empty fields.
 void add_field(const std::string& text, std::span<const std::string> marks, int64_t max_levels,
                ColumnSurvey& survey);
 
