@@ -29,11 +29,26 @@ std::string reason_of(const Json::exception& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
+// Returns a line with numbers, of the same length, in place of NaN and Infinity, which the parser
+// refuses and json_members() does not.
+std::string with_numbers(std::string_view line) {
+  std::string text(line);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted && text[i] == '\\') ++i;
+    for (std::string_view word : {"NaN", "Infinity"})
+      if (!quoted && text.compare(i, word.size(), word) == 0)
+        text.replace(i, word.size(), "0" + std::string(word.size() - 1, ' '));
+  }
+  return text;
+}
+
 // Says why a line has no members.
 [[noreturn]] void fail_no_object(std::string_view line, const std::string& place) {
   Json value;
   try {
-    value = Json::parse(line);
+    value = Json::parse(with_numbers(line));
   } catch (const Json::exception& error) {
     fail(Category::data,
          "{}: is no JSON: {}; write an object a line, such as {{\"text\": \"...\"}}", place,

@@ -67,6 +67,10 @@ TEST_F(JsonlTest, MembersThatAreNotReadDoNotMatter) {
        {"{\"text\": \"a\", \"x\": nan}", "{\"text\": \"a\" \"b\"}", "{\"text\": \"a\"} {}",
         "{\"text\": \"a\", \"x\": [}", "{\"x\": 1e999"})
     EXPECT_THAT(refusal(broken), HasSubstr("bad.jsonl:1: is no JSON")) << broken;
+  // The fault is what the line must not have.
+  EXPECT_THAT(
+      refusal("{\"score\": NaN, \"x\": -Infinity, \"text\": \"a\", oops}"),
+      AllOf(HasSubstr("is no JSON: parse error at line 1, column 45"), HasSubstr("'\"a\", o'")));
 }
 
 TEST_F(JsonlTest, TheTextMayBeWithinObjects) {
