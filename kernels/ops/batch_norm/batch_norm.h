@@ -85,8 +85,7 @@ class BatchNormMomentsOp : public Op {
 };
 
 // inputs: x, gamma, beta, moments over all towers, running_var [, residual]. outputs: those of
-// BatchNormOp. It
-// emits the gradient of the whole chain: x receives all of it, the moments none.
+// BatchNormOp. It emits the gradient of the whole chain: x receives all of it, the moments none.
 class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
