@@ -112,6 +112,7 @@ FurtherWords begin_further(const ColumnSurvey& survey) {
 
 // Returns whether a form that is likely, or else one that is not, reads the word.
 bool read_further(const std::string& word, bool likely, FurtherWords& further) {
+  if (word.find_first_of("0123456789") == word.npos) return false;
   bool read = false;
   for (FurtherWords::Form& form : further.forms) {
     if (form.likely != likely) continue;
