@@ -48,6 +48,21 @@ TEST(StopSignals, RestoresTheHandlersFromBefore) {
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 
+// As a second Ctrl+C that comes when a supervisor's processes have ended.
+TEST(StopSignals, BehindTheWorkNoneChangesTheExitCode) {
+  auto end = [] {
+    {
+      StopSignals signals(StopSignals::saving);
+      BlockedSignals blocked;
+      for (int number : stop_signals) raise(number);
+      StopSignals::end_work();
+    }
+    raise(SIGINT);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "^$");
+}
+
 // There is nothing to save yet, and no code reads the flag.
 TEST(StopSignals, BeforeTheWorkEachEndsAtOnce) {
   for (int number : stop_signals) {

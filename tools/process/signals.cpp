@@ -11,8 +11,8 @@ namespace spire::tool {
 namespace {
 
 // A handler receives only the signal number, so its state is static.
-// working: begin_work() was called. noted: the note was printed.
-std::atomic<bool> stop_requested = false, noted = false, working = false;
+// working: begin_work() was called. noted: the note was printed. over: end_work() was called.
+std::atomic<bool> stop_requested = false, noted = false, working = false, over = false;
 std::atomic<int> interrupts = 0;
 std::string_view note;  // changes only while no handler is installed
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -28,6 +28,7 @@ void print_once(std::string_view text) {
 }
 
 extern "C" void on_stop_signal(int signal) {
+  if (over) return;
   int saved_errno = errno;  // write() below may change it under the interrupted code
   // Nothing can be lost yet, and reading data or waiting for other ranks looks at no flag.
   if (!working) {
@@ -51,7 +52,7 @@ timespec time_until(BlockedSignals::Deadline deadline) {
 }  // namespace
 
 StopSignals::StopSignals(std::string_view text) {
-  stop_requested = working = false;
+  stop_requested = working = over = false;
   noted = text.empty();
   note = text;
   interrupts = 0;
@@ -71,11 +72,16 @@ StopSignals::StopSignals(std::string_view text) {
 }
 
 StopSignals::~StopSignals() {
+  if (over) return;
   for (size_t i = 0; i < stop_signals.size(); ++i) sigaction(stop_signals[i], &before_[i], nullptr);
 }
 
 void StopSignals::begin_work() {
   working = true;
+}
+
+void StopSignals::end_work() {
+  over = true;
 }
 
 const std::atomic<bool>* StopSignals::flag() const {

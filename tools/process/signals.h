@@ -27,11 +27,14 @@ class StopSignals {
   static constexpr std::string_view ending = "\nstopping; press Ctrl+C again to end at once\n";
 
   explicit StopSignals(std::string_view note);  // `note` outlives this
-  ~StopSignals();                               // restores the earlier handlers
+  ~StopSignals();  // restores the earlier handlers, unless end_work() was called
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
   void begin_work();  // any thread; later calls do nothing
+  // The exit code is known: signals do nothing from here to the end of the process, those of which
+  // a BlockedSignals has not been told, too.
+  static void end_work();
   const std::atomic<bool>* flag() const;
 
  private:

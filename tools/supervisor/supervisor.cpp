@@ -48,6 +48,11 @@ class Supervisor {
         gpus_(config_, gpus_at_start()),
         ranks_(static_cast<int>(arguments.processes.value_or(0))) {}
 
+  // A second Ctrl+C may come as the processes end: their code counts.
+  ~Supervisor() { StopSignals::end_work(); }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
   int run() {
     for (;;) {
       Attempt attempt({child_words(), child_variables(), ranks_, true}, signals_);
