@@ -38,6 +38,8 @@ class RunAuditor {
   // overrides: config keys for the replays. They run on all devices here of the run's kind, unless
   // one of these keys is `devices`. Throws Error(config), Error(checkpoint).
   RunAuditor(const std::filesystem::path& directory, const std::vector<std::string>& overrides);
+  RunAuditor(const RunAuditor&) = delete;
+  RunAuditor& operator=(const RunAuditor&) = delete;
 
   const AuditLog& log() const { return log_; }
   RunCheck check() const { return check_run(log_, run_, lines_); }

@@ -82,13 +82,18 @@ bool same_number(double a, double b) {
   return same_bits(a, b);
 }
 
+LinesByKey first_lines(const std::vector<MetricsLine>& lines) {
+  LinesByKey found;
+  for (const MetricsLine& line : lines) found.try_emplace({line.kind, line.step}, &line);
+  return found;
+}
+
 NumbersCheck::NumbersCheck(const AuditLog& log, const RunRecords& run,
                            const std::vector<MetricsLine>& lines)
-    : log_(log), run_(run) {
+    : log_(log), run_(run), lines_(first_lines(lines)) {
   for (const MetricsLine& line : lines) {
     check_line(line);
-    bool first = lines_.try_emplace({line.kind, line.step}, &line).second;
-    if (!first)
+    if (lines_.at({line.kind, line.step}) != &line)
       problem(fmt::format("metrics.jsonl: step {} has a second line of {}", line.step,
                           word_of_kind(line.kind)));
   }
@@ -172,10 +177,9 @@ void NumbersCheck::check_best(const StateMetadata& state) {
   using Mode = BestConfig::Mode;
   bool higher = config->best.mode == Mode::automatic ? higher_is_better(*known)
                                                      : config->best.mode == Mode::max;
-  for (const auto& [key, line] : lines_) {
-    if (key.first != Kind::val || key.second <= state.best_step ||
-        key.second > state.evaluated_step)
-      continue;
+  MetricsKey last = {Kind::val, state.evaluated_step};
+  for (auto each = std::next(found); each != lines_.end() && each->first <= last; ++each) {
+    const auto& [key, line] = *each;
     auto later = number_of(*line, "val/" + metric);
     if (later && (higher ? *later > state.best_metric : *later < state.best_metric))
       return problem(

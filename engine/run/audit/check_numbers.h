@@ -19,6 +19,10 @@
 namespace spire::inline run {
 
 using MetricsKey = std::pair<MetricsLine::Kind, int64_t>;  // kind and step
+using LinesByKey = std::map<MetricsKey, const MetricsLine*>;
+
+// Returns the first line of each kind and step, in `lines`.
+LinesByKey first_lines(const std::vector<MetricsLine>& lines);
 
 class NumbersCheck {
  public:
@@ -46,7 +50,7 @@ class NumbersCheck {
 
   const AuditLog& log_;
   const RunRecords& run_;
-  std::map<MetricsKey, const MetricsLine*> lines_;
+  LinesByKey lines_;
   std::map<int64_t, StateMetadata> states_;  // of the checkpoints
   Result result_;
 };

@@ -38,13 +38,9 @@ bool evaluates(const RunSetup& setup, int64_t step) {
 
 }  // namespace
 
-RecordedNumbers::RecordedNumbers(const std::vector<MetricsLine>& lines) {
-  for (const MetricsLine& line : lines) lines_.try_emplace({line.kind, line.step}, line);
-}
-
 const MetricsLine* RecordedNumbers::find(Kind kind, int64_t step) const {
   auto found = lines_.find({kind, step});
-  return found == lines_.end() ? nullptr : &found->second;
+  return found == lines_.end() ? nullptr : found->second;
 }
 
 std::optional<TensorDifference> RecordedNumbers::difference(Replay& replay,

@@ -1,7 +1,6 @@
 // Compares the numbers that a run has recorded beside its chain with what a replay computes.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -14,7 +13,9 @@ namespace spire::inline run {
 
 class RecordedNumbers {
  public:
-  explicit RecordedNumbers(const std::vector<MetricsLine>& lines);  // of metrics.jsonl
+  explicit RecordedNumbers(
+      const std::vector<MetricsLine>& lines)  // of metrics.jsonl, which outlive this
+      : lines_(first_lines(lines)) {}
 
   // Of the step that the replay has trained last, whose outcome is `record`: training, validation
   // and test. last: the last step of the run, whose evaluation may be missing.
@@ -27,7 +28,7 @@ class RecordedNumbers {
   std::optional<TensorDifference> evaluation_difference(Replay& replay, MetricsLine::Kind kind,
                                                         bool due) const;
 
-  std::map<MetricsKey, MetricsLine> lines_;
+  LinesByKey lines_;
 };
 
 // What a checkpoint says beside its tensors, its evaluations and the chain.
