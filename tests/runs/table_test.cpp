@@ -79,6 +79,27 @@ TEST_F(TableRuns, WordsAndEmptyFieldsTrainAndErrorsAreInTheUnitOfThePrices) {
   EXPECT_EQ(rows, 5);
 }
 
+TEST_F(TableRuns, ValuesAndTheirTruthReadBackAsTheSameFloats) {
+  std::string text = "x,y\n";
+  for (int row = 0; row < 60; ++row) text += fmt::format("{},{}.5\n", row, 1234567 + 1000 * row);
+  write("houses.csv", text);
+  ASSERT_EQ(train({"epochs=1"}).code, 0);
+  Output predicted =
+      trainer({"predict", (folder_ / "run").string(), (folder_ / "houses.csv").string()});
+  ASSERT_EQ(predicted.code, 0) << predicted.err;
+  std::istringstream lines(predicted.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "input,row,value_0,truth_0");
+  for (int row = 0; std::getline(lines, line); ++row) {
+    size_t behind_value = line.rfind(',');
+    size_t value = line.rfind(',', behind_value - 1) + 1;
+    EXPECT_EQ(line.substr(behind_value + 1), fmt::format("{}.5", 1234567 + 1000 * row));
+    std::string found = line.substr(value, behind_value - value);
+    EXPECT_EQ(fmt::format("{}", std::stof(found)), found);
+  }
+}
+
 TEST_F(TableRuns, EndWithOneHashOnAnyDevicesAndAfterAResume) {
   for (const char* categories : {"one_hot", "embedding"}) {
     Words course = {"steps=9", "precision=bf16", "model.dropout=0.1",

@@ -9,6 +9,14 @@
 #include <spire/text.h>
 
 namespace spire::tool {
+namespace {
+
+// The shortest number that reads back as the same float.
+std::string value_text(double value) {
+  return fmt::format("{}", static_cast<float>(value));
+}
+
+}  // namespace
 
 std::vector<double> softmax(std::span<const float> logits) {
   // The largest logit is subtracted first, so that exp() does not overflow.
@@ -60,7 +68,8 @@ void PredictionRows::add_csv(const RowOrigin& origin, std::span<const double> nu
   text_ += std::to_string(origin.row);
   if (classes())
     text_ += fmt::format(",{},{},{:.6g}", best, csv_field(class_name(best)), numbers[best]);
-  for (double number : numbers) text_ += fmt::format(",{:.6g}", number);
+  for (double number : numbers)
+    text_ += classes() ? fmt::format(",{:.6g}", number) : "," + value_text(number);
   if (truth_) add_truth_csv(origin);
   text_.push_back('\n');
 }
@@ -73,7 +82,7 @@ void PredictionRows::add_truth_csv(const RowOrigin& origin) {
     return;
   }
   for (size_t i = 0; i < static_cast<size_t>(outputs_); ++i)
-    text_ += i < origin.values.size() ? fmt::format(",{:.6g}", origin.values[i]) : ",";
+    text_ += i < origin.values.size() ? "," + value_text(origin.values[i]) : ",";
 }
 
 void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> numbers,
