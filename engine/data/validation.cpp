@@ -24,6 +24,8 @@ namespace {
 
 // Runs of windows of tokens that are held out together.
 constexpr int64_t windows_together = 8;
+// Samples that are divided: drawing and keeping the numbers of so many takes minutes and gigabytes.
+constexpr int64_t max_divided = int64_t{1} << 29;
 
 bool has_windows(const Dataset& data) {
   return data.spec().find("tokens") != nullptr;
@@ -159,6 +161,12 @@ std::vector<bool> held_out_of(int64_t count, double share, int32_t stratum) {
 }
 
 ValidationSplit split_validation(const Dataset& train, double share) {
+  if (train.count() > max_divided)
+    fail(
+        Category::config,
+        "data.val.share: divides {} samples at most, as it draws and keeps the number of each, and "
+        "there are {}; give other files by data.val.path, or fewer samples",
+        max_divided, train.count());
   ValidationSplit split =
       has_windows(train) ? split_windows(train.count(), share) : split_samples(train, share);
   if (split.val.empty() || split.train.empty())

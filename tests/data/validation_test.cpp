@@ -351,6 +351,17 @@ TEST(Validation, NeedsSamplesInBothParts) {
               HasSubstr("leaves none for training"));
 }
 
+TEST(Validation, RefusesMoreSamplesThanItCanDivide) {
+  DataConfig config;
+  config.name = "synthetic";
+  config.synthetic.samples = 1'000'000'000'000;
+  DatasetPair pair = open_dataset(config, {});
+  EXPECT_THAT(
+      message_of(Category::config, [&] { split_validation(*pair.train, 0.5); }),
+      HasSubstr("data.val.share: divides 536870912 samples at most, as it draws and keeps the "
+                "number of each, and there are 1000000000000"));
+}
+
 // No token of a validation window is a token or target of a training window, whatever its offset.
 TEST(Validation, TokensOfItsWindowsAreInNoTrainingWindow) {
   std::vector<int32_t> ids(1000);
