@@ -68,6 +68,19 @@ class RowsInTurn : public InputRows {
   size_t now_ = 0;  // index of the group that is read
 };
 
+// Images of a damaged checkpoint may have another shape than those of any dataset.
+void check_images(const SampleSpec& spec) {
+  const Column& input = spec.columns[0];
+  if (input.name != "images") return;
+  size_t means = spec.normalization.mean.size();
+  bool image = input.shape.rank() == 3;
+  if (image && (means == 0 || std::cmp_equal(means, input.shape.back()))) return;
+  fail(Category::checkpoint,
+       "images of shape {} with {} means for their channels cannot be; the checkpoint is damaged, "
+       "use another one",
+       to_string(input.shape), means);
+}
+
 }  // namespace
 
 std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name) {
@@ -102,6 +115,7 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
 
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report) {
+  check_images(spec);
   std::vector<std::unique_ptr<InputRows>> groups;
   for (size_t first = 0; first < files.size();) {
     bool arrays = is_array_file(files[first].path);

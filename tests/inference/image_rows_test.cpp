@@ -368,5 +368,18 @@ TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
       "none; leave out the inputs to predict for the test data");
 }
 
+TEST(ImagesOfADamagedCheckpoint, AreRefusedAsSuch) {
+  TemporaryFolder folder;
+  std::string input = (folder / "t.csv").string();
+  write_text(input, "1,2\n");
+  SampleSpec flat = spec_of(2, 2, 3), other = flat;
+  flat.columns[0].shape = {3};
+  other.normalization.mean.pop_back();
+  for (const SampleSpec& spec : {flat, other})
+    EXPECT_THAT(
+        message_of(Category::checkpoint, [&] { read_inputs({input}, spec, config_of("csv")); }),
+        HasSubstr("the checkpoint is damaged"));
+}
+
 }  // namespace
 }  // namespace spire
