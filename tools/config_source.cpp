@@ -94,8 +94,8 @@ std::optional<NamedRun> read_named_run(const Arguments& arguments,
   std::error_code error;
   if (by_default && !std::filesystem::exists(output, error))
     fail(Category::config,
-         "name the run: trainer {} RUN ({}, where runs without a name of their own lie, is not "
-         "there)",
+         "trainer {0}: no run is named, and {1} is not there: trainer {0} RUN ..., or --checkpoint "
+         "RUN",
          arguments.command, output);
   auto warn = [&](const std::filesystem::path&, const std::string& text) {
     if (arguments.log_level != "error") print_log("warning: {}\n", text);

@@ -214,7 +214,9 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
       known ? read_known_tokens(config.tokens, config.on_error, options.trained->vocabulary)
             : read_text_tokens(config.tokens, config.on_error);
   std::vector<std::string> notes = note_parts(text.files, config.tokens);
-  if (config.path != "auto" && !options.trained_classes)  // that of validation data is set
+  bool of_text = std::ranges::find(config.tokens.text, config.path) != config.tokens.text.end();
+  if (config.path != "auto" && !of_text &&
+      !options.trained_classes)  // that of validation data is set
     notes.push_back(fmt::format(
         "data.path: {} is not read, as data.tokens.text names the text; leave one of the two out",
         config.path));

@@ -60,6 +60,7 @@ Row row_of(const Dataset& dataset, int64_t sample, int64_t epoch = 0) {
 // Class names go into checkpoints, whose texts are UTF-8.
 TEST(ImageFolder, ClassesWhoseNamesAreNoUtf8AreRefused) {
   TemporaryFolder folder;
+  put(folder / "train/Bonn/a.png", png_bytes(smooth_image(40, 40, 2)));
   put(folder / "train/K\xf6ln/a.png", png_bytes(smooth_image(40, 40, 2)));
   put(folder / "val/K\xf6ln/a.png", png_bytes(smooth_image(40, 40, 2)));
   EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder.path()), {}); }),
@@ -324,7 +325,8 @@ TEST(ImageFolder, TrainingImagesReadAsTestImagesHaveTheirSize) {
 
 TEST(ImageFolder, FlatFoldersOfSingleImagesHaveNoTestSet) {
   TemporaryFolder folder;
-  put(folder / "cat/a.png", png_bytes(smooth_image(4, 4)));
+  for (const char* name : {"cat/a.png", "dog/a.png"})
+    put(folder / name, png_bytes(smooth_image(4, 4)));
   EXPECT_THAT(folder_refusal(folder.path()), HasSubstr("no class has two images"));
 }
 
@@ -334,6 +336,7 @@ TEST(ImageFolder, ImagesFitTheSquare) {
   Bytes white(40 * 20 * 3, 255);
   for (const char* split : {"train", "val"})
     put(folder / split / "a/tall.png", png_bytes(white.data(), {40, 20}));
+  put(folder / "train/b/tall.png", png_bytes(white.data(), {40, 20}));
   DataConfig config = config_of(folder.path(), 8);
   config.normalize = DataConfig::Normalize::unit;
   auto bright = [&](ImageConfig::Fit fit) {
@@ -370,6 +373,7 @@ TEST(ImageFolder, ImagesAreReadUpright) {
     put(folder / split / "a/plain.jfif", jpeg_bytes(image));
     put(folder / split / "a/turned.JFIF", jpeg_bytes(turned, {.orientation = 3}));
   }
+  put(folder / "train/b/plain.jfif", jpeg_bytes(image));
   DataConfig config = config_of(folder.path());
   config.normalize = DataConfig::Normalize::unit;
   DatasetPair pair = open_dataset(config, {});
