@@ -88,6 +88,37 @@ YAML::Node plain_words(const std::string& path, const std::string& value, RunCon
   return takes_words && has_marks ? words_at_commas(value) : YAML::Node();
 }
 
+// Whether the value of an override is a word that counts as it stands: a name of a file may have
+// blanks, # and colons, which mean something else in YAML. A quoted one, or none, is YAML.
+bool is_verbatim(const Field* field, const std::string& value, RunConfig& config) {
+  if (field == nullptr || !field->choices.empty() ||
+      !std::holds_alternative<std::string*>(field->slot(config)))
+    return false;
+  if (value.find_first_not_of(" \t\r\n") == value.npos) return false;
+  bool quoted = value[0] == '\'' || value[0] == '"';
+  return !quoted && !YAML::IsNullString(value);
+}
+
+// Returns what YAML would drop from the text as a comment, or "".
+std::string comment_in(const std::string& text) {
+  constexpr std::string_view blanks = " \t\r\n", starts = " \t\r\n[{,:";
+  char quote = 0, before = ' ';
+  for (size_t at = 0; at < text.size(); before = text[at++]) {
+    char c = text[at];
+    bool opens = quote == 0 && starts.find(before) != starts.npos && (c == '\'' || c == '"');
+    bool doubled = quote == '\'' && text.compare(at, 2, "''") == 0;
+    if (quote == 0 && c == '#' && blanks.find(before) != blanks.npos) return text.substr(at);
+    if (opens)
+      quote = c;
+    else if (doubled || (quote == '"' && c == '\\'))
+      ++at;
+    else if (c == quote)
+      quote = 0;
+    if (at >= text.size()) break;
+  }
+  return "";
+}
+
 // Applies one source after the other to a config; collects sources and problems.
 class Loader {
  public:
@@ -151,6 +182,13 @@ void Loader::report(const std::string& problem) {
 std::optional<YAML::Node> Loader::parse(const std::string& text, const Origin& origin,
                                         std::string_view path) {
   try {
+    if (std::string comment = comment_in(text); !comment.empty() && !path.empty()) {
+      report(origin.name, path,
+             fmt::format("a # begins a comment, so that '{0}' would be left out; quote the value "
+                         "({1}='\"...\"'), or leave it out yourself",
+                         excerpt(comment), path));
+      return {};
+    }
     auto second = second_document(text);
     if (!second) return YAML::Load(text);
     report(origin.at(*second), path,
@@ -185,12 +223,13 @@ void Loader::apply_override(const std::string& assignment) {
     return report(origin.name, "",
                   fmt::format("expected key.path=value, got '{}'", excerpt(assignment)));
   }
-  std::string path = assignment.substr(0, equals);
-  if (YAML::Node words = plain_words(path, assignment.substr(equals + 1), result_.config);
-      words.IsSequence())
+  std::string path = assignment.substr(0, equals), value = assignment.substr(equals + 1);
+  if (const Field* field = find_field(path); is_verbatim(field, value, result_.config))
+    return apply(field->path, YAML::Node(value), origin.name, origin);
+  if (YAML::Node words = plain_words(path, value, result_.config); words.IsSequence())
     return apply(path, words, origin.name, origin);
-  if (auto value = parse(assignment.substr(equals + 1), origin, path)) {
-    apply(path, *value, origin.name, origin);
+  if (auto node = parse(value, origin, path)) {
+    apply(path, *node, origin.name, origin);
   }
 }
 

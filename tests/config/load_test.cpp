@@ -271,6 +271,33 @@ TEST(LoadConfig, ASectionOfCommentsIsNoError) {
   EXPECT_EQ(parse("optimizer:\n  # lr: 0.1\nseed: 5\n").config.seed, 5u);
 }
 
+// A shell has taken its quotes away: what is left is the name of a file, not YAML.
+TEST(LoadConfig, AWordOnTheCommandLineCountsAsItStands) {
+  for (const std::string word :
+       {"exp #2", "#2", " lead", "trail ", "a\nb", "t: 2.csv", "[1] a",    "{a}",
+        "a, b",   "&a", "*a",    "!a",     "- a",  "a'b",      "a: \"b\"", "---",
+        "%a",     "@a", "? a",   "| a",    "> a",  "a\\nb"}) {
+    EXPECT_EQ(parse_config({}, {"output=" + word}).config.output, word);
+    EXPECT_EQ(parse_config({}, {"data.path=" + word}).config.data.path, word);
+  }
+  EXPECT_EQ(parse_config({}, {"output='it''s #1'"}).config.output, "it's #1");
+  EXPECT_EQ(parse_config({}, {"output=\"a\\\" #1\""}).config.output, "a\" #1");
+  for (const std::string none : {"", " ", "~", "null", "Null"})
+    EXPECT_EQ(message_of("", {"output=" + none}), message_of("", {"output="})) << none;
+}
+
+TEST(LoadConfig, ACommentOnTheCommandLineIsRefused) {
+  EXPECT_EQ(message_of("", {"optimizer.name=sgd # or adam"}),
+            "command line: optimizer.name: a # begins a comment, so that '# or adam' would be left "
+            "out; quote the value (optimizer.name='\"...\"'), or leave it out yourself");
+  for (const char* word : {"seed=3 #4", "output='a' #4", "model.hidden=[3, 4] # widths",
+                           "optimizer={name: \"adam\"} #", "data.path=\"a\\\"\" # b"})
+    EXPECT_NE(message_of("", {word}).find("a # begins a comment"), std::string::npos) << word;
+  EXPECT_EQ(parse_config({}, {"optimizer.lr_factors={\"a #1\": 2, 'b''s #': 1, c#: 1}"})
+                .config.optimizer.lr_factors.size(),
+            3U);
+}
+
 TEST(LoadConfig, NullRestoresTheDefault) {
   ResolvedConfig resolved = parse("towers: 4\nsteps: 7\n", {"towers=null", "steps=~"});
   EXPECT_FALSE(resolved.config.towers.has_value());
