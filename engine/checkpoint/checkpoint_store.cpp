@@ -62,6 +62,17 @@ fs::path CheckpointStore::path_of(int64_t step) const {
   return directory_ / fmt::format("{}{:08}{}", prefix, step, extension);
 }
 
+bool CheckpointStore::owns(const fs::path& name) const {
+  return !retention_.owns || retention_.owns(name.filename().string());
+}
+
+std::vector<fs::path> CheckpointStore::of_others() const {
+  std::vector<fs::path> others;
+  for (const CheckpointEntry& entry : list())
+    if (!owns(entry.path)) others.push_back(entry.path);
+  return others;
+}
+
 std::vector<CheckpointEntry> CheckpointStore::list() const {
   std::vector<CheckpointEntry> entries;
   for (const auto& name : list_folder(directory_, Category::checkpoint))
@@ -126,7 +137,7 @@ void CheckpointStore::prune(int64_t saved_step, int64_t best_step) const {
   int64_t rollback = retention_.rollback_step ? retention_.rollback_step(saved_step) : -1;
   int64_t newer = 0;  // checkpoints seen at saved_step or below
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    if (entry->step > saved_step || ++newer <= retention_.keep_last) continue;
+    if (!owns(entry->path) || entry->step > saved_step || ++newer <= retention_.keep_last) continue;
     bool milestone = retention_.keep_every > 0 && entry->step % retention_.keep_every == 0;
     bool needed = milestone || entry->step == rollback || entry->path == best_path;
     if (!needed) discard(entry->path);
@@ -175,7 +186,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::newest_intact(const OnDamaged& 
 std::vector<fs::path> CheckpointStore::clear() const {
   std::vector<fs::path> removed = remove_after(-1);
   for (const char* pointer : {"latest", "best"})
-    if (discard(directory_ / pointer)) removed.push_back(directory_ / pointer);
+    if (!follow(pointer) && discard(directory_ / pointer)) removed.push_back(directory_ / pointer);
   return removed;
 }
 
@@ -183,16 +194,19 @@ std::vector<fs::path> CheckpointStore::clear() const {
 std::vector<fs::path> CheckpointStore::remove_after(int64_t step, const fs::path& resumed) const {
   std::vector<fs::path> removed = sweep_temporaries();
   for (const auto& entry : list()) {
-    if (entry.step > step && entry.path.filename() != resumed.filename() && discard(entry.path))
-      removed.push_back(entry.path);
+    bool goes =
+        entry.step > step && entry.path.filename() != resumed.filename() && owns(entry.path);
+    if (goes && discard(entry.path)) removed.push_back(entry.path);
   }
   return removed;
 }
 
 std::vector<fs::path> CheckpointStore::sweep_temporaries() const {
   std::vector<fs::path> removed;
-  for (const auto& name : list_folder(directory_, Category::checkpoint))
-    if (is_temporary(name) && discard(directory_ / name)) removed.push_back(directory_ / name);
+  for (const auto& name : list_folder(directory_, Category::checkpoint)) {
+    bool goes = is_temporary(name) && (!step_in(name.stem().string()) || owns(name.stem()));
+    if (goes && discard(directory_ / name)) removed.push_back(directory_ / name);
+  }
   return removed;
 }
 

@@ -19,6 +19,8 @@ struct Retention {
   int64_t keep_every = 0;  // those at multiples of this step are never deleted; 0: none
   // Returns the step whose checkpoint a run may go back to after that of `saved`: it is kept, too.
   std::function<int64_t(int64_t saved)> rollback_step = {};
+  // Whether the run wrote the file of that name. Others are never deleted; empty: all are its own.
+  std::function<bool(const std::string& name)> owns = {};
 };
 
 struct CheckpointEntry {
@@ -65,8 +67,11 @@ class CheckpointStore {
   using OnDamaged = std::function<void(const std::filesystem::path&, const std::string& text)>;
   std::optional<LoadedCheckpoint> newest_intact(const OnDamaged& on_damaged) const;
 
-  // Remove files and return their paths. remove_after(): checkpoints after `step`, except
-  // `resumed`, and temporary files. sweep_temporaries(): only the latter. clear(): everything.
+  std::vector<std::filesystem::path> of_others() const;  // checkpoints that the run does not own
+
+  // Remove the run's own files and return their paths. remove_after(): checkpoints after `step`,
+  // except `resumed`, and temporary files. sweep_temporaries(): only the latter. clear():
+  // everything.
   std::vector<std::filesystem::path> remove_after(int64_t step,
                                                   const std::filesystem::path& resumed = {}) const;
   std::vector<std::filesystem::path> sweep_temporaries() const;
@@ -75,6 +80,7 @@ class CheckpointStore {
  private:
   std::optional<std::filesystem::path> follow(std::string_view pointer) const;
   void point_to_best(int64_t step) const;
+  bool owns(const std::filesystem::path& name) const;
   void prune(int64_t saved_step, int64_t best_step) const;
 
   std::filesystem::path directory_;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include <spire/text.h>
+
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/config/text.h"
@@ -13,13 +15,14 @@
 namespace spire::inline run {
 namespace {
 
-CheckpointStore store_of(const RunSetup& setup) {  // which outlives it
+CheckpointStore store_of(const RunSetup& setup, const RunOutput& output) {  // which outlive it
   const CheckpointConfig& config = setup.config.checkpoint;
   Retention retention{.keep_last = config.keep_last, .keep_every = config.keep_every_steps};
   if (setup.config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
     retention.rollback_step = [&setup](int64_t saved) {
       return regular_checkpoint_before(setup.config.checkpoint, setup.steps_per_epoch(), saved + 1);
     };
+  retention.owns = [&output](const std::string& name) { return output.wrote_checkpoint(name); };
   return {std::filesystem::path(setup.config.output) / "checkpoints", std::move(retention)};
 }
 
@@ -34,7 +37,7 @@ int64_t regular_checkpoint_before(const CheckpointConfig& config, int64_t steps_
 }
 
 RunCheckpoints::RunCheckpoints(RunContext& run, RunOutput& output)
-    : run_(run), output_(output), store_(store_of(run.setup)) {}
+    : run_(run), output_(output), store_(store_of(run.setup, output)) {}
 
 void RunCheckpoints::continue_from(const LoadedCheckpoint& checkpoint, bool rewrite) {
   path_ = checkpoint.path.string();
@@ -47,6 +50,7 @@ void RunCheckpoints::open() {
   if (run_.setup.resumed_here) store_.remove_after(run_.progress.step, run_.setup.resumed->path);
   output_.write_config();
   output_.folder("checkpoints");
+  warn_of_others();
   take_best();
   auto save = [this](const StateMetadata& state) {
     if (!output_.is_writable())
@@ -57,13 +61,26 @@ void RunCheckpoints::open() {
                   run_.setup.placement.helper_cores);
 }
 
+void RunCheckpoints::warn_of_others() const {
+  std::vector<std::string> names;
+  for (const auto& path : store_.of_others()) names.push_back(path.filename().string());
+  if (names.empty()) return;
+  run_.observer.on_warning(fmt::format(
+      "{} has {} that this run did not write: {}; the run leaves what it did not write as it is, "
+      "and --resume would take the newest of all",
+      (std::filesystem::path(run_.setup.config.output) / "checkpoints").string(),
+      counted(std::ssize(names), "checkpoint"), quoted_list(names)));
+}
+
 // A run that branches off takes the best checkpoint with it: its test figures are then those of a
 // run that did not.
 void RunCheckpoints::take_best() {
   const RunSetup& setup = run_.setup;
   int64_t best = run_.progress.best_step;
   if (!setup.resumed || setup.resumed_here || best < 0 || best == run_.progress.step) return;
+  std::filesystem::path to = store_.path_of(best);
   try {
+    if (!is_there(to)) output_.expect_checkpoint(to.filename().string());
     store_.take_from(setup.resumed->path.parent_path(), best);
   } catch (const Error& error) {
     run_.observer.on_warning(error.what());
@@ -191,7 +208,8 @@ void RunCheckpoints::hand_to_writer(bool last) {
   auto begin = run_.clock.now();
   run_.enter(Phase::checkpoint);
   if (!run_.trainer.keeps_snapshot()) run_.trainer.capture_state();
-  fill(writer_->begin());
+  fill(writer_->begin());  // which waits for the writer's thread
+  output_.expect_checkpoint(store_.path_of(run_.progress.step).filename().string());
   run_.trainer.keeps_snapshot() || last ? writer_->submit() : writer_->write_now();
   run_.enter(Phase::idle);
   snapshot_ms_ += run_.clock.pause(begin) * 1e3;

@@ -62,6 +62,7 @@ class RunCheckpoints {
   void hand_to_writer(bool last);
   void fill(StateMetadata& state) const;
   void await_writer();
+  void warn_of_others() const;
   void take_best();
   void share(LoadedCheckpoint& loaded) const;
   std::optional<LoadedCheckpoint> best_here() const;

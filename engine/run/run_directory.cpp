@@ -1,5 +1,6 @@
 #include "engine/run/run_directory.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -26,12 +27,14 @@
 // The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
 // run deletes only files that runs have written. The run locks it by flock, which the system
 // releases when the process ends, however it ends. Its text names the run, the folders that runs
-// have made, and their files in the folder tensorboard:
+// have made, their files in the folder tensorboard, and their checkpoints:
 //
 //   host, process 123, since 2026-11-22T18:00:00Z
 //   begun
 //   made checkpoints
 //   wrote events.out.tfevents.1795454341.host.123
+//   names checkpoints
+//   saved step_00001000.h5
 //
 // On NFS, Linux sends the lock to the server, so that runs on other hosts see it.
 namespace spire::inline run {
@@ -85,6 +88,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
     found_text_ = read_file_if_there(path_ / record_name, Category::config).value_or("");
     found_text_read_ = true;
     read_record(found_text_);
+    take_unrecorded_checkpoints();
     write_record();
   } catch (...) {
     restore_as_found();
@@ -156,15 +160,38 @@ void RunDirectory::read_record(const std::string& text) {
     if (line == "begun") used_by_runs_ = true;
     if (line.starts_with("made ")) made_.insert(line.substr(5));
     if (line.starts_with("wrote ")) wrote_.insert(line.substr(6));
+    if (line == "names checkpoints") names_checkpoints_ = true;
+    if (line.starts_with("saved ")) checkpoints_.insert(line.substr(6));
   }
 }
 
-void RunDirectory::write_record() {
+// The record of an earlier program does not name them, and a copied folder may lack it: all in the
+// folder count as the run's, but not where a link leads elsewhere, as others may write there.
+void RunDirectory::take_unrecorded_checkpoints() {
+  if (std::exchange(names_checkpoints_, true)) return;
+  fs::path folder = path_ / "checkpoints";
+  std::error_code error;
+  fs::path inside = fs::weakly_canonical(path_, error);
+  fs::path real = error ? fs::path() : fs::weakly_canonical(folder, error);
+  if (error || std::ranges::mismatch(inside, real).in1 != inside.end()) return;
+  for (const fs::path& name : list_folder(folder, Category::checkpoint)) {
+    bool temporary = name.extension() == temporary_suffix;
+    checkpoints_.insert((temporary ? name.stem() : name).string());
+  }
+}
+
+std::string RunDirectory::record_text() const {
   std::string text = holder_ + "\n";
   if (used_by_runs_) text += "begun\n";
   for (const std::string& folder : made_) text += "made " + folder + "\n";
   for (const std::string& name : wrote_) text += "wrote " + name + "\n";
-  if (!write_text(text))
+  text += "names checkpoints\n";
+  for (const std::string& name : checkpoints_) text += "saved " + name + "\n";
+  return text;
+}
+
+void RunDirectory::write_record() {
+  if (!write_text(record_text()))
     fail(category_of(errno, Category::config), "output: {} cannot be written to: {}",
          path_.string(), std::strerror(errno));
 }
@@ -210,7 +237,9 @@ void RunDirectory::delete_files_of_runs() {
     removed_file(path_ / name);
     removed_file(path_ / (std::string(name) + std::string(temporary_suffix)));
   }
-  CheckpointStore(path_ / "checkpoints", {}).clear();
+  Retention own{.owns = [this](const std::string& name) { return wrote_checkpoint(name); }};
+  CheckpointStore(path_ / "checkpoints", own).clear();
+  checkpoints_.clear();
   EvaluationSamples::clear(path_ / "samples");
   for (const std::string& name : wrote_) removed_file(event_folder() / fs::path(name).filename());
   wrote_.clear();
@@ -255,6 +284,16 @@ void RunDirectory::record_event_files() {
   for (const std::string& name : event_files_of_this_process(event_folder()))
     if (!earlier_.contains(name)) wrote_.insert(name);
   write_record();
+}
+
+// Forgets those that retention has deleted: the record stays short.
+void RunDirectory::expect_checkpoint(const std::string& name) {
+  std::erase_if(checkpoints_, [&](const std::string& earlier) {
+    std::error_code error;
+    return !fs::exists(path_ / "checkpoints" / earlier, error) && !error;
+  });
+  checkpoints_.insert(name);
+  write_text(record_text());
 }
 
 // Throws where another run has written a record meanwhile; one that this process has made is empty.

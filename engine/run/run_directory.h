@@ -42,6 +42,13 @@ class RunDirectory {
   void expect_event_files();
   void record_event_files();
 
+  // Records that the run is about to write a checkpoint of that name, as "step_00000010.h5". Only
+  // while no other thread calls wrote_checkpoint(). A full disk is no error here.
+  void expect_checkpoint(const std::string& name);
+  // Whether a run recorded it, or it was there before runs recorded their checkpoints, unless the
+  // folder is a link to one elsewhere.
+  bool wrote_checkpoint(const std::string& name) const { return checkpoints_.contains(name); }
+
   // Call it after begin() or go_on(). Makes and locks the directory and its folders again if they
   // were removed, moved or replaced. Returns a sentence about that, or "". Throws Error(checkpoint)
   // if it fails, for example because another run has the directory now.
@@ -56,6 +63,8 @@ class RunDirectory {
   void open_record();
   void lock_record();
   void read_record(const std::string& text);
+  void take_unrecorded_checkpoints();
+  std::string record_text() const;
   void write_record();
   bool write_text(const std::string& text) noexcept;
   void delete_files_of_runs();
@@ -70,6 +79,8 @@ class RunDirectory {
   bool used_by_runs_ = false;           // some run has begun here
   std::set<std::string> made_;          // folders, by runs
   std::set<std::string> wrote_;         // event files of runs, by name
+  std::set<std::string> checkpoints_;   // of runs, by name
+  bool names_checkpoints_ = false;      // the record names them; those of earlier programs do not
   std::set<std::string> earlier_;       // event files that are not this run's
   std::map<std::string, int> folders_;  // those of this run: descriptors
   std::string found_text_;              // the record's text as it was found
@@ -92,6 +103,10 @@ class RunOutput {
   std::filesystem::path folder(const std::string& name) { return directory_->folder(name); }
   void expect_event_files() { directory_->expect_event_files(); }
   void record_event_files() { directory_->record_event_files(); }
+  void expect_checkpoint(const std::string& name) { directory_->expect_checkpoint(name); }
+  bool wrote_checkpoint(const std::string& name) const {
+    return directory_ != nullptr && directory_->wrote_checkpoint(name);
+  }
 
   // Restores a lost directory and warns. Returns whether it was lost. Throws Error(checkpoint).
   bool restore(int64_t step);

@@ -130,6 +130,18 @@ TEST_F(Store, KeepsTheOneOfTheRollbackStep) {
   EXPECT_THAT(steps(store), ElementsAre(80, 100));
 }
 
+TEST_F(Store, LeavesWhatTheRunDoesNotOwn) {
+  save_all(CheckpointStore(directory, {.keep_last = 9}), 30, 10);
+  auto own = [](const std::string& name) { return name > "step_00000030.h5"; };
+  CheckpointStore store(directory, {.keep_last = 1, .owns = own});
+  for (int64_t step : {40, 50}) save(store, state_at(step));
+  EXPECT_THAT(steps(store), ElementsAre(10, 20, 30, 50));
+  EXPECT_THAT(store.of_others(),
+              ElementsAre(store.path_of(10), store.path_of(20), store.path_of(30)));
+  store.remove_after(10);
+  EXPECT_THAT(steps(store), ElementsAre(10, 20, 30));
+}
+
 TEST_F(Store, KeepLastMustBePositive) {
   EXPECT_THROW(CheckpointStore(directory, {.keep_last = 0, .keep_every = 0}), Error);
 }

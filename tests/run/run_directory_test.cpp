@@ -41,6 +41,7 @@ class RunDirectoryTest : public testing::Test {
     directory.begin(false);
     directory.folder("checkpoints");
     directory.folder("samples");
+    directory.expect_checkpoint("step_00000010.h5");
     write("checkpoints/step_00000010.h5");
     write("checkpoints/latest");
     write("checkpoints/best.tmp");
@@ -87,6 +88,45 @@ TEST_F(RunDirectoryTest, ReplacingARunDeletesItsFilesAndNoOthers) {
        {"config.yaml", "metrics.jsonl", "audit.jsonl", "summary.json", "samples/step_00000010.png",
         "checkpoints/step_00000010.h5", "checkpoints/latest", "checkpoints/best.tmp"})
     EXPECT_FALSE(there(name)) << name;
+}
+
+TEST_F(RunDirectoryTest, CheckpointsThatNoRunRecordedAreLeft) {
+  run();
+  fs::rename(output / "checkpoints", folder / "big");
+  fs::create_directory_symlink("../../big", output / "checkpoints");
+  for (const char* name : {"step_00000007.h5", "step_00000008.h5.tmp", "latest"})
+    write(fs::path("checkpoints") / name, name);
+  write("checkpoints/best", "step_00000007.h5\n");
+  RunDirectory(output).begin(true);
+  EXPECT_FALSE(there("checkpoints/step_00000010.h5") || there("checkpoints/latest"));
+  for (const char* name : {"step_00000007.h5", "step_00000008.h5.tmp", "best"})
+    EXPECT_TRUE(there(fs::path("checkpoints") / name)) << name;
+}
+
+// As a program wrote it whose record did not name them.
+TEST_F(RunDirectoryTest, CheckpointsOfAnOldRunAreItsOwnUnlessALinkLeadsElsewhere) {
+  for (bool linked : {false, true}) {
+    run();
+    write(RunDirectory::record_name, "host, process 1\nbegun\nmade checkpoints\n");
+    if (linked) {
+      fs::rename(output / "checkpoints", folder / "big");
+      fs::create_directory_symlink("../../big", output / "checkpoints");
+    }
+    EXPECT_EQ(RunDirectory(output).wrote_checkpoint("step_00000010.h5"), !linked);
+    RunDirectory(output).begin(true);
+    EXPECT_EQ(there("checkpoints/step_00000010.h5"), linked);
+    fs::remove_all(output);
+  }
+}
+
+TEST_F(RunDirectoryTest, TheRecordForgetsCheckpointsThatAreGone) {
+  run();
+  RunDirectory directory(output);
+  directory.go_on();
+  fs::remove(output / "checkpoints/step_00000010.h5");
+  directory.expect_checkpoint("step_00000020.h5");
+  EXPECT_FALSE(directory.wrote_checkpoint("step_00000010.h5"));
+  EXPECT_TRUE(directory.wrote_checkpoint("step_00000020.h5"));
 }
 
 TEST_F(RunDirectoryTest, DeletesAFolderOnlyWhereARunMadeIt) {
