@@ -46,7 +46,6 @@ std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& pat
   std::map<int64_t, StepRecord> records;
   auto take = [&](std::string_view line) { take_line(line, records); };
   for_each_line(*file, take, take);
-  if (records.empty()) fail(Category::config, "{}: holds no step of a run", path.string());
   return records;
 }
 

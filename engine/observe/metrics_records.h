@@ -18,7 +18,7 @@ struct StepRecord {
 
 // Returns the steps of the file, of any length, by number. A torn last line, lines that are no
 // records of steps, and values of a wrong type are left out. Throws Error(config) if there is no
-// such file, or it holds no steps of a run.
+// such file.
 std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& path);
 
 }  // namespace spire::inline observe

@@ -126,6 +126,7 @@ class TrainingLoop {
     } else {
       weights = load_initial_weights(setup_, trainer_, run_.observer);
     }
+    run_.steps_done = step();
     bad_steps_.start();
     timeline_.start();
     run_.audit.start(step());
@@ -246,6 +247,7 @@ class TrainingLoop {
       StepOutcome result = trainer_.finish_step();
       bool bad = bad_steps_.take(result, *batch_, *train_data_);
       run_.audit.take(result, bad);
+      run_.steps_done = result.step;
       run_.stop = run_.stop || result.stop;
       run_.progress.samples_seen += result.samples;
       StepReport report = clock_.step(result, run_.progress.samples_seen, *train_data_);

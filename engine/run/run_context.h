@@ -81,6 +81,7 @@ struct RunContext {
   int64_t total_steps;  // number of steps of the whole run
 
   TrainingProgress progress = {};  // step counts begun steps, samples_seen reported ones
+  int64_t steps_done = 0;          // without those under way and the one that ended the run
   bool stop = false;               // a rank asked all ranks to stop
   SkippedSampleWarnings skipped_samples = {};
   Guard guard = Guard(setup.config.guard);

@@ -338,8 +338,8 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
                      const std::string& ema_hash) {
   const RunSetup& setup = run.setup;
   RunSummary summary = run.clock.summary();
-  summary.steps = run.progress.step;
-  summary.epochs = run.clock.epoch(run.progress.step);
+  summary.steps = run.steps_done;
+  summary.epochs = run.clock.epoch(run.steps_done);
   summary.val = validation_of(run);
   summary.parameter_hash = hex(run.trainer.parameter_hash());
   summary.ema_hash = ema_hash;

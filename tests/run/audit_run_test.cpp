@@ -76,6 +76,24 @@ TEST(AuditRun, NamesTheStepsThatNoReplayReachesAndChoosesOthers) {
   EXPECT_EQ(until.to, first - 1);
 }
 
+// Its last step is neither in the chain nor counted by the summary, with and without a judge of the
+// step before its update, and even if no line of metrics is behind it.
+TEST(AuditRun, PassesARunThatDiverged) {
+  MadeRuns runs;
+  const Words judged = {"guard.loss_zscore=20", "guard.window=3"};
+  const Words often = {"log.every_steps=1"};
+  const Words seldom = {"log.every_steps=100", "log.hash_every_steps=0"};
+  for (const Words& guard : {judged, Words{"optimizer.lr=1e30"}})
+    for (const Words& lines : {often, seldom}) {
+      Words words = {"guard.on_bad_step=stop", "seed=3", "checkpoint.every_steps=1"};
+      EXPECT_THROW(runs.train("run", words + guard + lines), Error);
+      RunAuditor auditor(runs / "run", {});
+      EXPECT_THAT(auditor.check().problems, testing::IsEmpty());
+      SegmentAudit audit = auditor.audit(auditor.segment("0", 0));
+      EXPECT_TRUE(audit.passed()) << to_text(audit);
+    }
+}
+
 // A branch has its root where it began, and steps from its first checkpoint on.
 TEST(AuditRun, ReachesAllStepsOfARunWithoutRollbacks) {
   AuditedRuns all;

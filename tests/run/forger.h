@@ -68,6 +68,7 @@ class Forger {
       lines.push_back(json.dump());
     }
     write_lines(run_ / "metrics.jsonl", lines);
+    write_summary(value);
     for (auto& [step, state] : checkpoints) {
       state.audit = values.at(step);
       write_checkpoint(CheckpointStore(run_ / "checkpoints", {}).path_of(step), state);
@@ -82,6 +83,13 @@ class Forger {
   Json& find(int64_t step, const char* key) {
     return *std::ranges::find_if(
         chain, [&](const Json& line) { return line["step"] == step && line.contains(key); });
+  }
+
+  void write_summary(const std::string& value) const {
+    std::filesystem::path path = run_ / "summary.json";
+    Json summary = Json::parse(std::ifstream(path));
+    summary["chain"] = value;
+    std::ofstream(path) << summary;
   }
 
   std::filesystem::path run_;

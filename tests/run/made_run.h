@@ -20,7 +20,8 @@
 
 namespace spire {
 
-// Keeps steps and warnings, and writes metrics.jsonl and audit.jsonl.
+// Keeps steps and warnings, and writes metrics.jsonl, audit.jsonl and
+// summary.json.
 class Reports : public Observer {
  public:
   void on_start(const StartInfo& start) override {
@@ -36,6 +37,11 @@ class Reports : public Observer {
   }
   void on_eval(const EvalReport& eval) override { file_->on_eval(eval); }
   void on_test(const EvalReport& eval) override { file_->on_test(eval); }
+  void on_end(const RunSummary& summary) override {
+    if (summary.output.empty()) return;
+    std::filesystem::path path = std::filesystem::path(summary.output) / "summary.json";
+    SummaryFile(path, [](std::string_view) {}).on_end(summary);
+  }
   void on_warning(std::string_view text) override { warnings.emplace_back(text); }
 
   std::vector<StepReport> steps;

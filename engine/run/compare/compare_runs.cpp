@@ -110,12 +110,16 @@ RunRecords read_run_records(const fs::path& directory, const std::vector<std::st
   records.directory = directory;
   if (!fs::is_directory(directory))
     fail(Category::config, "{} is not the directory of a run", directory.string());
-  records.steps = read_step_records(directory / "metrics.jsonl");
+  fs::path metrics = directory / "metrics.jsonl";
+  records.steps = read_step_records(metrics);
   for (const CheckpointEntry& entry : CheckpointStore(directory / "checkpoints", {}).list())
     records.checkpoints[entry.step] = entry.path;
   records.config = parse_config({take_config(records)}, overrides).config;
   if (fs::path chain = directory / "audit.jsonl"; is_there(chain))
     records.log = read_audit_log(chain);
+  // A run may end before its first line of metrics.
+  if (records.steps.empty() && (!records.log || records.log->records.empty()))
+    fail(Category::config, "{}: holds no step of a run", metrics.string());
   return records;
 }
 
