@@ -1,4 +1,6 @@
 // trainer eval: computes the metrics of a checkpoint on the test data.
+#include <cmath>
+
 #include <spire/config_text.h>
 #include <spire/error.h>
 #include <spire/launch.h>
@@ -45,6 +47,12 @@ int run_eval(const Arguments& arguments) {
   for (const MetricValue& other : result.others)
     print_result("{}_{} {:.6g}\n", data, name(other.metric), unsigned_nan(other.value));
   print_result("samples {}\ncheckpoint {}\n", result.samples, result.checkpoint);
+  if (!std::isfinite(result.loss))
+    fail(Category::diverged,
+         "the loss on the {} data is {}: the weights of {}, or the data, have numbers that are not "
+         "finite, or too large",
+         arguments.on_validation ? "validation" : "test", unsigned_nan(result.loss),
+         result.checkpoint);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // trainer predict: classes, values or images for the test data or for files, or text after a
 // prompt.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -29,30 +30,41 @@ namespace fs = std::filesystem;
 
 constexpr int64_t rows_at_once = 64, texts_at_once = 8;  // where --batch is not given
 
-// Computes batch by batch and calls take(origin, input row, output row) for each sample. Returns
-// the number of samples.
+bool all_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); });
+}
+
+// Computes batch by batch and calls take(origin, input row, output row) for each sample that has
+// finite outputs. Returns the number of these.
 template <typename Take>
-int64_t predict_all(TrainedModel& model, InputRows& rows, const PredictArguments& arguments,
-                    const StopSignals& signals, const Take& take) {
+int64_t predict_all(TrainedModel& model, PredictionInputs& inputs,
+                    const PredictArguments& arguments, const StopSignals& signals,
+                    const Take& take) {
   auto outputs = static_cast<size_t>(model.output_shape().elements());
   size_t row_bytes = model.data().columns[0].row_bytes();
   int64_t batch = arguments.batch.value_or(rows_at_once);
   std::vector<std::byte> input(static_cast<size_t>(batch) * row_bytes);
   std::vector<float> out;
   int64_t most = arguments.count == 0 ? std::numeric_limits<int64_t>::max() : arguments.count;
-  int64_t done = 0;
+  int64_t done = 0, taken = 0;
   while (done < most) {
     if (signals.flag()->load()) fail(Category::interrupted, "predictions stopped by a signal");
-    auto origins = rows.read(std::min(batch, most - done), input.data());
+    auto origins = inputs.rows().read(std::min(batch, most - done), input.data());
     if (origins.empty()) break;
     out.resize(origins.size() * outputs);
     model.predict(input.data(), std::ssize(origins), out);
-    for (size_t row = 0; row < origins.size(); ++row)
-      take(origins[row], input.data() + row * row_bytes,
-           std::span<const float>(out).subspan(row * outputs, outputs));
+    for (size_t row = 0; row < origins.size(); ++row) {
+      std::span<const float> found = std::span<const float>(out).subspan(row * outputs, outputs);
+      if (!all_finite(found)) {
+        inputs.take_diverged(origins[row]);
+        continue;
+      }
+      take(origins[row], input.data() + row * row_bytes, found);
+      ++taken;
+    }
     done += std::ssize(origins);
   }
-  return done;
+  return taken;
 }
 
 void predict_rows(TrainedModel& model, PredictionInputs& inputs, const PredictArguments& arguments,
@@ -63,7 +75,7 @@ void predict_rows(TrainedModel& model, PredictionInputs& inputs, const PredictAr
   PredictionRows rows(model.data(), model.task(), model.output_shape().elements(), format);
   TruthSummary truth(model.task(), model.config().loss);
   int64_t count =
-      predict_all(model, inputs.rows(), arguments, signals,
+      predict_all(model, inputs, arguments, signals,
                   [&](const RowOrigin& origin, const std::byte*, std::span<const float> outputs) {
                     rows.add(origin, outputs);
                     truth.add(origin, outputs);
@@ -120,7 +132,7 @@ void predict_images(TrainedModel& model, PredictionInputs& inputs, const Argumen
     model.write_comparison(target(name), input, output, given.overwrite);
     model.write_result(target(ImageNames::result_of(name)), output, given.overwrite);
   };
-  int64_t count = predict_all(model, inputs.rows(), arguments, signals, write);
+  int64_t count = predict_all(model, inputs, arguments, signals, write);
   inputs.finish(count);
   print_result("{} images in {}\n", count, folder.string());
 }

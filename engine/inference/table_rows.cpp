@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <spire/dtype.h>
@@ -42,6 +43,8 @@ class TableRows : public InputRows {
   std::optional<RowOrigin> read_next(std::byte* row);
   void write_row(std::byte* row);
   void note_unknown_word(size_t column, const std::string& word);
+  [[noreturn]] void refuse_infinite(size_t column) const;
+  std::string name_of(size_t column) const;
   void add_truth(RowOrigin& origin) const;
   [[noreturn]] void refuse(const CsvPosition& place, const std::string& problem) const;
 
@@ -194,7 +197,8 @@ void TableRows::add_truth(RowOrigin& origin) const {
   std::string text = plain_text(spec_.target, record_.fields[*target_].text);
   if (spec_.find("values") == nullptr) {
     origin.label = class_named(spec_, text);
-  } else if (std::optional<double> number = finite_number(text)) {
+  } else if (std::optional<double> number = finite_number(text);
+             number && std::abs(*number) <= std::numeric_limits<float>::max()) {
     origin.values = {static_cast<float>(*number)};
   }
 }
@@ -229,17 +233,27 @@ void TableRows::write_row(std::byte* row) {
     const CsvField& field = record_.fields[columns_[c]];
     std::optional<double> value = field_value(table_[c], field.text);
     if (!value)
-      refuse(field.position,
-             fmt::format("{}: {}",
-                         spec_.feature_names.empty() ? fmt::format("feature {}", c)
-                                                     : fmt::format("'{}'", table_[c].name),
-                         refusal_of(table_[c], field.text)));
+      refuse(field.position, fmt::format("{}: {}", name_of(c), refusal_of(table_[c], field.text)));
     if (*value < 0 && !table_[c].levels.empty()) note_unknown_word(c, field.text);
     values_[c] = *value;
   }
   with_any_float_type(spec_.columns[0].dtype, [&](auto type) {
-    write_features(table_, values_, spec_.normalization, reinterpret_cast<decltype(type)*>(row));
+    auto* features = reinterpret_cast<decltype(type)*>(row);
+    write_features(table_, values_, spec_.normalization, features);
+    if (auto column = infinite_column(table_, features)) refuse_infinite(*column);
   });
+}
+
+void TableRows::refuse_infinite(size_t column) const {
+  const CsvField& field = record_.fields[columns_[column]];
+  refuse(field.position,
+         fmt::format("{}: '{}' is too large: as the model reads it, it is not finite",
+                     name_of(column), trimmed(field.text)));
+}
+
+std::string TableRows::name_of(size_t column) const {
+  return spec_.feature_names.empty() ? fmt::format("feature {}", column)
+                                     : fmt::format("'{}'", table_[column].name);
 }
 
 void TableRows::note_unknown_word(size_t column, const std::string& word) {

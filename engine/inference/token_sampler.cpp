@@ -22,6 +22,9 @@ TokenSampler::TokenSampler(int64_t vocabulary, const SamplingOptions& options) :
 }
 
 int32_t TokenSampler::draw(std::span<const float> logits, double uniform) {
+  if (std::ranges::any_of(logits, [](float x) { return std::isnan(x); }))
+    fail(Category::diverged,
+         "what the model finds is not finite: its weights are too large, or no numbers");
   auto likeliest = std::max_element(logits.begin(), logits.end());
   if (options_.temperature == 0) return static_cast<int32_t>(likeliest - logits.begin());
   std::iota(ids_.begin(), ids_.end(), 0);

@@ -40,6 +40,15 @@ TEST_F(Arrays, RowsAreNormalizedAsTheModelsData) {
   EXPECT_EQ(read.origins[2].file.name, "b.npy");
 }
 
+TEST_F(Arrays, NumbersThatAreInfiniteAsTheModelReadsThemAreRefused) {
+  write_npy(folder_ / "a.npy", "<f8", "(2, 1)", std::vector<double>{3, 1e39});
+  EXPECT_THAT(message_of(Category::data,
+                         [&] {
+                           read_inputs({path("a.npy")}, spec_of({"features", {1}, DType::f32}), {});
+                         }),
+              HasSubstr("a.npy: sample 1: feature 0 is 1e+39, which is too large"));
+}
+
 // Files of other kinds may stand between them.
 TEST_F(Arrays, MayBeMixedWithTables) {
   write_npy(folder_ / "a.npy", "<f4", "(1, 1)", std::vector<float>{3});

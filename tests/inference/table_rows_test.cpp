@@ -61,6 +61,16 @@ TEST_F(Tables, FeaturesAreFoundByName) {
   EXPECT_FALSE(rows.origins[1].only);
 }
 
+TEST_F(Tables, NumbersThatAreInfiniteAsTheModelReadsThemAreRefused) {
+  EXPECT_THAT(problem("width,height\n3,4\n5,1e40\n"),
+              testing::StartsWith(":3:3: 'height': '1e40' is too large: as the model reads it"));
+  EXPECT_THAT(problem("width,height\n3e5,4\n", spec_of({"width", "height"}, 2, DType::f16)),
+              testing::StartsWith(":2:1: 'width': '3e5' is too large"));
+  ReadInputs rows = read("width,height\n1e39,4\n5,1\n", width_height, false);
+  EXPECT_EQ(rows.rows, (Rows{{2, -0.25}}));
+  EXPECT_EQ(rows.problems.size(), 1u);
+}
+
 TEST_F(Tables, UnusedColumnsAreNamedOnceAndNotRead) {
   config_.csv.target = "price";
   ReadInputs rows = read("id,height,price,width,note\na,4,9,3,x\nb,1,?,5,\n");

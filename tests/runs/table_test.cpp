@@ -100,6 +100,25 @@ TEST_F(TableRuns, ValuesAndTheirTruthReadBackAsTheSameFloats) {
   }
 }
 
+TEST_F(TableRuns, RowsOfWhichNothingFiniteIsFoundAreRefusedOrLeftOut) {
+  std::string text = "x,y\n";
+  for (int row = 0; row < 60; ++row) text += fmt::format("{},{}.5\n", row % 7, row);
+  write("houses.csv", text);
+  ASSERT_EQ(train({"epochs=1"}).code, 0);
+  write("large.csv", "x\n1\n3e38\n2\n");
+  std::string large = (folder_ / "large.csv").string();
+  Words words = {"predict", (folder_ / "run").string(), large};
+  Output refused = trainer(words);
+  EXPECT_EQ(refused.code, 7) << refused.out;
+  EXPECT_THAT(refused.last_error_line(),
+              HasSubstr("large.csv: row 1: what the model finds is not"));
+  Output skipped = trainer(words + Words{"--on-error", "skip"});
+  EXPECT_EQ(skipped.code, 0) << skipped.err;
+  EXPECT_THAT(skipped.err, HasSubstr("row 1: what the model finds is not finite"));
+  EXPECT_EQ(std::ranges::count(skipped.out, '\n'), 3);
+  EXPECT_THAT(skipped.out, testing::Not(HasSubstr("nan")));
+}
+
 TEST_F(TableRuns, EndWithOneHashOnAnyDevicesAndAfterAResume) {
   for (const char* categories : {"one_hot", "embedding"}) {
     Words course = {"steps=9", "precision=bf16", "model.dropout=0.1",

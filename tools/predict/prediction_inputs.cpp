@@ -43,6 +43,19 @@ void PredictionInputs::take_problem(const std::string& problem) {
   warn(problem + "; left out");
 }
 
+void PredictionInputs::take_diverged(const RowOrigin& origin) {
+  bool file = !origin.file.path.empty();
+  std::string problem = fmt::format(
+      "{} {}: what the model finds is not finite: its weights or the input are too large, or no "
+      "numbers",
+      file ? origin.file.path.string() + ": row" : "sample", origin.row);
+  if (!skip_)
+    fail(Category::diverged, "{}{}", problem,
+         file ? ", or add --on-error skip to leave such inputs out" : "");
+  ++skipped_;
+  warn(problem + "; left out");
+}
+
 void PredictionInputs::warn(const std::string& text) const {
   if (!silent_) print_log("warning: {}\n", text);
 }

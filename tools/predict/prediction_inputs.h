@@ -20,6 +20,9 @@ class PredictionInputs {
                    const Arguments& arguments, bool all_test, InputFiles& files);
 
   InputRows& rows() { return *rows_; }
+  // Takes a row of which the outputs are not finite: throws Error(diverged), or with --on-error
+  // skip says that it is left out.
+  void take_diverged(const RowOrigin& origin);
   // Warns of inputs that were left out. read: number of rows read; throws Error(data) if it is 0.
   void finish(int64_t read) const;
   // Prints what the predictions of inputs with a truth are worth, if --log-level allows.

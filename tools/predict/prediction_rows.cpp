@@ -95,7 +95,6 @@ void PredictionRows::add_json(const RowOrigin& origin, std::span<const double> n
     row["name"] = class_name(best);
     row["probability"] = numbers[best];
   }
-  // nlohmann writes a number that is not finite as null.
   row[classes() ? "probabilities" : "values"] = numbers;
   if (origin.label) row["truth"] = class_name(static_cast<size_t>(*origin.label));
   if (!origin.values.empty()) row["truth"] = origin.values;

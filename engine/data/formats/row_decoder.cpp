@@ -13,6 +13,8 @@
 namespace spire::inline data {
 namespace {
 
+constexpr double largest_f16 = 65519;  // larger numbers round to infinity
+
 // Stores x as element `index` of an array of `dtype`.
 void put_number(double x, DType dtype, size_t index, std::byte* out) {
   if (dtype == DType::f64) {
@@ -118,12 +120,17 @@ void RowDecoder::write_numbers(const std::byte* stored, int64_t sample, std::byt
   auto count = static_cast<size_t>(column.shape.elements());
   auto width = static_cast<size_t>(column.shape.back());
   const Normalization& by = normalization_;
+  double most = column.dtype == DType::f64   ? std::numeric_limits<double>::max()
+                : column.dtype == DType::f16 ? largest_f16
+                                             : double{std::numeric_limits<float>::max()};
   for (size_t i = 0; i < count; ++i) {
-    double x = number(stored, i);
-    if (!std::isfinite(x))
-      fail(Category::data, "{}: sample {}: {} {} is {}", stored_.locations[0], sample,
-           column.name == "images" ? "number" : "feature", i, unsigned_nan(x));
+    double read = number(stored, i), x = read;
     if (!by.mean.empty()) x = (x - by.mean[i % width]) / by.stddev[i % width];
+    if (!(std::abs(x) <= most))  // or NaN
+      fail(Category::data, "{}: sample {}: {} {} is {}{}", stored_.locations[0], sample,
+           column.name == "images" ? "number" : "feature", i, unsigned_nan(read),
+           std::isfinite(read) ? ", which is too large: as the model reads it, it is not finite"
+                               : "");
     put_number(x, column.dtype, i, out);
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -74,6 +75,16 @@ void write_features(std::span<const TableColumn> table, std::span<const double> 
     for (size_t level = 0; level < levels; ++level)
       put(values[column] == static_cast<double>(level) ? 1 : 0);
   }
+}
+
+// Returns the first column with a feature that is not finite as write_features() has written it.
+template <typename T>
+std::optional<size_t> infinite_column(std::span<const TableColumn> table, const T* features) {
+  using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  for (size_t column = 0; column < table.size(); ++column)
+    for (int64_t f = 0; f < table[column].features(); ++f)
+      if (!std::isfinite(static_cast<Number>(*features++))) return column;
+  return {};
 }
 
 }  // namespace spire::inline data
