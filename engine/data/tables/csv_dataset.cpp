@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -53,6 +54,7 @@ class CsvDataset : public Dataset {
  private:
   template <typename T>
   void fill_features(const Split& split);
+  void reject(const Split& split, const EncodedRow& row, size_t column);
 
   fs::path path_;
   SampleSpec spec_;
@@ -63,7 +65,6 @@ class CsvDataset : public Dataset {
 
 CsvDataset::CsvDataset(Split split, SampleSpec spec)
     : path_(split.path), spec_(std::move(spec)), rejected_(split.rejected) {
-  for (const EncodedRow& each : split.encoded) targets_.push_back(each.target);
   DType dtype = spec_.columns[0].dtype;
   if (dtype == DType::f64) {
     fill_features<double>(split);
@@ -83,8 +84,27 @@ void CsvDataset::fill_features(const Split& split) {
   for (const EncodedRow& each : split.encoded) {
     std::span<const double> values(&split.rows.values[each.row * columns], columns);
     write_features(spec_.table, values, by, out);
+    if (auto column = infinite_column(spec_.table, out)) {
+      reject(split, each, *column);
+      continue;
+    }
+    targets_.push_back(each.target);
     out += width;
   }
+  features_.resize(targets_.size() * width * sizeof(T));
+  if (targets_.empty())
+    fail(Category::data, "{}: no row is left whose features are finite as the model reads them",
+         path_.string());
+}
+
+// The column of the file is not known any more: the name of the table's says which it is.
+void CsvDataset::reject(const Split& split, const EncodedRow& row, size_t column) {
+  const std::string& name = spec_.table[column].name;
+  rejected_.add(
+      path_, {split.rows.positions[row.row].line, 1},
+      fmt::format("{}: {:.6g} is too large: standardized by the training rows it is not finite",
+                  name.empty() ? fmt::format("feature {}", column) : fmt::format("'{}'", name),
+                  split.rows.values[row.row * spec_.table.size() + column]));
 }
 
 void CsvDataset::read(std::span<const int64_t> samples, int64_t,
@@ -192,6 +212,28 @@ void note_unknown_words(const Split& test, const char* kind, const CsvLayout& la
   }
 }
 
+// Refuses targets that fp32 tells apart badly, and warns where it costs digits.
+void check_target_steps(const Split& split, const CsvLayout& layout, Notes& notes) {
+  constexpr double least_steps = 8, good_steps = 1000;
+  std::vector<double> numbers;
+  double most = 0;
+  for (const EncodedRow& each : split.encoded) {
+    numbers.push_back(finite_number(split.rows.targets[each.row]).value_or(0));
+    most = std::max(most, std::abs(numbers.back()));
+  }
+  if (std::ranges::adjacent_find(numbers, std::not_equal_to()) == numbers.end()) return;
+  auto largest = std::min(static_cast<float>(most), std::nextafter(INFINITY, 0.0f));
+  double step = double{largest} - double{std::nextafter(largest, 0.0f)};
+  double stddev = statistics_of(numbers).second;
+  if (!(stddev < good_steps * step)) return;
+  std::string text = fmt::format(
+      "{}: the target {} lies near {:.4g}, where fp32 has steps of {:.4g}, and differs by only "
+      "{:.4g} (its standard deviation): subtract an offset from it",
+      split.path.string(), layout.name_of(layout.target), most, step, stddev);
+  if (stddev < least_steps * step) fail(Category::data, "{}", text);
+  notes.push_back(std::move(text));
+}
+
 // Scales features and target as the training rows say, or as for a model that is trained already.
 void set_scales(const Split& train, const CsvLayout& layout, bool scale_target,
                 const SampleSpec* trained, SampleSpec& spec) {
@@ -289,6 +331,7 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
   require_rows(training, "training");
   require_rows(testing, "test");
   if (!files.val.empty()) require_rows(validation, "validation");
+  if (targets.regression && !options.trained) check_target_steps(training, layout, notes);
   if (!known) choose_blanks(config.csv, train, training.encoded, layout, notes);
   for (CsvRows* rows : {&train, &test, &val}) fill_blanks(layout, *rows);
   note_unknown_words(testing, "test row", layout, notes);

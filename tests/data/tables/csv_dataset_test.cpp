@@ -1,4 +1,5 @@
 // CSV files as datasets: inference of columns and task, malformed rows, split.
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -334,6 +335,39 @@ TEST_F(CsvTest, ValuesMustBeNumbersWithinFp32) {
   config_.csv.task = TargetKind::values;
   EXPECT_THAT(refusal("1,2\n3,many\n"), HasSubstr(place("2:3: the target 'many'")));
   EXPECT_THAT(refusal("1,2\n3,1e39\n"), HasSubstr(place("2:3: the target '1e39'")));
+}
+
+TEST_F(CsvTest, FeaturesMustBeFiniteWhenStandardized) {
+  std::string train = "x,y\n1,a\n2,b\n3,a\n", test = "x,y\n1,a\n1e39,b\n";
+  EXPECT_THAT(
+      message_of(Category::data, [&] { open_pair(train, test); }),
+      HasSubstr("test.csv:3:1: 'x': 1e+39 is too large: standardized by the training rows"));
+  config_.on_error = DataConfig::OnError::skip;
+  DatasetPair pair = open_pair(train, test);
+  EXPECT_EQ(pair.test->count(), 1);
+  EXPECT_EQ(pair.test->skipped(), 1);
+}
+
+TEST_F(CsvTest, TargetsThatFp32HardlyTellsApartAreRefusedOrWarnedOf) {
+  auto table = [](double offset, int step) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 200; ++i) text += fmt::format("{},{}\n", i % 9, offset + i % 3 * step);
+    return text;
+  };
+  config_.csv.task = TargetKind::values;
+  EXPECT_THAT(
+      refusal(table(1e9, 1)),
+      HasSubstr("the target 'y' lies near 1e+09, where fp32 has steps of 64, and differs by "
+                "only 0.8"));
+  auto notes_of_steps = [&](double offset, int step) {
+    return std::ranges::count_if(open_train(table(offset, step)).notes, [](const auto& note) {
+      return note.find("fp32 has steps") != note.npos;
+    });
+  };
+  EXPECT_EQ(notes_of_steps(1e9, 1000), 1);
+  EXPECT_EQ(notes_of_steps(1e9, 1000000), 0);
+  EXPECT_EQ(notes_of_steps(0, 1), 0);
+  EXPECT_EQ(notes_of_steps(1e9, 0), 0);  // a constant
 }
 
 TEST_F(CsvTest, UnusableFilesAreRefused) {
