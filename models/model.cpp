@@ -255,10 +255,12 @@ void add_value_loss(Graph& graph, Value found, Value values, const LossConfig& l
   if (loss.name == Name::binary && !target_scale.mean.empty())
     fail(Category::config,
          "loss.name: binary needs values 0 and 1 as they are; set data.csv.scale_target: false");
-  add_regression_loss(graph, found, standardized(graph, values, target_scale), loss,
-                      Regression::mse);
+  Value scaled = standardized(graph, values, target_scale);
+  add_regression_loss(graph, found, scaled, loss, Regression::mse);
   if (target_scale.mean.empty()) return;
-  Value error = sub(graph, in_own_unit(graph, found, target_scale), values);
+  // The difference of scaled values: those in their own unit may be large beside it.
+  Normalization deviations = {std::vector<double>(target_scale.mean.size()), target_scale.stddev};
+  Value error = in_own_unit(graph, sub(graph, cast(graph, found, DType::f32), scaled), deviations);
   graph.mark_output("score", mean_loss(graph, square(graph, error)));
 }
 
