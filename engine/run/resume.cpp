@@ -14,6 +14,7 @@
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "engine/data/dataset.h"
+#include "engine/run/audit/bit_keys.h"
 
 namespace spire::inline run {
 namespace {
@@ -33,29 +34,6 @@ bool decides_what_is_best(const Field& field) {
   return field.path.starts_with("best.") || field.path.starts_with("data.val.");
 }
 
-// A value of another metric or of other validation data says nothing about those to come: what is
-// best is found anew, from an evaluation of the resumed weights on, if one was due there.
-void forget_best_of_others(const RunConfig& config, LoadedCheckpoint& checkpoint,
-                           Observer& observer) {
-  StateMetadata& state = checkpoint.state;
-  if (state.best_step < 0 && state.early_stop.waited < 0) return;
-  std::optional<RunConfig> before = recorded_config(state);
-  if (!before) return;
-  std::vector<std::string> changes;
-  for (const Field& field : schema()) {
-    if (!decides_what_is_best(field)) continue;
-    std::string was = value_text(field, *before), is = value_text(field, config);
-    if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
-  }
-  if (changes.empty()) return;
-  state.best_step = state.evaluated_step = -1;
-  state.early_stop = {};
-  observer.on_warning(fmt::format(
-      "{}: evaluations before {} no longer count; the best checkpoint, and when to stop "
-      "early, follow from those of now on",
-      fmt::join(changes, "; "), checkpoint.path.string()));
-}
-
 ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options,
                               Observer& observer) {
   ResumePoint found;
@@ -71,8 +49,6 @@ ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options
   found.in_output =
       found.checkpoint && fs::equivalent(fs::absolute(found.checkpoint->path).parent_path(),
                                          fs::path(config.output) / "checkpoints", error);
-  if (found.checkpoint && !options.evaluates)
-    forget_best_of_others(config, *found.checkpoint, observer);
   return found;
 }
 
@@ -103,6 +79,31 @@ ResumePoint from_message(const std::string& text) {
 }
 
 }  // namespace
+
+// A value of another metric or of other validation data says nothing about those to come: what is
+// best is found anew, from an evaluation of the resumed weights on, if one was due there.
+void forget_best_of_others(RunConfig config, Metric task_metric, LoadedCheckpoint& checkpoint,
+                           Observer& observer) {
+  StateMetadata& state = checkpoint.state;
+  if (state.best_step < 0 && state.early_stop.waited < 0) return;
+  std::optional<RunConfig> before = recorded_config(state);
+  if (!before) return;
+  // What auto stands for is no other metric.
+  for (RunConfig* each : {&config, &*before}) settle_best(task_metric, each->best);
+  std::vector<std::string> changes;
+  for (const Field& field : schema()) {
+    if (!decides_what_is_best(field)) continue;
+    std::string was = value_text(field, *before), is = value_text(field, config);
+    if (is != was) changes.push_back(fmt::format("{} is {}, was {}", field.path, is, was));
+  }
+  if (changes.empty()) return;
+  state.best_step = state.evaluated_step = -1;
+  state.early_stop = {};
+  observer.on_warning(fmt::format(
+      "{}: evaluations before {} no longer count; the best checkpoint, and when to stop "
+      "early, follow from those of now on",
+      fmt::join(changes, "; "), checkpoint.path.string()));
+}
 
 int64_t recorded_global_batch(const StateMetadata& state) {
   std::string text = top_level_value(state.config_yaml, "global_batch");

@@ -22,6 +22,11 @@ struct ResumePoint {
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
+// Forgets in the checkpoint which evaluation was the best, with a warning, where config and
+// checkpoint differ in what decides that; auto stands for what it finds.
+void forget_best_of_others(RunConfig config, Metric task_metric, LoadedCheckpoint& checkpoint,
+                           Observer& observer);
+
 int64_t recorded_global_batch(const StateMetadata& state);  // samples of a step
 
 // Whether towers, batch_size and tower_threads may be others than the checkpoint's without a

@@ -143,6 +143,7 @@ RunSetup::RunSetup(const RunConfig& given, const RunOptions& options, Observer& 
   check_exact_decisions();
   check_exact_columns();
   choose_metrics();
+  if (resumed && !options.evaluates) forget_best_of_others(config, metric(), *resumed, observer);
   if (!options.evaluates)
     teacher =
         open_teacher(config, data.train->spec(), ranks, resumed ? &*resumed : nullptr, observer);

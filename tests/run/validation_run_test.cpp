@@ -155,6 +155,17 @@ TEST(ValidationRun, AnotherMetricBeginsAnewAfterAResumption) {
   EXPECT_EQ(result.summary.val.best, best);
 }
 
+TEST(ValidationRun, TheMetricThatAutoFindsIsNoOtherAfterAResumption) {
+  MadeRuns runs;
+  runs.train("run", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
+  Numbers rest;
+  RunOptions options;
+  options.resume = "auto";
+  // The metric of regression, which falls.
+  runs.train("run", held_out + Words{"best.metric=rmse", "best.mode=min"}, rest, options);
+  EXPECT_THAT(rest.warnings, Not(Contains(HasSubstr("evaluations before"))));
+}
+
 TEST(ValidationRun, TestsTheBestWeightsOnceAtTheEnd) {
   MadeRuns runs;
   Numbers numbers;

@@ -81,14 +81,14 @@ void settle(Task task, RunConfig& config) {
     settle_target(task, *kind);
 }
 
+}  // namespace
+
 void settle_best(Metric by_task, BestConfig& best) {
   if (best.metric == "auto") best.metric = name(by_task);
   auto metric = find_metric(best.metric);
   if (!metric || best.mode != BestConfig::Mode::automatic) return;
   best.mode = higher_is_better(*metric) ? BestConfig::Mode::max : BestConfig::Mode::min;
 }
-
-}  // namespace
 
 BitContext bit_context(const RunSetup& setup) {
   return {.on_cpus = setup.placement.devices[0].id.kind == DeviceKind::cpu,

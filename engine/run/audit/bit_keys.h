@@ -23,6 +23,9 @@ struct BitContext {
 };
 BitContext bit_context(const RunSetup& setup);
 
+// Replaces auto by what it stands for with a task of that metric.
+void settle_best(Metric by_task, BestConfig& best);
+
 class BitKeys {
  public:
   BitKeys(RunConfig config, BitContext context);
