@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
+#include "tools/output/own_file.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
@@ -82,6 +83,8 @@ int run_lr_find(const Arguments& arguments) {
   print_warnings(*resolved);
   const RunConfig& config = resolved->config;
   std::filesystem::path folder = arguments.lr_find.to.empty() ? "." : arguments.lr_find.to;
+  require_own(folder / "lr_find.csv", OwnFile::range_test);
+  require_own(folder / "lr_find.html", OwnFile::page);
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error

@@ -10,6 +10,7 @@
 
 #include "tools/commands.h"
 #include "tools/config_source.h"
+#include "tools/output/own_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
@@ -57,6 +58,7 @@ int run_report(const Arguments& arguments) {
   std::vector<ReportedRun> runs = report.runs();
   std::filesystem::path target =
       given.to.empty() ? runs.front().directory / "report.html" : std::filesystem::path(given.to);
+  require_own(target, OwnFile::page);
   WholeFile page(target, Category::config);  // fails before anything is computed
   std::optional<ConfusionMatrix> confusion;
   StopSignals signals(StopSignals::ending);

@@ -5,6 +5,7 @@
 #include <spire/error.h>
 
 #include "tools/commands.h"
+#include "tools/output/own_file.h"
 
 namespace spire::tool {
 
@@ -48,6 +49,7 @@ void add_timeline_options(CLI::App& app, Arguments& arguments) {
 
 std::optional<TimelineOptions> timeline_options(const Arguments& arguments) {
   if (arguments.timeline.empty()) return {};
+  require_own(arguments.timeline, OwnFile::timeline);
   TimelineOptions options{.path = arguments.timeline};
   if (!arguments.timeline_steps.empty())
     std::tie(options.first, options.last) = parse_steps(arguments.timeline_steps);

@@ -69,6 +69,27 @@ TEST(Report, RefusesWhatIsNoRun) {
   EXPECT_EQ(trainer({"report", run, "--to", (folder / "none/x.html").string()}).code, 0);
 }
 
+TEST(Report, ReplacesItsOwnFilesAndNoOthers) {
+  RunFolder folder;
+  std::string file = (folder / "notes").string(), html = (folder / "t.html").string();
+  std::ofstream(file) << "mine";
+  std::ofstream(folder / "lr_find.csv") << "mine";
+  Words timeline = {"--overwrite", "--timeline", (folder / "t.json").string()};
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(trainer(folder.run("a", test_mlp + Words{"steps=3"}) + timeline).code, 0);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(trainer({"report", (folder / "a").string(), "--to", html}).code, 0);
+  timeline.back() = file;
+  Words lr_find = {"lr-find", "data.name=synthetic", "--to", (folder / "").string()};
+  for (const Words& words : {Words{"report", (folder / "a").string(), "--to", file},
+                             folder.run("a", test_mlp + Words{"steps=3"}) + timeline, lr_find}) {
+    Output output = trainer(words);
+    EXPECT_EQ(output.code, 2);
+    EXPECT_THAT(output.err, HasSubstr("is no file that this command wrote"));
+  }
+  EXPECT_EQ(content(file) + content(folder / "lr_find.csv"), "minemine");
+}
+
 // The processes that --processes starts get the option, too.
 TEST(TimelineOption, WritesOneFileForAllProcesses) {
   RunFolder folder;

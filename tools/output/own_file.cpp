@@ -1,0 +1,44 @@
+#include "tools/output/own_file.h"
+
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <spire/error.h>
+
+namespace spire::tool {
+
+namespace {
+
+// As whole_page(), to_csv() of a range test and trace_begin begin.
+std::string_view beginning(OwnFile kind) {
+  switch (kind) {
+    case OwnFile::page:
+      return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
+             "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>";
+    case OwnFile::range_test:
+      return "step,lr,loss,smoothed\n";
+    case OwnFile::timeline:
+      return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+void require_own(const std::filesystem::path& path, OwnFile kind) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;  // the writer reports it
+  std::ifstream file(path, std::ios::binary);
+  std::string_view expected = beginning(kind);
+  std::string found(expected.size(), '\0');
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  found.resize(static_cast<size_t>(file.gcount()));
+  if (!file.is_open() || found.empty() || found == expected) return;
+  fail(Category::config,
+       "{}: is there already, and is no file that this command wrote; name another file, or move "
+       "that one away",
+       path.string());
+}
+
+}  // namespace spire::tool
