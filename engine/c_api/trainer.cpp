@@ -1,5 +1,6 @@
 // A model that is trained step by step.
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include <spire/trainer.h>
@@ -87,6 +88,8 @@ void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, floa
   refuse_null(outputs, function, "outputs");
   if (count < 0) fail(Category::config, "{}: count is {}", function, count);
   int64_t each = trainer.trainer.output_shape().elements();
+  if (count > std::numeric_limits<ptrdiff_t>::max() / static_cast<ptrdiff_t>(sizeof(float)) / each)
+    fail(Category::config, "{}: no memory holds the outputs of {} rows", function, count);
   if (room / static_cast<size_t>(each) < static_cast<size_t>(count))
     fail(Category::config, "{}: room is {}; {} numbers are needed for each of {} rows", function,
          room, each, count);

@@ -1,5 +1,6 @@
 /* c_api_test FOLDER: uses every function of <spire/c.h> from C99; the runs write into FOLDER.
  * Prints what does not hold, and exits with 1 then. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,6 +369,16 @@ static void test_errors(const char* folder) {
   float logits[batch * classes];
   EXPECT_ERROR(spire_trainer_predict_array(trainer, other, logits, batch * classes), SPIRE_CONFIG,
                "its numbers are fp64");
+  /* More rows than any memory holds. */
+  spire_array endless = given[0];
+  int64_t endless_shape[SPIRE_MAX_RANK];
+  for (int i = 0; i < endless.rank; ++i) endless_shape[i] = endless.shape[i];
+  endless_shape[0] = (int64_t)1 << 61;
+  endless.shape = endless_shape;
+  EXPECT_ERROR(spire_trainer_predict_array(trainer, &endless, logits, SIZE_MAX), SPIRE_CONFIG,
+               "rows");
+  EXPECT_ERROR(spire_trainer_predict(trainer, endless.data, (int64_t)1 << 61, logits, SIZE_MAX),
+               SPIRE_CONFIG, "no memory holds the outputs of 2305843009213693952 rows");
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, given, 1, NULL, NULL), SPIRE_CONFIG,
                "1 column given, but the data has 2");
   EXPECT_ERROR(spire_trainer_step_arrays(trainer, NULL, 2, NULL, NULL), SPIRE_CONFIG,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 
 #include <malloc.h>
 
@@ -311,7 +312,11 @@ Shape Trainer::Impl::output_shape() const {
 std::vector<float> Trainer::Impl::predict(const ColumnRows& rows, int64_t count) {
   if (predict_rows() == 0) fail(Category::config, "predict(): TrainerOptions::predict_rows is 0");
   if (rows.data == nullptr || count < 1) fail(Category::config, "predict(): there are no rows");
-  check_rows(data().columns.front(), rows, count);
+  const Column& column = data().columns.front();
+  check_rows(column, rows, count);
+  auto row = static_cast<int64_t>(given_size(column.dtype)) * column.shape.elements();
+  if (count > std::numeric_limits<ptrdiff_t>::max() / row)
+    fail(Category::config, "predict(): no memory holds {} rows", count);
   check_indices(data(), rows.data, count);
   std::vector<float> outputs;
   guarded([&] {
