@@ -241,6 +241,43 @@ TEST_F(AuditForgery, ASummary) {
   expect(changed, "test, of which metrics.jsonl has no line");
 }
 
+TEST_F(AuditForgery, NumbersThatARunCannotHave) {
+  Forger forger(all.runs / "a");
+  forger.line(8, "val/loss")["val/auc"] = 0.99;
+  forger.write();
+  expect_replay_names("4", 8, "val/auc");
+  forger.line(6, "train/loss")["train/top5"] = 1;
+  forger.write();
+  expect_replay_names("4", 6, "train/top5");
+  forger.record(7)["accuracy"] = 1;
+  forger.write();
+  EXPECT_THAT(problems(), Contains(HasSubstr("is not a record of a step")));
+}
+
+TEST_F(AuditForgery, ARootThatPromisesFewerHashes) {
+  Forger forger(all.runs / "a");
+  forger.root(0)["root"]["weights_every_steps"] = 1000;
+  for (int64_t step = 1; step <= 12; ++step) forger.record(step).erase("weights");
+  forger.write();
+  EXPECT_THAT(problems(), Contains(HasSubstr("its config has audit.weights_every_steps: 1, and the "
+                                             "chain's root 1000")));
+}
+
+TEST_F(AuditForgery, ASummaryOfOtherDataOrNone) {
+  RunSummary changed = summary;
+  changed.val.held_out = true;
+  write_summary(changed);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("val is of data 'validation', and there is no")));
+  changed = summary;
+  changed.val.measured = false;
+  write_summary(changed);
+  EXPECT_THAT(problems(), ElementsAre("summary.json: val is null, and metrics.jsonl has an "
+                                      "evaluation"));
+  std::filesystem::remove(all.runs / "a" / "summary.json");
+  EXPECT_THAT(problems(), ElementsAre("summary.json: is missing, and the run has ended at step "
+                                      "12"));
+}
+
 TEST_F(AuditForgery, NamesOfClassesInACheckpoint) {
   Forger forger(all.runs / "a");
   auto rename = [&](TrainingState& state) {

@@ -1,5 +1,7 @@
 #include "engine/run/audit/audit_record.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -63,6 +65,12 @@ bool read_towers(const nlohmann::json& json, std::vector<double>& towers) {
   return true;
 }
 
+bool is_member(const std::string& key) {
+  constexpr auto known = std::to_array<std::string_view>(
+      {"step", "samples", "lr", "loss", "grad_norm", "towers", "left_out", "weights"});
+  return std::ranges::find(known, key) != known.end();
+}
+
 }  // namespace
 
 void set_step(AuditRecord& record, const StepOutcome& step, uint64_t samples, bool left_out) {
@@ -114,6 +122,8 @@ void append_text(const AuditRecord& record, std::string& text) {
 std::optional<AuditRecord> parse_audit_record(std::string_view text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return {};
+  for (const auto& [key, value] : json.items())
+    if (!is_member(key)) return {};
   auto step = json.find("step"), left_out = json.find("left_out");
   std::vector<uint64_t> samples;
   AuditRecord record;

@@ -42,7 +42,7 @@ class RunAuditor {
   RunAuditor& operator=(const RunAuditor&) = delete;
 
   const AuditLog& log() const { return log_; }
-  RunCheck check() const { return check_run(log_, run_, lines_); }
+  RunCheck check() const { return check_run(log_, run_, lines_, numbers_.index()); }
   // Recorded steps that no replay can reach: before the first checkpoint of a run that went on in
   // another directory, and from a rollback to the next checkpoint.
   std::vector<AuditSegment> unreachable() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -83,20 +84,20 @@ std::optional<double> number_of(const MetricsLine& line, std::string_view key) {
   return found == line.numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
+MetricsIndex index_of(const std::vector<MetricsLine>& lines) {
+  MetricsIndex index;
+  for (const MetricsLine& line : lines) index.try_emplace({line.kind, line.step}, &line);
+  return index;
+}
+
 bool same_number(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
   return same_bits(a, b);
 }
 
-LinesByKey first_lines(const std::vector<MetricsLine>& lines) {
-  LinesByKey found;
-  for (const MetricsLine& line : lines) found.try_emplace({line.kind, line.step}, &line);
-  return found;
-}
-
 NumbersCheck::NumbersCheck(const AuditLog& log, const RunRecords& run,
-                           const std::vector<MetricsLine>& lines)
-    : log_(log), run_(run), lines_(first_lines(lines)) {
+                           const std::vector<MetricsLine>& lines, const MetricsIndex& index)
+    : log_(log), run_(run), lines_(index) {
   for (const MetricsLine& line : lines) {
     check_line(line);
     if (lines_.at({line.kind, line.step}) != &line)
@@ -183,15 +184,14 @@ void NumbersCheck::check_best(const StateMetadata& state) {
   using Mode = BestConfig::Mode;
   bool higher = config->best.mode == Mode::automatic ? higher_is_better(*known)
                                                      : config->best.mode == Mode::max;
-  MetricsKey last = {Kind::val, state.evaluated_step};
-  for (auto each = std::next(found); each != lines_.end() && each->first <= last; ++each) {
-    const auto& [key, line] = *each;
-    auto later = number_of(*line, "val/" + metric);
+  auto end = lines_.upper_bound({Kind::val, std::max(state.best_step, state.evaluated_step)});
+  for (auto each = std::next(found); each != end; ++each) {
+    auto later = number_of(*each->second, "val/" + metric);
     if (later && (higher ? *later > state.best_metric : *later < state.best_metric))
       return problem(
           fmt::format("the checkpoint of step {}: its best evaluation is of step {}, "
                       "and that of step {} is better",
-                      state.step, state.best_step, key.second));
+                      state.step, state.best_step, each->first.second));
   }
 }
 
@@ -221,7 +221,12 @@ void NumbersCheck::check_missing() {
 
 void NumbersCheck::check_summary() {
   auto text = read_file_if_there(run_.directory / "summary.json", Category::config);
-  if (!text) return;
+  if (!text) {
+    const auto& steps = run_.config.steps;
+    if (steps && log_.last >= *steps && states_.contains(log_.last))
+      problem(fmt::format("summary.json: is missing, and the run has ended at step {}", log_.last));
+    return;
+  }
   Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("steps") || !json["steps"].is_number_integer())
     return problem("summary.json: is not that of a run");
@@ -255,6 +260,10 @@ void NumbersCheck::check_summary_parts(const Json& json, int64_t step) {
     if (key.first == Kind::val && key.second <= step) val = each;
     if (key.first == Kind::test) test = each;
   }
+  auto whole = json.find("val");
+  if (val && (whole == json.end() || whole->is_null()))
+    problem("summary.json: val is null, and metrics.jsonl has an evaluation");
+  if (whole != json.end() && whole->is_object()) check_summary_data(json, text_in(*whole, "data"));
   for (const auto& [name, each] : {std::pair("val", val), std::pair("test", test)}) {
     auto part = json.find(name);
     if (part == json.end() || !part->is_object()) continue;
@@ -271,6 +280,19 @@ void NumbersCheck::check_summary_parts(const Json& json, int64_t step) {
                                        "the last checkpoint");
       if (!other.empty() && state->second.best_step >= 0) problem("summary.json: " + other);
     }
+}
+
+// Validation data leaves the test data to the end of the run.
+void NumbersCheck::check_summary_data(const Json& json, const std::string& data) {
+  if (data.empty()) return;
+  const ValConfig& val = run_.config.data.val;
+  bool asked = val.share > 0 || val.path != "none";
+  auto exit = json.find("exit");
+  if (asked && data != "validation")
+    problem(
+        fmt::format("summary.json: val is of data '{}', and the config has validation data", data));
+  else if (data == "validation" && exit != json.end() && *exit == 0 && !json.contains("test"))
+    problem("summary.json: val is of data 'validation', and there is no test");
 }
 
 NumbersCheck::Result NumbersCheck::finish() {

@@ -19,14 +19,14 @@
 namespace spire::inline run {
 
 using MetricsKey = std::pair<MetricsLine::Kind, int64_t>;  // kind and step
-using LinesByKey = std::map<MetricsKey, const MetricsLine*>;
-
-// Returns the first line of each kind and step, in `lines`.
-LinesByKey first_lines(const std::vector<MetricsLine>& lines);
+using MetricsIndex = std::map<MetricsKey, const MetricsLine*>;
+MetricsIndex index_of(const std::vector<MetricsLine>& lines);  // the first of each key
 
 class NumbersCheck {
  public:
-  NumbersCheck(const AuditLog& log, const RunRecords& run, const std::vector<MetricsLine>& lines);
+  // index: index_of() these lines. It keeps references.
+  NumbersCheck(const AuditLog& log, const RunRecords& run, const std::vector<MetricsLine>& lines,
+               const MetricsIndex& index);
 
   // Call it for each intact checkpoint, by step. They say which lines there must be.
   void take(const StateMetadata& state);
@@ -45,12 +45,13 @@ class NumbersCheck {
   void check_missing();
   void check_summary();
   void check_summary_parts(const nlohmann::ordered_json& json, int64_t step);
+  void check_summary_data(const nlohmann::ordered_json& json, const std::string& data);
   int64_t lines_every(int64_t step) const;
   void problem(std::string text) { result_.problems.push_back(std::move(text)); }
 
   const AuditLog& log_;
   const RunRecords& run_;
-  LinesByKey lines_;
+  const MetricsIndex& lines_;
   std::map<int64_t, StateMetadata> states_;  // of the checkpoints
   Result result_;
 };

@@ -11,7 +11,6 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
 #include "engine/run/audit/chain.h"
-#include "engine/run/audit/check_numbers.h"
 
 namespace spire::inline run {
 namespace {
@@ -72,6 +71,10 @@ std::string root_problem(const RecordedRoot& root, const StateMetadata& state) {
   } catch (const Error& error) {
     return fmt::format("its config: {}", error.what());
   }
+  int64_t every = config->audit.weights_every_steps;
+  if (every > 0 && root.weights_every > 0 && root.weights_every != every)
+    return fmt::format("its config has audit.weights_every_steps: {}, and the chain's root {}",
+                       every, root.weights_every);
   for (const auto& [key, value] : config_of(root)) {
     const Field* field = find_field(key);
     std::string text = field ? value_text(*field, *config) : value;
@@ -131,13 +134,13 @@ std::string checkpoint_problem(const AuditLog& log, int64_t step, const std::fil
 }  // namespace
 
 RunCheck check_run(const AuditLog& log, const RunRecords& run,
-                   const std::vector<MetricsLine>& lines) {
+                   const std::vector<MetricsLine>& lines, const MetricsIndex& index) {
   RunCheck check;
   for (const std::string& problem : log.problems)
     check.problems.push_back("audit.jsonl: " + problem);
   if (std::string problem = hashes_problem(log); !problem.empty())
     check.problems.push_back("audit.jsonl: " + problem);
-  NumbersCheck numbers(log, run, lines);
+  NumbersCheck numbers(log, run, lines, index);
   for (const auto& [step, path] : run.checkpoints) {
     std::string problem = checkpoint_problem(log, step, path, numbers);
     if (problem.empty())

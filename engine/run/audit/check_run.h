@@ -6,6 +6,7 @@
 
 #include "engine/observe/metrics_lines.h"
 #include "engine/run/audit/audit_log.h"
+#include "engine/run/audit/check_numbers.h"
 #include "engine/run/compare/compare_runs.h"
 
 namespace spire::inline run {
@@ -17,8 +18,8 @@ struct RunCheck {
   std::vector<std::string> problems;
   int64_t checkpoints = 0, metrics = 0;  // how many fit
 };
-// lines: of metrics.jsonl.
+// lines: of metrics.jsonl, with their index_of().
 RunCheck check_run(const AuditLog& log, const RunRecords& run,
-                   const std::vector<MetricsLine>& lines);
+                   const std::vector<MetricsLine>& lines, const MetricsIndex& index);
 
 }  // namespace spire::inline run

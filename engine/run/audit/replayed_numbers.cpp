@@ -1,6 +1,9 @@
 #include "engine/run/audit/replayed_numbers.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,8 +19,24 @@ namespace {
 using Kind = MetricsLine::Kind;
 using Numbers = std::vector<std::pair<std::string, double>>;
 
+// Computed, or of a precision or a guard.
+bool is_expected(const std::string& key, const Numbers& computed) {
+  constexpr auto others = std::to_array<std::string_view>(
+      {"epoch", "samples_seen", "train/loss_scale", "train/skipped_steps", "train/bad_steps",
+       "train/rollbacks", "train/parameter_hash", "train/chain"});
+  return std::ranges::find(others, key) != others.end() ||
+         std::ranges::find(computed, key, &Numbers::value_type::first) != computed.end();
+}
+
 // Keys that the line lacks are no difference: some belong to a precision or to a guard.
 std::optional<TensorDifference> line_difference(const MetricsLine& line, const Numbers& computed) {
+  for (const auto& [key, value] : line.numbers)
+    if (!is_expected(key, computed))
+      return TensorDifference{.step = line.step,
+                              .tensor = key,
+                              .a = fmt::format("{}", unsigned_nan(value)),
+                              .b = "none",
+                              .note = "in metrics.jsonl"};
   for (const auto& [key, value] : computed) {
     auto recorded = number_of(line, key);
     if (!recorded || same_number(*recorded, value)) continue;
@@ -87,6 +106,12 @@ std::optional<TensorDifference> RecordedNumbers::evaluation_difference(Replay& r
                             .note = "in metrics.jsonl"};
   if (!line) return {};
   const DatasetPair& data = replay.setup().data;
+  if (kind == Kind::test && !data.val)  // each evaluation is of the test data
+    return TensorDifference{.step = replay.step(),
+                            .tensor = "the test",
+                            .a = "there",
+                            .b = "none, as there is no validation data",
+                            .note = "in metrics.jsonl"};
   EvalReport report = replay.evaluate(kind == Kind::val ? data.selection() : *data.test);
   Numbers computed = {{fmt::format("{}/loss", word), report.loss},
                       {fmt::format("{}/{}", word, name(report.metric.metric)), report.metric.value},

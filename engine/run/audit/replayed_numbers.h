@@ -1,6 +1,7 @@
 // Compares the numbers that a run has recorded beside its chain with what a replay computes.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -13,9 +14,10 @@ namespace spire::inline run {
 
 class RecordedNumbers {
  public:
-  explicit RecordedNumbers(
-      const std::vector<MetricsLine>& lines)  // of metrics.jsonl, which outlive this
-      : lines_(first_lines(lines)) {}
+  // Lines of metrics.jsonl, which outlive it.
+  explicit RecordedNumbers(const std::vector<MetricsLine>& lines) : lines_(index_of(lines)) {}
+
+  const MetricsIndex& index() const { return lines_; }
 
   // Of the step that the replay has trained last, whose outcome is `record`: training, validation
   // and test. last: the last step of the run, whose evaluation may be missing.
@@ -28,7 +30,7 @@ class RecordedNumbers {
   std::optional<TensorDifference> evaluation_difference(Replay& replay, MetricsLine::Kind kind,
                                                         bool due) const;
 
-  LinesByKey lines_;
+  MetricsIndex lines_;
 };
 
 // What a checkpoint says beside its tensors, its evaluations and the chain.
