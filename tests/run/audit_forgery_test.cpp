@@ -274,8 +274,7 @@ TEST_F(AuditForgery, ASummaryOfOtherDataOrNone) {
   EXPECT_THAT(problems(), ElementsAre("summary.json: val is null, and metrics.jsonl has an "
                                       "evaluation"));
   std::filesystem::remove(all.runs / "a" / "summary.json");
-  EXPECT_THAT(problems(), ElementsAre("summary.json: is missing, and the run has ended at step "
-                                      "12"));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("summary.json: is missing")));
 }
 
 TEST_F(AuditForgery, NamesOfClassesInACheckpoint) {

@@ -224,7 +224,10 @@ void NumbersCheck::check_summary() {
   if (!text) {
     const auto& steps = run_.config.steps;
     if (steps && log_.last >= *steps && states_.contains(log_.last))
-      problem(fmt::format("summary.json: is missing, and the run has ended at step {}", log_.last));
+      problem(
+          fmt::format("summary.json: is missing, and the run has reached its last step, {}; a run "
+                      "that was killed right then has none until it is resumed",
+                      log_.last));
     return;
   }
   Json json = Json::parse(*text, nullptr, false);

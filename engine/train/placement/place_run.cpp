@@ -120,8 +120,11 @@ void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& 
       warnings.push_back(
           fmt::format("{}; runs with devices: auto:N may take {}", error.what(), to_string(id)));
     }
-    auto use = own.use.find(gpu.index);
-    std::string others = others_on(use == own.use.end() ? GpuUse{} : use->second, holder);
+    auto found = own.use.find(gpu.index);
+    GpuUse use = found == own.use.end() ? GpuUse{} : found->second;
+    if (!use.works)
+      warnings.push_back(fmt::format("{} does not work, by NVML: {}", to_string(id), use.busy));
+    std::string others = others_on(use, holder);
     if (others.empty()) continue;
     warnings.push_back(
         fmt::format("{} is also used by {}; both get slower, and share its memory; devices: auto:N "
