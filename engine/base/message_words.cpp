@@ -109,13 +109,6 @@ std::string message_text(fmt::string_view format, fmt::format_args args) {
   std::deque<std::string> texts;  // to which arguments in `shown` refer
   auto escaped = [&](const auto& value) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, fmt::string_view>) {
-      if (getenv("PROBE_NL") &&
-          std::string_view(value.data(), value.size()).find('\n') != std::string_view::npos) {
-        FILE* f = fopen("/tmp/probe_nl.txt", "a");
-        fprintf(f, "%.*s | %.*s\n--\n", (int)format.size(), format.data(),
-                (int)std::min<size_t>(value.size(), 300), value.data());
-        fclose(f);
-      }
       texts.push_back(printable({value.data(), value.size()}));
       shown.push_back(fmt::format_args(fmt::make_format_args(texts.back())).get(0));
       return true;

@@ -17,6 +17,7 @@ namespace spire {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -60,9 +61,8 @@ class Parts : public testing::Test {
   void expect_all_tested(const std::string& name, int64_t samples, const std::string& note) {
     DatasetPair all = open_as(name, {.all_test = true});
     EXPECT_THAT(counts(all), ElementsAre(samples, 0, samples)) << name;
-    EXPECT_THAT(all.notes,
-                testing::Contains(
-                    AllOf(HasSubstr(note), HasSubstr("as the run was trained on other data"))));
+    EXPECT_THAT(all.notes, Contains(AllOf(HasSubstr(note),
+                                          HasSubstr("as the run was trained on other data"))));
     EXPECT_LT(open_as(name).test->count(), samples) << name;
   }
   static std::vector<int64_t> counts(const DatasetPair& data) {
@@ -182,7 +182,7 @@ TEST_F(Parts, OfNoNameAreAllTestDataOfAModelThatIsTrained) {
   DatasetPair text = open_as("tokens", {.plain = true, .all_test = true});
   EXPECT_EQ(text.test->count(), text.train->count());
   EXPECT_GE(text.test->count(), 20);
-  EXPECT_THAT(text.notes, ElementsAre(HasSubstr("all 170 tokens count as test data")));
+  EXPECT_THAT(text.notes, Contains(HasSubstr("all 170 tokens count as test data")));
   // Where files are named as test data, these are read.
   write_npy(folder_ / "x_test.npy", "<f4", "(2, 1)", std::vector<float>{1, 2});
   write_npy(folder_ / "y_test.npy", "|u1", "(2,)", Bytes{1, 1});

@@ -285,7 +285,8 @@ std::optional<ElementDifference> first_difference(const SavedTensors& a, const S
 
 std::string to_text(const RunRecords& a, const RunRecords& b,
                     const std::vector<std::string>& configs, const RecordComparison& comparison) {
-  std::string text = fmt::format("A  {}\nB  {}\n", a.directory.string(), b.directory.string());
+  std::string text = fmt::format("A  {}\nB  {}\n", printable(a.directory.string()),
+                                 printable(b.directory.string()));
   text += configs.empty() ? "configs: equal in all keys that change bits\n" : "configs differ:\n";
   for (const std::string& line : configs) text += fmt::format("  {}\n", line);
   text += data_difference(a, b);
