@@ -46,7 +46,8 @@ TEST_F(DeviceLines, TheVerdictIsInTheSummaryAndOnTheScreen) {
   Output output = trainer(folder_.run(
       "run", test_mlp + Words{"steps=200", "eval.every_epochs=0", "checkpoint.every_epochs=0"}));
   ASSERT_EQ(output.code, 0) << output.err;
-  for (const Json& line : folder_.summary("run").at("verdict"))
+  const Json summary = folder_.summary("run");
+  for (const Json& line : summary.at("verdict"))
     EXPECT_THAT(output.out, HasSubstr(line.get<std::string>() + "\n"));
 }
 
