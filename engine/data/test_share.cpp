@@ -19,8 +19,7 @@ bool is_test_row(int64_t number, double test_share) {
 std::string all_test_note(const std::string& what, const std::string& samples, const char* key) {
   return fmt::format(
       "{}: all {} count as test data, as the run was trained on other data; {}=0.1 keeps a tenth "
-      "of "
-      "them, as training does",
+      "of them, as training does",
       what, samples, key);
 }
 

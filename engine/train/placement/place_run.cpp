@@ -53,16 +53,18 @@ void look_at_gpus(const GpuMonitor& monitor, RankHardware& own) {
 }
 
 // Where GPUs are left out, the first of the ranks that have the same ones claims as many as the run
-// keeps, for all of them, and all ranks learn which ones other runs have claimed.
-void choose_least_loaded(const RunConfig& config, const RankGroup& ranks, const GpuQueue& queue,
+// keeps, for all of them, and all ranks learn which ones other runs have claimed. Returns whether
+// some are left out.
+bool choose_least_loaded(const RunConfig& config, const RankGroup& ranks, const GpuQueue& queue,
                          RankHardware& own, std::vector<RankHardware>& places) {
   std::vector<SharedGpus> kept = kept_gpus(config, places);
-  if (kept.empty()) return;
+  if (kept.empty()) return false;
   for (const SharedGpus& shared : kept)
     if (shared.leaves_some && shared.ranks[0] == static_cast<size_t>(ranks.rank()))
       claim_least_loaded(own, shared.count, queue);
   places = ranks.group() ? gather_places(ranks, own) : std::vector<RankHardware>{own};
   leave_spare_gpus(config, places);
+  return true;
 }
 
 // Two ranks cannot use one GPU, as NCCL refuses that. With auto:N each has chosen for itself; if
@@ -78,8 +80,7 @@ void expect_own_gpus(const std::vector<RankHardware>& places) {
         continue;
       fail(Category::device,
            "devices: auto:N: processes {} and {} of the run would share a GPU of host {}, {}, as "
-           "too "
-           "few are there for all; ask for fewer, or start fewer processes",
+           "too few are there for all; ask for fewer, or start fewer processes",
            other->second, rank, places[rank].host, gpu.uuid);
     }
 }
@@ -90,12 +91,10 @@ bool is_used(const CudaDeviceInfo& gpu, const Placement& placement) {
                              [&](const LaneSpec& lane) { return lane.device == id; });
 }
 
-// Frees the claims on GPUs that this rank does not use, so that the run's other ranks claim theirs.
-void hand_over_claims(const RankGroup& ranks, const RankHardware& own, const Placement& placement,
-                      GpuClaims& claims) {
+// So that the run's other ranks can claim theirs.
+void free_unused_claims(const RankHardware& own, const Placement& placement, GpuClaims& claims) {
   for (const CudaDeviceInfo& gpu : own.gpus)
     if (!is_used(gpu, placement)) claims.release(gpu.uuid);
-  if (ranks.group()) ranks.all_gather("");
 }
 
 // Who else is on a GPU that the run takes: processes that NVML lists, and another run's claim.
@@ -178,7 +177,7 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   std::vector<RankHardware> places = {own};
   if (ranks.group()) places = gather_places(ranks, own);
   if (idle) expect_own_gpus(places);
-  choose_least_loaded(config, ranks, queue, own, places);
+  bool leaves_some = choose_least_loaded(config, ranks, queue, own, places);
   // Ranks on one host divide its cores and GPUs among themselves.
   places = share_out(places);
   RunPlacement placed;
@@ -187,7 +186,8 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
   placed.cores = describe_use(placed.placement, placed.own);
   placed.warnings = std::move(own.warnings);
   placed.places = std::move(places);
-  hand_over_claims(ranks, own, placed.placement, queue.claims);
+  free_unused_claims(own, placed.placement, queue.claims);
+  if (leaves_some && ranks.group()) ranks.all_gather("");  // one rank held them for all
   claim_gpus(placed.placement, own, queue.claims, placed.warnings);
   placed.warnings = gather_warnings(ranks, placed.warnings);
   settle_precision(config, placed);
