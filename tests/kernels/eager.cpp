@@ -64,10 +64,10 @@ class ExactMemory : public DeviceMemory {
   bool on_host() const override { return true; }
   void* data() const override { return memory_.get(); }
   void write(const void* host, size_t bytes, size_t offset) override {
-    std::memcpy(as<std::byte>() + offset, host, bytes);
+    std::copy_n(static_cast<const std::byte*>(host), bytes, as<std::byte>() + offset);
   }
   void read(void* host, size_t bytes, size_t offset) const override {
-    std::memcpy(host, as<std::byte>() + offset, bytes);
+    std::copy_n(as<std::byte>() + offset, bytes, static_cast<std::byte*>(host));
   }
 
  private:

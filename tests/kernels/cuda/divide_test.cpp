@@ -20,7 +20,10 @@ TEST(Divider, DividesAsADivisionDoes) {
     EXPECT_EQ(divider.divisor(), divisor);
     for (int64_t n : numbers) {
       // Multiples of the divisor and the numbers just below them are the first to go wrong.
-      for (int64_t at : {n, n * divisor, n * divisor + divisor - 1}) {
+      // Unsigned, as large ones overflow: they become any other numbers.
+      auto multiple = static_cast<uint64_t>(n) * static_cast<uint64_t>(divisor);
+      auto below = multiple + static_cast<uint64_t>(divisor) - 1;
+      for (int64_t at : {n, static_cast<int64_t>(multiple), static_cast<int64_t>(below)}) {
         if (at < 0 || at >= int64_t{1} << 62) continue;
         auto [quotient, remainder] = divider.divide(at);
         ASSERT_EQ(quotient, at / divisor) << at << " / " << divisor;
