@@ -52,7 +52,8 @@ function(spire_register_suites)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/suites.cmake)
   file(GENERATE OUTPUT ${file} CONTENT
 "set(SPIRE_CMAKE ${CMAKE_COMMAND})
-set(SPIRE_TEST_ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
+set(SPIRE_TEST_ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp
+  LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp)
 include(${PROJECT_SOURCE_DIR}/cmake/register_suites.cmake)
 ${programs}spire_say_what_needs_a_gpu()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})

@@ -43,8 +43,9 @@ void for_chunks(FloatRange range, const Body& body) {
 // write.
 bool is_later_leaf(const TreeSum& tree, const float* buffer) {
   auto terms = tree.terms().subspan(1);
-  return std::any_of(terms.begin(), terms.end(),
-                     [&](const TreeSum::Term& term) { return term.data - term.first == buffer; });
+  return std::any_of(terms.begin(), terms.end(), [&](const TreeSum::Term& term) {
+    return term.data && term.data - term.first == buffer;
+  });
 }
 
 // The CPU's arithmetic: complete when a call returns.

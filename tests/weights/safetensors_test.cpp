@@ -1,4 +1,7 @@
 // Safetensors written and read: the same bits, whole files or none, damage named.
+#include <algorithm>
+#include <bit>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -19,7 +22,7 @@ using testing::HasSubstr;
 
 std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> bits(values.size());
-  std::memcpy(bits.data(), values.data(), 4 * bits.size());
+  std::ranges::transform(values, bits.begin(), [](float v) { return std::bit_cast<uint32_t>(v); });
   return bits;
 }
 

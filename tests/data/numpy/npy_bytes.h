@@ -22,9 +22,8 @@ Bytes npy_bytes(const std::string& descr, const std::string& shape, const std::v
   for (size_t i = 0; i < start - 8; ++i)
     bytes.push_back(static_cast<uint8_t>(header.size() >> (8 * i)));
   bytes.insert(bytes.end(), header.begin(), header.end());
-  size_t from = bytes.size();
-  bytes.resize(from + values.size() * sizeof(T));
-  std::memcpy(bytes.data() + from, values.data(), values.size() * sizeof(T));
+  auto* first = reinterpret_cast<const uint8_t*>(values.data());
+  bytes.insert(bytes.end(), first, first + values.size() * sizeof(T));
   return bytes;
 }
 
