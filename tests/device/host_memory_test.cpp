@@ -100,6 +100,9 @@ TEST_F(HostMemory, FilesThatCannotBeReadLimitNothing) {
 
 // The real files, in a process of its own with a real limit.
 TEST(HostLimits, OfThisProcessEqualThoseOfAPlan) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer needs terabytes of addresses";
+#endif
   for (int which : {RLIMIT_AS, RLIMIT_DATA}) {
     pid_t child = ::fork();
     if (child == 0) {

@@ -144,7 +144,8 @@ TEST_P(TokenDecoding, ComputesInTheRunsPrecision) {
   TrainingState state = state_of(gpt, "bf16");
   Predictor whole = predictor(state, false);
   std::vector<int32_t> text = prompt_of(context);
-  auto want = whole.token_pass().logits(text);
+  TokenPass pass = whole.token_pass();  // has the memory of its logits
+  auto want = pass.logits(text);
   float largest =
       std::abs(*std::ranges::max_element(want, {}, [](float logit) { return std::abs(logit); }));
   EXPECT_GT(largest, 1.0f);
