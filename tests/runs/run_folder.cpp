@@ -100,7 +100,7 @@ std::vector<int64_t> RunFolder::checkpoints(const std::string& name) const {
 std::string printed_hash(const Output& output) {
   std::string last = output.out.substr(0, output.out.find_last_not_of('\n') + 1);
   last = last.substr(last.rfind('\n') + 1);
-  if (!last.starts_with("parameter hash ")) return "no hash on the last line: " + last;
+  if (!last.starts_with("parameter hash ")) ADD_FAILURE() << "no hash on the last line: " << last;
   return last.substr(last.rfind(' ') + 1);
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <fstream>
 
+#include <gtest/gtest.h>
+
 #include "tests/tools/program.h"
 
 namespace spire {
@@ -65,8 +67,14 @@ inline std::string line_value(const std::string& text, const std::string& label)
   return value == std::string::npos ? "" : line.substr(value);
 }
 
+// Of the last line that has one: an attempt that fails also prints its hash.
 inline std::string parameter_hash(const Output& output) {
-  return line_value(output.out, "parameter hash");
+  size_t last = ("\n" + output.out).rfind("\nparameter hash");
+  if (last == std::string::npos) {
+    ADD_FAILURE() << "no parameter hash: " << output.out << output.err;
+    return "";
+  }
+  return line_value(output.out.substr(last), "parameter hash");
 }
 
 }  // namespace spire

@@ -126,7 +126,10 @@ class Choice:
             return [self.take("kernels_test")] + ([self.take("emulation_test")] if "cuda" in path or path.endswith(".h") else [])
         if parts[0] == "engine":
             named = f"tests/{'/'.join(parts[1:-1])}/{parts[-1].rsplit('.', 1)[0]}_test.cpp"
-            return self.of_source(named) if path.endswith(".cpp") and os.path.exists(named) else self.of_folder("tests/" + parts[1])
+            if path.endswith(".cpp") and os.path.exists(named):
+                return self.of_source(named)
+            # Whole runs, as processes, are tested beside the functions that they call.
+            return self.of_folder("tests/" + parts[1]) + (self.of_folder("tests/runs") if parts[1] == "run" else [])
         if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h", "CMakeLists.txt")):
             return self.of_folder("tests/" + parts[0])
         if parts[0] == "configs":
