@@ -217,8 +217,8 @@ run_tests() {  # name limit program
 tests() {
   hint='nvidia-smi -q, and dmesg | grep -i xid: the driver sees the GPU otherwise than CUDA, or has lost it'
   run_tests 'tests of devices' 30 device_test 'CudaDiscovery.*'
-  hint="the test alone, by $(program collective_test) --gtest_filter=NAME; engine/collective/lane_arithmetic_cuda.cu makes the sums"
-  run_tests 'tests of sums' 60 collective_test
+  hint="the test alone, by $(program update_test) --gtest_filter=NAME; engine/update/lane_arithmetic_cuda.cu makes the sums"
+  run_tests 'tests of sums' 60 update_test
   hint="the test alone, by $(program kernels_test) --gtest_filter=NAME: one op in all types is its own kernel; 16 bits alone are engines of
              cuDNN or cuBLASLt; all that need cuDNN, its version or NVRTC (machine.txt)"
   run_tests 'tests of ops' 400 kernels_test

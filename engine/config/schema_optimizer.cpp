@@ -19,7 +19,7 @@ void check_ascending(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-// engine/optim/formulas.h has the formulas.
+// engine/update/formulas.h has the formulas.
 std::vector<Field> optimizer_fields() {
   const Use with_momentum = {"optimizer.name", {"sgd", "lars"}};
   const Use with_moments = {"optimizer.name", {"adam", "adamw", "lamb"}};
@@ -129,7 +129,7 @@ std::vector<Field> loss_scale_fields() {
   };
 }
 
-// engine/optim/schedule.h has the formula of each schedule.
+// engine/update/schedule.h has the formula of each schedule.
 std::vector<Field> schedule_fields() {
   const Use in_step = {"schedule.name", {"step"}};
   const Use in_multistep = {"schedule.name", {"multistep"}};

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/optim/optimizer.h"
+#include "engine/update/optimizer.h"
 
 namespace spire::inline run {
 

@@ -6,7 +6,6 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/thread.h"
-#include "engine/optim/schedule.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/bad_steps.h"
@@ -22,6 +21,7 @@
 #include "engine/run/run_timeline.h"
 #include "engine/run/watchdog_limits.h"
 #include "engine/train/failure.h"
+#include "engine/update/schedule.h"
 
 namespace spire {
 namespace {

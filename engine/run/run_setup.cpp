@@ -12,11 +12,11 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
 #include "engine/inference/evaluation_samples.h"
-#include "engine/optim/schedule.h"
 #include "engine/run/guard.h"
 #include "engine/run/resume.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_report.h"
+#include "engine/update/schedule.h"
 
 namespace spire::inline run {
 

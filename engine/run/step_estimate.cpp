@@ -6,8 +6,8 @@
 
 #include "engine/graph/passes.h"
 #include "engine/observe/formatting.h"
-#include "engine/optim/optimizer.h"
 #include "engine/run/run_setup.h"
+#include "engine/update/optimizer.h"
 
 namespace spire::inline run {
 namespace {

@@ -8,12 +8,12 @@
 
 #include <spire/run_config.h>
 
-#include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/train/placement/placement.h"
 #include "engine/train/replica.h"
+#include "engine/update/exchange.h"
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "engine/collective/cross_tower_sums.h"
-#include "engine/collective/gradient_reduction.h"
 #include "engine/train/device_set.h"
 #include "engine/train/step_metrics.h"
 #include "engine/train/tower_runner.h"
+#include "engine/update/cross_tower_sums.h"
+#include "engine/update/gradient_reduction.h"
 
 namespace spire::inline training {
 

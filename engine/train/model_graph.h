@@ -3,10 +3,10 @@
 #include <functional>
 #include <vector>
 
-#include "engine/collective/tree.h"
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
+#include "engine/update/tree.h"
 #include "models/model.h"
 
 namespace spire::inline training {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/collective/tree.h"
 #include "engine/graph/parameter_layout.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline training {
 

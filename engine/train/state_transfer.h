@@ -6,10 +6,10 @@
 #include <string>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/collective/exchange.h"
 #include "engine/train/device_set.h"
 #include "engine/train/state_tensors.h"
 #include "engine/train/update_stage.h"
+#include "engine/update/exchange.h"
 
 namespace spire::inline training {
 

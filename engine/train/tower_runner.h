@@ -1,5 +1,5 @@
 // Runs the towers (shares of the global batch) of one lane, each as one run of a plan. As
-// gradients become final it adds them up along the tree over towers (engine/collective/tree.h).
+// gradients become final it adds them up along the tree over towers (engine/update/tree.h).
 #pragma once
 #include <algorithm>
 #include <map>
@@ -10,9 +10,6 @@
 
 #include <spire/observer.h>
 
-#include "engine/collective/cross_tower_sums.h"
-#include "engine/collective/gradient_reduction.h"
-#include "engine/collective/lane_arithmetic.h"
 #include "engine/data/loader.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/spans.h"
@@ -23,6 +20,9 @@
 #include "engine/train/replica.h"
 #include "engine/train/step_clock.h"
 #include "engine/train/tensor_observer.h"
+#include "engine/update/cross_tower_sums.h"
+#include "engine/update/gradient_reduction.h"
+#include "engine/update/lane_arithmetic.h"
 
 namespace spire::inline training {
 

@@ -13,7 +13,6 @@
 
 #include <spire/metric.h>
 
-#include "engine/collective/exchange.h"
 #include "engine/config/memory_limit.h"
 #include "engine/graph/freeze.h"
 #include "engine/train/device_set.h"
@@ -25,6 +24,7 @@
 #include "engine/train/step_metrics.h"
 #include "engine/train/trace/span_recorder.h"
 #include "engine/train/update_stage.h"
+#include "engine/update/exchange.h"
 #include "engine/update/strategy.h"
 #include "models/model.h"
 #include "models/teacher.h"

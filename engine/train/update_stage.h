@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/collective/exchange.h"
-#include "engine/optim/loss_scale.h"
-#include "engine/optim/optimizer.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
 #include "engine/train/update_pass.h"
 #include "engine/update/device_loss_scale.h"
+#include "engine/update/exchange.h"
+#include "engine/update/loss_scale.h"
+#include "engine/update/optimizer.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/strategy.h"
 #include "engine/update/update_pieces.h"

@@ -6,7 +6,7 @@
 
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
-#include "engine/optim/loss_scale.h"
+#include "engine/update/loss_scale.h"
 
 namespace spire::inline update {
 

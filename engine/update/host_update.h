@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/optim/optimizer.h"
+#include "engine/update/optimizer.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_pieces.h"
 

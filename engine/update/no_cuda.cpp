@@ -1,8 +1,18 @@
 #include "engine/device/device.h"
 #include "engine/update/device_loss_scale.h"
+#include "engine/update/exchange.h"
+#include "engine/update/lane_arithmetic.h"
 #include "engine/update/parameter_update.h"
 
 namespace spire::inline update {
+
+std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void*) {
+  refuse_cuda(index);
+}
+
+DeviceExchanges make_nccl_exchanges(ProcessGroup*, std::span<const ExchangeEnd> ends, int) {
+  refuse_cuda(ends.front().device.index);
+}
 
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout&) {
   refuse_cuda(options.device().index);

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/collective/tree.h"
 #include "engine/device/stream.h"
 #include "engine/graph/parameter_layout.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline update {
 

@@ -9,8 +9,8 @@
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
-#include "engine/optim/loss_scale.h"
-#include "engine/optim/optimizer.h"
+#include "engine/update/loss_scale.h"
+#include "engine/update/optimizer.h"
 #include "engine/update/update_pieces.h"
 
 namespace spire::inline update {

@@ -7,8 +7,8 @@
 
 #include <spire/run_config.h>
 
-#include "engine/collective/bucket_reducer.h"
-#include "engine/collective/exchange.h"
+#include "engine/update/bucket_reducer.h"
+#include "engine/update/exchange.h"
 
 namespace spire::inline update {
 

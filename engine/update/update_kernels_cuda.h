@@ -2,7 +2,7 @@
 // span in a fixed order, so results do not depend on which device owns it. For .cu files only.
 #pragma once
 #include "engine/device/cuda_kernel.h"
-#include "engine/optim/formulas.h"
+#include "engine/update/formulas.h"
 #include "engine/update/update_launches.h"
 
 namespace spire::inline update {

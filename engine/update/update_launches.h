@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/optim/formulas.h"
+#include "engine/update/formulas.h"
 #include "engine/update/update_piece.h"
 
 namespace spire::inline update {

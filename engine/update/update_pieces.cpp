@@ -6,7 +6,7 @@
 #include <spire/text.h>
 
 #include "engine/base/name_patterns.h"
-#include "engine/collective/tree.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline update {
 namespace {

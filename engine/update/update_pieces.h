@@ -8,10 +8,10 @@
 #include <spire/dtype.h>
 #include <spire/run_config.h>
 
-#include "engine/collective/tree.h"
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
-#include "engine/optim/formulas.h"
+#include "engine/update/formulas.h"
+#include "engine/update/tree.h"
 #include "engine/update/update_piece.h"
 
 namespace spire::inline update {

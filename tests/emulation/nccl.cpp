@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "engine/collective/nccl_calls.h"
+#include "engine/update/nccl_calls.h"
 #include "links.h"
 #include "machine.h"
 
@@ -202,7 +202,7 @@ ncclResult_t release(ncclComm_t handle, bool abort) {
 
 }  // namespace
 
-namespace spire::inline collective {
+namespace spire::inline update {
 
 const NcclCalls& nccl() {
   static const NcclCalls calls = {
@@ -225,7 +225,7 @@ const NcclCalls& nccl() {
   return calls;
 }
 
-}  // namespace spire::inline collective
+}  // namespace spire::inline update
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<int> count{0};

@@ -6,8 +6,8 @@
 #include <spire/layers.h>
 #include <spire/random_stream.h>
 
-#include "engine/collective/tree.h"
 #include "engine/update/host_update.h"
+#include "engine/update/tree.h"
 #include "tests/device/every_device.h"
 #include "tests/update/update_reference.h"
 

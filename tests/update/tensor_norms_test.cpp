@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/collective/tree.h"
+#include "engine/update/tree.h"
 #include "engine/update/update_pieces.h"
 #include "tests/train/small_run.h"
 

@@ -1,9 +1,10 @@
-// A whole update step in float64, transcribed from the papers (engine/optim/formulas.h names them).
+// A whole update step in float64, transcribed from the papers (engine/update/formulas.h names
+// them).
 #pragma once
 #include <cmath>
 #include <vector>
 
-#include "engine/optim/optimizer.h"
+#include "engine/update/optimizer.h"
 #include "engine/update/update_pieces.h"
 
 namespace spire {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/bench/limits/ceilings.h"
-#include "engine/collective/gradient_reduction.h"
+#include "engine/update/gradient_reduction.h"
 
 namespace spire::inline bench {
 namespace {

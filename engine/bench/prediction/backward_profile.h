@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "engine/bench/report/bench_report.h"
-#include "engine/collective/tree.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
 #include "engine/run/op_work.h"
 #include "engine/train/model_graph.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline bench {
 

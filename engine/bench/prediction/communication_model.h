@@ -1,5 +1,5 @@
 // Time of the exchanges of a training step between R members (processes, or GPUs without peer
-// access; engine/collective/exchange.h), by the alpha-beta model: alpha seconds to start a message,
+// access; engine/update/exchange.h), by the alpha-beta model: alpha seconds to start a message,
 // beta seconds a byte, gamma seconds to add a byte. Sources of the formulas:
 //   [1] Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 //       MPICH", 2005  [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
@@ -11,7 +11,7 @@
 #include <spire/run_config.h>
 
 #include "engine/bench/prediction/links.h"
-#include "engine/collective/tree.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline bench {
 

@@ -6,7 +6,7 @@
 #include <spire/run_config.h>
 
 #include "engine/bench/report/bench_report.h"
-#include "engine/collective/tree.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline bench {
 

@@ -14,11 +14,11 @@
 #include <spire/train.h>
 
 #include "engine/data/loader.h"
-#include "engine/optim/schedule.h"
 #include "engine/run/audit/audit_record.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
 #include "engine/train/tower_trainer.h"
+#include "engine/update/schedule.h"
 
 namespace spire::inline run {
 

@@ -11,7 +11,7 @@
 #include <spire/error.h>
 #include <spire/trainer.h>
 
-#include "engine/optim/schedule.h"
+#include "engine/update/schedule.h"
 
 namespace spire::inline run {
 namespace {

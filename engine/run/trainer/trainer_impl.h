@@ -14,11 +14,11 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/data/loader.h"
-#include "engine/optim/schedule.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/trainer/staged_batch.h"
 #include "engine/train/tower_trainer.h"
+#include "engine/update/schedule.h"
 
 namespace spire {
 

@@ -8,17 +8,17 @@
 
 #include <spire/run_config.h>
 
-#include "engine/collective/bucket_reducer.h"
-#include "engine/collective/tree.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement/rank_hardware.h"
+#include "engine/update/bucket_reducer.h"
 #include "engine/update/strategy.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline training {
 
 // A member: devices of one process that read each other's memory (see group_peers()). Members get
-// each other's data in messages (engine/collective/exchange.h).
+// each other's data in messages (engine/update/exchange.h).
 struct Member {
   int rank = 0;       // the process
   Share devices;      // a contiguous range of Placement::devices

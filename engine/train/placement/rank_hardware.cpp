@@ -10,10 +10,10 @@
 #include <spire/system.h>
 #include <spire/text.h>
 
-#include "engine/collective/tree.h"
 #include "engine/config/devices.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
+#include "engine/update/tree.h"
 
 namespace spire::inline training {
 namespace {

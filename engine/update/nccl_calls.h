@@ -1,0 +1,27 @@
+// The functions of NCCL that Spire calls, of the library that is opened for the first of them.
+#pragma once
+#include <nccl.h>
+
+namespace spire::inline update {
+
+struct NcclCalls {
+  decltype(&ncclGetUniqueId) unique_id;
+  decltype(&ncclCommInitRankConfig) init;
+  decltype(&ncclCommFinalize) finalize;
+  decltype(&ncclCommDestroy) destroy;
+  decltype(&ncclCommAbort) abort;
+  decltype(&ncclCommGetAsyncError) async_error;
+  decltype(&ncclGetErrorString) error_string;
+  decltype(&ncclGetLastError) last_error;
+  decltype(&ncclCommRegister) register_memory;
+  decltype(&ncclCommDeregister) forget_memory;
+  decltype(&ncclGroupStart) group_start;
+  decltype(&ncclGroupEnd) group_end;
+  decltype(&ncclSend) send;
+  decltype(&ncclRecv) receive;
+  decltype(&ncclAllReduce) all_reduce;
+};
+
+const NcclCalls& nccl();  // throws Error(device) if NCCL is missing or too old
+
+}  // namespace spire::inline update

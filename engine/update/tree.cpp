@@ -1,0 +1,199 @@
+#include "engine/update/tree.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <spire/error.h>
+
+namespace spire::inline update {
+
+int tree_split(TowerRange node) {
+  auto size = static_cast<unsigned>(node.size());
+  return node.begin + static_cast<int>(std::bit_floor(size - 1));
+}
+
+namespace {
+
+// Appends the maximal nodes below `node` that lie inside `range`.
+void collect(TowerRange node, TowerRange range, std::vector<TowerRange>& out) {
+  if (node.end <= range.begin || node.begin >= range.end) return;
+  if (node.begin >= range.begin && node.end <= range.end) {
+    out.push_back(node);
+    return;
+  }
+  int split = tree_split(node);
+  collect({node.begin, split}, range, out);
+  collect({split, node.end}, range, out);
+}
+
+// Appends the steps that sum `node` into buffer `target`, using buffers above it as a stack.
+void schedule_node(TowerRange node, int target, LaneSchedule& schedule) {
+  schedule.buffers = std::max(schedule.buffers, target + 1);
+  if (node.size() == 1) {
+    schedule.steps.push_back({target, {}});
+    return;
+  }
+  // The left sum stays in `target` while the right one is made in the buffer above.
+  int split = tree_split(node);
+  schedule_node({node.begin, split}, target, schedule);
+  schedule_node({split, node.end}, target + 1, schedule);
+  schedule.steps.back().adds.push_back({target, target + 1});
+}
+
+}  // namespace
+
+std::vector<TowerRange> nodes_inside(int towers, TowerRange range) {
+  std::vector<TowerRange> nodes;
+  if (range.size() > 0) collect({0, towers}, range, nodes);
+  return nodes;
+}
+
+TowerRange towers_of_lane(int towers, int lane, int lanes) {
+  auto at = [&](int index) { return static_cast<int>(int64_t{towers} * index / lanes); };
+  return {at(lane), at(lane + 1)};
+}
+
+namespace {
+
+// Adds all towers into buffer 0, in order.
+LaneSchedule sequence_schedule(TowerRange range) {
+  LaneSchedule schedule;
+  schedule.buffers = std::min(range.size(), 2);
+  for (int i = 0; i < range.size(); ++i) {
+    schedule.steps.push_back({std::min(i, 1), {}});
+    if (i > 0) schedule.steps.back().adds.push_back({0, 1});
+  }
+  if (range.size() > 0) schedule.nodes.push_back({range, 0});
+  return schedule;
+}
+
+// Adds up `node`, tower i of the lane in buffer i, into the buffer of its first tower.
+void add_lockstep(TowerRange node, int first_tower, std::vector<TreeAdd>& adds) {
+  if (node.size() == 1) return;
+  int split = tree_split(node);
+  add_lockstep({node.begin, split}, first_tower, adds);
+  add_lockstep({split, node.end}, first_tower, adds);
+  adds.push_back({node.begin - first_tower, split - first_tower});
+}
+
+}  // namespace
+
+LaneSchedule lane_schedule(Reduction reduction, int towers, TowerRange range) {
+  if (reduction == Reduction::native) return sequence_schedule(range);
+  LaneSchedule schedule;
+  for (TowerRange node : nodes_inside(towers, range)) {
+    auto buffer = static_cast<int>(schedule.nodes.size());
+    schedule_node(node, buffer, schedule);
+    schedule.nodes.push_back({node, buffer});
+  }
+  return schedule;
+}
+
+LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range) {
+  LaneSchedule schedule;
+  schedule.buffers = range.size();
+  for (int i = 0; i < range.size(); ++i) schedule.steps.push_back({i, {}});
+  if (range.size() == 0) return schedule;
+  auto& adds = schedule.steps.back().adds;
+  if (reduction == Reduction::native) {
+    for (int i = 1; i < range.size(); ++i) adds.push_back({0, i});
+    schedule.nodes.push_back({range, 0});
+    return schedule;
+  }
+  for (TowerRange node : nodes_inside(towers, range)) {
+    add_lockstep(node, range.begin, adds);
+    schedule.nodes.push_back({node, node.begin - range.begin});
+  }
+  return schedule;
+}
+
+TreeSum::TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves) {
+  require(!leaves.empty(), "a sum over towers {} to {} of nothing", root.begin, root.end);
+  if (reduction == Reduction::invariant)
+    build_tree(root, leaves, 1);
+  else
+    build_sequence(leaves);
+}
+
+void TreeSum::add_leaf(const Leaf& leaf) {
+  terms_.push_back({.data = leaf.data, .first = leaf.first});
+}
+
+// Descends to the nodes that are leaves. The last term of a subtree makes the addition at its root.
+void TreeSum::build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level) {
+  depth_ = std::max(depth_, level);
+  auto leaf =
+      std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.node == range; });
+  if (leaf != leaves.end()) return add_leaf(*leaf);
+  require(range.size() > 1, "no sum of tower {} reached the tree", range.begin);
+  int split = tree_split(range);
+  build_tree({range.begin, split}, leaves, level + 1);
+  build_tree({split, range.end}, leaves, level + 1);
+  ++terms_.back().additions;
+}
+
+void TreeSum::build_sequence(const std::vector<Leaf>& leaves) {
+  for (const Leaf& leaf : leaves) {
+    add_leaf(leaf);
+    if (terms_.size() > 1) terms_.back().additions = 1;
+  }
+  depth_ = 2;
+}
+
+namespace {
+
+void add_into(float* out, const float* left, const float* right, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = left[i] + right[i];
+}
+
+}  // namespace
+
+// Runs the stack machine of terms(). The bottom entry is in `out`, each entry above it in a chunk
+// of scratch.
+const float* TreeSum::sum(int64_t begin, int64_t count, float* out, float* scratch) const {
+  std::array<const float*, 8 * sizeof(int)> stack;  // a tree over an int of towers is no deeper
+  size_t size = 0;
+  for (const Term& term : terms_) {
+    stack[size++] = term.data + (begin - term.first);
+    for (int i = 0; i < term.additions; ++i) {
+      const float* right = stack[--size];
+      float* to = size == 1 ? out : scratch + static_cast<int64_t>(size - 2) * chunk;
+      add_into(to, stack[size - 1], right, count);
+      stack[size - 1] = to;
+    }
+  }
+  return stack[0];
+}
+
+double tree_sum(std::span<const double> per_tower) {
+  if (per_tower.size() == 1) return per_tower[0];
+  auto split = static_cast<size_t>(tree_split({0, static_cast<int>(per_tower.size())}));
+  return tree_sum(per_tower.first(split)) + tree_sum(per_tower.subspan(split));
+}
+
+std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats) {
+  require(total >= 0, "a gradient buffer of {} floats", total);
+  std::vector<FloatRange> buckets;
+  constexpr int64_t chunk = TreeSum::chunk;
+  // Whole chunks, at least one.
+  auto rounded = [](int64_t count) {
+    return std::max<int64_t>(1, TreeSum::chunks_of(count)) * chunk;
+  };
+  int64_t size = rounded(first);
+  for (int64_t begin = 0; begin < total; begin = buckets.back().end) {
+    buckets.push_back({begin, std::min(total, begin + size)});
+    size = rounded(floats);
+  }
+  return buckets;
+}
+
+FloatRange share_of(FloatRange bucket, int begin, int end, int count) {
+  int64_t chunks = TreeSum::chunks_of(bucket.size());
+  auto cut = [&](int member) {
+    return std::min(bucket.end, bucket.begin + chunks * member / count * TreeSum::chunk);
+  };
+  return {cut(begin), cut(end)};
+}
+
+}  // namespace spire::inline update

@@ -1,0 +1,320 @@
+// Tests optimizers against closed forms and float64 transcriptions of the published rules.
+#include "engine/update/optimizer.h"
+
+#include <array>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <spire/error.h>
+#include <spire/random_stream.h>
+
+#include "engine/config/words.h"
+
+namespace spire {
+namespace {
+
+constexpr size_t n = 37;  // no multiple of a vector
+
+struct Buffers {
+  std::vector<float> gradients, weights;
+  std::vector<std::vector<float>> slots;
+};
+
+Buffers random_buffers(size_t slots) {
+  RandomStream random(3, Purpose::initialize);
+  Buffers buffers{std::vector<float>(n), std::vector<float>(n), {}};
+  buffers.slots.assign(slots, std::vector<float>(n, 0.0f));
+  for (size_t i = 0; i < n; ++i) {
+    buffers.gradients[i] = random.uniform(2 * i) - 0.5f;
+    buffers.weights[i] = random.uniform(2 * i + 1) - 0.5f;
+  }
+  return buffers;
+}
+
+// Elements [begin, end) of the buffers.
+struct Slice {
+  Slice(Buffers& b, size_t begin, size_t end) {
+    for (auto& slot : b.slots) slots.push_back(slot.data() + begin);
+    slice = {.count = static_cast<int64_t>(end - begin),
+             .gradients = b.gradients.data() + begin,
+             .weights = b.weights.data() + begin,
+             .slots = slots};
+  }
+  std::vector<float*> slots;
+  UpdateSlice slice;
+};
+
+// Updates the whole buffer as one tensor. Returns its trust ratio.
+float update_tensor(const Optimizer& optimizer, Buffers& b, const UpdateStep& step) {
+  Slice all(b, 0, n);
+  TrustSquares squares = optimizer.measure(step, all.slice);
+  all.slice.trust_ratio = optimizer.trust_ratio(squares, all.slice.decay);
+  optimizer.update(step, all.slice);
+  return all.slice.trust_ratio;
+}
+
+struct Reference {  // one element, in double
+  double w, v = 0, m = 0;
+};
+
+double sgd(Reference& r, double g, const OptimizerConfig& c, double lr) {
+  g += c.weight_decay * r.w;
+  r.v = c.momentum * r.v + g;
+  return r.w -= lr * (c.nesterov ? g + c.momentum * r.v : r.v);
+}
+
+double adam(Reference& r, double g, const OptimizerConfig& c, double lr, int step, bool decoupled) {
+  if (decoupled)
+    r.w -= lr * c.weight_decay * r.w;
+  else
+    g += c.weight_decay * r.w;
+  r.m = c.beta1 * r.m + (1 - c.beta1) * g;
+  r.v = c.beta2 * r.v + (1 - c.beta2) * g * g;
+  double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
+  return r.w -= lr * m / (std::sqrt(v) + c.epsilon);
+}
+
+using Tensor = std::vector<Reference>;
+
+double norm_of(const std::vector<double>& values) {
+  double squares = 0;
+  for (double value : values) squares += value * value;
+  return std::sqrt(squares);
+}
+
+double norm_of(const Tensor& tensor) {
+  std::vector<double> weights;
+  for (const Reference& r : tensor) weights.push_back(r.w);
+  return norm_of(weights);
+}
+
+void lars(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr) {
+  double weights = norm_of(tensor);
+  double ratio = c.trust_coefficient * weights / (norm_of(g) + c.weight_decay * weights);
+  for (size_t i = 0; i < n; ++i) {
+    Reference& r = tensor[i];
+    r.v = c.momentum * r.v + ratio * (g[i] + c.weight_decay * r.w);
+    r.w -= lr * r.v;
+  }
+}
+
+void lamb(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c, double lr,
+          int step) {
+  std::vector<double> u(n);
+  for (size_t i = 0; i < n; ++i) {
+    Reference& r = tensor[i];
+    r.m = c.beta1 * r.m + (1 - c.beta1) * g[i];
+    r.v = c.beta2 * r.v + (1 - c.beta2) * g[i] * g[i];
+    double m = r.m / (1 - std::pow(c.beta1, step)), v = r.v / (1 - std::pow(c.beta2, step));
+    u[i] = m / (std::sqrt(v) + c.epsilon) + c.weight_decay * r.w;
+  }
+  double ratio = norm_of(tensor) / norm_of(u);
+  for (size_t i = 0; i < n; ++i) tensor[i].w -= lr * ratio * u[i];
+}
+
+void reference_step(Tensor& tensor, const std::vector<double>& g, const OptimizerConfig& c,
+                    double lr, int step) {
+  if (c.name == OptimizerConfig::Name::lars) return lars(tensor, g, c, lr);
+  if (c.name == OptimizerConfig::Name::lamb) return lamb(tensor, g, c, lr, step);
+  for (size_t i = 0; i < n; ++i) {
+    c.name == OptimizerConfig::Name::sgd
+        ? sgd(tensor[i], g[i], c, lr)
+        : adam(tensor[i], g[i], c, lr, step, c.name == OptimizerConfig::Name::adamw);
+  }
+}
+
+class OptimizerRule : public testing::TestWithParam<OptimizerConfig> {};
+
+TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
+  OptimizerConfig config = GetParam();
+  auto optimizer = make_optimizer(config);
+  Buffers buffers = random_buffers(optimizer->slots().size());
+  Tensor reference;
+  for (float w : buffers.weights) reference.push_back({w});
+  std::vector<double> g;
+  for (float gradient : buffers.gradients) g.push_back(0.5 * gradient);
+  for (int step = 1; step <= 20; ++step) {
+    double lr = 0.01 * step;
+    update_tensor(*optimizer, buffers, {static_cast<float>(lr), step, 0.5f});
+    reference_step(reference, g, config, lr, step);
+    for (size_t i = 0; i < n; ++i) {
+      double w = reference[i].w;
+      ASSERT_NEAR(buffers.weights[i], w, 2e-6 * step * (1 + std::abs(w))) << "step " << step;
+    }
+  }
+}
+
+// At constants where 1 - beta of fp32 is percents off, or 0, and where weight decay is close to the
+// weights' own rounding. The distance that weights go is compared, not the weights.
+void expect_float64_distances(const OptimizerConfig& config, double lr, int steps) {
+  auto optimizer = make_optimizer(config);
+  Buffers buffers = random_buffers(optimizer->slots().size());
+  std::vector<float> first = buffers.weights;
+  Tensor reference;
+  for (float w : buffers.weights) reference.push_back({w});
+  float rate = static_cast<float>(lr);
+  RandomStream random(4, Purpose::initialize);
+  std::vector<float> mean = buffers.gradients;
+  std::vector<double> g(n);
+  for (int step = 1; step <= steps; ++step) {
+    for (size_t i = 0; i < n; ++i) {
+      float noise = random.uniform(static_cast<uint64_t>(step) * n + i) - 0.5f;
+      g[i] = buffers.gradients[i] = mean[i] + 0.2f * noise;
+    }
+    update_tensor(*optimizer, buffers, {rate, step, 1.0f});
+    reference_step(reference, g, config, double{rate}, step);
+  }
+  double rounding = steps * 0x1p-24;
+  for (size_t i = 0; i < n; ++i) {
+    double distance = reference[i].w - first[i];
+    EXPECT_NEAR(buffers.weights[i] - first[i], distance,
+                2e-4 * std::abs(distance) + rounding * (1 + std::abs(reference[i].w)))
+        << i;
+  }
+}
+
+TEST(Optimizer, FollowsTheFloat64RecurrenceAtExtremeConstants) {
+  using Name = OptimizerConfig::Name;
+  for (Name name : {Name::adam, Name::adamw, Name::lamb}) {
+    for (double beta1 : {0.0, 0.9, 0.999999}) {
+      for (double beta2 : {0.0, 0.999, 0.999999, 1 - 1e-8}) {
+        for (double epsilon : {1e-8, 1e-300, 1.0}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", word_of(name), beta1, beta2, epsilon));
+          expect_float64_distances({.name = name,
+                                    .weight_decay = 1e-3,
+                                    .beta1 = beta1,
+                                    .beta2 = beta2,
+                                    .epsilon = epsilon},
+                                   5e-3, 300);
+        }
+      }
+    }
+  }
+  for (Name name : {Name::sgd, Name::lars}) {
+    for (double momentum : {0.0, 0.9, 0.999999, 1 - 1e-8}) {
+      for (bool nesterov : {false, true}) {
+        if (nesterov && name == Name::lars) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", word_of(name), momentum, nesterov));
+        expect_float64_distances({.name = name,
+                                  .momentum = momentum,
+                                  .nesterov = nesterov,
+                                  .weight_decay = 1e-6,
+                                  .trust_coefficient = 1},
+                                 name == Name::sgd ? 1e-3 : 1e-4, 300);
+      }
+    }
+  }
+}
+
+// A gradient of 0 moves nothing, however small epsilon is.
+TEST(Optimizer, AnEpsilonBelowFp32IsNotZero) {
+  auto adam = make_optimizer({.name = OptimizerConfig::Name::adam, .epsilon = 1e-60});
+  Buffers buffers = random_buffers(2);
+  buffers.gradients.assign(n, 0.0f);
+  std::vector<float> weights = buffers.weights;
+  update_tensor(*adam, buffers, {0.1f, 1, 1.0f});
+  EXPECT_EQ(buffers.weights, weights);
+}
+
+// The square of a gradient may leave fp32 though the gradient passes the guard.
+TEST(Optimizer, TheSquareOfAHugeGradientLeavesFiniteWeights) {
+  using Name = OptimizerConfig::Name;
+  for (Name name : {Name::adam, Name::adamw, Name::lamb}) {
+    auto optimizer = make_optimizer({.name = name});
+    Buffers buffers = random_buffers(2);
+    std::vector<float> first = buffers.weights;
+    int step = 0;
+    for (float gradient : {6e20f, 1.0f, 1.0f}) {
+      buffers.gradients.assign(n, gradient);
+      update_tensor(*optimizer, buffers, {0.1f, ++step, 1.0f});
+      for (size_t i = 0; i < n; ++i) {
+        EXPECT_TRUE(std::isfinite(buffers.weights[i])) << word_of(name) << " step " << step;
+        EXPECT_TRUE(std::isfinite(buffers.slots[1][i])) << word_of(name) << " step " << step;
+      }
+    }
+    EXPECT_NE(buffers.weights, first);
+  }
+}
+
+// Slices give the same bits as the whole, given the trust ratio of the whole.
+TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
+  auto optimizer = make_optimizer(GetParam());
+  Buffers whole = random_buffers(optimizer->slots().size()), sliced = whole;
+  constexpr std::array<std::pair<size_t, size_t>, 4> cuts = {{{0, 5}, {5, 6}, {6, 30}, {30, 37}}};
+  for (int step = 1; step <= 5; ++step) {
+    UpdateStep s{0.1f, step, 1.0f};
+    float ratio = update_tensor(*optimizer, whole, s);
+    for (auto [begin, end] : cuts) {
+      Slice part(sliced, begin, end);
+      optimizer->measure(s, part.slice);
+      part.slice.trust_ratio = ratio;
+      optimizer->update(s, part.slice);
+    }
+    ASSERT_EQ(whole.weights, sliced.weights);
+    ASSERT_EQ(whole.slots, sliced.slots);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OptimizerRule,
+    testing::Values(
+        OptimizerConfig{.name = OptimizerConfig::Name::sgd, .momentum = 0.0, .weight_decay = 0.1},
+        OptimizerConfig{.name = OptimizerConfig::Name::sgd, .momentum = 0.9, .weight_decay = 0.01},
+        OptimizerConfig{.name = OptimizerConfig::Name::sgd, .momentum = 0.9, .nesterov = true},
+        OptimizerConfig{.name = OptimizerConfig::Name::adam, .weight_decay = 0.1},
+        OptimizerConfig{.name = OptimizerConfig::Name::adamw, .weight_decay = 0.1},
+        OptimizerConfig{
+            .name = OptimizerConfig::Name::lars, .weight_decay = 0.1, .trust_coefficient = 0.5},
+        OptimizerConfig{.name = OptimizerConfig::Name::lamb, .weight_decay = 0.1}),
+    [](const auto& test) {
+      return std::string(word_of(test.param.name)) + (test.param.momentum == 0 ? "_plain" : "") +
+             (test.param.nesterov ? "_nesterov" : "");
+    });
+
+TEST(Optimizer, TheTrustRatioIsThatOfThePapers) {
+  auto lars = make_optimizer(
+      {.name = OptimizerConfig::Name::lars, .weight_decay = 0.5, .trust_coefficient = 0.01});
+  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 1.0f),
+                  0.01f * 4 / (3 + 0.5f * 4));
+  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 0.0f), 0.01f * 4 / 3);
+  auto lamb = make_optimizer({.name = OptimizerConfig::Name::lamb});
+  EXPECT_FLOAT_EQ(lamb->trust_ratio({.weights = 16, .update = 9}, 1.0f), 4.0f / 3);
+  for (auto* optimizer : {lars.get(), lamb.get()}) {
+    EXPECT_EQ(optimizer->trust_ratio({.weights = 0, .update = 9}, 1.0f), 1.0f);
+    EXPECT_EQ(optimizer->trust_ratio({.weights = 16, .update = 0}, 1.0f), 1.0f);
+  }
+}
+
+TEST(Optimizer, MeasuresBothNormsOfWhatItUpdates) {
+  for (const char* name : {"lars", "lamb"}) {
+    auto optimizer = make_optimizer({.name = *find_word<OptimizerConfig::Name>(name),
+                                     .beta1 = 0,
+                                     .beta2 = 0,
+                                     .epsilon = 1e-30});
+    Buffers buffers = random_buffers(optimizer->slots().size());
+    Slice all(buffers, 0, n);
+    TrustSquares squares = optimizer->measure({.gradient_factor = 0.5f}, all.slice);
+    double weights = 0, gradients = 0;
+    for (size_t i = 0; i < n; ++i) {
+      weights += double{buffers.weights[i]} * buffers.weights[i];
+      gradients += 0.25 * buffers.gradients[i] * buffers.gradients[i];
+    }
+    EXPECT_NEAR(squares.weights, weights, 1e-12);
+    // In the first step lamb's direction is the gradient's sign.
+    EXPECT_NEAR(squares.update, optimizer->slots().size() == 2 ? double{n} : gradients, 1e-5);
+  }
+}
+
+TEST(Optimizer, RefusesANumberThatIsNoName) {
+  EXPECT_THROW(make_optimizer({.name = static_cast<OptimizerConfig::Name>(5)}), Error);
+}
+
+TEST(Optimizer, ClippingScalesToTheNormAndNeverUp) {
+  EXPECT_EQ(clip_factor(10, 2), 0.2f);
+  EXPECT_EQ(clip_factor(1, 2), 1.0f);
+  EXPECT_EQ(clip_factor(10, 0), 1.0f);
+}
+
+}  // namespace
+}  // namespace spire
