@@ -11,8 +11,7 @@ namespace fs = std::filesystem;
 
 CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
                                int64_t steps) {
-  auto slots = std::ssize(make_optimizer(config.optimizer)->slots());
-  if (config.ema.decay > 0) ++slots;
+  auto slots = static_cast<int64_t>(slot_count(config.optimizer, config.ema));
   auto bytes = static_cast<uint64_t>(floats + slots * (floats - frozen)) * sizeof(float);
   CheckpointNeed need{.bytes = bytes, .kept = config.checkpoint.keep_last + 1};
   if (int64_t every = config.checkpoint.keep_every_steps; every > 0) need.kept += steps / every;

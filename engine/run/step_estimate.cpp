@@ -130,7 +130,7 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   for (const auto& [parameter, gradient] : gradients) keep.push_back(gradient);
   remove_dead_nodes(graph, keep);
   if (options.recompute) recompute_blocks(graph);
-  auto slots = static_cast<int64_t>(make_optimizer(options.optimizer)->slots().size());
+  auto slots = static_cast<int64_t>(slot_names(options.optimizer).size());
   return estimate_step(graph, gradients, slots, options.precision, described);
 }
 

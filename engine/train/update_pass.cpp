@@ -35,15 +35,15 @@ void UpdatePass::add_lanes(const Group& group, int64_t floats) {
   }
 }
 
-bool UpdatePass::suits(const Placement& placement, const Optimizer& optimizer) {
+bool UpdatePass::suits(const Placement& placement, const OptimizerConfig& optimizer) {
   bool on_cpus = placement.lanes[0].device.kind == DeviceKind::cpu;
-  return on_cpus && placement.members.size() == 1 && !optimizer.layerwise();
+  return on_cpus && placement.members.size() == 1 && !is_layerwise(optimizer);
 }
 
 // Where several devices update their own replicas, each needs all sums.
 bool UpdatePass::sums_in_update(const Placement& placement, const OptimizerConfig& optimizer) {
   bool shared = placement.strategy != Strategy::mirrored || placement.devices.size() == 1;
-  return suits(placement, *make_optimizer(optimizer)) && shared && optimizer.clip_norm == 0;
+  return suits(placement, optimizer) && shared && optimizer.clip_norm == 0;
 }
 
 void UpdatePass::run(int lane, const ParameterUpdate::Step& step) {

@@ -26,7 +26,7 @@ class UpdatePass {
              std::vector<Group> groups);
 
   // Whether a run can be updated so: no trust ratio is needed before the update of a tensor.
-  static bool suits(const Placement& placement, const Optimizer& optimizer);
+  static bool suits(const Placement& placement, const OptimizerConfig& optimizer);
   // Whether one lane alone needs each sum, and no norm is needed first, so that gradients are added
   // up here (GradientReduction::sum_chunk).
   static bool sums_in_update(const Placement& placement, const OptimizerConfig& optimizer);

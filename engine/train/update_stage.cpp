@@ -37,16 +37,17 @@ UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
     : devices_(devices),
       layout_(layout),
       strategy_(strategy),
-      optimizer_(make_optimizer(options.optimizer)),
+      optimizer_(options.optimizer),
       ema_(options.ema),
+      layerwise_(is_layerwise(options.optimizer)),
       loss_scale_(options.loss_scale, options.precision == DType::f16),
       updates_(static_cast<size_t>(devices.local().size())),
       shards_(devices.members().size()) {
   const Placement& placement = devices_.placement();
   for (const Member& member : placement.members)
     owned_.push_back(shards_of(options.buckets, member.devices));
-  auto spans = weight_spans(options.optimizer, optimizer_->layerwise(), layout_);
-  if (optimizer_->layerwise()) make_norms(spans, options.reducer);
+  auto spans = weight_spans(options.optimizer, layout_);
+  if (layerwise_) make_norms(spans, options.reducer);
   for (int d = devices_.local().begin; d < devices_.local().end; ++d) {
     ParameterUpdate::Options& update = of_device(d).options;
     update.optimizer = options.optimizer;
@@ -99,7 +100,7 @@ void UpdateStage::allocate() {
 
 // Addresses are known once gradients and replicas are allocated.
 void UpdateStage::connect(GradientStage& gradients) {
-  bool one_pass = UpdatePass::suits(devices_.placement(), *optimizer_);
+  bool one_pass = UpdatePass::suits(devices_.placement(), optimizer_);
   for (const LocalMember& member : devices_.members()) {
     MemberShards& shards = shards_[static_cast<size_t>(member.position)];
     shards.weights = std::make_unique<ShardExchange>(owned_, member.communicator.get());
@@ -170,7 +171,7 @@ void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
   // The updating processor reads the scale: the GPU its own, a host that updates the host's.
   if (device.loss_scale)
     step.loss_scale = device.options.on_host ? &loss_scale_.state() : device.loss_scale->state();
-  if (optimizer_->layerwise()) {
+  if (layerwise_) {
     if (device.update) device.update->measure(site.part, step, stream);
     exchange_norms(lane);
   }
@@ -277,7 +278,7 @@ void UpdateStage::write_weight(FloatRange range, const float* values) {
   for (DeviceUpdate& device : updates_) {
     if (!device.update) continue;
     device.update->weights_written(range, values);
-    if (ema_.on() && range.end <= layout_.trained_floats())
+    if (ema_.decay > 0 && range.end <= layout_.trained_floats())
       device.update->copy_state_in(slots().size() - 1, range, values);
   }
 }
@@ -290,8 +291,8 @@ void UpdateStage::restore_loss_scale(const LossScaleState& state) {
 }
 
 std::vector<std::string> UpdateStage::slots() const {
-  auto names = optimizer_->slots();
-  if (ema_.on()) names.emplace_back(average_slot);
+  auto names = slot_names(optimizer_);
+  if (ema_.decay > 0) names.emplace_back(average_slot);
   return names;
 }
 

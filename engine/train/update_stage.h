@@ -55,7 +55,7 @@ class UpdateStage {
   // Swaps the weights and their average on all devices; a second call restores every bit.
   void swap_average(int lane);
   void begin_average();  // sets the average to the present weights
-  bool averages() const { return ema_.on(); }
+  bool averages() const { return ema_.decay > 0; }
 
   // Sets the fp32 weights of this process's replicas. Call replicate() afterwards.
   void write_weights(const float* values);
@@ -107,8 +107,9 @@ class UpdateStage {
   DeviceSet& devices_;
   const ParameterLayout& layout_;
   const UpdateStrategy& strategy_;
-  std::unique_ptr<Optimizer> optimizer_;
-  Ema ema_;
+  const OptimizerConfig optimizer_;
+  const EmaConfig ema_;
+  const bool layerwise_;
   LossScale loss_scale_;
   std::vector<DeviceUpdate> updates_;           // one per device of this process
   std::vector<MemberShards> shards_;            // one per member of this process

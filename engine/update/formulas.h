@@ -1,6 +1,7 @@
 // Update formulas of the optimizers for one weight, shared by loops on CPUs and kernels on GPUs. A
 // formula is a struct with the constants of one step and these functions (at: SliceFactors; slots:
 // the weight's optimizer state):
+//   slots                         names of the state that each weight has
 //   update(at, g, w, slots...)    updates weight w and its slots with gradient g
 // Layer-wise optimizers (lars, lamb) scale a tensor's step by a ratio of norms of the whole tensor:
 //   prepare(at, g, w, slots...)   updates the slots before the norms are measured
@@ -9,6 +10,7 @@
 // In sgd, adam and the moving average each product that is added is a fused multiply-add by name,
 // so that compilers for CPUs and for GPUs, which fuse as they like, give the same bits.
 #pragma once
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -34,7 +36,7 @@ struct SliceFactors {     // factors for one slice, a contiguous range of the we
 
 // w -= lr (g + weight_decay w)
 struct SgdFormula {
-  static constexpr int slots = 0;
+  static constexpr std::array<const char*, 0> slots = {};
   float lr, weight_decay;
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w) const {
@@ -47,7 +49,7 @@ struct SgdFormula {
 // Sutskever et al., "On the importance of initialization and momentum", ICML 2013, as in PyTorch.
 template <bool nesterov>
 struct MomentumFormula {
-  static constexpr int slots = 1;
+  static constexpr std::array slots = {"momentum"};
   float lr, weight_decay, momentum;
 
   SPIRE_HOST_DEVICE void update(const SliceFactors& at, float g, float& w, float& v) const {
@@ -90,7 +92,7 @@ struct Moments {
 // 2015); adamw: w -= lr weight_decay w first (Loshchilov & Hutter 2019).
 template <bool decoupled>  // adamw; a member would keep the loop over weights from vectorizing
 struct AdamFormula {
-  static constexpr int slots = 2;
+  static constexpr std::array slots = {"m", "v"};
   Moments moments;
   float lr, rate, weight_decay;  // rate: lr / (1 - beta1^step)
 
@@ -107,7 +109,7 @@ struct AdamFormula {
 // + weight_decay |w|) over the tensor; 1 where a norm is 0. You et al., "Large batch training of
 // convolutional networks", 2017, but with lr outside the momentum, as in sgd.
 struct LarsFormula {
-  static constexpr int slots = 1;
+  static constexpr std::array slots = {"momentum"};
   float lr, weight_decay, momentum;
   double trust_coefficient;
 
@@ -131,7 +133,7 @@ struct LarsFormula {
 // |w| / |u| over the tensor; 1 where a norm is 0. You et al., "Large batch optimization for deep
 // learning", ICLR 2020. prepare() updates m and v; update() computes u from them a second time.
 struct LambFormula {
-  static constexpr int slots = 2;
+  static constexpr std::array slots = {"m", "v"};
   Moments moments;
   float lr, weight_decay;
 
@@ -156,7 +158,7 @@ using OptimizerFormula =
                  AdamFormula<true>, LarsFormula, LambFormula>;
 
 template <typename Formula>
-constexpr bool is_layerwise = requires {
+constexpr bool has_trust_ratio = requires {
   &Formula::trust_ratio;
 };
 

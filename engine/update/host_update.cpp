@@ -20,10 +20,9 @@ void for_part(const std::vector<T>& list, int part, int parts, Body&& body) {
 
 }  // namespace
 
-HostUpdate::HostUpdate(const Options& options, const ParameterLayout& layout)
-    : options_(options), optimizer_(make_optimizer(options.optimizer)), ema_(options.ema) {
+HostUpdate::HostUpdate(const Options& options, const ParameterLayout& layout) : options_(options) {
   pieces_ = cut_into_pieces(options.owned, options.spans, layout, options.norms);
-  for (size_t i = 0; i < state_slots(options); ++i) {
+  for (size_t i = 0; i < slot_count(options.optimizer, options.ema); ++i) {
     memory_.push_back(options.memory->allocate(MemoryKind::optimizer, pieces_.slot_bytes()));
     slots_.push_back(memory_.back()->as<float>());
   }
@@ -31,51 +30,54 @@ HostUpdate::HostUpdate(const Options& options, const ParameterLayout& layout)
 }
 
 void HostUpdate::measure(int part, const Step& order, Stream&) {
-  UpdateStep step = step_of(order);
+  const ChunkStep step = chunk_step(order);
   if (step.gradient_factor < 0) return;
   for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
     Slots slots;
-    TrustSquares squares =
-        optimizer_->measure(step, slice_of(piece, options_.sums + piece.begin, slots));
+    TrustSquares squares = measure_slice(step.formula, factors_of(piece, step),
+                                         slice_of(piece, options_.sums + piece.begin, slots));
     if (piece.adapts) options_.norms->set(piece.cell, squares);
   });
 }
 
 void HostUpdate::update(int part, const Step& order, Stream&) {
-  UpdateStep step = step_of(order);
+  const ChunkStep step = chunk_step(order);
   if (step.gradient_factor < 0) return;
-  const OptimizerFormula formula = optimizer_->formula(step);
   const UpdatePiece* former = nullptr;  // pieces of a span are neighbours: one ratio for all
-  float ratio = 1.0f;
+  float trust = 1.0f;
   for_part(pieces_.weights, part, options_.parts, [&](const UpdatePiece& piece) {
-    if (!former || former->span != piece.span) ratio = trust_ratio(piece);
+    if (!former || former->span != piece.span)
+      trust = piece.adapts
+                  ? trust_ratio(step.formula, options_.norms->total(piece.span), piece.decay)
+                  : 1.0f;
     former = &piece;
-    Slots slots;
-    UpdateSlice slice = slice_of(piece, options_.sums + piece.begin, slots);
-    slice.trust_ratio = ratio;
-    Optimizer::update(formula, step.gradient_factor, slice);
-    update_average(step, slice);
+    SliceFactors at = factors_of(piece, step);
+    at.trust = trust;
+    update_piece(piece, options_.sums + piece.begin, at, step);
   });
   for_part(pieces_.statistics, part, options_.parts, [&](const StatisticPiece& s) {
     s.update(options_.sums + s.begin, options_.weights + s.begin, s.count);
   });
 }
 
+// A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
+// whichever member computed which.
 HostUpdate::ChunkStep HostUpdate::chunk_step(const Step& order) const {
-  UpdateStep step = step_of(order);
-  return {optimizer_->formula(step), step};
+  GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
+  double squares = 0;
+  if (scale.reads_squares())
+    squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
+  int64_t number = order.for_optimizer(0);
+  return {formula_of(options_.optimizer, order.lr, number), average_formula(options_.ema, number),
+          scale.factor(squares)};
 }
 
 void HostUpdate::update_chunk(FloatRange chunk, const float* sums, const ChunkStep& step) {
   // Pieces end where chunks do, so each is inside this one or outside.
   auto piece = std::partition_point(pieces_.weights.begin(), pieces_.weights.end(),
                                     [&](const UpdatePiece& p) { return p.begin < chunk.begin; });
-  for (; piece != pieces_.weights.end() && piece->begin < chunk.end; ++piece) {
-    Slots slots;
-    UpdateSlice slice = slice_of(*piece, sums + (piece->begin - chunk.begin), slots);
-    Optimizer::update(step.formula, step.step.gradient_factor, slice);
-    update_average(step.step, slice);
-  }
+  for (; piece != pieces_.weights.end() && piece->begin < chunk.end; ++piece)
+    update_piece(*piece, sums + (piece->begin - chunk.begin), factors_of(*piece, step), step);
   // Statistics may reach over several chunks.
   auto s = std::partition_point(
       pieces_.statistics.begin(), pieces_.statistics.end(),
@@ -88,7 +90,7 @@ void HostUpdate::update_chunk(FloatRange chunk, const float* sums, const ChunkSt
 
 void HostUpdate::begin_average() {
   FloatRange all = {0, std::numeric_limits<int64_t>::max()};
-  if (ema_.on()) copy_state_in(slots_.size() - 1, all, options_.weights);
+  if (options_.ema.decay > 0) copy_state_in(slots_.size() - 1, all, options_.weights);
 }
 
 void HostUpdate::swap_average(int part, Stream&) {
@@ -110,36 +112,26 @@ void HostUpdate::copy_state_in(size_t slot, FloatRange window, const float* flat
   });
 }
 
-// A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
-// whichever member computed which.
-UpdateStep HostUpdate::step_of(const Step& order) const {
-  UpdateStep step = order.for_optimizer(0);
-  GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
-  double squares = 0;
-  if (scale.reads_squares())
-    squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
-  step.gradient_factor = scale.factor(squares);
-  return step;
-}
-
 UpdateSlice HostUpdate::slice_of(const UpdatePiece& piece, const float* sums, Slots& slots) const {
   for (size_t i = 0; i < slots_.size(); ++i) slots[i] = slots_[i] + piece.state;
   return {.count = piece.count,
           .gradients = sums,
           .weights = options_.weights + piece.begin,
-          .slots = {slots.data(), slots_.size()},
-          .decay = piece.decay,
-          .lr = piece.lr};
+          .slots = {slots.data(), slots_.size()}};
 }
 
-float HostUpdate::trust_ratio(const UpdatePiece& piece) const {
-  if (!piece.adapts) return 1.0f;
-  return optimizer_->trust_ratio(options_.norms->total(piece.span), piece.decay);
+SliceFactors HostUpdate::factors_of(const UpdatePiece& piece, const ChunkStep& step) {
+  return {.gradient = step.gradient_factor, .decay = piece.decay, .lr = piece.lr};
 }
 
 // The average, if there is one, is the last slot; the optimizer does not look at it.
-void HostUpdate::update_average(const UpdateStep& step, const UpdateSlice& slice) const {
-  if (ema_.on()) ema_.update(step.step, slice.count, slice.weights, slice.slots.back());
+void HostUpdate::update_piece(const UpdatePiece& piece, const float* sums, const SliceFactors& at,
+                              const ChunkStep& step) {
+  Slots slots;
+  UpdateSlice slice = slice_of(piece, sums, slots);
+  update_slice(step.formula, at, slice);
+  if (options_.ema.decay > 0)
+    update_average(step.average, slice.count, slice.weights, slice.slots.back());
 }
 
 }  // namespace spire::inline update

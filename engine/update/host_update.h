@@ -26,9 +26,10 @@ class HostUpdate : public ParameterUpdate {
   void copy_state_in(size_t slot, FloatRange window, const float* flat) override;
   size_t state_bytes() const override { return slots_.size() * pieces_.slot_bytes(); }
 
-  struct ChunkStep {  // what the updates of all chunks have in common
+  struct ChunkStep {  // what the updates of all weights have in common
     OptimizerFormula formula;
-    UpdateStep step;
+    EmaFormula average;
+    float gradient_factor;  // GradientScale::factor(): negative for a step that is skipped
   };
   // REQUIRES: the squares are complete, if the optimizer clips gradients; no loss scale.
   ChunkStep chunk_step(const Step& step) const;
@@ -42,15 +43,13 @@ class HostUpdate : public ParameterUpdate {
   static constexpr size_t max_slots = 3;  // two of an optimizer, and the average
   using Slots = std::array<float*, max_slots>;
 
-  UpdateStep step_of(const Step& step) const;
   // sums: from the piece's first float on. slots: memory for the result's pointers.
   UpdateSlice slice_of(const UpdatePiece& piece, const float* sums, Slots& slots) const;
-  float trust_ratio(const UpdatePiece& piece) const;
-  void update_average(const UpdateStep& step, const UpdateSlice& slice) const;
+  static SliceFactors factors_of(const UpdatePiece& piece, const ChunkStep& step);
+  void update_piece(const UpdatePiece& piece, const float* sums, const SliceFactors& at,
+                    const ChunkStep& step);
 
   Options options_;
-  std::unique_ptr<Optimizer> optimizer_;
-  Ema ema_;
   UpdatePieces pieces_;  // in order of the flat buffer
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   std::vector<float*> slots_;  // start of each slot

@@ -7,90 +7,11 @@
 namespace spire::inline update {
 namespace {
 
-// The classes choose a formula and its rates for a step; the formulas are in formulas.h.
-
-class Sgd final : public Optimizer {
- public:
-  explicit Sgd(const OptimizerConfig& config)
-      : momentum_(static_cast<float>(config.momentum)),
-        decay_(static_cast<float>(config.weight_decay)),
-        nesterov_(config.nesterov) {}
-
-  std::vector<std::string> slots() const override {
-    return momentum_ == 0.0f ? std::vector<std::string>{} : std::vector<std::string>{"momentum"};
-  }
-
-  OptimizerFormula formula(const UpdateStep& step) const override {
-    // Without momentum there is no slot to read and write.
-    if (momentum_ == 0.0f) return SgdFormula{.lr = step.lr, .weight_decay = decay_};
-    if (nesterov_) return MomentumFormula<true>{step.lr, decay_, momentum_};
-    return MomentumFormula<false>{step.lr, decay_, momentum_};
-  }
-
- private:
-  float momentum_, decay_;
-  bool nesterov_;
-};
-
-template <bool decoupled_decay>
-class Adam final : public Optimizer {
- public:
-  explicit Adam(const OptimizerConfig& config) : config_(config) {}
-
-  std::vector<std::string> slots() const override { return {"m", "v"}; }
-
-  OptimizerFormula formula(const UpdateStep& step) const override {
-    return AdamFormula<decoupled_decay>{
-        .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
-        .lr = step.lr,
-        // Computed in double, and rounded to fp32 once.
-        .rate = static_cast<float>(step.lr / Moments::correction(step.step, config_.beta1)),
-        .weight_decay = static_cast<float>(config_.weight_decay)};
-  }
-
- private:
-  OptimizerConfig config_;
-};
-
-class Lars final : public Optimizer {
- public:
-  explicit Lars(const OptimizerConfig& config) : config_(config) {}
-
-  std::vector<std::string> slots() const override { return {"momentum"}; }
-
-  OptimizerFormula formula(const UpdateStep& step) const override {
-    return LarsFormula{.lr = step.lr,
-                       .weight_decay = static_cast<float>(config_.weight_decay),
-                       .momentum = static_cast<float>(config_.momentum),
-                       .trust_coefficient = config_.trust_coefficient};
-  }
-
- private:
-  OptimizerConfig config_;
-};
-
-class Lamb final : public Optimizer {
- public:
-  explicit Lamb(const OptimizerConfig& config) : config_(config) {}
-
-  std::vector<std::string> slots() const override { return {"m", "v"}; }
-
-  OptimizerFormula formula(const UpdateStep& step) const override {
-    return LambFormula{
-        .moments = Moments::at(step.step, config_.beta1, config_.beta2, config_.epsilon),
-        .lr = step.lr,
-        .weight_decay = static_cast<float>(config_.weight_decay)};
-  }
-
- private:
-  OptimizerConfig config_;
-};
-
 // Loops of the CPU. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
 // so no store can change its members.
 
 // Calls body(gradient, weight, slot...) for each element; weight and slots are references.
-template <int slots, typename Body>
+template <size_t slots, typename Body>
 void for_weights(const UpdateSlice& slice, const Body body) {
   static_assert(slots <= 2);
   const float* __restrict g = slice.gradients;
@@ -109,8 +30,8 @@ void for_weights(const UpdateSlice& slice, const Body body) {
 }
 
 template <typename Formula>
-void update_slice(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
-  for_weights<Formula::slots>(
+void update_weights(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
+  for_weights<Formula::slots.size()>(
       slice, [=](float g, float& w, auto&... slot) { formula.update(at, g, w, slot...); });
 }
 
@@ -140,90 +61,102 @@ TrustSquares sum_trust_squares(int64_t count, Weight&& weight, Update&& update) 
 
 // Two passes: the slots first, as measured() reads them.
 template <typename Formula>
-TrustSquares measure_slice(const Formula formula, const SliceFactors at, const UpdateSlice& slice) {
-  for_weights<Formula::slots>(
-      slice, [=](float g, float& w, auto&... slot) { formula.prepare(at, g, w, slot...); });
+TrustSquares measure_weights(const Formula formula, const SliceFactors at,
+                             const UpdateSlice& slice) {
+  constexpr size_t slots = Formula::slots.size();
+  for_weights<slots>(slice,
+                     [=](float g, float& w, auto&... slot) { formula.prepare(at, g, w, slot...); });
   const float* __restrict g = slice.gradients;
   const float* __restrict w = slice.weights;
   const float* __restrict a = slice.slots[0];
-  const float* __restrict b = slice.slots[Formula::slots - 1];  // a once more where there is one
+  const float* __restrict b = slice.slots[slots - 1];  // a once more where there is one
   return sum_trust_squares(
       slice.count, [=](int64_t i) { return w[i]; },
       [=](int64_t i) {
-        if constexpr (Formula::slots == 1) return formula.measured(at, g[i], w[i], a[i]);
-        if constexpr (Formula::slots == 2) return formula.measured(at, g[i], w[i], a[i], b[i]);
+        if constexpr (slots == 1) return formula.measured(at, g[i], w[i], a[i]);
+        if constexpr (slots == 2) return formula.measured(at, g[i], w[i], a[i], b[i]);
       });
-}
-
-SliceFactors factors_of(float gradient_factor, const UpdateSlice& slice) {
-  return {.gradient = gradient_factor,
-          .decay = slice.decay,
-          .lr = slice.lr,
-          .trust = slice.trust_ratio};
 }
 
 }  // namespace
 
-// The type of the formula decides, at compile time: the step's numbers do not matter.
-bool Optimizer::layerwise() const {
-  return std::visit([]<typename F>(const F&) { return is_layerwise<F>; }, formula({}));
-}
-
-TrustSquares Optimizer::measure(const UpdateStep& step, const UpdateSlice& slice) const {
-  return std::visit(
-      [&]<typename F>(const F& formula) -> TrustSquares {
-        if constexpr (is_layerwise<F>)
-          return measure_slice(formula, factors_of(step.gradient_factor, slice), slice);
-        else
-          return {};
-      },
-      formula(step));
-}
-
-float Optimizer::trust_ratio(const TrustSquares& tensor, float decay) const {
-  return std::visit(
-      [&]<typename F>(const F& formula) {
-        if constexpr (is_layerwise<F>)
-          return formula.trust_ratio(tensor, decay);
-        else
-          return 1.0f;
-      },
-      formula({}));
-}
-
-void Optimizer::update(const OptimizerFormula& formula, float gradient_factor,
-                       const UpdateSlice& slice) {
-  std::visit([&](const auto& f) { update_slice(f, factors_of(gradient_factor, slice), slice); },
-             formula);
-}
-
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config) {
+OptimizerFormula formula_of(const OptimizerConfig& config, float lr, int64_t step) {
+  auto decay = static_cast<float>(config.weight_decay);
+  auto momentum = static_cast<float>(config.momentum);
+  auto moments = [&] { return Moments::at(step, config.beta1, config.beta2, config.epsilon); };
+  // Computed in double, and rounded to fp32 once.
+  auto rate = [&] { return static_cast<float>(lr / Moments::correction(step, config.beta1)); };
   using Name = OptimizerConfig::Name;
   switch (config.name) {
-    case Name::sgd:
-      return std::make_unique<Sgd>(config);
+    case Name::sgd:  // without momentum there is no slot to read and write
+      if (momentum == 0.0f) return SgdFormula{lr, decay};
+      if (config.nesterov) return MomentumFormula<true>{lr, decay, momentum};
+      return MomentumFormula<false>{lr, decay, momentum};
     case Name::adam:
-      return std::make_unique<Adam<false>>(config);
+      return AdamFormula<false>{moments(), lr, rate(), decay};
     case Name::adamw:
-      return std::make_unique<Adam<true>>(config);
+      return AdamFormula<true>{moments(), lr, rate(), decay};
     case Name::lars:
-      return std::make_unique<Lars>(config);
+      return LarsFormula{lr, decay, momentum, config.trust_coefficient};
     case Name::lamb:
-      return std::make_unique<Lamb>(config);
+      return LambFormula{moments(), lr, decay};
   }
   fail(Category::config, "optimizer.name: unknown optimizer");
 }
 
-double Ema::decay(int64_t step) const {
-  if (!config_.warmup) return config_.decay;
-  auto t = static_cast<double>(step);
-  return std::min(config_.decay,
-                  (1 + t) / (10 + t));  // so that the first weights are soon forgotten
+std::vector<std::string> slot_names(const OptimizerConfig& config) {
+  return std::visit(
+      [](const auto& f) { return std::vector<std::string>(f.slots.begin(), f.slots.end()); },
+      formula_of(config, 0, 1));
 }
 
-void Ema::update(int64_t step, int64_t count, const float* __restrict weights,
-                 float* __restrict average) const {
-  const EmaFormula average_of = formula(step);
+size_t slot_count(const OptimizerConfig& config, const EmaConfig& ema) {
+  return slot_names(config).size() + (ema.decay > 0 ? 1 : 0);
+}
+
+bool is_layerwise(const OptimizerConfig& config) {
+  return std::visit([]<typename F>(const F&) { return has_trust_ratio<F>; },
+                    formula_of(config, 0, 1));
+}
+
+void update_slice(const OptimizerFormula& formula, const SliceFactors& at,
+                  const UpdateSlice& slice) {
+  std::visit([&](const auto& f) { update_weights(f, at, slice); }, formula);
+}
+
+TrustSquares measure_slice(const OptimizerFormula& formula, const SliceFactors& at,
+                           const UpdateSlice& slice) {
+  return std::visit(
+      [&]<typename F>(const F& f) -> TrustSquares {
+        if constexpr (has_trust_ratio<F>) return measure_weights(f, at, slice);
+        return {};
+      },
+      formula);
+}
+
+float trust_ratio(const OptimizerFormula& formula, const TrustSquares& tensor, float decay) {
+  return std::visit(
+      [&]<typename F>(const F& f) {
+        if constexpr (has_trust_ratio<F>) return f.trust_ratio(tensor, decay);
+        return 1.0f;
+      },
+      formula);
+}
+
+double average_decay(const EmaConfig& config, int64_t step) {
+  if (!config.warmup) return config.decay;
+  auto t = static_cast<double>(step);
+  // So that the first weights are soon forgotten.
+  return std::min(config.decay, (1 + t) / (10 + t));
+}
+
+EmaFormula average_formula(const EmaConfig& config, int64_t step) {
+  return {static_cast<float>(1 - average_decay(config, step))};
+}
+
+void update_average(const EmaFormula& formula, int64_t count, const float* __restrict weights,
+                    float* __restrict average) {
+  const EmaFormula average_of = formula;  // a copy: no store can change it
   for (int64_t i = 0; i < count; ++i) average_of.update(weights[i], average[i]);
 }
 

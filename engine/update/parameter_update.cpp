@@ -5,15 +5,12 @@
 
 namespace spire::inline update {
 
-size_t state_slots(const ParameterUpdate::Options& options) {
-  return make_optimizer(options.optimizer)->slots().size() + (Ema(options.ema).on() ? 1 : 0);
-}
-
 size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
   if (options.on_host) return 0;
   if (options.device().kind == DeviceKind::cuda) return cuda_update_bytes(options, layout);
   PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
-  return state_slots(options) * static_cast<size_t>(pieces.state_floats) * sizeof(float);
+  return slot_count(options.optimizer, options.ema) * static_cast<size_t>(pieces.state_floats) *
+         sizeof(float);
 }
 
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,

@@ -44,9 +44,9 @@ class ParameterUpdate {
     const LossScaleState* loss_scale = nullptr;
     int64_t skipped = 0;  // number of skipped steps that the host knows of
 
-    // Returns the optimizer's step if `unseen` more steps were skipped than the host knows of.
-    UpdateStep for_optimizer(int unseen) const {
-      return {.lr = lr, .step = std::max<int64_t>(1, number - skipped - unseen)};
+    // The optimizer's step number if `unseen` more steps were skipped than the host knows of.
+    int64_t for_optimizer(int unseen) const {
+      return std::max<int64_t>(1, number - skipped - unseen);
     }
   };
 
@@ -74,8 +74,6 @@ class ParameterUpdate {
 // Return the bytes that an update will allocate. Of the pointers in `options` only `norms` is used.
 size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
-
-size_t state_slots(const ParameterUpdate::Options& options);  // their number, with the average
 
 // Makes the update: on a GPU, on the host for a GPU (the two functions below), or on a CPU.
 std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,

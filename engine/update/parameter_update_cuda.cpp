@@ -48,28 +48,25 @@ struct UpdateLists {
 class CudaUpdate : public ParameterUpdate {
  public:
   CudaUpdate(const Options& options, const ParameterLayout& layout)
-      : options_(options),
-        optimizer_(make_optimizer(options.optimizer)),
-        ema_(options.ema),
-        lists_(options, layout) {
+      : options_(options), layerwise_(is_layerwise(options.optimizer)), lists_(options, layout) {
     require(options.parts == 1, "{} lanes of one GPU", options.parts);
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
     for (const UpdatePiece& piece : pieces().weights)
       require(takes_packs(piece), "misaligned weights at {}", piece.begin);
     allocate_slots();
     bind();
-    if (optimizer_->layerwise()) bind_trust();
+    if (layerwise_) bind_trust();
   }
 
   void measure(int, const Step& step, Stream& stream) override {
-    if (!optimizer_->layerwise()) return;
+    if (!layerwise_) return;
     find_factors(step, stream);
     launch_measure(stream.native(), buffers_, rules_of(step));
   }
 
   void update(int, const Step& step, Stream& stream) override {
     StepRules rules = rules_of(step);
-    if (optimizer_->layerwise())
+    if (layerwise_)
       launch_trust(stream.native(), spans_->as<TrustSpan>(), lists_.trust_spans.size(), buffers_,
                    rules, trust_->as<float>());
     else
@@ -78,7 +75,7 @@ class CudaUpdate : public ParameterUpdate {
   }
 
   void begin_average() override {
-    if (!ema_.on()) return;
+    if (options_.ema.decay <= 0) return;
     CurrentCudaDevice current(options_.device().index);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     launch_begin_average(nullptr, buffers_);
@@ -128,9 +125,9 @@ class CudaUpdate : public ParameterUpdate {
   StepRules rules_of(const Step& step) const {
     StepRules rules;
     for (int unseen = 0; unseen <= max_unseen; ++unseen) {
-      UpdateStep at = step.for_optimizer(unseen);
-      rules.optimizer[unseen] = optimizer_->formula(at);
-      rules.ema[unseen] = ema_.formula(at.step);
+      int64_t number = step.for_optimizer(unseen);
+      rules.optimizer[unseen] = formula_of(options_.optimizer, step.lr, number);
+      rules.ema[unseen] = average_formula(options_.ema, number);
     }
     return rules;
   }
@@ -138,7 +135,7 @@ class CudaUpdate : public ParameterUpdate {
   void allocate_slots() {
     size_t bytes = pieces().slot_bytes();
     CurrentCudaDevice current(options_.device().index);
-    for (size_t i = 0; i < state_slots(options_); ++i) {
+    for (size_t i = 0; i < slot_count(options_.optimizer, options_.ema); ++i) {
       slots_.push_back(options_.memory->allocate(MemoryKind::optimizer, bytes));
       if (bytes == 0) continue;
       check_cuda(cudaMemsetAsync(slots_[i]->data(), 0, bytes, nullptr), "cudaMemsetAsync");
@@ -157,9 +154,9 @@ class CudaUpdate : public ParameterUpdate {
     buffers_.sums = options_.sums;
     factors_ = upload(*options_.memory, lists_.factors);
     buffers_.factors = factors_->as<StepFactors>();
-    size_t slots = optimizer_->slots().size();
+    size_t slots = slot_names(options_.optimizer).size();
     for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
-    if (ema_.on()) buffers_.average = slots_.back()->as<float>();
+    if (options_.ema.decay > 0) buffers_.average = slots_.back()->as<float>();
   }
 
   void bind_trust() {
@@ -183,8 +180,7 @@ class CudaUpdate : public ParameterUpdate {
   }
 
   Options options_;
-  std::unique_ptr<Optimizer> optimizer_;
-  Ema ema_;
+  const bool layerwise_;
   UpdateLists lists_;
   // In the device's memory.
   std::vector<std::unique_ptr<DeviceMemory>> slots_;
@@ -205,7 +201,8 @@ size_t cuda_update_bytes(const ParameterUpdate::Options& options, const Paramete
   PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
   size_t bytes = pieces.weights * sizeof(UpdatePiece) + pieces.statistics * sizeof(StatisticPiece) +
                  sizeof(StepFactors) +
-                 state_slots(options) * static_cast<size_t>(pieces.state_floats) * sizeof(float);
+                 slot_count(options.optimizer, options.ema) *
+                     static_cast<size_t>(pieces.state_floats) * sizeof(float);
   if (!options.norms) return bytes;
   auto trusts = static_cast<size_t>(std::ranges::count_if(options.spans, &WeightSpan::adapts));
   return bytes + trusts * sizeof(TrustSpan) + options.spans.size() * sizeof(float);

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(update_threads)
   const Formula formula = formulas.optimizer[buffers.factors->unseen];
   const EmaFormula ema = formulas.ema[buffers.factors->unseen];
   for_packs(piece, [&](int64_t i) {
-    WeightPack<Formula::slots> pack(buffers, piece, i);
+    WeightPack<static_cast<int>(Formula::slots.size())> pack(buffers, piece, i);
     for (int j = 0; j < update_width; ++j) {
       pack.with(j, [&](float g, float& w, auto&... slot) { formula.update(at, g, w, slot...); });
     }
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(update_threads)
   const SliceFactors at = factors_of(buffers, piece);
   double weights = 0, updates = 0;
   for_packs(piece, [&](int64_t i) {
-    WeightPack<Formula::slots> pack(buffers, piece, i);
+    WeightPack<static_cast<int>(Formula::slots.size())> pack(buffers, piece, i);
     for (int j = 0; j < update_width; ++j) {
       double update = pack.with(j, [&](float g, float& w, auto&... slot) {
         formula.prepare(at, g, w, slot...);

@@ -88,7 +88,7 @@ void launch_swap_average(void* stream, const UpdateBuffers& buffers) {
 
 void launch_measure(void* stream, const UpdateBuffers& buffers, const StepRules& rules) {
   with_formulas(rules, [&]<typename F>(const StepFormulas<F>& formulas) {
-    if constexpr (is_layerwise<F>)
+    if constexpr (has_trust_ratio<F>)
       launch_blocks(measure_kernel<F>, buffers.piece_count, stream, buffers, formulas);
   });
 }
@@ -96,7 +96,7 @@ void launch_measure(void* stream, const UpdateBuffers& buffers, const StepRules&
 void launch_trust(void* stream, const TrustSpan* spans, size_t count, const UpdateBuffers& buffers,
                   const StepRules& rules, float* trust) {
   with_formulas(rules, [&]<typename F>(const StepFormulas<F>& formulas) {
-    if constexpr (is_layerwise<F>)
+    if constexpr (has_trust_ratio<F>)
       launch_blocks(trust_kernel<F>, static_cast<unsigned>(count), stream, spans, buffers, formulas,
                     trust);
   });

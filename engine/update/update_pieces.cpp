@@ -6,6 +6,7 @@
 #include <spire/text.h>
 
 #include "engine/base/name_patterns.h"
+#include "engine/update/optimizer.h"
 #include "engine/update/tree.h"
 
 namespace spire::inline update {
@@ -95,9 +96,9 @@ void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layo
   LrFactors factors(config.lr_factors, layout);
 }
 
-std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
-                                     const ParameterLayout& layout) {
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const ParameterLayout& layout) {
   std::vector<WeightSpan> spans;
+  const bool layerwise = is_layerwise(config);
   const LrFactors factors(config.lr_factors, layout);
   for (const ParameterEntry& entry : layout.entries()) {
     if (!entry.trained()) continue;

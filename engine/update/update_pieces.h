@@ -31,10 +31,10 @@ bool is_matrix(const Shape& shape);
 // only such as an earlier pattern matches.
 void check_lr_factors(const OptimizerConfig& config, const ParameterLayout& layout);
 
-// Cuts [0, trained_floats()) into the fewest spans. layerwise: each matrix is one that adapts.
+// Cuts [0, trained_floats()) into the fewest spans. Of a layer-wise optimizer each matrix is one
+// that adapts.
 // Throws what check_lr_factors() throws.
-std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, bool layerwise,
-                                     const ParameterLayout& layout);
+std::vector<WeightSpan> weight_spans(const OptimizerConfig& config, const ParameterLayout& layout);
 
 // Norms of whole tensors for layer-wise optimizers (LARS, LAMB), with bits that do not depend on
 // which device owns which weights. A tensor has one cell per chunk of the flat buffer. The owner of

@@ -46,12 +46,12 @@ struct Slice {
 };
 
 // Updates the whole buffer as one tensor. Returns its trust ratio.
-float update_tensor(const Optimizer& optimizer, Buffers& b, const UpdateStep& step) {
+float update_tensor(const OptimizerFormula& formula, Buffers& b, float gradient_factor = 1) {
   Slice all(b, 0, n);
-  TrustSquares squares = optimizer.measure(step, all.slice);
-  all.slice.trust_ratio = optimizer.trust_ratio(squares, all.slice.decay);
-  optimizer.update(step, all.slice);
-  return all.slice.trust_ratio;
+  SliceFactors at{.gradient = gradient_factor};
+  at.trust = trust_ratio(formula, measure_slice(formula, at, all.slice), at.decay);
+  update_slice(formula, at, all.slice);
+  return at.trust;
 }
 
 struct Reference {  // one element, in double
@@ -128,15 +128,14 @@ class OptimizerRule : public testing::TestWithParam<OptimizerConfig> {};
 
 TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
   OptimizerConfig config = GetParam();
-  auto optimizer = make_optimizer(config);
-  Buffers buffers = random_buffers(optimizer->slots().size());
+  Buffers buffers = random_buffers(slot_names(config).size());
   Tensor reference;
   for (float w : buffers.weights) reference.push_back({w});
   std::vector<double> g;
   for (float gradient : buffers.gradients) g.push_back(0.5 * gradient);
   for (int step = 1; step <= 20; ++step) {
     double lr = 0.01 * step;
-    update_tensor(*optimizer, buffers, {static_cast<float>(lr), step, 0.5f});
+    update_tensor(formula_of(config, static_cast<float>(lr), step), buffers, 0.5f);
     reference_step(reference, g, config, lr, step);
     for (size_t i = 0; i < n; ++i) {
       double w = reference[i].w;
@@ -148,8 +147,7 @@ TEST_P(OptimizerRule, FollowsTheFloat64Reference) {
 // At constants where 1 - beta of fp32 is percents off, or 0, and where weight decay is close to the
 // weights' own rounding. The distance that weights go is compared, not the weights.
 void expect_float64_distances(const OptimizerConfig& config, double lr, int steps) {
-  auto optimizer = make_optimizer(config);
-  Buffers buffers = random_buffers(optimizer->slots().size());
+  Buffers buffers = random_buffers(slot_names(config).size());
   std::vector<float> first = buffers.weights;
   Tensor reference;
   for (float w : buffers.weights) reference.push_back({w});
@@ -162,7 +160,7 @@ void expect_float64_distances(const OptimizerConfig& config, double lr, int step
       float noise = random.uniform(static_cast<uint64_t>(step) * n + i) - 0.5f;
       g[i] = buffers.gradients[i] = mean[i] + 0.2f * noise;
     }
-    update_tensor(*optimizer, buffers, {rate, step, 1.0f});
+    update_tensor(formula_of(config, rate, step), buffers);
     reference_step(reference, g, config, double{rate}, step);
   }
   double rounding = steps * 0x1p-24;
@@ -209,11 +207,11 @@ TEST(Optimizer, FollowsTheFloat64RecurrenceAtExtremeConstants) {
 
 // A gradient of 0 moves nothing, however small epsilon is.
 TEST(Optimizer, AnEpsilonBelowFp32IsNotZero) {
-  auto adam = make_optimizer({.name = OptimizerConfig::Name::adam, .epsilon = 1e-60});
   Buffers buffers = random_buffers(2);
   buffers.gradients.assign(n, 0.0f);
   std::vector<float> weights = buffers.weights;
-  update_tensor(*adam, buffers, {0.1f, 1, 1.0f});
+  update_tensor(formula_of({.name = OptimizerConfig::Name::adam, .epsilon = 1e-60}, 0.1f, 1),
+                buffers);
   EXPECT_EQ(buffers.weights, weights);
 }
 
@@ -221,13 +219,12 @@ TEST(Optimizer, AnEpsilonBelowFp32IsNotZero) {
 TEST(Optimizer, TheSquareOfAHugeGradientLeavesFiniteWeights) {
   using Name = OptimizerConfig::Name;
   for (Name name : {Name::adam, Name::adamw, Name::lamb}) {
-    auto optimizer = make_optimizer({.name = name});
     Buffers buffers = random_buffers(2);
     std::vector<float> first = buffers.weights;
     int step = 0;
     for (float gradient : {6e20f, 1.0f, 1.0f}) {
       buffers.gradients.assign(n, gradient);
-      update_tensor(*optimizer, buffers, {0.1f, ++step, 1.0f});
+      update_tensor(formula_of({.name = name}, 0.1f, ++step), buffers);
       for (size_t i = 0; i < n; ++i) {
         EXPECT_TRUE(std::isfinite(buffers.weights[i])) << word_of(name) << " step " << step;
         EXPECT_TRUE(std::isfinite(buffers.slots[1][i])) << word_of(name) << " step " << step;
@@ -239,17 +236,15 @@ TEST(Optimizer, TheSquareOfAHugeGradientLeavesFiniteWeights) {
 
 // Slices give the same bits as the whole, given the trust ratio of the whole.
 TEST_P(OptimizerRule, SlicesGiveTheSameBitsAsTheWhole) {
-  auto optimizer = make_optimizer(GetParam());
-  Buffers whole = random_buffers(optimizer->slots().size()), sliced = whole;
+  Buffers whole = random_buffers(slot_names(GetParam()).size()), sliced = whole;
   constexpr std::array<std::pair<size_t, size_t>, 4> cuts = {{{0, 5}, {5, 6}, {6, 30}, {30, 37}}};
   for (int step = 1; step <= 5; ++step) {
-    UpdateStep s{0.1f, step, 1.0f};
-    float ratio = update_tensor(*optimizer, whole, s);
+    OptimizerFormula formula = formula_of(GetParam(), 0.1f, step);
+    float ratio = update_tensor(formula, whole);
     for (auto [begin, end] : cuts) {
       Slice part(sliced, begin, end);
-      optimizer->measure(s, part.slice);
-      part.slice.trust_ratio = ratio;
-      optimizer->update(s, part.slice);
+      measure_slice(formula, {}, part.slice);
+      update_slice(formula, {.trust = ratio}, part.slice);
     }
     ASSERT_EQ(whole.weights, sliced.weights);
     ASSERT_EQ(whole.slots, sliced.slots);
@@ -273,28 +268,29 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(Optimizer, TheTrustRatioIsThatOfThePapers) {
-  auto lars = make_optimizer(
-      {.name = OptimizerConfig::Name::lars, .weight_decay = 0.5, .trust_coefficient = 0.01});
-  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 1.0f),
+  using Name = OptimizerConfig::Name;
+  OptimizerFormula lars =
+      formula_of({.name = Name::lars, .weight_decay = 0.5, .trust_coefficient = 0.01}, 0.1f, 1);
+  EXPECT_FLOAT_EQ(trust_ratio(lars, {.weights = 16, .update = 9}, 1.0f),
                   0.01f * 4 / (3 + 0.5f * 4));
-  EXPECT_FLOAT_EQ(lars->trust_ratio({.weights = 16, .update = 9}, 0.0f), 0.01f * 4 / 3);
-  auto lamb = make_optimizer({.name = OptimizerConfig::Name::lamb});
-  EXPECT_FLOAT_EQ(lamb->trust_ratio({.weights = 16, .update = 9}, 1.0f), 4.0f / 3);
-  for (auto* optimizer : {lars.get(), lamb.get()}) {
-    EXPECT_EQ(optimizer->trust_ratio({.weights = 0, .update = 9}, 1.0f), 1.0f);
-    EXPECT_EQ(optimizer->trust_ratio({.weights = 16, .update = 0}, 1.0f), 1.0f);
+  EXPECT_FLOAT_EQ(trust_ratio(lars, {.weights = 16, .update = 9}, 0.0f), 0.01f * 4 / 3);
+  OptimizerFormula lamb = formula_of({.name = Name::lamb}, 0.1f, 1);
+  EXPECT_FLOAT_EQ(trust_ratio(lamb, {.weights = 16, .update = 9}, 1.0f), 4.0f / 3);
+  for (const OptimizerFormula& formula : {lars, lamb}) {
+    EXPECT_EQ(trust_ratio(formula, {.weights = 0, .update = 9}, 1.0f), 1.0f);
+    EXPECT_EQ(trust_ratio(formula, {.weights = 16, .update = 0}, 1.0f), 1.0f);
   }
 }
 
 TEST(Optimizer, MeasuresBothNormsOfWhatItUpdates) {
   for (const char* name : {"lars", "lamb"}) {
-    auto optimizer = make_optimizer({.name = *find_word<OptimizerConfig::Name>(name),
-                                     .beta1 = 0,
-                                     .beta2 = 0,
-                                     .epsilon = 1e-30});
-    Buffers buffers = random_buffers(optimizer->slots().size());
+    OptimizerConfig config{
+        .name = *find_word<OptimizerConfig::Name>(name), .beta1 = 0, .beta2 = 0, .epsilon = 1e-30};
+    size_t slots = slot_names(config).size();
+    Buffers buffers = random_buffers(slots);
     Slice all(buffers, 0, n);
-    TrustSquares squares = optimizer->measure({.gradient_factor = 0.5f}, all.slice);
+    TrustSquares squares =
+        measure_slice(formula_of(config, 0.0f, 1), {.gradient = 0.5f}, all.slice);
     double weights = 0, gradients = 0;
     for (size_t i = 0; i < n; ++i) {
       weights += double{buffers.weights[i]} * buffers.weights[i];
@@ -302,12 +298,12 @@ TEST(Optimizer, MeasuresBothNormsOfWhatItUpdates) {
     }
     EXPECT_NEAR(squares.weights, weights, 1e-12);
     // In the first step lamb's direction is the gradient's sign.
-    EXPECT_NEAR(squares.update, optimizer->slots().size() == 2 ? double{n} : gradients, 1e-5);
+    EXPECT_NEAR(squares.update, slots == 2 ? double{n} : gradients, 1e-5);
   }
 }
 
 TEST(Optimizer, RefusesANumberThatIsNoName) {
-  EXPECT_THROW(make_optimizer({.name = static_cast<OptimizerConfig::Name>(5)}), Error);
+  EXPECT_THROW(formula_of({.name = static_cast<OptimizerConfig::Name>(5)}, 0.1f, 1), Error);
 }
 
 TEST(Optimizer, ClippingScalesToTheNormAndNeverUp) {

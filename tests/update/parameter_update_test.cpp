@@ -52,10 +52,6 @@ std::vector<UpdateCase> update_cases() {
           {"lamb", lamb},         {"lamb, all", with_all(lamb), average}};
 }
 
-bool layerwise(const OptimizerConfig& optimizer) {
-  return make_optimizer(optimizer)->layerwise();
-}
-
 // 33 000 weights: matrices over several chunks and within one, vectors, running statistics; no
 // sizes are multiples of packs.
 ParameterLayout small_layout() {
@@ -105,10 +101,10 @@ class Updates {
         weights_(device, values_of(layout, 1)),
         sums_(device, values_of(layout, 0)),
         squares_(device, squares_of(layout, values_of(layout, 0))),
-        slots_(make_optimizer(c.optimizer)->slots().size() + (c.ema.decay > 0 ? 1 : 0)) {
+        slots_(slot_count(c.optimizer, c.ema)) {
     ParameterUpdate::Options options;
-    options.spans = weight_spans(c.optimizer, layerwise(c.optimizer), layout);
-    if (layerwise(c.optimizer)) {
+    options.spans = weight_spans(c.optimizer, layout);
+    if (is_layerwise(c.optimizer)) {
       options.norms = &norms_.emplace(options.spans);
       norms_->allocate(memory_);
     }
@@ -295,7 +291,7 @@ TEST_P(ParameterUpdateTest, ContinuesFromACopiedState) {
 TEST(HostUpdate, ChunksGiveTheSameBitsAsParts) {
   const ParameterLayout layout = small_layout();
   for (const UpdateCase& c : update_cases()) {
-    if (layerwise(c.optimizer)) continue;
+    if (is_layerwise(c.optimizer)) continue;
     SCOPED_TRACE(c.name);
     Updates parts(c, layout, {}), chunks(c, layout, {}, 3);
     for (int step = 1; step <= 2; ++step) {

@@ -34,9 +34,9 @@ float reference(const std::vector<std::vector<float>>& values, TowerRange node, 
 }
 
 // Imitates lanes: writes each tower's values, adds up the lanes' subtrees, then sums the tree.
-using Schedule = LaneSchedule (*)(Reduction, int towers, TowerRange);
+using MakeSchedule = LaneSchedule (*)(Reduction, int towers, TowerRange);
 std::vector<float> sum_on_lanes(const std::vector<std::vector<float>>& values, int lanes,
-                                Schedule make_schedule,
+                                MakeSchedule make_schedule,
                                 Reduction reduction = Reduction::invariant) {
   int towers = static_cast<int>(values.size());
   std::vector<std::vector<std::vector<float>>> buffers(static_cast<size_t>(lanes));
@@ -66,7 +66,7 @@ TEST(Tree, SumIsTheSameBitsForEverySplitIntoLanes) {
   for (int towers = 1; towers <= 17; ++towers) {
     auto values = contributions(towers);
     for (int lanes = 1; lanes <= towers; ++lanes) {
-      for (Schedule schedule : {lane_schedule, lockstep_schedule}) {
+      for (MakeSchedule schedule : {lane_schedule, lockstep_schedule}) {
         auto sum = sum_on_lanes(values, lanes, schedule);
         for (size_t e = 0; e < length; ++e)
           ASSERT_EQ(sum[e], reference(values, {0, towers}, e)) << towers << " towers, " << lanes;
@@ -93,7 +93,7 @@ TEST(Tree, NativeSumsInTheOrderOfTowersAndLanes) {
   for (int towers : {1, 2, 5, 8}) {
     auto values = contributions(towers);
     for (int lanes = 1; lanes <= towers; ++lanes) {
-      for (Schedule schedule : {lane_schedule, lockstep_schedule}) {
+      for (MakeSchedule schedule : {lane_schedule, lockstep_schedule}) {
         auto sum = sum_on_lanes(values, lanes, schedule, Reduction::native);
         for (size_t e = 0; e < length; ++e)
           ASSERT_EQ(sum[e], sequence(values, lanes, e)) << towers << " towers, " << lanes;

@@ -16,8 +16,6 @@ class UpdateReference {
       : c_(optimizer),
         ema_(ema),
         layout_(layout),
-        layerwise_(optimizer.name == OptimizerConfig::Name::lars ||
-                   optimizer.name == OptimizerConfig::Name::lamb),
         weights_(weights.begin(), weights.end()),
         average_(weights_),
         m_(weights.size()),
@@ -29,14 +27,14 @@ class UpdateReference {
     double norm = norm_of(g, {0, layout_.trained_floats()});
     if (c_.clip_norm > 0 && norm > c_.clip_norm)
       for (double& value : g) value *= c_.clip_norm / norm;
-    for (const WeightSpan& span : weight_spans(c_, layerwise_, layout_)) update(span, g, lr);
+    for (const WeightSpan& span : weight_spans(c_, layout_)) update(span, g, lr);
     for (const ParameterEntry& entry : layout_.entries()) {
       if (entry.trained()) continue;
       for (size_t i = begin_of(entry); i < begin_of(entry) + size_of(entry); ++i)
         weights_[i] = (1 - double{entry.momentum}) * weights_[i] + entry.momentum * sums[i];
     }
-    if (!ema_.on()) return;
-    double decay = ema_.decay(t_);
+    if (ema_.decay == 0) return;
+    double decay = average_decay(ema_, t_);
     for (size_t i = 0; i < average_.size(); ++i)
       average_[i] = decay * average_[i] + (1 - decay) * weights_[i];
   }
@@ -104,9 +102,8 @@ class UpdateReference {
   }
 
   OptimizerConfig c_;
-  Ema ema_;
+  EmaConfig ema_;
   const ParameterLayout& layout_;
-  bool layerwise_;
   std::vector<double> weights_, average_, m_, v_;
   int t_ = 0;
 };

@@ -28,10 +28,10 @@ TEST(WeightSpans, PartitionTheWeights) {
   SmallRun run = resnet_run({});
   TowerTrainer trainer(run.options(), run.place());
   const ParameterLayout& layout = trainer.layout();
-  auto all = weight_spans({.decay = OptimizerConfig::Decay::all}, false, layout);
+  auto all = weight_spans({.decay = OptimizerConfig::Decay::all}, layout);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].range, (FloatRange{0, layout.trained_floats()}));
-  auto spans = weight_spans({.decay = OptimizerConfig::Decay::matrices}, false, layout);
+  auto spans = weight_spans({.decay = OptimizerConfig::Decay::matrices}, layout);
   int64_t at = 0;
   for (size_t i = 0; i < spans.size(); ++i) {
     EXPECT_EQ(spans[i].range.begin, at);
@@ -60,9 +60,10 @@ TEST(WeightSpans, HaveTheFactorsOfTheirParameters) {
     if (name.find(".norm.") != name.npos) return 2.0f;
     return name.starts_with("head.") ? 4.0f : 1.0f;
   };
-  for (bool layerwise : {false, true}) {
+  for (auto name : {OptimizerConfig::Name::sgd, OptimizerConfig::Name::lars}) {
     int64_t at = 0;
-    for (const WeightSpan& span : weight_spans(run.optimizer, layerwise, layout)) {
+    run.optimizer.name = name;
+    for (const WeightSpan& span : weight_spans(run.optimizer, layout)) {
       EXPECT_EQ(span.range.begin, at);
       at = span.range.end;
       for (const ParameterEntry& entry : layout.entries()) {
@@ -80,7 +81,7 @@ TEST(WeightSpans, RefusePatternsThatMatchNothingTrained) {
   TowerTrainer trainer(run.options(), run.place());
   auto refusal = [&](const std::string& pattern) {
     return message_of(Category::config, [&] {
-      weight_spans({.lr_factors = {{pattern, 0.5}}}, false, trainer.layout());
+      weight_spans({.lr_factors = {{pattern, 0.5}}}, trainer.layout());
     });
   };
   EXPECT_THAT(refusal("haed.weight"), testing::HasSubstr("did you mean 'head.weight'?"));
@@ -154,8 +155,9 @@ TEST(UpdatePieces, AreCountedAsTheyAreCut) {
                                                {{0, all}},
                                                {{0, chunk}, {3 * chunk, 5 * chunk}},
                                                {{chunk, all}}})
-    for (bool layerwise : {false, true}) {
-      std::vector<WeightSpan> spans = weight_spans(run.optimizer, layerwise, layout);
+    for (auto name : {OptimizerConfig::Name::sgd, OptimizerConfig::Name::lars}) {
+      run.optimizer.name = name;
+      std::vector<WeightSpan> spans = weight_spans(run.optimizer, layout);
       TensorNorms norms(spans);
       UpdatePieces cut = cut_into_pieces(owned, spans, layout, &norms);
       PieceCounts counts = count_pieces(owned, spans, layout);
