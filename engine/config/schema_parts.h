@@ -11,6 +11,11 @@ namespace spire::inline config::schema_parts {
 
 using C = RunConfig;
 
+// The first members of a Field: the path of a key is that of its member.
+#define KEY(member, help) KEY_AT(#member, member, help)
+#define KEY_AT(key, member, text) \
+  .path = key, .slot = [](C& c) -> Slot { return &c.member; }, .help = text
+
 inline constexpr double max_size = 1e6;    // bound of widths and of counts of things in memory
 inline constexpr double max_steps = 1e12;  // bound of steps and samples
 

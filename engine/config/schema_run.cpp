@@ -1,6 +1,7 @@
-// Keys of the batch and of the devices that compute it. Most of them do not shape the result: they
-// say where it is computed, or a resumed run takes them from its checkpoint.
+// Keys of the batch, of the devices that compute it, and of what watches them. Most do not shape
+// the result: they say where it is computed, or a resumed run takes them from its checkpoint.
 #include "engine/config/devices.h"
+#include "engine/config/listen_address.h"
 #include "engine/config/memory_limit.h"
 #include "engine/config/schema_parts.h"
 
@@ -19,167 +20,133 @@ std::vector<Field> run_fields() {
                          }};
   return {
       // Any two of these three give the third (settle_batch).
-      {.path = "batch_size",
-       .slot = [](C& c) -> Slot { return &c.batch_size; },
-       .help = "samples that one tower computes in one step; auto: the most that fit the smallest "
-               "device, chosen once and kept by resumed runs; global_batch then decides towers",
-       .range = at_least(1, max_size),
-       .unit = "samples",
-       .zero = "auto",
-       .unset = "global_batch / towers",
+      {KEY(batch_size,
+           "samples that one tower computes in one step; auto: the most that fit the smallest "
+           "device, chosen once and kept by resumed runs; global_batch then decides towers"),
+       .range = at_least(1, max_size), .unit = "samples", .zero = "auto",
+       .unset = "global_batch / towers", .shapes_result = false},
+      {KEY(global_batch,
+           "samples of one step over all towers; batch_size is then their share of it, rounded up, "
+           "and the last tower takes what is left"),
+       .range = at_least(1, 1e9), .unit = "samples", .unset = "batch_size x towers",
        .shapes_result = false},
-      {.path = "global_batch",
-       .slot = [](C& c) -> Slot { return &c.global_batch; },
-       .help = "samples of one step over all towers; batch_size is then their share of it, "
-               "rounded up, and the last tower takes what is left",
-       .range = at_least(1, 1e9),
-       .unit = "samples",
-       .unset = "batch_size x towers",
-       .shapes_result = false},
-      {.path = "towers",
-       .slot = [](C& c) -> Slot { return &c.towers; },
-       .help = "number of gradients that a step averages; the result depends on it, not on which "
-               "devices compute them",
-       .range = at_least(1, 4096),
-       .unset = "the number of devices",
-       .shapes_result = false},
-      {.path = "tower_threads",
-       .slot = [](C& c) -> Slot { return &c.tower_threads; },
-       .help = "CPU threads of one tower; rounding depends on it, so it is kept in checkpoints",
-       .range = at_least(1, 1024),
-       .unit = "threads",
-       .unset = "the device's cores divided among its towers",
-       .shapes_result = false},
-      {.path = "precision",
-       .slot = [](C& c) -> Slot { return &c.precision; },
-       .help = "type of the computation; weights, optimizer state and sums stay fp32; exact: fp32 "
-               "with exact fp64 sums, so that results depend on global_batch and not on its split "
-               "into towers (linear, mlp, and cnn without normalization; 4 to 8 times slower)"},
-      {.path = "adapt.lora.rank",
-       .slot = [](C& c) -> Slot { return &c.adapt.lora.rank; },
-       .help = "low-rank adaptation: dense layers keep their weights and learn a product of two "
-               "matrices of this rank beside them; 0: off",
+      {KEY(towers,
+           "number of gradients that a step averages; the result depends on it, not on which "
+           "devices compute them"),
+       .range = at_least(1, 4096), .unset = "the number of devices", .shapes_result = false},
+      {KEY(tower_threads,
+           "CPU threads of one tower; rounding depends on it, so it is kept in checkpoints"),
+       .range = at_least(1, 1024), .unit = "threads",
+       .unset = "the device's cores divided among its towers", .shapes_result = false},
+      {KEY(precision,
+           "type of the computation; weights, optimizer state and sums stay fp32; exact: fp32 with "
+           "exact fp64 sums, so that results depend on global_batch and not on its split into "
+           "towers (linear, mlp, and cnn without normalization; 4 to 8 times slower)")},
+      {KEY(adapt.lora.rank,
+           "low-rank adaptation: dense layers keep their weights and learn a product of two "
+           "matrices of this rank beside them; 0: off"),
        .range = at_least(0, max_size)},
-      {.path = "adapt.lora.alpha",
-       .slot = [](C& c) -> Slot { return &c.adapt.lora.alpha; },
-       .help = "the product counts alpha / rank times",
-       .range = above(0),
+      {KEY(adapt.lora.alpha, "the product counts alpha / rank times"), .range = above(0),
        .used_by = with_lora},
-      {.path = "adapt.lora.patterns",
-       .slot = [](C& c) -> Slot { return &c.adapt.lora.patterns; },
-       .help = "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all",
+      {KEY(adapt.lora.patterns,
+           "patterns of names of dense layers, as \"*.qkv\", that are adapted; none: all"),
        .used_by = with_lora},
-      {.path = "freeze",
-       .slot = [](C& c) -> Slot { return &c.freeze; },
-       .help = "patterns of names of parameters that training leaves as they are, such as "
-               "\"stage1.*\""},
-      {.path = "freeze_batch_norm",
-       .slot = [](C& c) -> Slot { return &c.freeze_batch_norm; },
-       .help = "batch norms all of whose parameters are frozen use their running statistics in "
-               "training, too, and leave them as they are"},
+      {KEY(freeze,
+           "patterns of names of parameters that training leaves as they are, such as "
+           "\"stage1.*\"")},
+      {KEY(freeze_batch_norm,
+           "batch norms all of whose parameters are frozen use their running statistics in "
+           "training, too, and leave them as they are")},
       // The limit decides whether a plan fits, not what it computes.
-      {.path = "memory.limit",
-       .slot = [](C& c) -> Slot { return &c.memory.limit; },
-       .help = "most memory that the run may use of each GPU (CPUs: of the host): bytes (20GiB), a "
-               "fraction (0.8), or auto: all that is free; devices on one GPU share it",
-       .settle = [](C& c) { parse_memory_limit(c.memory.limit); },
-       .shapes_result = false},
-      {.path = "memory.recompute",
-       .slot = [](C& c) -> Slot { return &c.memory.recompute; },
-       .help = "blocks: backward recomputes the inside of the model's blocks instead of storing "
-               "it: the same bits with less memory and more time",
+      {KEY(memory.limit,
+           "most memory that the run may use of each GPU (CPUs: of the host): bytes (20GiB), a "
+           "fraction (0.8), or auto: all that is free; devices on one GPU share it"),
+       .settle = [](C& c) { parse_memory_limit(c.memory.limit); }, .shapes_result = false},
+      {KEY(memory.recompute,
+           "blocks: backward recomputes the inside of the model's blocks instead of storing it: "
+           "the same bits with less memory and more time"),
        .shapes_result = false},
   };
 }
 
 std::vector<Field> device_fields() {
   return {
-      {.path = "devices",
-       .slot = [](C& c) -> Slot { return &c.devices; },
-       .help = "auto (GPUs if there are any, at most as many as towers, idle ones first), auto:N "
-               "(N idle GPUs), cpu, cuda (all GPUs), a number "
-               "of them: 2xcpu, 4xcuda, or names: cuda:1, GPU-1b2c (UUID), 3b:00.0 (PCI), [cuda:0, "
-               "cuda:2], [cpu:0, cpu:1]; [{cuda:0: 8GiB}, {cuda:0: 4GiB}] share a GPU, each with a "
-               "memory limit of its own",
-       .settle = [](C& c) { c.devices = expand_devices(c.devices); },
-       .pairs = true,
-       .shapes_result = false,
-       .note = [](const C& c) { return devices_note(c.devices); }},
-      {.path = "on_missing",
-       .slot = [](C& c) -> Slot { return &c.on_missing; },
-       .help = "without some of the named or idle GPUs: fail; fewer: train on the others, the same "
-               "bits "
-               "in more time; any: on other GPUs, the least loaded first; cpu: fewer, and the CPU "
-               "if there is none",
+      {KEY(devices,
+           "auto (GPUs if there are any, at most as many as towers, idle ones first), auto:N (N "
+           "idle GPUs), cpu, cuda (all GPUs), a number of them: 2xcpu, 4xcuda, or names: cuda:1, "
+           "GPU-1b2c (UUID), 3b:00.0 (PCI), [cuda:0, cuda:2], [cpu:0, cpu:1]; [{cuda:0: 8GiB}, "
+           "{cuda:0: 4GiB}] share a GPU, each with a memory limit of its own"),
+       .settle = [](C& c) { c.devices = expand_devices(c.devices); }, .pairs = true,
+       .shapes_result = false, .note = [](const C& c) { return devices_note(c.devices); }},
+      {KEY(on_missing,
+           "without some of the named or idle GPUs: fail; fewer: train on the others, the same "
+           "bits in more time; any: on other GPUs, the least loaded first; cpu: fewer, and the CPU "
+           "if there is none"),
        .shapes_result = false},
-      {.path = "pin",
-       .slot = [](C& c) -> Slot { return &c.pin; },
-       .help = "pin the computing CPU threads to cores of their own; auto: when the cores were "
-               "assigned to the process (taskset, MPI, container) and no other run uses them",
+      {KEY(pin,
+           "pin the computing CPU threads to cores of their own; auto: when the cores were "
+           "assigned to the process (taskset, MPI, container) and no other run uses them"),
        .shapes_result = false},
-      {.path = "parameter_device",
-       .slot = [](C& c) -> Slot { return &c.parameter_device; },
-       .help = "where master weights and optimizer state are: auto, cpu, or a name such as cpu:0, "
-               "cuda:1",
-       .settle = [](C& c) { check_parameter_device(c.parameter_device); },
-       .shapes_result = false},
-      {.path = "cuda.graphs",
-       .slot = [](C& c) -> Slot { return &c.cuda.graphs; },
-       .help = "GPUs: record each tower's work once and replay it as a CUDA graph; the same bits "
-               "in less time",
+      {KEY(parameter_device,
+           "where master weights and optimizer state are: auto, cpu, or a name such as cpu:0, "
+           "cuda:1"),
+       .settle = [](C& c) { check_parameter_device(c.parameter_device); }, .shapes_result = false},
+      {KEY(cuda.graphs,
+           "GPUs: record each tower's work once and replay it as a CUDA graph; the same bits in "
+           "less time"),
        .shapes_result = false},
       // Kernels round in different ways, so the keys that choose kernels shape the result.
-      {.path = "cuda.tf32",
-       .slot = [](C& c) -> Slot { return &c.cuda.tf32; },
-       .help = "GPUs: round the operands of fp32 products and convolutions to TF32: faster, with "
-               "10 bits of fraction"},
-      {.path = "cuda.autotune",
-       .slot = [](C& c) -> Slot { return &c.cuda.autotune; },
-       .help = "GPUs: measure once which of cuDNN's deterministic engines is fastest for each "
-               "convolution and attention; false: use the one that cuDNN proposes first"},
-      {.path = "cuda.autotune_cache",
-       .slot = [](C& c) -> Slot { return &c.cuda.autotune_cache; },
-       .help = "file that keeps these measurements for later runs: auto "
-               "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path",
-       .is_path = true,
-       .shapes_result = false},
-      {.path = "cuda.attention",
-       .slot = [](C& c) -> Slot { return &c.cuda.attention; },
-       .help = "auto: bf16 and fp16 attention without dropout uses cuDNN where it has a "
-               "deterministic engine; own: always use Spire's kernels"},
-      {.path = "cuda.peer",
-       .slot = [](C& c) -> Slot { return &c.cuda.peer; },
-       .help = "how GPUs of one process exchange data: auto (directly if they have peer access and "
-               "NCCL_P2P_DISABLE is not set, else by NCCL), direct, or nccl",
+      {KEY(cuda.tf32,
+           "GPUs: round the operands of fp32 products and convolutions to TF32: faster, with 10 "
+           "bits of fraction")},
+      {KEY(cuda.autotune,
+           "GPUs: measure once which of cuDNN's deterministic engines is fastest for each "
+           "convolution and attention; false: use the one that cuDNN proposes first")},
+      {KEY(cuda.autotune_cache,
+           "file that keeps these measurements for later runs: auto "
+           "($XDG_CACHE_HOME/spire/tuning.txt or ~/.cache/spire/tuning.txt), none, or a path"),
+       .is_path = true, .shapes_result = false},
+      {KEY(cuda.attention,
+           "auto: bf16 and fp16 attention without dropout uses cuDNN where it has a deterministic "
+           "engine; own: always use Spire's kernels")},
+      {KEY(cuda.peer,
+           "how GPUs of one process exchange data: auto (directly if they have peer access and "
+           "NCCL_P2P_DISABLE is not set, else by NCCL), direct, or nccl"),
        .shapes_result = false},
       // All strategies give the same bits (docs/architecture.md).
-      {.path = "strategy",
-       .slot = [](C& c) -> Slot { return &c.strategy; },
-       .help = "who updates the weights: the parameter device, every device all of them "
-               "(mirrored), or each device its share (sharded)",
+      {KEY(strategy,
+           "who updates the weights: the parameter device, every device all of them (mirrored), or "
+           "each device its share (sharded)"),
        .shapes_result = false},
-      {.path = "reduction",
-       .slot = [](C& c) -> Slot { return &c.reduction; },
-       .help = "order of summing gradients: invariant: one tree over towers, the same bits on any "
-               "devices; native: the transport's own"},
-      {.path = "batch_norm",
-       .slot = [](C& c) -> Slot { return &c.model.batch_norm; },
-       .help = "whose samples the statistics are of: each tower's own, or all towers' (sync)",
+      {KEY(reduction,
+           "order of summing gradients: invariant: one tree over towers, the same bits on any "
+           "devices; native: the transport's own")},
+      {KEY_AT("batch_norm", model.batch_norm,
+              "whose samples the statistics are of: each tower's own, or all towers' (sync)"),
        .used_by = {"model.name", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}}},
       // No sum depends on where the gradient is cut into buckets.
-      {.path = "bucket.first_mib",
-       .slot = [](C& c) -> Slot { return &c.bucket.first_mib; },
-       .help =
-           "size of the first piece of gradients that is reduced; small, so that it starts early",
-       .range = bucket_range,
-       .unit = "MiB",
-       .shapes_result = false},
-      {.path = "bucket.mib",
-       .slot = [](C& c) -> Slot { return &c.bucket.mib; },
-       .help = "gradients are reduced in pieces of this size during backward",
-       .range = bucket_range,
-       .unit = "MiB",
-       .shapes_result = false},
+      {KEY(bucket.first_mib,
+           "size of the first piece of gradients that is reduced; small, so that it starts early"),
+       .range = bucket_range, .unit = "MiB", .shapes_result = false},
+      {KEY(bucket.mib, "gradients are reduced in pieces of this size during backward"),
+       .range = bucket_range, .unit = "MiB", .shapes_result = false},
+  };
+}
+
+std::vector<Field> monitor_fields() {
+  return {
+      {KEY(monitor.every_seconds,
+           "time between two readings of the devices' use, memory, heat and clocks for "
+           "metrics.jsonl; 0: none"),
+       .range = at_least(0, 1e6), .unit = "seconds", .shapes_result = false},
+      {KEY(monitor.prometheus,
+           "address at which rank 0 answers Prometheus: HOST:PORT, a PORT of this machine alone "
+           "(9400), 0 for any free one, or none"),
+       .settle = [](C& c) { parse_listen_address(c.monitor.prometheus); }, .shapes_result = false},
+      {KEY(monitor.serve,
+           "address at which rank 0 shows the run to browsers, in the same forms; it asks for no "
+           "password"),
+       .settle = [](C& c) { parse_listen_address(c.monitor.serve); }, .shapes_result = false},
   };
 }
 
