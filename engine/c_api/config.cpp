@@ -72,10 +72,7 @@ DataSource data_of_c(const spire_data& data) {
 
 spire_status spire_config_create(const char* yaml, const char* const* words, size_t count,
                                  spire_config** config) {
-  return spire::guarded([&] {
-    using spire::refuse_null;
-    refuse_null(yaml, "spire_config_create", "yaml");
-    refuse_null(config, "spire_config_create", "config");
+  return spire::call(__func__, {GIVEN(yaml), GIVEN(config)}, [&] {
     std::vector<std::string> overrides =
         spire::strings_of(words, count, "spire_config_create", "words");
     *config = new spire_config{spire::parse_config({{"config", yaml}}, overrides)};
@@ -84,8 +81,7 @@ spire_status spire_config_create(const char* yaml, const char* const* words, siz
 
 spire_status spire_config_load(const char* const* files, size_t file_count,
                                const char* const* words, size_t word_count, spire_config** config) {
-  return spire::guarded([&] {
-    spire::refuse_null(config, "spire_config_load", "config");
+  return spire::call(__func__, {GIVEN(config)}, [&] {
     *config = new spire_config{
         spire::load_config(spire::strings_of(files, file_count, "spire_config_load", "files"),
                            spire::strings_of(words, word_count, "spire_config_load", "words"))};
@@ -97,10 +93,7 @@ void spire_config_destroy(spire_config* config) {
 }
 
 spire_status spire_cancel_create(spire_cancel** cancel) {
-  return spire::guarded([&] {
-    spire::refuse_null(cancel, "spire_cancel_create", "cancel");
-    *cancel = new spire_cancel;
-  });
+  return spire::call(__func__, {GIVEN(cancel)}, [&] { *cancel = new spire_cancel; });
 }
 
 void spire_cancel_request(spire_cancel* cancel) {

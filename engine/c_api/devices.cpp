@@ -18,28 +18,18 @@ int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
 }  // namespace spire::inline c_api
 
 using spire::bytes_or_unknown;
-using spire::guarded;
-using spire::refuse_null;
-
 spire_status spire_devices_create(spire_devices** devices) {
-  return guarded([&] {
-    refuse_null(devices, "spire_devices_create", "devices");
-    *devices = new spire_devices{spire::list_devices()};
-  });
+  return spire::call(__func__, {GIVEN(devices)},
+                     [&] { *devices = new spire_devices{spire::list_devices()}; });
 }
 
 spire_status spire_devices_count(const spire_devices* devices, size_t* count) {
-  return guarded([&] {
-    refuse_null(devices, "spire_devices_count", "devices");
-    refuse_null(count, "spire_devices_count", "count");
-    *count = devices->list.size();
-  });
+  return spire::call(__func__, {GIVEN(devices), GIVEN(count)},
+                     [&] { *count = devices->list.size(); });
 }
 
 spire_status spire_devices_get(const spire_devices* devices, size_t index, spire_device* device) {
-  return guarded([&] {
-    refuse_null(devices, "spire_devices_get", "devices");
-    refuse_null(device, "spire_devices_get", "device");
+  return spire::call(__func__, {GIVEN(devices), GIVEN(device)}, [&] {
     spire::check_index(index, devices->list.size(), "spire_devices_get", "device");
     const spire::ListedDevice& found = devices->list[index];
     *device = {found.id.c_str(),

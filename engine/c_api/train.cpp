@@ -71,8 +71,7 @@ RunResult train_with(const spire_config& config, const spire_train_options& want
 
 spire_status spire_train(const spire_config* config, const spire_train_options* options,
                          spire_run** run) {
-  return spire::guarded([&] {
-    spire::refuse_null(config, "spire_train", "config");
+  return spire::call(__func__, {GIVEN(config)}, [&] {
     auto made = std::make_unique<spire_run>();
     made->result = spire::train_with(*config, options ? *options : spire_train_options{});
     if (run) *run = made.release();
@@ -80,11 +79,8 @@ spire_status spire_train(const spire_config* config, const spire_train_options* 
 }
 
 spire_status spire_run_summary(const spire_run* run, spire_summary* summary) {
-  return spire::guarded([&] {
-    spire::refuse_null(run, "spire_run_summary", "run");
-    spire::refuse_null(summary, "spire_run_summary", "summary");
-    spire::fill(run->result, *summary);
-  });
+  return spire::call(__func__, {GIVEN(run), GIVEN(summary)},
+                     [&] { spire::fill(run->result, *summary); });
 }
 
 void spire_run_destroy(spire_run* run) {

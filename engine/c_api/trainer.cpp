@@ -99,15 +99,9 @@ void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, floa
 }  // namespace
 }  // namespace spire::inline c_api
 
-using spire::guarded;
-using spire::refuse_null;
-
 spire_status spire_trainer_create(const spire_config* config, const spire_sample_spec* spec,
                                   spire_trainer** trainer) {
-  return guarded([&] {
-    refuse_null(config, "spire_trainer_create", "config");
-    refuse_null(spec, "spire_trainer_create", "spec");
-    refuse_null(trainer, "spire_trainer_create", "trainer");
+  return spire::call(__func__, {GIVEN(config), GIVEN(spec), GIVEN(trainer)}, [&] {
     spire::TrainerOptions options;
     options.train_samples = spec->train_samples;
     options.test_samples = spec->test_samples;
@@ -118,9 +112,7 @@ spire_status spire_trainer_create(const spire_config* config, const spire_sample
 
 spire_status spire_trainer_create_on(const spire_config* config, const spire_data* data,
                                      spire_trainer** trainer) {
-  return guarded([&] {
-    refuse_null(config, "spire_trainer_create_on", "config");
-    refuse_null(trainer, "spire_trainer_create_on", "trainer");
+  return spire::call(__func__, {GIVEN(config), GIVEN(trainer)}, [&] {
     const spire::RunConfig& run = config->resolved.config;
     *trainer = new spire_trainer(data ? spire::Trainer(run, spire::data_of_c(*data))
                                       : spire::Trainer(run));
@@ -132,34 +124,23 @@ void spire_trainer_destroy(spire_trainer* trainer) {
 }
 
 spire_status spire_trainer_batch(const spire_trainer* trainer, int64_t* samples) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_batch", "trainer");
-    refuse_null(samples, "spire_trainer_batch", "samples");
-    *samples = trainer->trainer.global_batch();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(samples)},
+                     [&] { *samples = trainer->trainer.global_batch(); });
 }
 
 spire_status spire_trainer_steps_done(const spire_trainer* trainer, int64_t* steps) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_steps_done", "trainer");
-    refuse_null(steps, "spire_trainer_steps_done", "steps");
-    *steps = trainer->trainer.steps_done();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(steps)},
+                     [&] { *steps = trainer->trainer.steps_done(); });
 }
 
 spire_status spire_trainer_devices(const spire_trainer* trainer, size_t* count) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_devices", "trainer");
-    refuse_null(count, "spire_trainer_devices", "count");
-    *count = trainer->devices.size();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(count)},
+                     [&] { *count = trainer->devices.size(); });
 }
 
 spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
                                   spire_memory* memory) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_memory", "trainer");
-    refuse_null(memory, "spire_trainer_memory", "memory");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(memory)}, [&] {
     spire::check_index(index, trainer->devices.size(), "spire_trainer_memory", "device");
     spire::TrainerMemory found = trainer->trainer.memory()[index];
     *memory = {trainer->devices[index].c_str(), found.in_use, found.peak};
@@ -167,16 +148,12 @@ spire_status spire_trainer_memory(const spire_trainer* trainer, size_t index,
 }
 
 spire_status spire_trainer_release_memory(spire_trainer* trainer) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_release_memory", "trainer");
-    trainer->trainer.release_memory();
-  });
+  return spire::call(__func__, {GIVEN(trainer)}, [&] { trainer->trainer.release_memory(); });
 }
 
 spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* options,
                                spire_evaluation* evaluation) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_fit", "trainer");
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
     spire_fit_options wanted = options ? *options : spire_fit_options{};
     spire::EvaluationResult result = trainer->trainer.fit(spire::fit_options_of(wanted));
     if (evaluation) *evaluation = spire::evaluation_of(result);
@@ -185,17 +162,13 @@ spire_status spire_trainer_fit(spire_trainer* trainer, const spire_fit_options* 
 
 spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
                                               spire_evaluation* evaluation) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_evaluate_test_data", "trainer");
-    refuse_null(evaluation, "spire_trainer_evaluate_test_data", "evaluation");
-    *evaluation = spire::evaluation_of(trainer->trainer.evaluate());
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(evaluation)},
+                     [&] { *evaluation = spire::evaluation_of(trainer->trainer.evaluate()); });
 }
 
 spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
                                 const double* lr, spire_step* step) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_step", "trainer");
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
     std::optional<double> rate;
     if (lr) rate = *lr;
     spire::StepResult result = trainer->trainer.step(
@@ -206,8 +179,7 @@ spire_status spire_trainer_step(spire_trainer* trainer, const void* const* colum
 
 spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
                                     int64_t count, spire_evaluation* evaluation) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_evaluate", "trainer");
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
     spire::EvaluationResult result = trainer->trainer.evaluate(
         spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"));
     if (evaluation) *evaluation = spire::evaluation_of(result);
@@ -216,8 +188,7 @@ spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* c
 
 spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
                                        size_t count, const double* lr, spire_step* step) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_step_arrays", "trainer");
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
     std::optional<double> rate;
     if (lr) rate = *lr;
     spire::StepResult result =
@@ -228,8 +199,7 @@ spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array
 
 spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_array* arrays,
                                            size_t count, spire_evaluation* evaluation) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_evaluate_arrays", "trainer");
+  return spire::call(__func__, {GIVEN(trainer)}, [&] {
     spire::EvaluationResult result = trainer->trainer.evaluate(
         spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"));
     if (evaluation) *evaluation = spire::evaluation_of(result);
@@ -237,27 +207,20 @@ spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_a
 }
 
 spire_status spire_trainer_outputs(const spire_trainer* trainer, int64_t* numbers) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_outputs", "trainer");
-    refuse_null(numbers, "spire_trainer_outputs", "numbers");
-    *numbers = trainer->trainer.output_shape().elements();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(numbers)},
+                     [&] { *numbers = trainer->trainer.output_shape().elements(); });
 }
 
 spire_status spire_trainer_predict(spire_trainer* trainer, const void* rows, int64_t count,
                                    float* outputs, size_t room) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_predict", "trainer");
-    refuse_null(rows, "spire_trainer_predict", "rows");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(rows)}, [&] {
     spire::predict(*trainer, rows, count, outputs, room, "spire_trainer_predict");
   });
 }
 
 spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_array* rows,
                                          float* outputs, size_t room) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_predict_array", "trainer");
-    refuse_null(rows, "spire_trainer_predict_array", "rows");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(rows)}, [&] {
     spire::Samples samples = spire::samples_of(rows, 1, "spire_trainer_predict_array");
     spire::predict(*trainer, samples.columns[0], samples.count, outputs, room,
                    "spire_trainer_predict_array");
@@ -265,18 +228,13 @@ spire_status spire_trainer_predict_array(spire_trainer* trainer, const spire_arr
 }
 
 spire_status spire_trainer_weights(const spire_trainer* trainer, size_t* count) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_weights", "trainer");
-    refuse_null(count, "spire_trainer_weights", "count");
-    *count = trainer->weights.size();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(count)},
+                     [&] { *count = trainer->weights.size(); });
 }
 
 spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
                                   spire_weight* weight) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_weight", "trainer");
-    refuse_null(weight, "spire_trainer_weight", "weight");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(weight)}, [&] {
     spire::check_index(index, trainer->weights.size(), "spire_trainer_weight", "weight");
     const spire::WeightInfo& info = trainer->weights[index];
     *weight = {};
@@ -290,44 +248,27 @@ spire_status spire_trainer_weight(const spire_trainer* trainer, size_t index,
 
 spire_status spire_trainer_read_weight(spire_trainer* trainer, const char* name, float* values,
                                        size_t elements) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_read_weight", "trainer");
-    refuse_null(name, "spire_trainer_read_weight", "name");
-    refuse_null(values, "spire_trainer_read_weight", "values");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(name), GIVEN(values)}, [&] {
     trainer->trainer.read_weight(name, {values, elements});
   });
 }
 
 spire_status spire_trainer_write_weight(spire_trainer* trainer, const char* name,
                                         const float* values, size_t elements) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_write_weight", "trainer");
-    refuse_null(name, "spire_trainer_write_weight", "name");
-    refuse_null(values, "spire_trainer_write_weight", "values");
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(name), GIVEN(values)}, [&] {
     trainer->trainer.write_weight(name, {values, elements});
   });
 }
 
 spire_status spire_trainer_hash(spire_trainer* trainer, uint64_t* hash) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_hash", "trainer");
-    refuse_null(hash, "spire_trainer_hash", "hash");
-    *hash = trainer->trainer.parameter_hash();
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(hash)},
+                     [&] { *hash = trainer->trainer.parameter_hash(); });
 }
 
 spire_status spire_trainer_save(spire_trainer* trainer, const char* file) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_save", "trainer");
-    refuse_null(file, "spire_trainer_save", "file");
-    trainer->trainer.save(file);
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(file)}, [&] { trainer->trainer.save(file); });
 }
 
 spire_status spire_trainer_load(spire_trainer* trainer, const char* file) {
-  return guarded([&] {
-    refuse_null(trainer, "spire_trainer_load", "trainer");
-    refuse_null(file, "spire_trainer_load", "file");
-    trainer->trainer.load(file);
-  });
+  return spire::call(__func__, {GIVEN(trainer), GIVEN(file)}, [&] { trainer->trainer.load(file); });
 }
