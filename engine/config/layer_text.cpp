@@ -1,5 +1,7 @@
 // Writes layers as YAML, and the reference of all layers.
 #include <algorithm>
+#include <array>
+#include <type_traits>
 
 #include <fmt/ranges.h>
 
@@ -10,13 +12,8 @@ namespace spire::inline config {
 
 namespace {
 
-std::string text(bool value) {
-  return value ? "true" : "false";
-}
-std::string text(int64_t value) {
-  return fmt::format("{}", value);
-}
-std::string text(double value) {
+template <typename Number>
+requires std::is_arithmetic_v<Number> std::string text(Number value) {
   return fmt::format("{}", value);
 }
 std::string text(const std::string& word) {
@@ -59,35 +56,23 @@ std::string layer_text(const LayerConfig& layer) {
   return fmt::format("{}: {{{}}}", layer.type, fmt::join(pairs, ", "));
 }
 
-std::string_view kind_name(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::boolean:
-      return "true or false";
-    case LayerKind::integer:
-      return "integer";
-    case LayerKind::number:
-      return "number";
-    case LayerKind::word:
-      return "";
-    case LayerKind::extent:
-      return "integer or [height, width]";
-    case LayerKind::integers:
-      return "list of integers";
-    case LayerKind::name:
-      return "name";
-    case LayerKind::names:
-      return "name or list of names";
-  }
-  return "";
-}
+// In the order of LayerKind.
+constexpr std::array<std::string_view, 8> kind_names = {"true or false",
+                                                        "integer",
+                                                        "number",
+                                                        "",
+                                                        "integer or [height, width]",
+                                                        "list of integers",
+                                                        "name",
+                                                        "name or list of names"};
 
 // "integer >= 1, or classes"
 std::string allowed(const LayerKey& key) {
   std::string words = fmt::format("{}", fmt::join(key.words, " | "));
   if (key.kind == LayerKind::word) return words;
   std::string range = key.range.text();
-  return fmt::format("{}{}{}{}{}", kind_name(key.kind), range.empty() ? "" : " ", range,
-                     words.empty() ? "" : ", or ", words);
+  return fmt::format("{}{}{}{}{}", kind_names[static_cast<size_t>(key.kind)],
+                     range.empty() ? "" : " ", range, words.empty() ? "" : ", or ", words);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include <fmt/ranges.h>
@@ -33,17 +34,9 @@ std::string yaml(const std::string& word) {
 std::string yaml(const EnumSlot& value) {
   return yaml_word(value.word());
 }
-std::string yaml(bool value) {
-  return value ? "true" : "false";
-}
-std::string yaml(int64_t value) {
-  return fmt::format("{}", value);
-}
-std::string yaml(uint64_t value) {
-  return fmt::format("{}", value);
-}
 // {} writes the fewest digits that read back as the same number.
-std::string yaml(double value) {
+template <typename Number>
+requires std::is_arithmetic_v<Number> std::string yaml(Number value) {
   return fmt::format("{}", value);
 }
 std::string yaml(const std::optional<int64_t>& value) {
@@ -186,48 +179,26 @@ std::string to_annotated_yaml(const ResolvedConfig& resolved) {
 
 namespace {
 
-std::string_view type_name(bool*) {
-  return "true or false";
-}
-std::string_view type_name(int64_t*) {
-  return "integer";
-}
-std::string_view type_name(uint64_t*) {
-  return "integer >= 0";
-}
-std::string_view type_name(double*) {
-  return "number";
-}
-std::string_view type_name(std::string*) {
-  return "word";
-}
-std::string_view type_name(EnumSlot) {
-  return "word";
-}
-std::string_view type_name(std::optional<int64_t>*) {
-  return "integer";
-}
-std::string_view type_name(std::vector<double>*) {
-  return "list of numbers";
-}
-std::string_view type_name(std::vector<int64_t>*) {
-  return "list of integers";
-}
-std::string_view type_name(std::vector<std::string>*) {
-  return "word or list of words";
-}
-std::string_view type_name(std::vector<LrFactor>*) {
-  return "map of patterns and numbers";
-}
-std::string_view type_name(std::vector<LayerConfig>*) {
-  return "list of layers, see below";
-}
+// What a field takes, in the order of the alternatives of Slot.
+constexpr std::array<std::string_view, std::variant_size_v<Slot>> type_names = {
+    "true or false",
+    "integer",
+    "integer >= 0",
+    "number",
+    "word",
+    "word",
+    "integer",
+    "list of integers",
+    "list of numbers",
+    "word or list of words",
+    "map of patterns and numbers",
+    "list of layers, see below"};
 
 // "integer in [1, 1024], threads", "sgd | adam | adamw"
 std::string allowed(const Field& field) {
   if (!field.choices.empty()) return fmt::format("{}", fmt::join(field.choices, " | "));
   RunConfig config;
-  std::string text(std::visit([](auto value) { return type_name(value); }, field.slot(config)));
+  std::string text(type_names[field.slot(config).index()]);
   if (field.maps) text = "map of names";
   if (!field.range.text().empty()) text += fmt::format(" {}", field.range.text());
   if (!field.unit.empty()) text += fmt::format(", {}", field.unit);
