@@ -173,7 +173,8 @@ void CrowdedCores::watch() {
 
 bool CrowdedCores::lock_core(int core) {
   auto [lock, added] = locks_.try_emplace(core);
-  if (!added || lock->second.acquire({&core, 1}, "spire crowded").empty()) return true;
+  if (!added || lock->second.acquire({&core, 1}, "spire crowded" + root_.string()).empty())
+    return true;
   locks_.erase(lock);
   return false;
 }
