@@ -4,9 +4,17 @@
 
 #include <sodium.h>
 
+#include <spire/error.h>
+
 namespace spire {
 
+void need_sodium() {
+  static const bool ready = sodium_init() >= 0;
+  if (!ready) fail(Category::device, "the system gives no random numbers (libsodium)");
+}
+
 std::string digest(std::initializer_list<std::string_view> parts) {
+  need_sodium();
   constexpr size_t bytes = digest_digits / 2;
   crypto_generichash_state state;
   crypto_generichash_init(&state, nullptr, 0, bytes);

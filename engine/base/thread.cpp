@@ -26,6 +26,11 @@ void settle(const ThreadPlace& place) {
   keep_to_cores(place.cores);
 }
 
+// How many masks of CPU_SETSIZE bits hold the bits of so many cores.
+size_t mask_parts(int bits) {
+  return static_cast<size_t>((bits + CPU_SETSIZE - 1) / CPU_SETSIZE);
+}
+
 // Waits for the kernel to forget a joined thread: until then it counts against the limits.
 void wait_until_gone(pid_t thread) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -54,10 +59,10 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body) {
 
 void keep_to_cores(const std::vector<int>& cores) {
   if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core : cores) CPU_SET(static_cast<size_t>(core), &set);
-  sched_setaffinity(0, sizeof set, &set);
+  std::vector<cpu_set_t> mask(mask_parts(*std::ranges::max_element(cores) + 1));
+  size_t bytes = mask.size() * sizeof(cpu_set_t);
+  for (int core : cores) CPU_SET_S(static_cast<size_t>(core), bytes, mask.data());
+  sched_setaffinity(0, bytes, mask.data());
 }
 
 void prove_threads(int count, const std::string& name) {
@@ -84,12 +89,14 @@ void prove_threads(int count, const std::string& name) {
 // The affinity mask has the cores that taskset, a launcher or a cpuset cgroup allows.
 std::vector<int> allowed_cores() {
   std::vector<int> cores;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cores.push_back(cpu);
-    }
+  // The kernel refuses a mask with fewer bits than it has for cores.
+  constexpr int most = 1 << 20;
+  for (int bits = CPU_SETSIZE; cores.empty() && bits <= most; bits *= 2) {
+    std::vector<cpu_set_t> mask(mask_parts(bits));
+    size_t bytes = mask.size() * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
+    for (int cpu = 0; cpu < bits; ++cpu)
+      if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, mask.data())) cores.push_back(cpu);
   }
   if (cores.empty()) cores.push_back(0);
   return cores;

@@ -102,7 +102,7 @@ std::filesystem::path GpuClaims::file_of(const std::string& uuid) const {
 }
 
 std::optional<ClaimHolder> GpuClaims::claim(const std::string& uuid) {
-  if (has(uuid)) return {};
+  if (uuid.empty() || has(uuid)) return {};
   // Of a sweep that has claimed the GPU for its runs, see claim_holder.
   const char* parent = std::getenv(claim_holder);
   std::filesystem::path file = file_of(uuid);

@@ -67,8 +67,10 @@ Uuids visible_to_one(Uuids uuids) {
 
 std::vector<HostGpu> working(std::span<const HostGpu> gpus) {
   std::vector<HostGpu> some;
-  std::ranges::copy_if(gpus, std::back_inserter(some),
-                       [](const HostGpu& gpu) { return gpu.condition == GpuCondition::works; });
+  std::ranges::copy_if(gpus, std::back_inserter(some), [](const HostGpu& gpu) {
+    bool nothing_to_show = gpu.mig.value_or(false) && gpu.mig_devices.empty();
+    return gpu.condition == GpuCondition::works && !nothing_to_show;
+  });
   return some;
 }
 

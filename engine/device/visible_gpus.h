@@ -15,7 +15,8 @@ struct VisibleGpus {
   std::string warning;             // about the entry at which the list ends early; else empty
 };
 
-// Returns the GPUs that work, in the same order: CUDA counts no others.
+// Returns the GPUs that CUDA counts, in the same order: those that work, but for a GPU in MIG mode
+// that has no MIG device yet.
 std::vector<HostGpu> working(std::span<const HostGpu> gpus);
 
 // value: of CUDA_VISIBLE_DEVICES; none if it is not set. gpus: those that work, in

@@ -12,6 +12,7 @@ void StepMetrics::allocate(DeviceSet& set, std::span<double> device_squares) {
   const Placement& placement = set.placement();
   auto towers = static_cast<size_t>(placement.towers), ranks = static_cast<size_t>(set.ranks());
   size_t numbers = placement.devices.size() * device_numbers;
+  // One allocation, so that all entries of `shared` are neighbours.
   size_t entries = 2 * towers + ranks + numbers, chunks = device_squares.size();
   memory = allocate_staging(placement.lanes[0].device, (entries + chunks) * sizeof(double));
   auto* at = memory->as<double>();
@@ -20,7 +21,6 @@ void StepMetrics::allocate(DeviceSet& set, std::span<double> device_squares) {
   stops = shared.subspan(2 * towers, ranks);
   devices = shared.last(numbers);
   std::ranges::fill(devices, unknown_number);
-  // One allocation, so that all entries of `shared` are neighbours.
   squares = set.on_gpus() ? std::span<double>(at + entries, chunks) : device_squares;
   for (int lane = 0; lane < set.lanes(); ++lane) {
     Stream& stream = set.stream(lane);

@@ -306,7 +306,7 @@ void TowerRunner::evaluate(const Batch& batch, TowerSums& sums, const LaneContex
     if (tower.plan && outputs) show_output(tower, i, batch, *outputs);
     finish(tower, i, sums);
   }
-  shared.status->enter(shared.lane, Phase::waiting);
+  shared.status->enter(shared.lane, Phase::idle);
 }
 
 void TowerRunner::show_output(const Tower& tower, size_t i, const Batch& batch,

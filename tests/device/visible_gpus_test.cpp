@@ -56,6 +56,16 @@ TEST(VisibleGpus, AreAllWithoutTheVariable) {
   EXPECT_EQ(visible_gpus({}, machine).uuids, std::vector<std::string>{"MIG-0a"});
 }
 
+TEST(VisibleGpus, CudaCountsNoGpuInMigModeWithoutMigDevices) {
+  std::vector<HostGpu> gpus = plain;
+  gpus[0].mig = true;
+  gpus[2].mig = false;
+  EXPECT_EQ(visible_gpus("1", working(gpus)).uuids, std::vector<std::string>{"GPU-bc22"});
+  EXPECT_EQ(visible_gpus({}, working(gpus)).uuids,
+            (std::vector<std::string>{"GPU-ab11", "GPU-bc22"}));
+  EXPECT_THAT(visible_gpus("GPU-aa00", working(gpus)).warning, HasSubstr("no GPU"));
+}
+
 TEST(VisibleGpus, AreNoneOnAMachineWithoutGpus) {
   VisibleGpus visible = visible_gpus("0", {});
   EXPECT_TRUE(visible.uuids.empty());

@@ -205,6 +205,9 @@ TEST_P(Towers, EvaluationIsTheSameNumberOnAnyDevices) {
       while (!loader.finished()) trainer.evaluate(loader.next(), sum);
     });
     EXPECT_EQ(sum.samples, run.samples);  // each sample once, and no padding
+    // Lanes that waited would be a deadlock in the watchdog's eyes, however long the caller takes.
+    for (const PhaseRow& row : trainer.status().read())
+      EXPECT_EQ(row.phase, Phase::idle) << row.thread;
     EXPECT_EQ(sum.loss, sums[0].loss);
     EXPECT_EQ(sum.score, sums[0].score);
   }

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "engine/base/digest.h"
 #include "engine/base/read_file.h"
 
 // The protocol. The secret itself is never sent:
@@ -24,11 +25,6 @@ namespace {
 constexpr size_t min_secret_characters = 16;
 constexpr size_t max_secret_bytes = 4096;
 constexpr uint32_t max_peer_info_bytes = 1 << 20;  // with the cores of a large machine
-
-void need_sodium() {
-  static const bool ready = sodium_init() >= 0;
-  if (!ready) fail(Category::device, "the system gives no random numbers (libsodium)");
-}
 
 std::string checked(std::string secret, const std::string& source) {
   secret.erase(secret.find_last_not_of(" \t\r\n") + 1);

@@ -85,10 +85,14 @@ void ThreadStatus::enter(int row, Phase phase, int64_t detail) {
 }
 
 void ThreadStatus::wait(int row, const std::function<void()>& wait) {
-  PhaseRow before = read(row);
+  struct Return {  // also where the wait ends with an exception: its message names the phase
+    ThreadStatus& status;
+    int row;
+    PhaseRow before;
+    ~Return() { status.enter(row, before.phase, before.detail); }
+  } back{*this, row, read(row)};
   enter(row, Phase::waiting);
   wait();
-  enter(row, before.phase, before.detail);
 }
 
 PhaseRow ThreadStatus::read(int row) const {

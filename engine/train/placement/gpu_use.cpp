@@ -118,7 +118,6 @@ void add_percent(int percent, GpuUse& use) {
 }
 
 void add_claim(const CudaDeviceInfo& gpu, GpuClaims& claims, GpuUse& use) {
-  if (gpu.uuid.empty()) return;
   auto holder = claims.claim(gpu.uuid);
   if (!holder) return;
   if (use.busy.empty()) use.busy = to_string(*holder) + " has claimed it";

@@ -114,7 +114,7 @@ void claim_gpus(const Placement& placement, const RankHardware& own, GpuClaims& 
     DeviceId id{DeviceKind::cuda, gpu.index};
     std::optional<ClaimHolder> holder;
     try {
-      if (!gpu.uuid.empty()) holder = claims.claim(gpu.uuid);
+      holder = claims.claim(gpu.uuid);
     } catch (const Error& error) {  // the run itself needs no claim
       warnings.push_back(
           fmt::format("{}; runs with devices: auto:N may take {}", error.what(), to_string(id)));

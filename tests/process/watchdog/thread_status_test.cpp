@@ -47,6 +47,8 @@ TEST(ThreadStatus, AWaitEndsInThePhaseItInterrupted) {
   EXPECT_EQ(within, Phase::waiting);
   EXPECT_EQ(status.read(0).phase, Phase::bucket);
   EXPECT_EQ(status.read(0).detail, 3);
+  EXPECT_THROW(status.wait(0, [] { fail(Category::collective, "a peer is lost"); }), Error);
+  EXPECT_EQ(status.read(0).phase, Phase::bucket);
 }
 
 TEST(ThreadStatus, PositionsAreWords) {
