@@ -7,7 +7,7 @@ namespace spire::inline kernels {
 
 void expect_rows(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
-         "takes an input (.., C) of fp32 or bf16, got {}", to_string(x));
+         "takes an input (.., C) of fp32, bf16 or fp16, got {}", to_string(x));
 }
 
 void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {

@@ -26,7 +26,6 @@ TensorSpec convolved(const Op& op, const Conv2dAttributes& g, const TensorSpec& 
   return {{x.shape[0], out.h, out.w, outputs}, x.dtype};
 }
 
-// Returns dy before the relu: masked by y > 0.
 void expect_attributes(const Op& op, const ConvTranspose2dAttributes& a) {
   expect(op, a.stride.h > 0 && a.stride.w > 0, "stride must be at least 1, got {}",
          to_short_string(a.stride));

@@ -31,7 +31,7 @@ std::vector<TensorSpec> ExpandBackwardOp::infer(std::span<const TensorSpec> inpu
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& dy = inputs[0];
   expect(*this, dy.shape.rank() >= 1 && is_float_type(dy.dtype) && is_float_type(dtype_),
-         "takes a gradient (N, ..) of fp32 or bf16, got {}", to_string(dy));
+         "takes a gradient (N, ..) of fp32, bf16 or fp16, got {}", to_string(dy));
   return {{Shape(dy.shape.dims().subspan(1)), dtype_}};
 }
 

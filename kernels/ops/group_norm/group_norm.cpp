@@ -11,7 +11,7 @@ namespace {
 
 void expect_samples(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 2 && x.shape.elements() > 0 && is_float_type(x.dtype),
-         "takes an input (N, .., C) of fp32 or bf16, got {}", to_string(x));
+         "takes an input (N, .., C) of fp32, bf16 or fp16, got {}", to_string(x));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ std::vector<TensorSpec> RopeOp::infer(std::span<const TensorSpec> inputs) const 
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& x = inputs[0];
   expect(*this, x.shape.rank() == 3 && x.shape.elements() > 0 && is_float_type(x.dtype),
-         "takes an input (N, T, C) of fp32 or bf16, got {}", to_string(x));
+         "takes an input (N, T, C) of fp32, bf16 or fp16, got {}", to_string(x));
   expect(*this, size > 0 && size % 2 == 0,
          "heads have {} columns; an even number can turn in pairs", size);
   expect(*this, heads > 0 && heads <= x.shape[2] / size, "{} heads of {} columns are not in {}",

@@ -11,7 +11,7 @@ namespace {
 TensorSpec half_of(const Op& op, const TensorSpec& x) {
   bool fits = x.shape.rank() >= 1 && x.shape.elements() > 0 && x.shape.back() % 2 == 0;
   expect(op, fits && is_float_type(x.dtype),
-         "takes as many gates as values (.., 2F) of fp32 or bf16, got {}", to_string(x));
+         "takes as many gates as values (.., 2F) of fp32, bf16 or fp16, got {}", to_string(x));
   TensorSpec y{x.shape, x.dtype};
   y.shape[y.shape.rank() - 1] /= 2;
   return y;

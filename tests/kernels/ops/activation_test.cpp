@@ -166,8 +166,8 @@ TEST(ActivationFunctors, KeepNaN) {
   float nan = std::numeric_limits<float>::quiet_NaN();
   for (Activation kind :
        {Activation::relu, Activation::leaky_relu, Activation::gelu, Activation::gelu_tanh,
-        Activation::sigmoid, Activation::tanh, Activation::affine, Activation::exp, Activation::log,
-        Activation::square, Activation::sqrt, Activation::abs}) {
+        Activation::silu, Activation::sigmoid, Activation::tanh, Activation::affine,
+        Activation::exp, Activation::log, Activation::square, Activation::sqrt, Activation::abs}) {
     with_activation({.kind = kind, .slope = 0.1f},
                     [&](auto f) { EXPECT_TRUE(std::isnan(f.value(nan))); });
   }

@@ -62,7 +62,7 @@ TEST(BiasShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(BiasOp(), {f32({4, 3}), {{3}, DType::bf16}}),
             "[bias] bias must be fp32 (3), got bf16 (3)");
   EXPECT_EQ(refusal(BiasOp(), {{{4, 3}, DType::i32}, f32({3})}),
-            "[bias] takes an input (.., C) of fp32 or bf16, got int32 (4, 3)");
+            "[bias] takes an input (.., C) of fp32, bf16 or fp16, got int32 (4, 3)");
 }
 
 }  // namespace

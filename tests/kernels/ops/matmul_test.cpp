@@ -72,7 +72,7 @@ TEST(MatmulShapes, SaysWhatDoesNotFit) {
             "[matmul] takes inputs (.., M, K) and (.., K, N) of equal rank, got (2, 3) and "
             "(1, 3, 5)");
   EXPECT_EQ(refusal(MatmulOp(), {f32({2, 3}), {{3, 5}, DType::bf16}}),
-            "[matmul] takes two inputs of fp32 or of bf16, got fp32 and bf16");
+            "[matmul] takes two inputs of fp32, of bf16 or of fp16, got fp32 and bf16");
 }
 
 }  // namespace

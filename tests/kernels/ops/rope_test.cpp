@@ -83,7 +83,7 @@ TEST(RopeOp, RefusesInputsThatDoNotFit) {
   EXPECT_EQ(refusal(RopeOp({.heads = 3, .size = 8, .positioned = true}), {x[0], f32({2, 5})}),
             "[rope] takes positions int32 (2, 5), got fp32 (2, 5)");
   EXPECT_EQ(refusal(RopeOp({.heads = 3, .size = 8}), {f32({5, 24})}),
-            "[rope] takes an input (N, T, C) of fp32 or bf16, got fp32 (5, 24)");
+            "[rope] takes an input (N, T, C) of fp32, bf16 or fp16, got fp32 (5, 24)");
 }
 
 }  // namespace

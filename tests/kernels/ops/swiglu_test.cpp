@@ -49,8 +49,9 @@ SPIRE_TEST_EVERYWHERE(SwigluTest);
 
 TEST(SwigluOp, RefusesInputsThatDoNotFit) {
   EXPECT_EQ(SwigluOp().infer(std::vector{f32({4, 10})})[0], f32({4, 5}));
-  EXPECT_EQ(refusal(SwigluOp(), {f32({4, 9})}),
-            "[swiglu] takes as many gates as values (.., 2F) of fp32 or bf16, got fp32 (4, 9)");
+  EXPECT_EQ(
+      refusal(SwigluOp(), {f32({4, 9})}),
+      "[swiglu] takes as many gates as values (.., 2F) of fp32, bf16 or fp16, got fp32 (4, 9)");
   EXPECT_EQ(refusal(SwigluBackwardOp(), {f32({4, 10}), f32({4, 10})}),
             "[swiglu_backward] takes dy fp32 (4, 5), got fp32 (4, 10)");
 }
