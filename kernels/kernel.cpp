@@ -31,8 +31,14 @@ const KernelEntry* find_row(const Op& op, DeviceId device) {
 
 }  // namespace
 
-std::vector<Packing> Kernel::packings() const {
-  return {};
+Kernel Kernel::reading(std::vector<Packing> packings) && {
+  packings_ = std::make_shared<const std::vector<Packing>>(std::move(packings));
+  return std::move(*this);
+}
+
+const std::vector<Packing>& Kernel::packings() const {
+  static const std::vector<Packing> none;
+  return packings_ ? *packings_ : none;
 }
 
 const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
@@ -42,14 +48,14 @@ const KernelEntry& kernel_entry(const Op& op, DeviceId device) {
 }
 
 PaddedRows padded_rows(const Op& op, DeviceId device) {
-  const KernelEntry* row = find_row(op, device);
+  const KernelEntry* row = device.kind == DeviceKind::cuda ? find_row(op, device) : nullptr;
   return row ? row->padded_rows : PaddedRows{};
 }
 
-std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request) {
-  if (std::unique_ptr<Kernel> own = op.make_kernel(request)) return own;
+Kernel make_kernel(const Op& op, const KernelRequest& request) {
+  if (Kernel own = op.make_kernel(request)) return own;
   const KernelEntry& row = kernel_entry(op, request.device);
-  check_padded_rows(op, row.padded_rows, request);
+  check_padded_rows(op, padded_rows(op, request.device), request);
   return row.make(op, request);
 }
 

@@ -1,6 +1,5 @@
 // Makes the kernels of ops, by the table of each kind of device.
 #pragma once
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -10,7 +9,7 @@ namespace spire::inline kernels {
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) if the device's kernel
 // table lacks the op, and Error(unexpected) for padded rows that the kernel does not take.
-std::unique_ptr<Kernel> make_kernel(const Op& op, const KernelRequest& request);
+Kernel make_kernel(const Op& op, const KernelRequest& request);
 
 // The tensors of a kernel that may have padded rows (TensorSpec::row_pitch); all others are dense.
 // The kernel writes zeros as padding.
@@ -20,19 +19,30 @@ struct PaddedRows {
 };
 
 // Make the kernel of an op for a CPU and for a GPU. Each op specializes both, in <op>_cpu.cpp and
-// <op>_cuda.cu: template <> std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, ...) { ... }
+// <op>_cuda.cu: template <> Kernel make_cpu(const DropoutOp& op, ...) { ... }
 template <typename SomeOp>
-std::unique_ptr<Kernel> make_cpu(const SomeOp& op, const KernelRequest& request);
+Kernel make_cpu(const SomeOp& op, const KernelRequest& request);
 template <typename SomeOp>
-std::unique_ptr<Kernel> make_cuda(const SomeOp& op, const KernelRequest& request);
+Kernel make_cuda(const SomeOp& op, const KernelRequest& request);
 
-// A row of a kernel table: an op's name, and the function that makes its kernel from such an Op.
+// Calls visit(float{}) or visit(bfloat16{}) for the type of a CPU kernel's elements. CUDA kernels
+// also take float16 (with_any_float_type). All compute in fp32.
+template <typename Visit>
+decltype(auto) with_float_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::f32) return visit(float{});
+  if (dtype != DType::bf16) refuse_float_type(dtype);
+  return visit(bfloat16{});
+}
+
+// A row of the table of kernels (kernel_table.h): an op's name, and the function that makes its
+// kernel from such an Op.
 struct KernelEntry {
   std::string_view op;
-  std::unique_ptr<Kernel> (*make)(const Op& op, const KernelRequest& request);
-  PaddedRows padded_rows = {};
+  Kernel (*make)(const Op& op, const KernelRequest& request);
+  PaddedRows padded_rows = {};  // on a GPU; a kernel of a CPU takes none
 };
-// Returns the padded rows that the op's kernel takes: none for an op of the calling program.
+// Returns the padded rows that the op's kernel takes: none on a CPU, and none for an op of the
+// calling program.
 PaddedRows padded_rows(const Op& op, DeviceId device);
 // Returns the row of `op` in the device's table. Throws Error(device) if there is none.
 const KernelEntry& kernel_entry(const Op& op, DeviceId device);

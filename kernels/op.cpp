@@ -16,8 +16,8 @@ std::string to_string(const TensorSpec& spec) {
   return fmt::format("{} {}", name(spec.dtype), to_string(spec.shape));
 }
 
-std::unique_ptr<Kernel> Op::make_kernel(const KernelRequest&) const {
-  return nullptr;
+Kernel Op::make_kernel(const KernelRequest&) const {
+  return {};
 }
 
 void Op::gradient(GradientBuilder&) const {

@@ -12,30 +12,7 @@
 
 namespace {
 
-// Any float type is computed in fp32.
-template <typename T>
-class SoftplusCpu : public spire::Kernel {
- public:
-  SoftplusCpu(int64_t count, bool backward) : count_(count), backward_(backward) {}
-
-  void run(const spire::KernelArgs& args) override {
-    const auto* x = static_cast<const T*>(args.inputs[0]);
-    auto* out = static_cast<T*>(args.outputs[0]);
-    if (backward_) {
-      const auto* dy = static_cast<const T*>(args.inputs[1]);
-      for (int64_t i = 0; i < count_; ++i) out[i] = float(dy[i]) / (1 + std::exp(-float(x[i])));
-    } else {
-      for (int64_t i = 0; i < count_; ++i)
-        out[i] = std::max(float(x[i]), 0.0f) + std::log1p(std::exp(-std::abs(float(x[i]))));
-    }
-  }
-
- private:
-  int64_t count_;
-  bool backward_;
-};
-
-std::unique_ptr<spire::Kernel> softplus_kernel(const spire::KernelRequest& request, bool backward) {
+spire::Kernel softplus_kernel(const spire::KernelRequest& request, bool backward) {
   bool cuda = request.device.kind == spire::DeviceKind::cuda;
   return cuda ? softplus_kernel_cuda(request, backward) : softplus_kernel_cpu(request, backward);
 }
@@ -46,7 +23,7 @@ class SoftplusBackward : public spire::Op {
   std::vector<spire::TensorSpec> infer(std::span<const spire::TensorSpec> inputs) const override {
     return {inputs[0]};
   }
-  std::unique_ptr<spire::Kernel> make_kernel(const spire::KernelRequest& request) const override {
+  spire::Kernel make_kernel(const spire::KernelRequest& request) const override {
     return softplus_kernel(request, true);
   }
 };
@@ -64,7 +41,7 @@ class Softplus : public spire::Op {
     builder.set_gradient(0, builder.emit(std::make_unique<SoftplusBackward>(),
                                          {builder.input(0), builder.output_gradient(0)})[0]);
   }
-  std::unique_ptr<spire::Kernel> make_kernel(const spire::KernelRequest& request) const override {
+  spire::Kernel make_kernel(const spire::KernelRequest& request) const override {
     return softplus_kernel(request, false);
   }
 };
@@ -76,11 +53,22 @@ spire::Value softplus(spire::Graph& graph, spire::Value x) {
 
 }  // namespace
 
-std::unique_ptr<spire::Kernel> softplus_kernel_cpu(const spire::KernelRequest& request,
-                                                   bool backward) {
-  const spire::TensorSpec& x = request.inputs[0];
-  return spire::with_any_float_type(x.dtype, [&](auto type) -> std::unique_ptr<spire::Kernel> {
-    return std::make_unique<SoftplusCpu<decltype(type)>>(x.shape.elements(), backward);
+// Any float type is computed in fp32.
+spire::Kernel softplus_kernel_cpu(const spire::KernelRequest& request, bool backward) {
+  const spire::TensorSpec& spec = request.inputs[0];
+  return spire::with_any_float_type(spec.dtype, [&](auto type) -> spire::Kernel {
+    using T = decltype(type);
+    return [backward, count = spec.shape.elements()](const spire::KernelArgs& args) {
+      auto x = args.in<T>(0);
+      auto out = args.out<T>(0);
+      if (backward) {
+        auto dy = args.in<T>(1);
+        for (int64_t i = 0; i < count; ++i) out[i] = float(dy[i]) / (1 + std::exp(-float(x[i])));
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          out[i] = std::max(float(x[i]), 0.0f) + std::log1p(std::exp(-std::abs(float(x[i]))));
+      }
+    };
   });
 }
 

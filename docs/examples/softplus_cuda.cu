@@ -21,37 +21,24 @@ __global__ void backward(const T* x, const T* dy, T* dx, int64_t count) {
   if (i < count) dx[i] = float(dy[i]) / (1 + expf(-float(x[i])));
 }
 
-template <typename T>
-class SoftplusCuda : public spire::Kernel {
- public:
-  SoftplusCuda(int64_t count, bool backward) : count_(count), backward_(backward) {}
-
-  void run(const spire::KernelArgs& args) override {
-    auto stream = static_cast<cudaStream_t>(args.stream);
-    const auto* x = static_cast<const T*>(args.inputs[0]);
-    auto* out = static_cast<T*>(args.outputs[0]);
-    auto blocks = static_cast<unsigned>((count_ + 255) / 256);
-    if (backward_) {
-      backward<<<blocks, 256, 0, stream>>>(x, static_cast<const T*>(args.inputs[1]), out, count_);
-    } else {
-      forward<<<blocks, 256, 0, stream>>>(x, out, count_);
-    }
-    if (cudaError_t error = cudaGetLastError(); error != cudaSuccess)
-      throw spire::Error(spire::Category::device,
-                         std::string("[softplus] ") + cudaGetErrorString(error));
-  }
-
- private:
-  int64_t count_;
-  bool backward_;
-};
-
 }  // namespace
 
-std::unique_ptr<spire::Kernel> softplus_kernel_cuda(const spire::KernelRequest& request,
-                                                    bool backward) {
-  const spire::TensorSpec& x = request.inputs[0];
-  return spire::with_any_float_type(x.dtype, [&](auto type) -> std::unique_ptr<spire::Kernel> {
-    return std::make_unique<SoftplusCuda<decltype(type)>>(x.shape.elements(), backward);
+spire::Kernel softplus_kernel_cuda(const spire::KernelRequest& request, bool backwards) {
+  const spire::TensorSpec& spec = request.inputs[0];
+  return spire::with_any_float_type(spec.dtype, [&](auto type) -> spire::Kernel {
+    using T = decltype(type);
+    return [backwards, count = spec.shape.elements()](const spire::KernelArgs& args) {
+      auto stream = static_cast<cudaStream_t>(args.stream);
+      auto x = args.in<T>(0);
+      auto blocks = static_cast<unsigned>((count + 255) / 256);
+      if (backwards) {
+        backward<<<blocks, 256, 0, stream>>>(x, args.in<T>(1), args.out<T>(0), count);
+      } else {
+        forward<<<blocks, 256, 0, stream>>>(x, args.out<T>(0), count);
+      }
+      if (cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+        throw spire::Error(spire::Category::device,
+                           std::string("[softplus] ") + cudaGetErrorString(error));
+    };
   });
 }

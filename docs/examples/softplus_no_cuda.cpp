@@ -3,7 +3,7 @@
 
 #include "softplus.h"
 
-std::unique_ptr<spire::Kernel> softplus_kernel_cuda(const spire::KernelRequest& request, bool) {
+spire::Kernel softplus_kernel_cuda(const spire::KernelRequest& request, bool) {
   spire::fail(spire::Category::device, "[softplus] has no kernel for {} in this build",
               spire::to_string(request.device));
 }

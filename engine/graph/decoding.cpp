@@ -14,10 +14,9 @@
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/embedding/embedding.h"
-#include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/reshape/reshape.h"
-#include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rope/rope.h"
+#include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/swiglu/swiglu.h"
 

@@ -16,12 +16,11 @@
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
-#include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reshape/reshape.h"
-#include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rope/rope.h"
+#include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/transpose/transpose.h"
 
 namespace spire::inline graph {

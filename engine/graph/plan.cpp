@@ -61,17 +61,16 @@ class PlanBuilder {
                                          .cuda = options_.cuda});
     // An input that the kernel wants packed is read from the packed weights, not from the plain
     // ones.
-    for (Packing& packing : step.kernel->packings()) {
+    for (const Packing& packing : step.kernel.packings()) {
       const Tensor& tensor = graph_.tensor(node.inputs[static_cast<size_t>(packing.input)]);
       require(tensor.role == Role::parameter, "[{}] packs an input that is not a parameter",
               node.op->name());
       auto& input = step.inputs[static_cast<size_t>(packing.input)];
-      input = {Space::packed,
-               packed.add(layout_.find(tensor.name), std::move(packing), options_.step)};
+      input = {Space::packed, packed.add(layout_.find(tensor.name), packing, options_.step)};
     }
     // Steps run one after another, so all share one workspace: that of the largest kernel.
     plan.workspace_bytes_ =
-        std::max(plan.workspace_bytes_, align_up(step.kernel->workspace_bytes()));
+        std::max(plan.workspace_bytes_, align_up(step.kernel.workspace_bytes()));
     if (node.op->sums_towers()) {
       step.tower_sum = outputs[0].shape.elements();
       plan.tower_sums_.push_back(step.tower_sum);
@@ -214,7 +213,7 @@ void Plan::run_step(Step& step, const Bindings& bindings) {
   }
   // The workspace follows the activations in the arena.
   std::byte* workspace = bindings.arena + activation_bytes_;
-  step.kernel->run(
+  step.kernel.run(
       {step.input_pointers, step.output_pointers, workspace, bindings.step, bindings.stream});
 }
 

@@ -64,7 +64,7 @@ struct TowerVector {
 
 class Plan {
  public:
-  // Throws what the kernels' constructors throw. Does not keep `layout` and `packed`.
+  // Throws what the kernels' makers throw. Does not keep `layout` and `packed`.
   Plan(Graph graph, const PlanOptions& options, const ParameterLayout& layout,
        PackedWeights& packed);
 
@@ -102,7 +102,7 @@ class Plan {
     TensorSpec spec;
   };
   struct Step {  // a kernel and its operands
-    std::unique_ptr<Kernel> kernel;
+    Kernel kernel;
     std::vector<Place> inputs, outputs;
     std::vector<const void*> input_pointers;
     std::vector<void*> output_pointers;

@@ -2,8 +2,8 @@
 #include <spire/error.h>
 
 #include "engine/onnx/emitters.h"
-#include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rope/rope.h"
+#include "kernels/ops/row_norm/row_norm.h"
 
 namespace spire::inline onnx {
 namespace {

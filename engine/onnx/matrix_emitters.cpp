@@ -4,8 +4,8 @@
 
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/layer_norm/layer_norm.h"
 #include "kernels/ops/matmul/matmul.h"
+#include "kernels/ops/row_norm/row_norm.h"
 
 namespace spire::inline onnx {
 namespace {

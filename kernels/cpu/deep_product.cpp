@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t deep_block_rows = 512;
 
 template <typename T>
-class DeepKernel : public Kernel {
+class DeepProduct {
  public:
-  DeepKernel(int64_t rows, int64_t depth, int64_t columns, int threads)
+  DeepProduct(int64_t rows, int64_t depth, int64_t columns, int threads)
       : rows_(rows),
         depth_(depth),
         columns_(columns),
@@ -26,13 +26,13 @@ class DeepKernel : public Kernel {
         whole_(slab_product(slab_columns)),
         last_(slab_product(depth % slab_columns)) {}
 
-  size_t workspace_bytes() const override { return product_bytes() + slab_bytes() + sum_bytes(); }
+  size_t workspace_bytes() const { return product_bytes() + slab_bytes() + sum_bytes(); }
 
-  void run(const KernelArgs& args) override {
-    const auto* dy = static_cast<const T*>(args.inputs[0]);
-    const auto* w = static_cast<const float*>(args.inputs[1]);
-    auto* dx = static_cast<T*>(args.outputs[0]);
-    auto* bytes = static_cast<std::byte*>(args.workspace);
+  void operator()(const KernelArgs& args) const {
+    const auto* dy = args.in<T>(0);
+    const auto* w = args.in<float>(1);
+    auto* dx = args.out<T>(0);
+    auto* bytes = args.scratch<std::byte>();
     auto* copy = reinterpret_cast<float*>(bytes + product_bytes());
     for (int64_t first = 0; first < rows_; first += block_) {
       int64_t rows = std::min(block_, rows_ - first);
@@ -82,18 +82,20 @@ class DeepKernel : public Kernel {
     return f32 ? 0 : align_up(static_cast<size_t>(block_ * columns_) * sizeof(float));
   }
 
-  const int64_t rows_, depth_, columns_, block_;
-  const int threads_;
-  const RowProduct whole_, last_;  // for a whole slab, and for the rest
+  int64_t rows_, depth_, columns_, block_;
+  int threads_;
+  RowProduct whole_, last_;  // for a whole slab, and for the rest
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_deep_product(int64_t rows, int64_t depth, int64_t columns,
-                                          const KernelRequest& request) {
-  if (request.inputs[0].dtype == DType::f32)
-    return std::make_unique<DeepKernel<float>>(rows, depth, columns, request.threads);
-  return std::make_unique<DeepKernel<bfloat16>>(rows, depth, columns, request.threads);
+Kernel make_deep_product(int64_t rows, int64_t depth, int64_t columns,
+                         const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    DeepProduct<decltype(type)> run(rows, depth, columns, request.threads);
+    size_t bytes = run.workspace_bytes();
+    return Kernel(std::move(run), bytes);
+  });
 }
 
 }  // namespace spire::inline kernels::product

@@ -2,7 +2,6 @@
 // dy is copied and multiplied slab by slab of its columns.
 #pragma once
 #include <cstdint>
-#include <memory>
 
 #include "kernels/kernel.h"
 
@@ -15,7 +14,7 @@ inline bool is_deep(int64_t depth) {
 }
 
 // Inputs: dy (rows, depth), w (depth, columns) plain fp32. Output: dx (rows, columns).
-std::unique_ptr<Kernel> make_deep_product(int64_t rows, int64_t depth, int64_t columns,
-                                          const KernelRequest& request);
+Kernel make_deep_product(int64_t rows, int64_t depth, int64_t columns,
+                         const KernelRequest& request);
 
 }  // namespace spire::inline kernels::product

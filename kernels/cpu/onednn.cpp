@@ -12,7 +12,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/onednn_version.h"
 #include "kernels/cpu/tile_packing.h"
-#include "kernels/typed_kernel.h"
+#include "kernels/kernel.h"
 
 namespace spire::inline kernels {
 
@@ -244,7 +244,7 @@ void* address(const Location& location, const KernelArgs& args) {
     case Location::Kind::output:
       return args.outputs[location.index];
     default:
-      return static_cast<char*>(args.workspace) + location.index;
+      return args.scratch<char>() + location.index;
   }
 }
 
@@ -259,7 +259,7 @@ void apply_relu(const TensorSpec& spec, int threads, void* values) {
 
 }  // namespace
 
-void PrimitiveKernel::run(const KernelArgs& args) try {
+void PrimitiveKernel::operator()(const KernelArgs& args) try {
   TeamSize team(threads_);
   for (Step& step : steps_) {
     for (size_t i = 0; i < step.locations.size(); ++i) {

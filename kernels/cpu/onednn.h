@@ -3,7 +3,7 @@
 //
 // Activations are plain (N, H, W, C). oneDNN chooses the layout of weights ("any"), which a Packing
 // makes; weight gradients are plain fp32. Scratchpads are part of the kernel's workspace. Each
-// execute() of oneDNN builds a map of arguments: small allocations that Kernel::run() cannot avoid.
+// execute() of oneDNN builds a map of arguments: small allocations that a run cannot avoid.
 #pragma once
 #include <optional>
 
@@ -94,7 +94,7 @@ struct Binding {
 };
 
 // A kernel that runs primitives one after another, on `request.threads` threads.
-class PrimitiveKernel : public Kernel {
+class PrimitiveKernel {
  public:
   PrimitiveKernel(const Op& op, const KernelRequest& request);
 
@@ -120,9 +120,9 @@ class PrimitiveKernel : public Kernel {
   // Output 0 goes through a relu behind the primitives. (A relu that oneDNN fuses makes NaN 0.)
   void append_relu(const TensorSpec& output) { relu_ = output; }
 
-  void run(const KernelArgs& args) override;
-  size_t workspace_bytes() const override { return workspace_bytes_; }
-  std::vector<Packing> packings() const override { return packings_; }
+  void operator()(const KernelArgs& args);
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  const std::vector<Packing>& packings() const { return packings_; }
 
  private:
   struct Step {
@@ -154,12 +154,14 @@ std::string describe_request(const Op& op, const KernelRequest& request);
 // Makes a kernel: body(kernel) appends its primitives, while the OpenMP team has request.threads
 // threads. Throws Error(device) with op, shapes and status if oneDNN has no such primitive.
 template <typename Body>
-std::unique_ptr<Kernel> prepare(const Op& op, const KernelRequest& request, const Body& body) {
+Kernel prepare(const Op& op, const KernelRequest& request, const Body& body) {
   TeamSize team(request.threads);
   try {
-    auto kernel = std::make_unique<PrimitiveKernel>(op, request);
-    body(*kernel);
-    return kernel;
+    PrimitiveKernel kernel(op, request);
+    body(kernel);
+    size_t bytes = kernel.workspace_bytes();
+    std::vector<Packing> packings = kernel.packings();
+    return Kernel(std::move(kernel), bytes).reading(std::move(packings));
   } catch (const dnnl::error& error) {
     refuse(op, request, error);
   }

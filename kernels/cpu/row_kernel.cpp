@@ -16,13 +16,13 @@ namespace {
 constexpr int64_t block_rows = 512;                // rows for which a panel of weights is read once
 constexpr int64_t block_bytes = int64_t{4} << 20;  // of copied images
 
-template <typename In, typename Out>
-class RowKernel : public Kernel {
+template <typename T>
+class RowKernel {
  public:
   RowKernel(RowKernelOptions options, int threads)
       : options_(std::move(options)),
         threads_(threads),
-        in_place_(std::is_same_v<In, float> && !options_.images.padded()),
+        in_place_(std::is_same_v<T, float> && !options_.images.padded()),
         block_(images_of_a_block()) {
     for (const RowGroup& group : options_.groups) {
       products_.emplace_back(options_.factors, repeated(group), threads);
@@ -30,20 +30,19 @@ class RowKernel : public Kernel {
     }
   }
 
-  size_t workspace_bytes() const override { return product_bytes_ + copy_bytes(); }
-  std::vector<Packing> packings() const override { return options_.packings; }
+  size_t workspace_bytes() const { return product_bytes_ + copy_bytes(); }
 
-  void run(const KernelArgs& args) override {
-    const auto* x = static_cast<const In*>(args.inputs[0]);
-    auto* y = static_cast<Out*>(args.outputs[0]);
-    const auto* bias = options_.bias ? static_cast<const float*>(args.inputs[2]) : nullptr;
-    auto* copy = reinterpret_cast<float*>(static_cast<std::byte*>(args.workspace) + product_bytes_);
+  void operator()(const KernelArgs& args) const {
+    const auto* x = args.in<T>(0);
+    auto* y = args.out<T>(0);
+    const auto* bias = options_.bias ? args.in<float>(2) : nullptr;
+    auto* copy = reinterpret_cast<float*>(args.scratch<std::byte>() + product_bytes_);
     const PaddedImages& images = options_.images;
     for (int64_t first = 0; first < options_.count; first += block_) {
       int64_t count = std::min(block_, options_.count - first);
-      const In* from = x + first * images.h * images.w * images.c;
+      const T* from = x + first * images.h * images.w * images.c;
       const float* a = copy;
-      if constexpr (std::is_same_v<In, float>) {
+      if constexpr (std::is_same_v<T, float>) {
         if (in_place_) a = from;
       }
       if (!in_place_) images.fill(from, count, copy, threads_);
@@ -79,21 +78,24 @@ class RowKernel : public Kernel {
     return all;
   }
 
-  const RowKernelOptions options_;
-  const int threads_;
-  const bool in_place_;  // whether rows are read where the input is
-  const int64_t block_;  // images
+  RowKernelOptions options_;
+  int threads_;
+  bool in_place_;  // whether rows are read where the input is
+  int64_t block_;  // images
   std::vector<RowProduct> products_;
   size_t product_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_row_kernel(RowKernelOptions options, const KernelRequest& request) {
-  bool f32 = request.inputs[0].dtype == DType::f32;
+Kernel make_row_kernel(RowKernelOptions options, const KernelRequest& request) {
   require(request.outputs[0].dtype == request.inputs[0].dtype, "a product changes the dtype");
-  if (f32) return std::make_unique<RowKernel<float, float>>(std::move(options), request.threads);
-  return std::make_unique<RowKernel<bfloat16, bfloat16>>(std::move(options), request.threads);
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    std::vector<Packing> packings = std::move(options.packings);
+    RowKernel<decltype(type)> run(std::move(options), request.threads);
+    size_t bytes = run.workspace_bytes();
+    return Kernel(std::move(run), bytes).reading(std::move(packings));
+  });
 }
 
 }  // namespace spire::inline kernels::product

@@ -1,6 +1,5 @@
 // A kernel that multiplies rows taken from images by one matrix, block by block of images.
 #pragma once
-#include <memory>
 #include <vector>
 
 #include <spire/packing.h>
@@ -22,6 +21,6 @@ struct RowKernelOptions {
 };
 
 // Inputs and output 0 have the dtypes of the request: fp32 or bf16.
-std::unique_ptr<Kernel> make_row_kernel(RowKernelOptions options, const KernelRequest& request);
+Kernel make_row_kernel(RowKernelOptions options, const KernelRequest& request);
 
 }  // namespace spire::inline kernels::product

@@ -144,8 +144,8 @@ bool tiles_are_faster(Pass pass, const ConvolutionShape& shape, DType dtype) {
   return pass == Pass::backward_data && std::min(shape.c, shape.o) >= wide;
 }
 
-std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const ForwardOptions& options,
-                                      const KernelRequest& request) {
+Kernel tiled_forward(const ConvolutionShape& given, const ForwardOptions& options,
+                     const KernelRequest& request) {
   ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
   const Window& window = shape.window;
   RowKernelOptions rows;
@@ -179,8 +179,7 @@ std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& given, const Forwa
 }
 
 // Each remainder modulo the strides is a convolution of its own of dy, with some of the taps.
-std::unique_ptr<Kernel> tiled_backward_data(const ConvolutionShape& given,
-                                            const KernelRequest& request) {
+Kernel tiled_backward_data(const ConvolutionShape& given, const KernelRequest& request) {
   ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
   if (shape.is_dense() && is_deep(shape.o))
     return make_deep_product(shape.n, shape.o, shape.c, request);

@@ -1,8 +1,6 @@
 // Convolutions without groups, and dense layers, as products of matrices whose rows are windows of
 // images. Operands are fp32 or bf16; all arithmetic is fp32.
 #pragma once
-#include <memory>
-
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
@@ -42,13 +40,12 @@ struct ForwardOptions {
 };
 
 // Inputs: x, w, and b (O) if there is a bias. Output: y.
-std::unique_ptr<Kernel> tiled_forward(const ConvolutionShape& shape, const ForwardOptions& options,
-                                      const KernelRequest& request);
+Kernel tiled_forward(const ConvolutionShape& shape, const ForwardOptions& options,
+                     const KernelRequest& request);
 // Inputs: dy, w. Output: dx.
-std::unique_ptr<Kernel> tiled_backward_data(const ConvolutionShape& shape,
-                                            const KernelRequest& request);
+Kernel tiled_backward_data(const ConvolutionShape& shape, const KernelRequest& request);
 // Inputs: x, dy. Outputs: dw, and db (O) if there is a bias; fp32.
-std::unique_ptr<Kernel> tiled_backward_weights(const ConvolutionShape& shape, bool bias,
-                                               const KernelRequest& request);
+Kernel tiled_backward_weights(const ConvolutionShape& shape, bool bias,
+                              const KernelRequest& request);
 
 }  // namespace spire::inline kernels::product

@@ -38,7 +38,7 @@ void copy_to_panels(const T* from, int64_t rows, int64_t stride, int64_t first, 
 
 // Windows are read where they lie in padded images; rows of a dense layer are copied to panels.
 template <typename T>
-class WeightGradient : public Kernel {
+class WeightGradient {
  public:
   WeightGradient(const ConvolutionShape& shape, bool bias, int threads)
       : shape_(shape), bias_(bias), threads_(threads), images_(padded_input(shape)) {
@@ -50,15 +50,15 @@ class WeightGradient : public Kernel {
         !is_dense() && (!std::is_same_v<T, float> || images_.padded() || reads_beyond_windows());
   }
 
-  size_t workspace_bytes() const override {
+  size_t workspace_bytes() const {
     return dy_bytes() + image_bytes() + window_bytes() + sum_bytes();
   }
 
-  void run(const KernelArgs& args) override {
-    const auto* x = static_cast<const T*>(args.inputs[0]);
-    const auto* dy = static_cast<const T*>(args.inputs[1]);
-    auto* dw = static_cast<float*>(args.outputs[0]);
-    auto* bytes = static_cast<std::byte*>(args.workspace);
+  void operator()(const KernelArgs& args) const {
+    const auto* x = args.in<T>(0);
+    const auto* dy = args.in<T>(1);
+    auto* dw = args.out<float>(0);
+    auto* bytes = args.scratch<std::byte>();
     auto* dy_copy = reinterpret_cast<float*>(bytes);
     auto* image_copy = reinterpret_cast<float*>(bytes + dy_bytes());
     auto* windows = reinterpret_cast<float*>(bytes + dy_bytes() + image_bytes());
@@ -71,8 +71,7 @@ class WeightGradient : public Kernel {
         int64_t columns = std::min(slab, shape_.o - o);
         copy_to_panels(dy + first * positions() * shape_.o, rows, shape_.o, o, columns,
                        block_ * positions(), dy_copy, threads_);
-        if (bias_)
-          add_columns(dy_copy, rows, columns, first > 0, static_cast<float*>(args.outputs[1]) + o);
+        if (bias_) add_columns(dy_copy, rows, columns, first > 0, args.out<float>(1) + o);
         OuterRows a{dy_copy, block_ * positions() * panel_width, panel_width};
         product_.run(columns, a, b, offsets_.data(), rows, result + o * window_floats(), first > 0);
       }
@@ -180,10 +179,10 @@ class WeightGradient : public Kernel {
     return shape_.taps() == 1 ? 0 : floats_bytes(shape_.o * window_floats());
   }
 
-  const ConvolutionShape shape_;
-  const bool bias_;
-  const int threads_;
-  const PaddedImages images_;
+  ConvolutionShape shape_;
+  bool bias_;
+  int threads_;
+  PaddedImages images_;
   bool copies_images_ = false;    // whether windows are read from a copy in fp32
   int64_t block_ = 1;             // images
   std::vector<int64_t> offsets_;  // of each position: its row of b
@@ -192,12 +191,14 @@ class WeightGradient : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> tiled_backward_weights(const ConvolutionShape& given, bool bias,
-                                               const KernelRequest& request) {
+Kernel tiled_backward_weights(const ConvolutionShape& given, bool bias,
+                              const KernelRequest& request) {
   ConvolutionShape shape = given.is_dense() ? given.as_pixels() : given;
-  if (request.inputs[0].dtype == DType::f32)
-    return std::make_unique<WeightGradient<float>>(shape, bias, request.threads);
-  return std::make_unique<WeightGradient<bfloat16>>(shape, bias, request.threads);
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    WeightGradient<decltype(type)> run(shape, bias, request.threads);
+    size_t bytes = run.workspace_bytes();
+    return Kernel(std::move(run), bytes);
+  });
 }
 
 }  // namespace spire::inline kernels::product

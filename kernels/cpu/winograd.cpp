@@ -69,84 +69,70 @@ struct WeightPoints {
 
 // y = the convolution of x; gradients of x are one of dy with flipped weights.
 template <typename T>
-class WinogradKernel : public Kernel {
- public:
-  WinogradKernel(int64_t images, const TiledImages& x, const TiledImages& y,
-                 const WeightPoints& weights, const product::ForwardOptions& options, int threads)
-      : rows_(images * x.rows),
-        x_(x),
-        y_(y),
-        weights_(weights),
-        options_(options),
-        threads_(threads),
-        block_(std::min(rows_, block_rows(x.columns, x.c + y.c))) {}
+struct Winograd {
+  int64_t rows;  // of tiles, of all images
+  TiledImages x_tiles, y_tiles;
+  WeightPoints weights;
+  product::ForwardOptions options;
+  int threads;
+  int64_t block;  // rows of tiles
 
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(threads_ * thread_floats()) * sizeof(float);
-  }
-  std::vector<Packing> packings() const override { return {weights_.packing(1)}; }
-
-  void run(const KernelArgs& args) override {
-    const auto* x = static_cast<const T*>(args.inputs[0]);
-    const auto* u = static_cast<const float*>(args.inputs[1]);
-    const auto* bias = options_.bias ? static_cast<const float*>(args.inputs[2]) : nullptr;
-    auto* y = static_cast<T*>(args.outputs[0]);
-    parallel_for(threads_, rows_, 1, [&](int64_t begin, int64_t end, int thread) {
-      float* scratch = static_cast<float*>(args.workspace) + thread * thread_floats();
-      for (int64_t first = begin; first < end; first += block_)
-        compute(x, u, bias, y, first, std::min(end, first + block_), scratch);
+  void operator()(const KernelArgs& args) const {
+    const auto* x = args.in<T>(0);
+    const auto* u = args.in<float>(1);
+    const auto* bias = options.bias ? args.in<float>(2) : nullptr;
+    auto* y = args.out<T>(0);
+    parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int thread) {
+      float* scratch = args.scratch<float>() + thread * thread_floats();
+      for (int64_t first = begin; first < end; first += block)
+        compute(x, u, bias, y, first, std::min(end, first + block), scratch);
     });
   }
 
- private:
   int64_t thread_floats() const {
-    return points * (x_.point_stride(block_) + y_.point_stride(block_)) + x_.line_floats();
+    return points * (x_tiles.point_stride(block) + y_tiles.point_stride(block)) +
+           x_tiles.line_floats();
   }
 
   // m = v u for a point.
   void multiply(const float* v, const float* u, int64_t tiles, float* m) const {
-    for (int64_t j = 0; j < y_.c; j += panel_width) {
-      int64_t width = std::min(panel_width, y_.c - j);
-      tile_product::multiply(tiles, x_.c, width, {v, x_.c, 1}, {u + j * x_.c, width},
-                             {m + j, y_.c, false});
+    for (int64_t j = 0; j < y_tiles.c; j += panel_width) {
+      int64_t width = std::min(panel_width, y_tiles.c - j);
+      tile_product::multiply(tiles, x_tiles.c, width, {v, x_tiles.c, 1}, {u + j * x_tiles.c, width},
+                             {m + j, y_tiles.c, false});
     }
   }
 
   // Computes rows [first, last) of tiles.
   void compute(const T* x, const float* u, const float* bias, T* y, int64_t first, int64_t last,
                float* scratch) const {
-    int64_t v_stride = x_.point_stride(block_), m_stride = y_.point_stride(block_);
-    int64_t tiles = x_.columns;
+    int64_t v_stride = x_tiles.point_stride(block), m_stride = y_tiles.point_stride(block);
+    int64_t tiles = x_tiles.columns;
     float *v = scratch, *m = v + points * v_stride, *line = m + points * m_stride;
     for (int64_t row = first; row < last; ++row)
-      x_.transform<InputTransform>(x, row, line, v + (row - first) * tiles * x_.c, v_stride);
+      x_tiles.transform<InputTransform>(x, row, line, v + (row - first) * tiles * x_tiles.c,
+                                        v_stride);
     for (int64_t p = 0; p < points; ++p)
-      multiply(v + p * v_stride, u + p * weights_.matrix(), (last - first) * tiles,
+      multiply(v + p * v_stride, u + p * weights.matrix(), (last - first) * tiles,
                m + p * m_stride);
     auto finish = [&](FloatLanes sum, int64_t channel) {
       if (bias) sum += load_floats(bias + channel, lane_count);
-      if (options_.relu) sum = sum < 0 ? FloatLanes{} : sum;  // keeps NaN
+      if (options.relu) sum = sum < 0 ? FloatLanes{} : sum;  // keeps NaN
       return sum;
     };
     for (int64_t row = first; row < last; ++row)
-      y_.store(m + (row - first) * tiles * y_.c, m_stride, row, y, finish);
+      y_tiles.store(m + (row - first) * tiles * y_tiles.c, m_stride, row, y, finish);
   }
-
-  const int64_t rows_;  // of tiles, of all images
-  const TiledImages x_, y_;
-  const WeightPoints weights_;
-  const product::ForwardOptions options_;
-  const int threads_;
-  const int64_t block_;  // rows of tiles
 };
 
-std::unique_ptr<Kernel> make(int64_t images, const TiledImages& x, const TiledImages& y,
-                             const WeightPoints& weights, const product::ForwardOptions& options,
-                             const KernelRequest& request) {
-  if (request.inputs[0].dtype == DType::f32)
-    return std::make_unique<WinogradKernel<float>>(images, x, y, weights, options, request.threads);
-  return std::make_unique<WinogradKernel<bfloat16>>(images, x, y, weights, options,
-                                                    request.threads);
+Kernel make(int64_t images, const TiledImages& x, const TiledImages& y, const WeightPoints& weights,
+            const product::ForwardOptions& options, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    int64_t rows = images * x.rows, block = std::min(rows, block_rows(x.columns, x.c + y.c));
+    Winograd<decltype(type)> run{rows, x, y, weights, options, request.threads, block};
+    auto floats = static_cast<size_t>(request.threads * run.thread_floats());
+    return Kernel(run, floats * sizeof(float)).reading({weights.packing(1)});
+  });
 }
 
 }  // namespace
@@ -168,9 +154,8 @@ bool is_faster(const ConvolutionShape& shape, DType dtype) {
          2 * computed <= 3 * shape.oh * shape.ow;
 }
 
-std::unique_ptr<Kernel> forward(const ConvolutionShape& shape,
-                                const product::ForwardOptions& options,
-                                const KernelRequest& request) {
+Kernel forward(const ConvolutionShape& shape, const product::ForwardOptions& options,
+               const KernelRequest& request) {
   auto x = TiledImages::over(shape.h, shape.w, shape.c, shape.oh, shape.ow);
   x.top = shape.window.padding.h;
   x.left = shape.window.padding.w;
@@ -180,7 +165,7 @@ std::unique_ptr<Kernel> forward(const ConvolutionShape& shape,
   return make(shape.n, x, y, weights, options, request);
 }
 
-std::unique_ptr<Kernel> backward_data(const ConvolutionShape& shape, const KernelRequest& request) {
+Kernel backward_data(const ConvolutionShape& shape, const KernelRequest& request) {
   auto dy = TiledImages::over(shape.oh, shape.ow, shape.o, shape.h, shape.w);
   dy.top = 2 - shape.window.padding.h;
   dy.left = 2 - shape.window.padding.w;

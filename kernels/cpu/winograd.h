@@ -2,8 +2,6 @@
 // times fewer multiplications than products of windows. Operands are fp32 or bf16; all arithmetic
 // is fp32, and weights are transformed from fp32.
 #pragma once
-#include <memory>
-
 #include "kernels/cpu/tiled_convolution.h"
 #include "kernels/kernel.h"
 
@@ -19,11 +17,9 @@ bool computes(const ConvolutionShape& shape);
 bool is_faster(const ConvolutionShape& shape, DType dtype);
 
 // Inputs and outputs are those of the kernels in tiled_convolution.h. REQUIRES: computes(shape).
-std::unique_ptr<Kernel> forward(const ConvolutionShape& shape,
-                                const product::ForwardOptions& options,
-                                const KernelRequest& request);
-std::unique_ptr<Kernel> backward_data(const ConvolutionShape& shape, const KernelRequest& request);
-std::unique_ptr<Kernel> backward_weights(const ConvolutionShape& shape, bool bias,
-                                         const KernelRequest& request);
+Kernel forward(const ConvolutionShape& shape, const product::ForwardOptions& options,
+               const KernelRequest& request);
+Kernel backward_data(const ConvolutionShape& shape, const KernelRequest& request);
+Kernel backward_weights(const ConvolutionShape& shape, bool bias, const KernelRequest& request);
 
 }  // namespace spire::inline kernels::winograd

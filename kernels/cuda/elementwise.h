@@ -58,6 +58,17 @@ void elementwise_cuda(void* stream, int64_t n, Out* out, F f, const In*... in) {
          in...);
 }
 
+// Returns visit(T{}, N) for the type T of `dtype`: N, an integral_constant, is the elements of a
+// 16-byte load, or 1 where rows of `width` elements do not take such packs.
+template <typename Visit>
+auto with_packs(DType dtype, int64_t width, const Visit& visit) {
+  return with_any_float_type(dtype, [&](auto type) {
+    constexpr int N = pack_width<decltype(type)>;
+    if (rows_take_packs<N>(width)) return visit(type, std::integral_constant<int, N>{});
+    return visit(type, std::integral_constant<int, 1>{});
+  });
+}
+
 constexpr int pixel_threads = 256;
 
 // A thread's pack of channels in a tensor (N, H, W, C).

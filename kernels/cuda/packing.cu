@@ -3,7 +3,7 @@
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/packing_launches.h"
-#include "kernels/typed_kernel.h"
+#include "kernels/kernel.h"
 
 namespace spire::inline kernels {
 namespace {
@@ -77,7 +77,7 @@ struct Same {
 }  // namespace
 
 void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void* packed) {
-  with_cuda_float_type(dtype, [&](auto type) {
+  with_any_float_type(dtype, [&](auto type) {
     elementwise_cuda(stream, n, static_cast<decltype(type)*>(packed), Same{}, plain);
   });
 }
@@ -90,7 +90,7 @@ void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters,
                  void* krsc) {
   FilterExtents e = filter_extents(shape);
   FilterTiles tiles(e.channels, e.pixels, e.tile_channels, e.tile_pixels);
-  with_cuda_float_type(dtype, [&](auto type) {
+  with_any_float_type(dtype, [&](auto type) {
     launch(transpose_kernel<float, decltype(type)>, tiles.blocks(filters), block_threads, stream,
            tiles, plain, static_cast<decltype(type)*>(krsc));
   });
@@ -99,7 +99,7 @@ void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters,
 void krsc_to_plain(const Shape& shape, DType dtype, const void* krsc, float* plain, void* stream) {
   FilterExtents e = filter_extents(shape);
   FilterTiles tiles(e.pixels, e.channels, e.tile_pixels, e.tile_channels);
-  with_cuda_float_type(dtype, [&](auto type) {
+  with_any_float_type(dtype, [&](auto type) {
     auto* from = static_cast<const decltype(type)*>(krsc);
     if (same_order(shape)) return elementwise_cuda(stream, shape.elements(), plain, Same{}, from);
     launch(transpose_kernel<decltype(type), float>, tiles.blocks(shape[0]), block_threads, stream,

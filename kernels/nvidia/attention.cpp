@@ -93,13 +93,13 @@ class AttentionTimer {
   KernelArgs args_;
 };
 
-// Makes the native kernel; null if heads are too wide for it.
-std::unique_ptr<Kernel> make_if_possible(const NativeAttention& native) {
+// Makes the native kernel; none if heads are too wide for it.
+Kernel make_if_possible(const NativeAttention& native) {
   try {
     return native.make();
   } catch (const Error& error) {
     if (error.category() != Category::config) throw;
-    return nullptr;
+    return {};
   }
 }
 
@@ -122,7 +122,7 @@ class AttentionChoice {
   // Sets the plan and returns true if an engine of cuDNN is chosen.
   bool choose() {
     EnginesAndNative::TimeNative time_native;
-    if (native_) time_native = [this] { return timer().time(*native_); };
+    if (native_) time_native = [this] { return timer().time(native_); };
     EnginesAndNative all(engines_, time_native, native_name_);
     if (!choose_engine(all, key(request_.cuda->kind()), request_.cuda->options().tuning))
       return false;
@@ -138,7 +138,7 @@ class AttentionChoice {
   // Made at the first measurement, when all proposals and so the largest workspace are known.
   AttentionTimer& timer() {
     size_t bytes = prepared_.attention.delta_bytes() + largest_workspace(engines_.proposed());
-    if (native_) bytes = std::max(bytes, native_->workspace_bytes());
+    if (native_) bytes = std::max(bytes, native_.workspace_bytes());
     if (!timer_) timer_.emplace(shape_, prepared_, request_, bytes);
     return *timer_;
   }
@@ -147,7 +147,7 @@ class AttentionChoice {
   const KernelRequest& request_;
   PreparedAttention& prepared_;
   std::string native_name_;
-  std::unique_ptr<Kernel> native_;
+  Kernel native_;
   CudnnRules rules_;
   CudnnEngines engines_;
   std::optional<AttentionTimer> timer_;
@@ -191,37 +191,25 @@ CudnnOnDevice current_device() {
 }
 
 // A kernel of cuDNN. The plan is shared; variant packs, which a run rewrites, are its own.
-class CudnnAttentionKernel : public Kernel {
- public:
-  CudnnAttentionKernel(AttentionPass pass, std::shared_ptr<const PreparedAttention> shared,
-                       const Cudnn& cudnn)
-      : pass_(pass), shared_(std::move(shared)) {
-    for (int64_t share = 0; share < shared_->attention.shares(); ++share)
-      packs_.emplace_back(cudnn);
-  }
-
-  size_t workspace_bytes() const override { return shared_->workspace_bytes(*shared_->plan); }
-
-  void run(const KernelArgs& args) override {
-    shared_->run(*shared_->plan, packs_, attention_pointers(pass_, args), args.stream);
-  }
-
- private:
-  AttentionPass pass_;
-  std::shared_ptr<const PreparedAttention> shared_;
-  std::vector<CudnnVariantPack> packs_;
-};
+Kernel cudnn_attention(AttentionPass pass, const std::shared_ptr<const PreparedAttention>& shared,
+                       const Cudnn& cudnn) {
+  std::vector<CudnnVariantPack> packs;
+  for (int64_t share = 0; share < shared->attention.shares(); ++share) packs.emplace_back(cudnn);
+  auto run = [pass, shared, packs = std::move(packs)](const KernelArgs& args) mutable {
+    shared->run(*shared->plan, packs, attention_pointers(pass, args), args.stream);
+  };
+  return Kernel(std::move(run), shared->workspace_bytes(*shared->plan));
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const NativeAttention& native,
-                                         const KernelRequest& request) {
+Kernel choose_attention(const AttentionShape& shape, const NativeAttention& native,
+                        const KernelRequest& request) {
   bool asks = request.cuda && request.cuda->options().cudnn_attention;
   if (!asks || !may_be_cudnns(shape, current_device())) return native.make();
   auto prepared = prepare_attention(shape, native, request);
   if (!prepared) return native.make();
-  return std::make_unique<CudnnAttentionKernel>(shape.pass, std::move(prepared),
-                                                request.cuda->cudnn());
+  return cudnn_attention(shape.pass, prepared, request.cuda->cudnn());
 }
 
 }  // namespace spire::inline kernels

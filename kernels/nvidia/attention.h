@@ -5,7 +5,6 @@
 // cores all round p, keep * p and ds to 16 bits before they multiply them; sums are fp32.
 #pragma once
 #include <functional>
-#include <memory>
 
 #include "kernels/kernel.h"
 
@@ -30,7 +29,7 @@ struct AttentionShape {
 };
 
 // Makes the kernel of a pass. Throws Error(config) if heads are too wide for it.
-using MakeKernel = std::function<std::unique_ptr<Kernel>()>;
+using MakeKernel = std::function<Kernel()>;
 
 struct NativeAttention {
   const char* name;  // native_name or native_mma_name (autotune/engine_choice.h)
@@ -39,7 +38,7 @@ struct NativeAttention {
 
 // Makes the kernel for the request's op: the native one if it is the fastest or the only one that
 // computes the shape, or if the libraries' options ask for it.
-std::unique_ptr<Kernel> choose_attention(const AttentionShape& shape, const NativeAttention& native,
-                                         const KernelRequest& request);
+Kernel choose_attention(const AttentionShape& shape, const NativeAttention& native,
+                        const KernelRequest& request);
 
 }  // namespace spire::inline kernels

@@ -220,6 +220,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
 }
 
 CudaConvolution::~CudaConvolution() {}
+CudaConvolution::CudaConvolution(CudaConvolution&&) noexcept = default;
 
 bool CudaConvolution::fused() const {
   return prepared_->shared->form.fused;

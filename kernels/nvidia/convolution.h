@@ -41,6 +41,7 @@ class CudaConvolution {
   // libraries: those of the thread's current device. Throws Error(device) if there is no engine.
   CudaConvolution(const ConvolutionShape& shape, CudaLibraries* libraries);
   ~CudaConvolution();
+  CudaConvolution(CudaConvolution&&) noexcept;
 
   // Returns true if run() includes the bias and there is no relu; else add_bias_relu_cuda must
   // follow.

@@ -13,10 +13,10 @@
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
 #include "kernels/autotune/engine_choice.h"
+#include "kernels/kernel.h"
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/libraries.h"
 #include "kernels/nvidia/product.h"
-#include "kernels/typed_kernel.h"
 #include "pointers.h"
 
 namespace spire::inline kernels {
@@ -104,6 +104,7 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
 }
 
 CudaConvolution::~CudaConvolution() {}
+CudaConvolution::CudaConvolution(CudaConvolution&&) noexcept = default;
 
 bool CudaConvolution::fused() const {
   return prepared_->form.fused;
@@ -168,9 +169,9 @@ int64_t results(const ConvolutionShape& s) {
 void convolve_all(const ConvolutionShape& s, bool backwards, bool fused, DType result,
                   size_t workspace, const ConvolutionPointers& p) {
   std::vector<float> sums(static_cast<size_t>(results(s)));
-  with_cuda_float_type(s.dtype,
-                       [&](auto in) { convolve<decltype(in)>(s, p, backwards, fused, sums); });
-  with_cuda_float_type(result, [&](auto out) {
+  with_any_float_type(s.dtype,
+                      [&](auto in) { convolve<decltype(in)>(s, p, backwards, fused, sums); });
+  with_any_float_type(result, [&](auto out) {
     for (size_t i = 0; i < sums.size(); ++i)
       static_cast<decltype(out)*>(p.result)[i] = decltype(out)(sums[i]);
   });

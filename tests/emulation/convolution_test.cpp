@@ -10,9 +10,9 @@
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 #include "kernels/autotune/tuning.h"
+#include "kernels/kernel.h"
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/libraries.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire {
 namespace {
@@ -35,7 +35,7 @@ ConvolutionShape shape_of(ConvolutionPass pass, DType dtype, int64_t channels, i
 Buffer random_values(int64_t count, DType dtype, uint64_t seed) {
   Buffer bytes(static_cast<size_t>(count) * size_of(dtype));
   RandomStream stream(seed, Purpose::initialize);
-  with_cuda_float_type(dtype, [&](auto type) {
+  with_any_float_type(dtype, [&](auto type) {
     using T = decltype(type);
     for (int64_t i = 0; i < count; ++i)
       bytes.as<T>()[i] = T(2 * stream.uniform(static_cast<uint64_t>(i)) - 1);
@@ -91,7 +91,7 @@ Computed compute(const ConvolutionShape& s, const std::string& engine) {
   convolution.run(tensors.pointers, stream->native());
   stream->synchronize();
   Computed computed{{}, convolution.result(), !tuning.replaced().empty()};
-  with_cuda_float_type(computed.dtype, [&](auto type) {
+  with_any_float_type(computed.dtype, [&](auto type) {
     auto* values = tensors.result.as<decltype(type)>();
     for (int64_t i = 0; i < result_size(s); ++i)
       computed.values.push_back(static_cast<float>(values[i]));

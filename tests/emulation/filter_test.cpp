@@ -3,7 +3,7 @@
 
 #include "cuda_runtime.h"
 #include "kernels/cuda/packing.h"
-#include "kernels/typed_kernel.h"
+#include "kernels/kernel.h"
 
 namespace spire {
 namespace {
@@ -49,7 +49,7 @@ TEST(CudaFilter, PackingIsTheDefinition) {
       if (dtype == DType::f32 && same_order(shape)) continue;
       Packing packing = packing_of(shape, dtype);
       auto plain = numbered(shape);
-      with_cuda_float_type(dtype, [&](auto type) {
+      with_any_float_type(dtype, [&](auto type) {
         std::vector<decltype(type)> packed(plain.size());
         EXPECT_EQ(packing.bytes, packed.size() * sizeof type);
         packing.pack(plain.data(), packed.data());
@@ -87,7 +87,7 @@ TEST(CudaFilter, GradientsComeBackPlain) {
       auto plain = numbered(shape);
       auto floats = krsc_of(shape, plain);
       std::vector<float> back(plain.size());
-      with_cuda_float_type(dtype, [&](auto type) {
+      with_any_float_type(dtype, [&](auto type) {
         std::vector<decltype(type)> krsc(floats.begin(), floats.end());
         krsc_to_plain(shape, dtype, krsc.data(), back.data(), nullptr);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

@@ -238,7 +238,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
   if (op.is_view()) return {{output_specs.at(0), false, given[0].memory}};
 
   PaddedRows padded;
-  if (environment.padded_rows) padded = kernel_entry(op, environment.device).padded_rows;
+  if (environment.padded_rows) padded = padded_rows(op, environment.device);
   std::vector<DeviceTensor> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
     inputs.push_back(lay_out(given[i], static_cast<int>(i) == padded.input, environment.device));
@@ -262,7 +262,7 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
 
   // A kernel reads its parameters in the packed forms that it asks for.
   std::vector<std::shared_ptr<DeviceMemory>> packed;
-  for (const Packing& packing : kernel->packings()) {
+  for (const Packing& packing : kernel.packings()) {
     size_t index = static_cast<size_t>(packing.input);
     require(inputs[index].is_parameter, "[{}] packs input {}, which is no parameter", op.name(),
             packing.input);
@@ -270,14 +270,14 @@ std::vector<DeviceTensor> execute(const Op& op, std::span<const DeviceTensor> gi
     packing.pack(static_cast<const float*>(inputs[index].memory->data()), packed.back()->data());
     in[index] = packed.back()->data();
   }
-  auto workspace = garbage(environment.device, kernel->workspace_bytes(), workspace_alignment);
+  auto workspace = garbage(environment.device, kernel.workspace_bytes(), workspace_alignment);
   // GPU kernels read the step's numbers from the device's memory.
   auto numbers = garbage(environment.device, sizeof step);
   numbers->write(&step, sizeof step);
-  kernel->run({.inputs = in,
-               .outputs = out,
-               .workspace = workspace->data(),
-               .step = static_cast<const StepContext*>(numbers->data())});
+  kernel.run({.inputs = in,
+              .outputs = out,
+              .workspace = workspace->data(),
+              .step = static_cast<const StepContext*>(numbers->data())});
   for (const DeviceTensor& output : outputs) expect_zeros_in_padding(op, output);
   return outputs;
 }

@@ -76,14 +76,14 @@ TEST(KernelTeam, IsRestoredAfterPrepareAndRun) {
       op, {.inputs = inputs, .outputs = outputs, .device = {DeviceKind::cpu, 0}, .threads = 1});
   EXPECT_EQ(omp_get_max_threads(), 3);
   std::vector<float> x(32, 1.0f), w(6, 0.5f), packed(1024), y(48), workspace(65536);
-  for (const Packing& packing : kernel->packings()) {
+  for (const Packing& packing : kernel.packings()) {
     ASSERT_LE(packing.bytes, packed.size() * sizeof(float));
     packing.pack(w.data(), packed.data());
   }
-  const void* in[] = {x.data(), kernel->packings().empty() ? w.data() : packed.data()};
+  const void* in[] = {x.data(), kernel.packings().empty() ? w.data() : packed.data()};
   void* out[] = {y.data()};
-  ASSERT_LE(kernel->workspace_bytes(), workspace.size() * sizeof(float));
-  kernel->run({.inputs = in, .outputs = out, .workspace = workspace.data()});
+  ASSERT_LE(kernel.workspace_bytes(), workspace.size() * sizeof(float));
+  kernel.run({.inputs = in, .outputs = out, .workspace = workspace.data()});
   EXPECT_EQ(omp_get_max_threads(), 3);
   EXPECT_EQ(y, std::vector<float>(48, 1.0f));
   omp_set_num_threads(before);

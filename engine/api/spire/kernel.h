@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <spire/device_id.h>
@@ -42,19 +43,58 @@ struct KernelArgs {
   // numbers.
   const StepContext* step = nullptr;
   void* stream = nullptr;  // the cudaStream_t on which a CUDA kernel launches
+
+  // The elements of an input, of an output and of the workspace, as T.
+  template <typename T>
+  const T* in(size_t index) const {
+    return static_cast<const T*>(inputs[index]);
+  }
+  template <typename T>
+  T* out(size_t index) const {
+    return static_cast<T*>(outputs[index]);
+  }
+  template <typename T>
+  T* scratch() const {
+    return static_cast<T*>(workspace);
+  }
 };
 
 struct Packing;       // packing.h
 class CudaLibraries;  // nvidia/libraries.h
 
-// Computes one op. Used by one thread at a time; run() allocates nothing.
+// A function of KernelArgs that computes one op, with what it captured when it was made. Used by
+// one thread at a time; a run allocates nothing.
 class SPIRE_API Kernel {
  public:
-  virtual ~Kernel() = default;
-  virtual void run(const KernelArgs& args) = 0;
-  virtual size_t workspace_bytes() const { return 0; }
-  // The forms in which the kernel reads parameters; the default: as they are, in fp32.
-  virtual std::vector<Packing> packings() const;
+  Kernel() = default;  // no kernel
+  // run: a callable of const KernelArgs&, which may be only movable.
+  template <typename Run>
+  Kernel(Run run, size_t workspace_bytes = 0)
+      : function_(std::make_unique<Function<Run>>(std::move(run))),
+        workspace_bytes_(workspace_bytes) {}
+  // Returns this kernel, which reads parameters in these forms instead of plain fp32.
+  Kernel reading(std::vector<Packing> packings) &&;
+
+  explicit operator bool() const { return function_ != nullptr; }
+  void run(const KernelArgs& args) { function_->run(args); }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  const std::vector<Packing>& packings() const;
+
+ private:
+  struct AnyFunction {
+    virtual ~AnyFunction() = default;
+    virtual void run(const KernelArgs& args) = 0;
+  };
+  template <typename Run>
+  struct Function : AnyFunction {
+    explicit Function(Run callable) : call(std::move(callable)) {}
+    void run(const KernelArgs& args) override { call(args); }
+    Run call;
+  };
+
+  std::unique_ptr<AnyFunction> function_;
+  size_t workspace_bytes_ = 0;
+  std::shared_ptr<const std::vector<Packing>> packings_;  // null: none
 };
 
 // Device, shapes and resources for which a kernel is made.

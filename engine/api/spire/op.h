@@ -72,8 +72,8 @@ class SPIRE_API Op {
   virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
 
   // Makes the kernel of an op that the calling program brings; it refuses a device that it has none
-  // for. Null, the default: the op has its rows in Spire's tables of kernels.
-  virtual std::unique_ptr<Kernel> make_kernel(const KernelRequest& request) const;
+  // for. No kernel, the default: the op has its rows in Spire's tables of kernels.
+  virtual Kernel make_kernel(const KernelRequest& request) const;
 
   // Returns the number of multiply-adds; 0 for ops limited by memory bandwidth (norms).
   virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,

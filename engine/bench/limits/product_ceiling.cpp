@@ -52,16 +52,16 @@ class Product {
       fill(*memory_.back(), spec.dtype);
       inputs_.push_back(memory_.back()->data());
     }
-    for (const Packing& packing : kernel_->packings()) pack(pool, packing);
+    for (const Packing& packing : kernel_.packings()) pack(pool, packing);
     memory_.push_back(pool.allocate(MemoryKind::activations, outputs[0].bytes()));
     output_ = memory_.back()->data();
-    if (kernel_->workspace_bytes() == 0) return;
-    memory_.push_back(pool.allocate(MemoryKind::workspace, kernel_->workspace_bytes()));
+    if (kernel_.workspace_bytes() == 0) return;
+    memory_.push_back(pool.allocate(MemoryKind::workspace, kernel_.workspace_bytes()));
     workspace_ = memory_.back()->data();
   }
 
   void run() {
-    kernel_->run(
+    kernel_.run(
         {.inputs = inputs_, .outputs = {&output_, 1}, .workspace = workspace_, .stream = stream_});
   }
 
@@ -74,7 +74,7 @@ class Product {
   }
 
   void* stream_;
-  std::unique_ptr<Kernel> kernel_;
+  Kernel kernel_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   std::vector<const void*> inputs_;
   void* output_ = nullptr;

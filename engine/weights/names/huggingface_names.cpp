@@ -5,9 +5,8 @@
 
 #include "engine/weights/names/known_names.h"
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/layer_norm/layer_norm.h"
-#include "kernels/ops/rms_norm/rms_norm.h"
 #include "kernels/ops/rope/rope.h"
+#include "kernels/ops/row_norm/row_norm.h"
 
 namespace spire::inline weights {
 namespace {

@@ -1,6 +1,8 @@
 // Backward of activations on a GPU: dx = dy f'(v), elementwise in fp32, a pack of elements a
 // thread.
-#include "kernels/ops/activation/activation_cuda.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
 
@@ -13,27 +15,19 @@ struct ActivationGradient {
   __device__ float operator()(float dy, float v) const { return f.gradient(dy, v); }
 };
 
-template <typename T, typename F>
-class ActivationBackwardCudaKernel : public Kernel {
- public:
-  ActivationBackwardCudaKernel(F f, const KernelRequest& request)
-      : f_{f}, n_(request.inputs[0].shape.elements()) {}
-
-  void run(const KernelArgs& args) override {
-    elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]), f_,
-                     static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]));
-  }
-
- private:
-  ActivationGradient<F> f_;
-  int64_t n_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ActivationBackwardOp& op, const KernelRequest& request) {
-  return make_activation<ActivationBackwardCudaKernel>(op.attributes(), request);
+Kernel make_cuda(const ActivationBackwardOp& op, const KernelRequest& request) {
+  return with_activation(op.attributes(), [&](auto f) {
+    return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+      using T = decltype(type);
+      return [gradient = ActivationGradient<decltype(f)>{f},
+              n = request.inputs[0].shape.elements()](const KernelArgs& args) {
+        elementwise_cuda(args.stream, n, args.out<T>(0), gradient, args.in<T>(0), args.in<T>(1));
+      };
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

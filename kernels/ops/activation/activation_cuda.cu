@@ -1,5 +1,7 @@
 // Activations on a GPU: y = f(x), elementwise in fp32, a pack of elements a thread.
-#include "kernels/ops/activation/activation_cuda.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/activation/activation.h"
 
 namespace spire::inline kernels {
 
@@ -12,27 +14,19 @@ struct ActivationValue {
   __device__ float operator()(float x) const { return f.value(x); }
 };
 
-template <typename T, typename F>
-class ActivationCudaKernel : public Kernel {
- public:
-  ActivationCudaKernel(F f, const KernelRequest& request)
-      : f_{f}, n_(request.inputs[0].shape.elements()) {}
-
-  void run(const KernelArgs& args) override {
-    elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]), f_,
-                     static_cast<const T*>(args.inputs[0]));
-  }
-
- private:
-  ActivationValue<F> f_;
-  int64_t n_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ActivationOp& op, const KernelRequest& request) {
-  return make_activation<ActivationCudaKernel>(op.attributes(), request);
+Kernel make_cuda(const ActivationOp& op, const KernelRequest& request) {
+  return with_activation(op.attributes(), [&](auto f) {
+    return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+      using T = decltype(type);
+      return [value = ActivationValue<decltype(f)>{f},
+              n = request.inputs[0].shape.elements()](const KernelArgs& args) {
+        elementwise_cuda(args.stream, n, args.out<T>(0), value, args.in<T>(0));
+      };
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

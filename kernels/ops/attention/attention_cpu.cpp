@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
-#include "kernels/typed_kernel.h"
+#include "kernels/kernel.h"
 
 namespace spire::inline kernels {
 
@@ -36,88 +36,80 @@ struct AttentionScratch {
 };
 
 template <typename T>
-class AttentionCpuKernel : public Kernel {
- public:
-  AttentionCpuKernel(const AttentionAttributes& attributes, const KernelRequest& request)
-      : e_(attributes, request.inputs[0].shape, request.threads),
-        documents_(attributes.documents),
-        op_id_(request.op_id) {}
+struct AttentionCpu {
+  HeadBlocks e;
+  bool documents;
+  int32_t op_id;
 
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.threads * AttentionScratch::floats(e_)) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    if (e_.dropout > 0) *static_cast<int32_t*>(args.outputs[2]) = op_id_;
-    int64_t heads = e_.batch * e_.heads, strips = e_.strips();
-    int64_t grain = heads >= e_.threads ? strips : 1;
-    parallel_for(e_.threads, heads * strips, grain, [&](int64_t begin, int64_t end, int chunk) {
-      AttentionScratch s(
-          e_, static_cast<float*>(args.workspace) + chunk * AttentionScratch::floats(e_));
+  void operator()(const KernelArgs& args) const {
+    if (e.dropout > 0) *args.out<int32_t>(2) = op_id;
+    int64_t heads = e.batch * e.heads, strips = e.strips();
+    int64_t grain = heads >= e.threads ? strips : 1;
+    parallel_for(e.threads, heads * strips, grain, [&](int64_t begin, int64_t end, int chunk) {
+      AttentionScratch s(e, args.scratch<float>() + chunk * AttentionScratch::floats(e));
       for (int64_t item = begin; item < end; ++item) {
-        bool other_keys = item % (strips * e_.group) == 0;
+        bool other_keys = item % (strips * e.group) == 0;
         if (item == begin || other_keys) load_head(args, item / strips, s);
         attend(args, item / strips, item % strips * strip, s);
       }
     });
   }
 
- private:
   // The sample's qkv; head: of all samples' heads.
   const T* sample_of(const KernelArgs& args, int64_t head) const {
-    return static_cast<const T*>(args.inputs[0]) + head / e_.heads * e_.length * e_.packed;
+    return args.in<T>(0) + head / e.heads * e.length * e.packed;
   }
 
   // The sample's positions in documents; null without.
   const int32_t* positions_of(const KernelArgs& args, int64_t head) const {
-    if (!documents_) return nullptr;
-    return static_cast<const int32_t*>(args.inputs[1]) + head / e_.heads * e_.length;
+    if (!documents) return nullptr;
+    return args.in<int32_t>(1) + head / e.heads * e.length;
   }
 
   void load_head(const KernelArgs& args, int64_t head, const AttentionScratch& s) const {
-    const T* first = sample_of(args, head) + e_.keys_at(head % e_.heads);
-    for (int64_t b = 0; b < e_.blocks; ++b) {
-      const T* k = first + b * block * e_.packed;
-      load_columns(e_, k, e_.packed, e_.rows_of(b), s.keys + b * e_.block_floats());
-      load_rows(e_, k + e_.kv_width(), e_.packed, e_.rows_of(b), 1,
-                s.values + b * e_.block_floats(), block);
+    const T* first = sample_of(args, head) + e.keys_at(head % e.heads);
+    for (int64_t b = 0; b < e.blocks; ++b) {
+      const T* k = first + b * block * e.packed;
+      load_columns(e, k, e.packed, e.rows_of(b), s.keys + b * e.block_floats());
+      load_rows(e, k + e.kv_width(), e.packed, e.rows_of(b), 1, s.values + b * e.block_floats(),
+                block);
     }
   }
 
   // The strip whose first query is `first`.
   void attend(const KernelArgs& args, int64_t head, int64_t first,
               const AttentionScratch& s) const {
-    int64_t rows = std::min(strip, e_.length - first);
-    int64_t keys = whole_registers(e_.seen(first + rows - 1)), pitch = e_.blocks * block;
+    int64_t rows = std::min(strip, e.length - first);
+    int64_t keys = whole_registers(e.seen(first + rows - 1)), pitch = e.blocks * block;
     const int32_t* positions = positions_of(args, head);
     int64_t from = first_key(positions, first) / block * block;
-    const T* q = sample_of(args, head) + e_.queries_at(head % e_.heads);
-    load_rows(e_, q + first * e_.packed, e_.packed, rows, e_.scale, s.queries, rows);
+    const T* q = sample_of(args, head) + e.queries_at(head % e.heads);
+    load_rows(e, q + first * e.packed, e.packed, rows, e.scale, s.queries, rows);
     for (int64_t key = from; key < keys; key += block) {
-      multiply(rows, e_.padded, std::min(block, keys - key), {s.queries, e_.padded, 1},
-               {s.keys + key * e_.padded, block}, {s.scores + key, pitch, false});
+      multiply(rows, e.padded, std::min(block, keys - key), {s.queries, e.padded, 1},
+               {s.keys + key * e.padded, block}, {s.scores + key, pitch, false});
     }
     SoftmaxRow softmax[strip];
     for (int64_t r = 0; r < rows; ++r) {
       float* row = s.scores + r * pitch;
       softmax[r] = positions ? exponentiate_from(row, from, first_key(positions, first + r),
-                                                 e_.seen(first + r))
-                             : exponentiate(row, e_.seen(first + r));
+                                                 e.seen(first + r))
+                             : exponentiate(row, e.seen(first + r));
     }
-    if (e_.dropout > 0) drop(args, head, first, rows, from, keys, s.scores);
-    multiply(rows, keys - from, e_.padded, {s.scores + from, pitch, 1},
-             {s.values + from * e_.padded, e_.padded}, {s.sums, e_.padded, false});
+    if (e.dropout > 0) drop(args, head, first, rows, from, keys, s.scores);
+    multiply(rows, keys - from, e.padded, {s.scores + from, pitch, 1},
+             {s.values + from * e.padded, e.padded}, {s.sums, e.padded, false});
     finish(args, head, first, {softmax, static_cast<size_t>(rows)}, s.sums);
   }
 
   void drop(const KernelArgs& args, int64_t head, int64_t first, int64_t rows, int64_t from,
             int64_t keys, float* scores) const {
-    DropoutMask mask(e_, *args.step, op_id_, head / e_.heads, head % e_.heads);
+    DropoutMask mask(e, *args.step, op_id, head / e.heads, head % e.heads);
     alignas(64) float keep[block];
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t key = from; key < keys; key += block) {
         mask.row(first + r, key / block, keep);
-        float* row = scores + r * e_.blocks * block + key;
+        float* row = scores + r * e.blocks * block + key;
         for (int64_t j = 0; j < std::min(block, keys - key); ++j) row[j] *= keep[j];
       }
     }
@@ -126,28 +118,26 @@ class AttentionCpuKernel : public Kernel {
   // Divides the sums by the rows' totals.
   void finish(const KernelArgs& args, int64_t head, int64_t first, std::span<const SoftmaxRow> rows,
               const float* sums) const {
-    auto logsumexp = static_cast<float*>(args.outputs[1]) + head * e_.length + first;
-    int64_t sample = head / e_.heads;
-    T* y = static_cast<T*>(args.outputs[0]) + (sample * e_.length + first) * e_.width() +
-           head % e_.heads * e_.size;
+    auto logsumexp = args.out<float>(1) + head * e.length + first;
+    int64_t sample = head / e.heads;
+    T* y = args.out<T>(0) + (sample * e.length + first) * e.width() + head % e.heads * e.size;
     for (size_t r = 0; r < rows.size(); ++r) {
       logsumexp[r] = rows[r].most + std::log(rows[r].total);
       auto at = static_cast<int64_t>(r);
-      store_rows(e_, sums + at * e_.padded, 1, 1 / rows[r].total, y + at * e_.width(), e_.width());
+      store_rows(e, sums + at * e.padded, 1, 1 / rows[r].total, y + at * e.width(), e.width());
     }
   }
-
-  HeadBlocks e_;
-  bool documents_;
-  int32_t op_id_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const AttentionOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed<AttentionCpuKernel>(request.inputs[0].dtype, attributes, request);
+Kernel make_cpu(const AttentionOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    HeadBlocks e(op.attributes(), request.inputs[0].shape, request.threads);
+    return Kernel(AttentionCpu<decltype(type)>{e, op.attributes().documents, request.op_id},
+                  static_cast<size_t>(e.threads * AttentionScratch::floats(e)) * sizeof(float));
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -36,15 +36,15 @@ NativeAttention native_attention(const AttentionShape& shape, const MakeKernel& 
 
 }  // namespace
 
-std::unique_ptr<Kernel> attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
-                                                            const KernelRequest& request) {
+Kernel attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
+                                           const KernelRequest& request) {
   return with_any_float_type(request.inputs[1].dtype, [&](auto type) {
     return make_typed_plain_backward<decltype(type)>(op, request);
   });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionOp& op, const KernelRequest& request) {
+Kernel make_cuda(const AttentionOp& op, const KernelRequest& request) {
   AttentionShape shape = shape_of(AttentionPass::forward, op.attributes(), request.inputs[0]);
   auto mma = [&] { return make_mma(op, request); };
   auto plain = [&] { return make_plain(op, request); };
@@ -52,7 +52,7 @@ std::unique_ptr<Kernel> make_cuda(const AttentionOp& op, const KernelRequest& re
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
+Kernel make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
   AttentionShape shape = shape_of(AttentionPass::backward, op.attributes(), request.inputs[1]);
   auto mma = [&] { return make_mma_backward(op, request); };
   auto plain = [&] { return make_plain_backward(op, request); };

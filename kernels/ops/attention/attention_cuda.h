@@ -185,77 +185,44 @@ struct BackwardOperands {
   }
 };
 
-// A forward pass by a given CUDA kernel: one block of threads for each block of queries of a head.
+// Makes a forward pass by a given CUDA kernel: one block of threads for each block of queries of a
+// head.
 template <typename T>
-class AttentionCudaKernel : public Kernel {
- public:
-  using Function = void (*)(AttentionExtents, ForwardOperands<T>);
-  AttentionCudaKernel(Function function, int block_threads, const AttentionExtents& extents,
-                      bool documents, int32_t op_id)
-      : function_(function),
-        threads_(block_threads),
-        e_(extents),
-        documents_(documents),
-        op_id_(op_id) {}
-
-  void run(const KernelArgs& args) override {
-    ForwardOperands<T> operands{static_cast<const T*>(args.inputs[0]),
-                                documents_ ? static_cast<const int32_t*>(args.inputs[1]) : nullptr,
+Kernel attention_forward(void (*function)(AttentionExtents, ForwardOperands<T>), int block_threads,
+                         const AttentionExtents& e, bool documents, int32_t op_id) {
+  return [=](const KernelArgs& args) {
+    ForwardOperands<T> operands{args.in<T>(0),
+                                documents ? args.in<int32_t>(1) : nullptr,
                                 args.step,
-                                static_cast<T*>(args.outputs[0]),
-                                static_cast<float*>(args.outputs[1]),
-                                e_.dropout > 0 ? static_cast<int32_t*>(args.outputs[2]) : nullptr,
-                                op_id_};
-    launch(function_, e_.query_blocks(), threads_, args.stream, e_, operands);
-  }
+                                args.out<T>(0),
+                                args.out<float>(1),
+                                e.dropout > 0 ? args.out<int32_t>(2) : nullptr,
+                                op_id};
+    launch(function, e.query_blocks(), block_threads, args.stream, e, operands);
+  };
+}
 
- private:
-  Function function_;
-  int threads_;
-  AttentionExtents e_;
-  bool documents_;
-  int32_t op_id_;
-};
-
-// A backward pass by two given CUDA kernels, after the one that computes delta: `keys` writes dk
-// and dv, with a block of threads for each block of keys; `queries` writes dq.
+// Makes a backward pass by two given CUDA kernels, after the one that computes delta: `keys` writes
+// dk and dv, with a block of threads for each block of keys; `queries` writes dq. Workspace: delta.
 template <typename T>
-class AttentionBackwardCudaKernel : public Kernel {
- public:
-  using Function = void (*)(AttentionExtents, BackwardOperands<T>);
-  AttentionBackwardCudaKernel(Function keys, Function queries, int block_threads,
-                              const AttentionExtents& extents, bool documents)
-      : keys_(keys),
-        queries_(queries),
-        threads_(block_threads),
-        e_(extents),
-        documents_(documents) {}
-
-  size_t workspace_bytes() const override {  // for delta
-    return static_cast<size_t>(e_.batch * e_.heads * e_.length) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto delta = static_cast<float*>(args.workspace);
-    launch_delta(e_, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
-    BackwardOperands<T> operands{
-        static_cast<const T*>(args.inputs[0]),
-        static_cast<const T*>(args.inputs[1]),
-        static_cast<const float*>(args.inputs[3]),
-        delta,
-        e_.dropout > 0 ? static_cast<const int32_t*>(args.inputs[4]) : nullptr,
-        documents_ ? static_cast<const int32_t*>(args.inputs[e_.dropout > 0 ? 5 : 4]) : nullptr,
-        args.step,
-        static_cast<T*>(args.outputs[0])};
-    launch(keys_, e_.key_blocks(), threads_, args.stream, e_, operands);
-    launch(queries_, e_.query_blocks(), threads_, args.stream, e_, operands);
-  }
-
- private:
-  Function keys_, queries_;
-  int threads_;
-  AttentionExtents e_;
-  bool documents_;
-};
+Kernel attention_backward(void (*keys)(AttentionExtents, BackwardOperands<T>),
+                          void (*queries)(AttentionExtents, BackwardOperands<T>), int block_threads,
+                          const AttentionExtents& e, bool documents) {
+  auto run = [=](const KernelArgs& args) {
+    auto delta = args.scratch<float>();
+    launch_delta(e, dtype_of<T>::value, args.inputs[0], args.inputs[2], delta, args.stream);
+    BackwardOperands<T> operands{args.in<T>(0),
+                                 args.in<T>(1),
+                                 args.in<float>(3),
+                                 delta,
+                                 e.dropout > 0 ? args.in<int32_t>(4) : nullptr,
+                                 documents ? args.in<int32_t>(e.dropout > 0 ? 5 : 4) : nullptr,
+                                 args.step,
+                                 args.out<T>(0)};
+    launch(keys, e.key_blocks(), block_threads, args.stream, e, operands);
+    launch(queries, e.query_blocks(), block_threads, args.stream, e, operands);
+  };
+  return Kernel(run, static_cast<size_t>(e.batch * e.heads * e.length) * sizeof(float));
+}
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -1,8 +1,8 @@
 // The small kernel that both of attention's backwards begin with: delta_i = dy_i . y_i.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels::attention_cuda {
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(delta_threads)
 void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
                   float* delta, void* stream) {
   auto blocks = blocks_for(e.batch * e.length * e.heads, delta_warps);
-  with_cuda_float_type(dtype, [&](auto type) {
+  with_any_float_type(dtype, [&](auto type) {
     using T = decltype(type);
     launch(attention_delta_kernel<T>, blocks, delta_threads, stream, e, Divider(e.heads),
            Divider(e.length), static_cast<const T*>(dy), static_cast<const T*>(y), delta);

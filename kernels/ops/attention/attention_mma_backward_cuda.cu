@@ -144,18 +144,17 @@ __global__ void __launch_bounds__(threads, D > 64 ? 2 : 3)
 
 }  // namespace
 
-std::unique_ptr<Kernel> attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
-                                                          const KernelRequest& request) {
+Kernel attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
+                                         const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size,
-                         [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
-                           using T = decltype(type);
-                           constexpr int D = columns.value;
-                           return std::make_unique<AttentionBackwardCudaKernel<T>>(
-                               attention_mma_keys_kernel<D, T>, attention_mma_queries_kernel<D, T>,
-                               threads, e, op.attributes().documents);
-                         });
+  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
+    using T = decltype(type);
+    constexpr int D = columns.value;
+    return attention_backward<T>(attention_mma_keys_kernel<D, T>,
+                                 attention_mma_queries_kernel<D, T>, threads, e,
+                                 op.attributes().documents);
+  });
 }
 
 }  // namespace spire::inline kernels

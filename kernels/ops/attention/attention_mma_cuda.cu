@@ -112,17 +112,14 @@ int attention_cuda::mma_compiled_for() {
   return compiled_for(attention_mma_kernel<64, bfloat16>);
 }
 
-std::unique_ptr<Kernel> attention_cuda::make_mma(const AttentionOp& op,
-                                                 const KernelRequest& request) {
+Kernel attention_cuda::make_mma(const AttentionOp& op, const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(
-      qkv.dtype, e.size, [&](auto type, auto columns) -> std::unique_ptr<Kernel> {
-        using T = decltype(type);
-        return std::make_unique<AttentionCudaKernel<T>>(attention_mma_kernel<columns.value, T>,
-                                                        threads, e, op.attributes().documents,
-                                                        request.op_id);
-      });
+  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
+    using T = decltype(type);
+    return attention_forward<T>(attention_mma_kernel<columns.value, T>, threads, e,
+                                op.attributes().documents, request.op_id);
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -18,8 +18,8 @@
 
 namespace spire::inline kernels::attention_mma {
 
-using attention_cuda::AttentionBackwardCudaKernel;
-using attention_cuda::AttentionCudaKernel;
+using attention_cuda::attention_backward;
+using attention_cuda::attention_forward;
 using attention_cuda::AttentionExtents;
 using attention_cuda::AttentionHead;
 using attention_cuda::BackwardOperands;
@@ -218,7 +218,7 @@ constexpr float masked = -std::numeric_limits<float>::infinity();
 
 // Calls visit(T{}, D): D (integral_constant) is the head's size rounded up to 32, 64 or 128.
 template <typename Visit>
-std::unique_ptr<Kernel> with_mma_kernel(DType dtype, int size, const Visit& visit) {
+Kernel with_mma_kernel(DType dtype, int size, const Visit& visit) {
   auto with_size = [&](auto type) {
     if (size <= 32) return visit(type, std::integral_constant<int, 32>{});
     if (size <= 64) return visit(type, std::integral_constant<int, 64>{});

@@ -133,14 +133,13 @@ __global__ void __launch_bounds__(threads, blocks_an_sm<D>)
 }
 
 template <typename T>
-std::unique_ptr<Kernel> make_typed_plain_backward(const AttentionBackwardOp& op,
-                                                  const KernelRequest& request) {
+Kernel make_typed_plain_backward(const AttentionBackwardOp& op, const KernelRequest& request) {
   AttentionExtents e(op, op.attributes(), request.inputs[1].shape);
-  return with_plain_size<T>(e.size, [&](auto columns, auto packs) -> std::unique_ptr<Kernel> {
+  return with_plain_size<T>(e.size, [&](auto columns, auto packs) {
     constexpr int D = columns.value;
-    return std::make_unique<AttentionBackwardCudaKernel<T>>(
-        attention_plain_keys_kernel<D, packs.value, T>,
-        attention_plain_queries_kernel<D, packs.value, T>, threads, e, op.attributes().documents);
+    return attention_backward<T>(attention_plain_keys_kernel<D, packs.value, T>,
+                                 attention_plain_queries_kernel<D, packs.value, T>, threads, e,
+                                 op.attributes().documents);
   });
 }
 

@@ -2,7 +2,7 @@
 
 namespace spire::inline kernels::attention_cuda {
 
-template std::unique_ptr<Kernel> make_typed_plain_backward<float16>(const AttentionBackwardOp& op,
-                                                                    const KernelRequest& request);
+template Kernel make_typed_plain_backward<float16>(const AttentionBackwardOp& op,
+                                                   const KernelRequest& request);
 
 }  // namespace spire::inline kernels::attention_cuda

@@ -100,16 +100,14 @@ __global__ void __launch_bounds__(threads, 2)
 
 }  // namespace
 
-std::unique_ptr<Kernel> attention_cuda::make_plain(const AttentionOp& op,
-                                                   const KernelRequest& request) {
+Kernel attention_cuda::make_plain(const AttentionOp& op, const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_cuda_float_type(qkv.dtype, [&](auto type) {
+  return with_any_float_type(qkv.dtype, [&](auto type) {
     using T = decltype(type);
-    return with_plain_size<T>(e.size, [&](auto columns, auto packs) -> std::unique_ptr<Kernel> {
-      return std::make_unique<AttentionCudaKernel<T>>(
-          attention_plain_kernel<columns.value, packs.value, T>, threads, e,
-          op.attributes().documents, request.op_id);
+    return with_plain_size<T>(e.size, [&](auto columns, auto packs) {
+      return attention_forward<T>(attention_plain_kernel<columns.value, packs.value, T>, threads, e,
+                                  op.attributes().documents, request.op_id);
     });
   });
 }

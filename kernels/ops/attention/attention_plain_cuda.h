@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels::attention_cuda {
 
@@ -170,7 +170,7 @@ using Constant = std::integral_constant<int, value>;
 // Calls visit(D, packs): D is the head's size rounded up to 32, 64 or largest_size, a Constant;
 // packs is a bool_constant, true if its rows are aligned for packs of T.
 template <typename T, typename Visit>
-std::unique_ptr<Kernel> with_plain_size(int size, const Visit& visit) {
+Kernel with_plain_size(int size, const Visit& visit) {
   auto with_size = [&](auto columns) {
     if (rows_take_packs<pack_width<T>>(size)) return visit(columns, std::true_type{});
     return visit(columns, std::false_type{});

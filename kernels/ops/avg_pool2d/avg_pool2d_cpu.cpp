@@ -5,7 +5,6 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -38,74 +37,10 @@ auto describe_pooling(const dnnl::engine& engine, const PoolingDescs& o) {
                                   o.padding);
 }
 
-struct GlobalAvgPoolExtents {
-  int64_t samples, pixels, channels;
-  int threads;
-};
-
-template <typename T>
-class GlobalAvgPoolCpuKernel : public Kernel {
- public:
-  explicit GlobalAvgPoolCpuKernel(GlobalAvgPoolExtents extents) : e_(extents) {}
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    parallel_for(e_.threads, e_.samples, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n) {
-        average(x + n * e_.pixels * e_.channels, y + n * e_.channels);
-      }
-    });
-  }
-
- private:
-  // Pixels are added in their order: a sum stays in its register from the first to the last.
-  void average(const T* x, T* y) const {
-    auto pixels = static_cast<float>(e_.pixels);
-    over_lanes(e_.channels, [&](int64_t c, auto count) {
-      FloatLanes sum{};
-      for (int64_t p = 0; p < e_.pixels; ++p) sum += load_floats(x + p * e_.channels + c, count);
-      store_floats(sum / pixels, y + c, count);
-    });
-  }
-
-  GlobalAvgPoolExtents e_;
-};
-
-template <typename T>
-class GlobalAvgPoolBackwardCpuKernel : public Kernel {
- public:
-  explicit GlobalAvgPoolBackwardCpuKernel(GlobalAvgPoolExtents extents) : e_(extents) {}
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]);
-    auto dx = static_cast<T*>(args.outputs[0]);
-    parallel_for(e_.threads, e_.samples, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n) {
-        spread(dy + n * e_.channels, dx + n * e_.pixels * e_.channels);
-      }
-    });
-  }
-
- private:
-  // Every pixel had the same share of the mean: dx = dy / pixels.
-  void spread(const T* dy, T* dx) const {
-    auto pixels = static_cast<float>(e_.pixels);
-    over_lanes(e_.channels, [&](int64_t c, auto count) {
-      FloatLanes share = load_floats(dy + c, count) / pixels;
-      for (int64_t p = 0; p < e_.pixels; ++p) store_floats(share, dx + p * e_.channels + c, count);
-    });
-  }
-
-  GlobalAvgPoolExtents e_;
-};
-
-GlobalAvgPoolExtents extents_of(const TensorSpec& x, int threads) {
-  return {x.shape[0], x.shape[1] * x.shape[2], x.shape[3], threads};
-}
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const AvgPool2dOp& op, const KernelRequest& request) {
+Kernel make_cpu(const AvgPool2dOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     PoolingDescs o = operands_of(op.attributes(), request.inputs[0], request.outputs[0]);
     auto desc = describe_pooling(kernel.engine(), o);
@@ -115,7 +50,7 @@ std::unique_ptr<Kernel> make_cpu(const AvgPool2dOp& op, const KernelRequest& req
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
+Kernel make_cpu(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     PoolingDescs o = operands_of(op.attributes(), request.outputs[0], request.inputs[0]);
     auto desc = describe_backward<PoolingBackward>(
@@ -127,16 +62,51 @@ std::unique_ptr<Kernel> make_cpu(const AvgPool2dBackwardOp& op, const KernelRequ
   });
 }
 
+// Pixels are added in their order: a sum stays in its register from the first to the last.
 template <>
-std::unique_ptr<Kernel> make_cpu(const GlobalAvgPoolOp&, const KernelRequest& request) {
-  GlobalAvgPoolExtents extents = extents_of(request.inputs[0], request.threads);
-  return make_typed<GlobalAvgPoolCpuKernel>(request.inputs[0].dtype, extents);
+Kernel make_cpu(const GlobalAvgPoolOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const Shape& shape = request.inputs[0].shape;
+    return [samples = shape[0], pixels = shape[1] * shape[2], channels = shape[3],
+            threads = request.threads](const KernelArgs& args) {
+      auto divisor = static_cast<float>(pixels);
+      parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t n = begin; n < end; ++n) {
+          auto x = args.in<T>(0) + n * pixels * channels;
+          auto y = args.out<T>(0) + n * channels;
+          over_lanes(channels, [&](int64_t c, auto count) {
+            FloatLanes sum{};
+            for (int64_t p = 0; p < pixels; ++p) sum += load_floats(x + p * channels + c, count);
+            store_floats(sum / divisor, y + c, count);
+          });
+        }
+      });
+    };
+  });
 }
 
+// Every pixel had the same share of the mean: dx = dy / pixels.
 template <>
-std::unique_ptr<Kernel> make_cpu(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
-  GlobalAvgPoolExtents extents = extents_of(request.outputs[0], request.threads);
-  return make_typed<GlobalAvgPoolBackwardCpuKernel>(request.inputs[0].dtype, extents);
+Kernel make_cpu(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const Shape& shape = request.outputs[0].shape;
+    return [samples = shape[0], pixels = shape[1] * shape[2], channels = shape[3],
+            threads = request.threads](const KernelArgs& args) {
+      auto divisor = static_cast<float>(pixels);
+      parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t n = begin; n < end; ++n) {
+          auto dy = args.in<T>(0) + n * channels;
+          auto dx = args.out<T>(0) + n * pixels * channels;
+          over_lanes(channels, [&](int64_t c, auto count) {
+            FloatLanes share = load_floats(dy + c, count) / divisor;
+            for (int64_t p = 0; p < pixels; ++p) store_floats(share, dx + p * channels + c, count);
+          });
+        }
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

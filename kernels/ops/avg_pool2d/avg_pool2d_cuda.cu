@@ -5,7 +5,6 @@
 #include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
-#include "kernels/typed_kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -69,39 +68,6 @@ __global__ void __launch_bounds__(pixel_threads)
   store_pack(result, dx + pixel.at);
 }
 
-// made: the shape that the kernel writes, y or, backward, x.
-template <typename T, bool backward>
-class AvgPool2dCudaKernel : public Kernel {
- public:
-  AvgPool2dCudaKernel(const AvgPoolWindow& pool, const Shape& made) : pool_(pool), made_(made) {}
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(pool_.channels) ? pool<N>(args) : pool<1>(args);
-  }
-
- private:
-  template <int N>
-  void pool(const KernelArgs& args) const {
-    PixelGrid grid(made_, N);
-    launch(backward ? avg_pool2d_backward_kernel<N, T> : avg_pool2d_kernel<N, T>, grid.blocks(),
-           pixel_threads, args.stream, grid, pool_, static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
-  AvgPoolWindow pool_;
-  Shape made_;
-};
-
-template <bool backward>
-std::unique_ptr<Kernel> make_avg_pool(const AvgPool2dAttributes& a, const TensorSpec& x,
-                                      const TensorSpec& y) {
-  AvgPoolWindow pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
-  return with_cuda_float_type(x.dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    return std::make_unique<AvgPool2dCudaKernel<decltype(type), backward>>(
-        pool, backward ? x.shape : y.shape);
-  });
-}
-
 constexpr int64_t max_packs = 32;  // a block's
 
 struct GlobalAvgPoolGrid {
@@ -150,74 +116,64 @@ __global__ void __launch_bounds__(pixel_threads)
   store_pack(pack, dx + pixel.at);
 }
 
-template <typename T>
-class GlobalAvgPoolCudaKernel : public Kernel {
- public:
-  explicit GlobalAvgPoolCudaKernel(const Shape& x) : e_{x[0], x[1] * x[2], x[3]} {}
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(e_.channels) ? average<N>(args) : average<1>(args);
-  }
-
- private:
-  template <int N>
-  void average(const KernelArgs& args) const {
-    int64_t packs = 1;
-    // As many packs side by side as the channels need, so that reads are contiguous; the other
-    // threads share the pixels.
-    while (packs < max_packs && packs * N < e_.channels) packs *= 2;
-    Divider blocks_a_sample((e_.channels + packs * N - 1) / (packs * N));
-    launch(global_average_kernel<N, T>,
-           static_cast<unsigned>(e_.samples * blocks_a_sample.divisor()), block_threads,
-           args.stream, e_, blocks_a_sample, static_cast<int>(packs),
-           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
-  }
-
-  GlobalAvgPoolGrid e_;
-};
-
-template <typename T>
-class GlobalAvgPoolBackwardCudaKernel : public Kernel {
- public:
-  explicit GlobalAvgPoolBackwardCudaKernel(const Shape& x) : x_(x) {}
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(x_[3]) ? spread<N>(args) : spread<1>(args);
-  }
-
- private:
-  template <int N>
-  void spread(const KernelArgs& args) const {
-    PixelGrid grid(x_, N);
-    launch(global_average_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
-           static_cast<float>(x_[1] * x_[2]), x_[3], static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
-  Shape x_;
-};
+template <bool backward>
+Kernel make_avg_pool(const AvgPool2dAttributes& a, const TensorSpec& x, const TensorSpec& y) {
+  AvgPoolWindow pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
+  return with_packs(x.dtype, x.shape[3], [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [pool, grid = PixelGrid(backward ? x.shape : y.shape, N)](const KernelArgs& args) {
+      launch(backward ? avg_pool2d_backward_kernel<N, T> : avg_pool2d_kernel<N, T>, grid.blocks(),
+             pixel_threads, args.stream, grid, pool, args.in<T>(0), args.out<T>(0));
+    };
+  });
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const AvgPool2dOp& op, const KernelRequest& request) {
+Kernel make_cuda(const AvgPool2dOp& op, const KernelRequest& request) {
   return make_avg_pool<false>(op.attributes(), request.inputs[0], request.outputs[0]);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
+Kernel make_cuda(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
   return make_avg_pool<true>(op.attributes(), request.outputs[0], request.inputs[0]);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GlobalAvgPoolOp&, const KernelRequest& request) {
-  return make_typed_cuda<GlobalAvgPoolCudaKernel>(request.inputs[0].dtype, request.inputs[0].shape);
+Kernel make_cuda(const GlobalAvgPoolOp&, const KernelRequest& request) {
+  const Shape& x = request.inputs[0].shape;
+  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    GlobalAvgPoolGrid e{x[0], x[1] * x[2], x[3]};
+    int64_t packs = 1;
+    // As many packs side by side as the channels need, so that reads are contiguous; the other
+    // threads share the pixels.
+    while (packs < max_packs && packs * N < e.channels) packs *= 2;
+    Divider blocks_a_sample((e.channels + packs * N - 1) / (packs * N));
+    return [=](const KernelArgs& args) {
+      launch(global_average_kernel<N, T>,
+             static_cast<unsigned>(e.samples * blocks_a_sample.divisor()), block_threads,
+             args.stream, e, blocks_a_sample, static_cast<int>(packs), args.in<T>(0),
+             args.out<T>(0));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<GlobalAvgPoolBackwardCudaKernel>(request.inputs[0].dtype,
-                                                          request.outputs[0].shape);
+Kernel make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
+  const Shape& x = request.outputs[0].shape;
+  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [grid = PixelGrid(x, N), pixels = static_cast<float>(x[1] * x[2]),
+            channels = x[3]](const KernelArgs& args) {
+      launch(global_average_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
+             pixels, channels, args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -12,6 +12,7 @@
 //   dy -> batch_norm_gradient_sums -> tower_sum -> batch_norm_sync_backward -> dx
 #pragma once
 #include <cmath>
+#include <type_traits>
 
 #include <spire/dtype.h>
 #include <spire/op.h>
@@ -128,6 +129,14 @@ enum class ReluMask { none, from_x, from_y };
 // Returns the mask of the pass that writes dx: none after from_y, as the first pass has written g.
 constexpr ReluMask second_mask(ReluMask first) {
   return first == ReluMask::from_y ? ReluMask::none : first;
+}
+
+// Returns visit(the mask of a backward with these attributes), an integral_constant.
+template <typename Visit>
+auto with_relu_mask(const BatchNormAttributes& attributes, const Visit& visit) {
+  if (!attributes.relu) return visit(std::integral_constant<ReluMask, ReluMask::none>{});
+  if (!attributes.residual) return visit(std::integral_constant<ReluMask, ReluMask::from_x>{});
+  return visit(std::integral_constant<ReluMask, ReluMask::from_y>{});
 }
 
 struct ChannelStatistics {

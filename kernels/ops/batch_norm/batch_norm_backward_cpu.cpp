@@ -6,7 +6,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/batch_norm/batch_norm_cpu.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -25,7 +24,7 @@ struct BackwardRows {
 template <typename T>
 BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& tiles,
                                   const ChannelScratch& scratch, const float* beta) {
-  auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
+  auto vector = [&](size_t k) { return args.in<float>(k); };
   float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
   for (int64_t c = 0; c < tiles.channels; ++c) {
     center[c] = vector(3)[c];
@@ -34,9 +33,7 @@ BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& ti
   }
   for (float* lanes : {center, scale}) repeat_lanes(tiles, lanes);
   if (beta) repeat_lanes(tiles, shift);
-  return {.dy = static_cast<const T*>(args.inputs[0]),
-          .x = static_cast<const T*>(args.inputs[1]),
-          .forward = {center, scale, shift}};
+  return {.dy = args.in<T>(0), .x = args.in<T>(1), .forward = {center, scale, shift}};
 }
 
 // Returns g = dy, masked, of the elements from i on, in lanes from j on.
@@ -137,138 +134,97 @@ void write_dx(const ChannelTiles& tiles, int threads, BackwardRows<T> p,
 template <ReluMask mask, typename T>
 BackwardRows<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, int threads,
                            const ChannelScratch& scratch) {
-  auto inv_std = static_cast<const float*>(args.inputs[4]);
-  auto beta = mask == ReluMask::from_x ? static_cast<const float*>(args.inputs[5]) : nullptr;
+  auto inv_std = args.in<float>(4);
+  auto beta = mask == ReluMask::from_x ? args.in<float>(5) : nullptr;
   BackwardRows<T> p = backward_operands<T>(args, tiles, scratch, beta);
   if constexpr (mask == ReluMask::from_y) {
-    p.y = static_cast<const T*>(args.inputs[5]);
-    p.g = static_cast<T*>(args.outputs[3]);
+    p.y = args.in<T>(5);
+    p.g = args.out<T>(3);
   }
   sum_gradients<mask>(tiles, threads, p, scratch);
   for (int64_t c = 0; c < tiles.channels; ++c) {
     auto [dbeta, dgamma] = gradients_of(scratch, c, inv_std[c]);
-    static_cast<float*>(args.outputs[1])[c] = static_cast<float>(dgamma);
-    static_cast<float*>(args.outputs[2])[c] = static_cast<float>(dbeta);
+    args.out<float>(1)[c] = static_cast<float>(dgamma);
+    args.out<float>(2)[c] = static_cast<float>(dbeta);
   }
   if constexpr (mask == ReluMask::from_y) p.dy = p.g;
   return p;
 }
 
-// Returns K<T, mask>(request) for the dtype of the request's input 0 and the mask of the
-// attributes.
-template <template <typename, ReluMask> class K>
-std::unique_ptr<Kernel> make_first_pass(const BatchNormAttributes& attributes,
-                                        const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    using T = decltype(type);
-    if (!attributes.relu) return std::make_unique<K<T, ReluMask::none>>(request);
-    if (!attributes.residual) return std::make_unique<K<T, ReluMask::from_x>>(request);
-    return std::make_unique<K<T, ReluMask::from_y>>(request);
+// Returns make(T{}, mask) for the dtype of the request's input 0 and the attributes' mask.
+template <typename Make>
+Kernel with_mask(const BatchNormAttributes& attributes, const KernelRequest& request,
+                 const Make& make) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_relu_mask(attributes, [&](auto mask) { return make(type, mask); });
   });
 }
-
-template <typename T, ReluMask mask>
-class BatchNormBackwardCpuKernel : public Kernel {
- public:
-  explicit BatchNormBackwardCpuKernel(const KernelRequest& request)
-      : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    BackwardRows<T> p = first_pass<mask, T>(args, tiles_, threads_, scratch_);
-    auto inv_std = static_cast<const float*>(args.inputs[4]);
-    double n = static_cast<double>(std::max<int64_t>(tiles_.rows, 1));
-    for (int64_t c = 0; c < tiles_.channels; ++c) {
-      set_slope(scratch_, c, inv_std[c], gradients_of(scratch_, c, inv_std[c]), n);
-    }
-    write_dx<second_mask(mask)>(tiles_, threads_, p, scratch_, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-template <typename T, ReluMask mask>
-class BatchNormGradientSumsCpuKernel : public Kernel {
- public:
-  explicit BatchNormGradientSumsCpuKernel(const KernelRequest& request)
-      : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    first_pass<mask, T>(args, tiles_, threads_, scratch_);
-    auto inv_std = static_cast<const float*>(args.inputs[4]);
-    auto sums = static_cast<double*>(args.outputs[0]);
-    for (int64_t c = 0; c < tiles_.channels; ++c) {
-      auto [dbeta, dgamma] = gradients_of(scratch_, c, inv_std[c]);
-      sums[c] = dbeta;
-      sums[tiles_.channels + c] = dgamma;
-    }
-    sums[2 * tiles_.channels] = static_cast<double>(tiles_.rows);
-  }
-
- private:
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-template <typename T, ReluMask mask>
-class BatchNormSyncBackwardCpuKernel : public Kernel {
- public:
-  explicit BatchNormSyncBackwardCpuKernel(const KernelRequest& request)
-      : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, 0) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    auto beta = mask == ReluMask::from_x ? static_cast<const float*>(args.inputs[6]) : nullptr;
-    BackwardRows<T> p = backward_operands<T>(args, tiles_, scratch_, beta);
-    auto inv_std = static_cast<const float*>(args.inputs[4]);
-    auto sums = static_cast<const double*>(args.inputs[5]);
-    int64_t channels = tiles_.channels;
-    double n = std::max(sums[2 * channels], 1.0);
-    for (int64_t c = 0; c < channels; ++c) {
-      set_slope(scratch_, c, inv_std[c], {.dbeta = sums[c], .dgamma = sums[channels + c]}, n);
-    }
-    write_dx<mask>(tiles_, threads_, p, scratch_, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_first_pass<BatchNormBackwardCpuKernel>(attributes, request);
-}
-
-template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_first_pass<BatchNormGradientSumsCpuKernel>(attributes, request);
-}
-
-template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
-  bool masks = op.masks();
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+Kernel make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
+  return with_mask(op.attributes(), request, [&](auto type, auto relu_mask) {
     using T = decltype(type);
-    if (masks)
-      return std::make_unique<BatchNormSyncBackwardCpuKernel<T, ReluMask::from_x>>(request);
-    return std::make_unique<BatchNormSyncBackwardCpuKernel<T, ReluMask::none>>(request);
+    constexpr ReluMask mask = relu_mask();
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, request.threads);
+    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      BackwardRows<T> p = first_pass<mask, T>(args, tiles, threads, scratch);
+      auto inv_std = args.in<float>(4);
+      double n = static_cast<double>(std::max<int64_t>(tiles.rows, 1));
+      for (int64_t c = 0; c < tiles.channels; ++c)
+        set_slope(scratch, c, inv_std[c], gradients_of(scratch, c, inv_std[c]), n);
+      write_dx<second_mask(mask)>(tiles, threads, p, scratch, args.out<T>(0));
+    };
+    return Kernel(run, scratch.bytes());
+  });
+}
+
+template <>
+Kernel make_cpu(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
+  return with_mask(op.attributes(), request, [&](auto type, auto relu_mask) {
+    using T = decltype(type);
+    constexpr ReluMask mask = relu_mask();
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, request.threads);
+    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      first_pass<mask, T>(args, tiles, threads, scratch);
+      auto inv_std = args.in<float>(4);
+      auto sums = args.out<double>(0);
+      for (int64_t c = 0; c < tiles.channels; ++c) {
+        auto [dbeta, dgamma] = gradients_of(scratch, c, inv_std[c]);
+        sums[c] = dbeta;
+        sums[tiles.channels + c] = dgamma;
+      }
+      sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
+    };
+    return Kernel(run, scratch.bytes());
+  });
+}
+
+template <>
+Kernel make_cpu(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
+  return with_mask({.relu = op.masks()}, request, [&](auto type, auto relu_mask) {
+    using T = decltype(type);
+    constexpr ReluMask mask = second_mask(relu_mask());
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, 0);
+    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      auto beta = mask == ReluMask::from_x ? args.in<float>(6) : nullptr;
+      BackwardRows<T> p = backward_operands<T>(args, tiles, scratch, beta);
+      auto inv_std = args.in<float>(4);
+      auto sums = args.in<double>(5);
+      int64_t channels = tiles.channels;
+      double n = std::max(sums[2 * channels], 1.0);
+      for (int64_t c = 0; c < channels; ++c)
+        set_slope(scratch, c, inv_std[c], {.dbeta = sums[c], .dgamma = sums[channels + c]}, n);
+      write_dx<mask>(tiles, threads, p, scratch, args.out<T>(0));
+    };
+    return Kernel(run, scratch.bytes());
   });
 }
 

@@ -4,7 +4,6 @@
 // kernels with the sum over towers between them.
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -70,7 +69,7 @@ __global__ void __launch_bounds__(channel_threads)
 // Returns the channel vectors of both passes. Inputs 2 to 4: gamma, mean, inv_std. beta: with the
 // mask from_x, else null.
 inline TrainingVectors training_vectors(const KernelArgs& args, const void* beta) {
-  auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
+  auto vector = [&](size_t k) { return args.in<float>(k); };
   return {vector(2), static_cast<const float*>(beta), vector(3), {vector(4)}};
 }
 
@@ -80,11 +79,10 @@ inline TrainingVectors training_vectors(const KernelArgs& args, const void* beta
 template <ReluMask mask, typename T, typename Finish>
 const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* partial,
                        Finish finish) {
-  GradientStreams<T> streams{static_cast<const T*>(args.inputs[0]),
-                             static_cast<const T*>(args.inputs[1])};
+  GradientStreams<T> streams{args.in<T>(0), args.in<T>(1)};
   if constexpr (mask == ReluMask::from_y) {
-    streams.y = static_cast<const T*>(args.inputs[5]);
-    streams.g = static_cast<T*>(args.outputs[3]);
+    streams.y = args.in<T>(5);
+    streams.g = args.out<T>(3);
   }
   launch(g.width == channel_width ? gradient_sums_kernel<mask, channel_width, T>
                                   : gradient_sums_kernel<mask, 1, T>,
@@ -129,16 +127,12 @@ struct WriteDx {
   }
 };
 
-// Returns K<T, mask>(request) for the dtype of the request's input 0 and the mask of the
-// attributes.
-template <template <typename, ReluMask> class K>
-std::unique_ptr<Kernel> make_first_pass_cuda(const BatchNormAttributes& attributes,
-                                             const KernelRequest& request) {
-  return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    using T = decltype(type);
-    if (!attributes.relu) return std::make_unique<K<T, ReluMask::none>>(request);
-    if (!attributes.residual) return std::make_unique<K<T, ReluMask::from_x>>(request);
-    return std::make_unique<K<T, ReluMask::from_y>>(request);
+// Returns make(T{}, mask) for the dtype of the request's input 0 and the attributes' mask.
+template <typename Make>
+Kernel with_mask_cuda(const BatchNormAttributes& attributes, const KernelRequest& request,
+                      const Make& make) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_relu_mask(attributes, [&](auto mask) { return make(type, mask); });
   });
 }
 
@@ -157,38 +151,6 @@ struct FinishGradients {
   }
 };
 
-// Workspace: partial sums, slope, offset; the last two at multiples of 16 bytes.
-template <typename T, ReluMask mask>
-class BatchNormBackwardCudaKernel : public Kernel {
- public:
-  explicit BatchNormBackwardCudaKernel(const KernelRequest& request)
-      : sums_(sums_grid(request.inputs[0].shape)), map_(map_grid(request.inputs[0].shape)) {}
-
-  size_t workspace_bytes() const override {
-    return partial_bytes(sums_) + 2 * static_cast<size_t>(sums_.channels) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    constexpr ReluMask second = second_mask(mask);
-    auto partial = static_cast<double*>(args.workspace);
-    auto slope = reinterpret_cast<float*>(partial + 2 * sums_.channels * sums_.chunks);
-    float* offset = slope + sums_.channels;
-    const T* g = sum_gradients<mask, T>(
-        sums_, args, partial,
-        FinishGradients{static_cast<const float*>(args.inputs[2]),
-                        static_cast<const float*>(args.inputs[4]),
-                        static_cast<double>(larger<int64_t>(sums_.rows, 1)),
-                        static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]),
-                        slope, offset});
-    auto vectors = training_vectors(args, second == ReluMask::from_x ? args.inputs[5] : nullptr);
-    map_channels(map_, args.stream, Streams<T, 2>{{g, static_cast<const T*>(args.inputs[1])}},
-                 WriteDx<second>{vectors, slope, offset}, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ChannelGrid sums_, map_;
-};
-
 struct FinishSums {
   const float* inv_std;
   int64_t channels, rows;
@@ -205,26 +167,6 @@ struct FinishSums {
   }
 };
 
-template <typename T, ReluMask mask>
-class BatchNormGradientSumsCudaKernel : public Kernel {
- public:
-  explicit BatchNormGradientSumsCudaKernel(const KernelRequest& request)
-      : grid_(sums_grid(request.inputs[0].shape)) {}
-
-  size_t workspace_bytes() const override { return partial_bytes(grid_); }
-
-  void run(const KernelArgs& args) override {
-    sum_gradients<mask, T>(
-        grid_, args, static_cast<double*>(args.workspace),
-        FinishSums{static_cast<const float*>(args.inputs[4]), grid_.channels, grid_.rows,
-                   static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]),
-                   static_cast<double*>(args.outputs[0])});
-  }
-
- private:
-  ChannelGrid grid_;
-};
-
 // Computes slope and offset of each channel from the sums over all towers.
 __global__ void __launch_bounds__(channel_threads)
     dx_map_kernel(int64_t channels, const float* gamma, const float* inv_std, const double* sums,
@@ -238,55 +180,65 @@ __global__ void __launch_bounds__(channel_threads)
   offset[c] = map.offset;
 }
 
-// Workspace: slope and offset, each at a multiple of 16 bytes where rows take packs.
-template <typename T, ReluMask mask>
-class BatchNormSyncBackwardCudaKernel : public Kernel {
- public:
-  explicit BatchNormSyncBackwardCudaKernel(const KernelRequest& request)
-      : map_(map_grid(request.inputs[0].shape)) {}
-
-  size_t workspace_bytes() const override {
-    return 2 * static_cast<size_t>(map_.channels) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto slope = static_cast<float*>(args.workspace), offset = slope + map_.channels;
-    auto vectors = training_vectors(args, mask == ReluMask::from_x ? args.inputs[6] : nullptr);
-    launch(dx_map_kernel, blocks_for(map_.channels, channel_threads), channel_threads, args.stream,
-           map_.channels, vectors.gamma, vectors.scale.inv_std,
-           static_cast<const double*>(args.inputs[5]), slope, offset);
-    Streams<T, 2> streams{
-        {static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1])}};
-    map_channels(map_, args.stream, streams, WriteDx<mask>{vectors, slope, offset},
-                 static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ChannelGrid map_;
-};
-
 }  // namespace
 
+// Workspace: partial sums, slope, offset; the last two at multiples of 16 bytes.
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_first_pass_cuda<BatchNormBackwardCudaKernel>(attributes, request);
-}
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_first_pass_cuda<BatchNormGradientSumsCudaKernel>(attributes, request);
-}
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
-  bool masks = op.masks();
-  return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
+Kernel make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
+  return with_mask_cuda(op.attributes(), request, [&](auto type, auto relu_mask) {
     using T = decltype(type);
-    if (masks)
-      return std::make_unique<BatchNormSyncBackwardCudaKernel<T, ReluMask::from_x>>(request);
-    return std::make_unique<BatchNormSyncBackwardCudaKernel<T, ReluMask::none>>(request);
+    constexpr ReluMask mask = relu_mask(), second = second_mask(mask);
+    ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
+    auto run = [=](const KernelArgs& args) {
+      auto partial = args.scratch<double>();
+      auto slope = reinterpret_cast<float*>(partial + 2 * sums.channels * sums.chunks);
+      float* offset = slope + sums.channels;
+      const T* g = sum_gradients<mask, T>(
+          sums, args, partial,
+          FinishGradients{args.in<float>(2), args.in<float>(4),
+                          static_cast<double>(larger<int64_t>(sums.rows, 1)), args.out<float>(1),
+                          args.out<float>(2), slope, offset});
+      auto vectors = training_vectors(args, second == ReluMask::from_x ? args.inputs[5] : nullptr);
+      map_channels(map, args.stream, Streams<T, 2>{{g, args.in<T>(1)}},
+                   WriteDx<second>{vectors, slope, offset}, args.out<T>(0));
+    };
+    return Kernel(run,
+                  partial_bytes(sums) + 2 * static_cast<size_t>(sums.channels) * sizeof(float));
+  });
+}
+
+template <>
+Kernel make_cuda(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
+  return with_mask_cuda(op.attributes(), request, [&](auto type, auto relu_mask) {
+    using T = decltype(type);
+    constexpr ReluMask mask = relu_mask();
+    ChannelGrid grid = sums_grid(request.inputs[0].shape);
+    auto run = [grid](const KernelArgs& args) {
+      sum_gradients<mask, T>(
+          grid, args, args.scratch<double>(),
+          FinishSums{args.in<float>(4), grid.channels, grid.rows, args.out<float>(1),
+                     args.out<float>(2), args.out<double>(0)});
+    };
+    return Kernel(run, partial_bytes(grid));
+  });
+}
+
+// Workspace: slope and offset, each at a multiple of 16 bytes where rows take packs.
+template <>
+Kernel make_cuda(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
+  return with_mask_cuda({.relu = op.masks()}, request, [&](auto type, auto relu_mask) {
+    using T = decltype(type);
+    constexpr ReluMask mask = second_mask(relu_mask());
+    ChannelGrid map = map_grid(request.inputs[0].shape);
+    auto run = [map](const KernelArgs& args) {
+      auto slope = args.scratch<float>(), offset = slope + map.channels;
+      auto vectors = training_vectors(args, mask == ReluMask::from_x ? args.inputs[6] : nullptr);
+      launch(dx_map_kernel, blocks_for(map.channels, channel_threads), channel_threads, args.stream,
+             map.channels, vectors.gamma, vectors.scale.inv_std, args.in<double>(5), slope, offset);
+      map_channels(map, args.stream, Streams<T, 2>{{args.in<T>(0), args.in<T>(1)}},
+                   WriteDx<mask>{vectors, slope, offset}, args.out<T>(0));
+    };
+    return Kernel(run, 2 * static_cast<size_t>(map.channels) * sizeof(float));
   });
 }
 

@@ -7,7 +7,6 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -75,10 +74,10 @@ template <typename Total>
 ChannelAffine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
                                const ChannelScratch& scratch, float epsilon, double rows,
                                size_t running, const Total& total) {
-  auto gamma = static_cast<const float*>(args.inputs[1]);
-  auto beta = static_cast<const float*>(args.inputs[2]);
-  auto running_var = static_cast<const float*>(args.inputs[running]);
-  auto statistic = [&](size_t k) { return static_cast<float*>(args.outputs[k]); };
+  auto gamma = args.in<float>(1);
+  auto beta = args.in<float>(2);
+  auto running_var = args.in<float>(running);
+  auto statistic = [&](size_t k) { return args.out<float>(k); };
   float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
   for (int64_t c = 0; c < tiles.channels; ++c) {
     auto [mean, inv_std, stat_mean, stat_var] = channel_statistics(
@@ -121,184 +120,100 @@ void normalize(const ChannelTiles& tiles, int threads, const BatchNormAttributes
   });
 }
 
-template <typename T>
-class BatchNormCpuKernel : public Kernel {
- public:
-  BatchNormCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes),
-        tiles_(request.inputs[0].shape),
-        threads_(request.threads),
-        scratch_(tiles_, threads_) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[4]) : nullptr;
-    sum_moments(tiles_, threads_, x, scratch_);
-    ChannelAffine affinity = write_statistics(
-        args, tiles_, scratch_, attributes_.epsilon, static_cast<double>(tiles_.rows), 3,
-        [&](int which, int64_t c) { return scratch_.total(which, c); });
-    normalize(tiles_, threads_, attributes_, x, addend, affinity, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-template <typename T>
-class BatchNormEvalCpuKernel : public Kernel {
- public:
-  BatchNormEvalCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes),
-        tiles_(request.inputs[0].shape),
-        threads_(request.threads),
-        scratch_(tiles_, 0) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
-    float *center = scratch_.table(0), *scale = scratch_.table(1), *shift = scratch_.table(2);
-    for (int64_t c = 0; c < tiles_.channels; ++c) {
-      center[c] = vector(3)[c];
-      scale[c] = vector(1)[c] / std::sqrt(vector(4)[c] + attributes_.epsilon);
-      shift[c] = vector(2)[c];
-    }
-    for (float* lanes : {center, scale, shift}) repeat_lanes(tiles_, lanes);
-    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[5]) : nullptr;
-    normalize(tiles_, threads_, attributes_, static_cast<const T*>(args.inputs[0]), addend,
-              {center, scale, shift}, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-// dx = affine(g), with the scale of evaluation and no center and shift.
-template <typename T>
-class BatchNormEvalBackwardCpuKernel : public Kernel {
- public:
-  BatchNormEvalBackwardCpuKernel(const BatchNormAttributes& attributes,
-                                 const KernelRequest& request)
-      : epsilon_(attributes.epsilon),
-        tiles_(request.inputs[0].shape),
-        threads_(request.threads),
-        scratch_(tiles_, 0) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    auto gamma = static_cast<const float*>(args.inputs[1]);
-    auto variance = static_cast<const float*>(args.inputs[2]);
-    float *zero = scratch_.table(0), *scale = scratch_.table(1);
-    for (int64_t c = 0; c < tiles_.channels; ++c) {
-      zero[c] = 0;
-      scale[c] = gamma[c] / std::sqrt(variance[c] + epsilon_);
-    }
-    for (float* lanes : {zero, scale}) repeat_lanes(tiles_, lanes);
-    normalize<T>(tiles_, threads_, {}, static_cast<const T*>(args.inputs[0]), nullptr,
-                 {zero, scale, zero}, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  float epsilon_;
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-template <typename T>
-class BatchNormMomentsCpuKernel : public Kernel {
- public:
-  explicit BatchNormMomentsCpuKernel(const KernelRequest& request)
-      : tiles_(request.inputs[0].shape), threads_(request.threads), scratch_(tiles_, threads_) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    sum_moments(tiles_, threads_, static_cast<const T*>(args.inputs[0]), scratch_);
-    auto sums = static_cast<double*>(args.outputs[0]);
-    for (int64_t c = 0; c < tiles_.channels; ++c) {
-      sums[c] = scratch_.total(0, c);
-      sums[tiles_.channels + c] = scratch_.total(1, c);
-    }
-    sums[2 * tiles_.channels] = static_cast<double>(tiles_.rows);
-  }
-
- private:
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
-
-template <typename T>
-class BatchNormSyncCpuKernel : public Kernel {
- public:
-  BatchNormSyncCpuKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes),
-        tiles_(request.inputs[0].shape),
-        threads_(request.threads),
-        scratch_(tiles_, 0) {}
-
-  size_t workspace_bytes() const override { return scratch_.bytes(); }
-
-  void run(const KernelArgs& args) override {
-    scratch_.bind(args.workspace);
-    auto sums = static_cast<const double*>(args.inputs[3]);
-    int64_t channels = tiles_.channels;
-    ChannelAffine affinity =
-        write_statistics(args, tiles_, scratch_, attributes_.epsilon, sums[2 * channels], 4,
-                         [=](int which, int64_t c) { return sums[which * channels + c]; });
-    auto addend = attributes_.residual ? static_cast<const T*>(args.inputs[5]) : nullptr;
-    normalize(tiles_, threads_, attributes_, static_cast<const T*>(args.inputs[0]), addend,
-              affinity, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelTiles tiles_;
-  int threads_;
-  ChannelScratch scratch_;
-};
+// Evaluation, and its gradient dx = scale g: without a center and shift.
+Kernel scale_channels(const BatchNormAttributes& attributes, bool backward,
+                      const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, 0);
+    auto run = [=, a = attributes, threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      auto gamma = args.in<float>(1), variance = args.in<float>(backward ? 2 : 4);
+      float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
+      for (int64_t c = 0; c < tiles.channels; ++c) {
+        center[c] = backward ? 0 : args.in<float>(3)[c];
+        scale[c] = gamma[c] / std::sqrt(variance[c] + a.epsilon);
+        shift[c] = backward ? 0 : args.in<float>(2)[c];
+      }
+      for (float* lanes : {center, scale, shift}) repeat_lanes(tiles, lanes);
+      auto addend = a.residual && !backward ? args.in<T>(5) : nullptr;
+      normalize(tiles, threads, backward ? BatchNormAttributes{} : a, args.in<T>(0), addend,
+                {center, scale, shift}, args.out<T>(0));
+    };
+    return Kernel(run, scratch.bytes());
+  });
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormOp& op, const KernelRequest& request) {
-  return make_typed<BatchNormCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cpu(const BatchNormOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, request.threads);
+    auto run = [=, a = op.attributes(), threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      sum_moments(tiles, threads, args.in<T>(0), scratch);
+      ChannelAffine affinity =
+          write_statistics(args, tiles, scratch, a.epsilon, static_cast<double>(tiles.rows), 3,
+                           [&](int which, int64_t c) { return scratch.total(which, c); });
+      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(4) : nullptr, affinity,
+                args.out<T>(0));
+    };
+    return Kernel(run, scratch.bytes());
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormEvalOp& op, const KernelRequest& request) {
-  return make_typed<BatchNormEvalCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cpu(const BatchNormEvalOp& op, const KernelRequest& request) {
+  return scale_channels(op.attributes(), false, request);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed<BatchNormEvalBackwardCpuKernel>(request.inputs[0].dtype, attributes, request);
+Kernel make_cpu(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
+  return scale_channels(op.attributes(), true, request);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormMomentsOp&, const KernelRequest& request) {
-  return make_typed<BatchNormMomentsCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const BatchNormMomentsOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, request.threads);
+    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      sum_moments(tiles, threads, args.in<T>(0), scratch);
+      auto sums = args.out<double>(0);
+      for (int64_t c = 0; c < tiles.channels; ++c) {
+        sums[c] = scratch.total(0, c);
+        sums[tiles.channels + c] = scratch.total(1, c);
+      }
+      sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
+    };
+    return Kernel(run, scratch.bytes());
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const BatchNormSyncOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed<BatchNormSyncCpuKernel>(request.inputs[0].dtype, attributes, request);
+Kernel make_cpu(const BatchNormSyncOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelTiles tiles(request.inputs[0].shape);
+    ChannelScratch scratch(tiles, 0);
+    auto run = [=, a = op.attributes(), threads = request.threads](const KernelArgs& args) mutable {
+      scratch.bind(args.workspace);
+      auto sums = args.in<double>(3);
+      int64_t channels = tiles.channels;
+      ChannelAffine affinity =
+          write_statistics(args, tiles, scratch, a.epsilon, sums[2 * channels], 4,
+                           [=](int which, int64_t c) { return sums[which * channels + c]; });
+      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(5) : nullptr, affinity,
+                args.out<T>(0));
+    };
+    return Kernel(run, scratch.bytes());
+  });
 }
 
 }  // namespace spire::inline kernels

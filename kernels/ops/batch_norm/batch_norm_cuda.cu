@@ -2,8 +2,8 @@
 // adds up the chunks and makes the statistics, one normalizes. The sync op runs the same kernels
 // with the sum over towers between them. Evaluation is the last kernel, with the running
 // statistics.
+#include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -89,8 +89,8 @@ struct WriteStatistics {
 
 // running: the input that is running_var.
 inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon, size_t running) {
-  auto statistic = [&](size_t k) { return static_cast<float*>(args.outputs[k]); };
-  auto running_var = static_cast<const float*>(args.inputs[running]);
+  auto statistic = [&](size_t k) { return args.out<float>(k); };
+  auto running_var = args.in<float>(running);
   return {args.step, epsilon, running_var, statistic(1), statistic(2), statistic(3), statistic(4)};
 }
 
@@ -137,53 +137,6 @@ struct FinishStatistics : WriteStatistics {
   }
 };
 
-template <typename T>
-class BatchNormCudaKernel : public Kernel {
- public:
-  BatchNormCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes),
-        sums_(sums_grid(request.inputs[0].shape)),
-        map_(map_grid(request.inputs[0].shape)) {}
-
-  size_t workspace_bytes() const override { return partial_bytes(sums_); }
-
-  void run(const KernelArgs& args) override {
-    WriteStatistics statistics = write_statistics(args, attributes_.epsilon, 3);
-    sum_moments(sums_, args.stream, static_cast<const T*>(args.inputs[0]),
-                static_cast<double*>(args.workspace),
-                FinishStatistics{statistics, static_cast<double>(sums_.rows)});
-    AffineVectors<ScaleByInvStd> vectors{static_cast<const float*>(args.inputs[1]),
-                                         static_cast<const float*>(args.inputs[2]),
-                                         statistics.mean,
-                                         {statistics.inv_std}};
-    normalize<ScaleByInvStd, T>(map_, args.stream, attributes_, vectors, args.inputs[0],
-                                attributes_.residual ? args.inputs[4] : nullptr, args.outputs[0]);
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelGrid sums_, map_;
-};
-
-template <typename T>
-class BatchNormEvalCudaKernel : public Kernel {
- public:
-  BatchNormEvalCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes), map_(map_grid(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
-    AffineVectors<ScaleByVariance> vectors{
-        vector(1), vector(2), vector(3), {vector(4), attributes_.epsilon}};
-    normalize<ScaleByVariance, T>(map_, args.stream, attributes_, vectors, args.inputs[0],
-                                  attributes_.residual ? args.inputs[5] : nullptr, args.outputs[0]);
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelGrid map_;
-};
-
 // dx = gamma / sqrt(running variance + epsilon) g, as map_channels takes it.
 struct ScaleGradient {
   const float* gamma;
@@ -201,24 +154,6 @@ struct ScaleGradient {
   }
 };
 
-template <typename T>
-class BatchNormEvalBackwardCudaKernel : public Kernel {
- public:
-  BatchNormEvalBackwardCudaKernel(const BatchNormAttributes& attributes,
-                                  const KernelRequest& request)
-      : epsilon_(attributes.epsilon), map_(map_grid(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    auto vector = [&](size_t k) { return static_cast<const float*>(args.inputs[k]); };
-    map_channels(map_, args.stream, Streams<T, 1>{{static_cast<const T*>(args.inputs[0])}},
-                 ScaleGradient{vector(1), {vector(2), epsilon_}}, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  float epsilon_;
-  ChannelGrid map_;
-};
-
 struct FinishMoments {
   int64_t channels, rows;
   double* sums;
@@ -230,82 +165,87 @@ struct FinishMoments {
   }
 };
 
-template <typename T>
-class BatchNormMomentsCudaKernel : public Kernel {
- public:
-  explicit BatchNormMomentsCudaKernel(const KernelRequest& request)
-      : grid_(sums_grid(request.inputs[0].shape)) {}
-
-  size_t workspace_bytes() const override { return partial_bytes(grid_); }
-
-  void run(const KernelArgs& args) override {
-    sum_moments(grid_, args.stream, static_cast<const T*>(args.inputs[0]),
-                static_cast<double*>(args.workspace),
-                FinishMoments{grid_.channels, grid_.rows, static_cast<double*>(args.outputs[0])});
-  }
-
- private:
-  ChannelGrid grid_;
-};
-
 __global__ void __launch_bounds__(channel_threads)
     statistics_kernel(int64_t channels, const double* sums, WriteStatistics statistics) {
   int64_t c = int64_t{blockIdx.x} * channel_threads + threadIdx.x;
   if (c < channels) statistics.write(c, sums[c], sums[channels + c], sums[2 * channels]);
 }
 
-template <typename T>
-class BatchNormSyncCudaKernel : public Kernel {
- public:
-  BatchNormSyncCudaKernel(const BatchNormAttributes& attributes, const KernelRequest& request)
-      : attributes_(attributes), map_(map_grid(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    WriteStatistics statistics = write_statistics(args, attributes_.epsilon, 4);
-    launch(statistics_kernel, blocks_for(map_.channels, channel_threads), channel_threads,
-           args.stream, map_.channels, static_cast<const double*>(args.inputs[3]), statistics);
-    AffineVectors<ScaleByInvStd> vectors{static_cast<const float*>(args.inputs[1]),
-                                         static_cast<const float*>(args.inputs[2]),
-                                         statistics.mean,
-                                         {statistics.inv_std}};
-    normalize<ScaleByInvStd, T>(map_, args.stream, attributes_, vectors, args.inputs[0],
-                                attributes_.residual ? args.inputs[5] : nullptr, args.outputs[0]);
-  }
-
- private:
-  BatchNormAttributes attributes_;
-  ChannelGrid map_;
-};
+// The vectors of the pass that normalizes, from what the statistics have written.
+AffineVectors<ScaleByInvStd> own_vectors(const KernelArgs& args, const WriteStatistics& own) {
+  return {args.in<float>(1), args.in<float>(2), own.mean, {own.inv_std}};
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormOp& op, const KernelRequest& request) {
-  return make_typed_cuda<BatchNormCudaKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cuda(const BatchNormOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
+    auto run = [=, a = op.attributes()](const KernelArgs& args) {
+      WriteStatistics statistics = write_statistics(args, a.epsilon, 3);
+      sum_moments(sums, args.stream, args.in<T>(0), args.scratch<double>(),
+                  FinishStatistics{statistics, static_cast<double>(sums.rows)});
+      normalize<ScaleByInvStd, T>(map, args.stream, a, own_vectors(args, statistics),
+                                  args.inputs[0], a.residual ? args.inputs[4] : nullptr,
+                                  args.outputs[0]);
+    };
+    return Kernel(run, partial_bytes(sums));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormEvalOp& op, const KernelRequest& request) {
-  return make_typed_cuda<BatchNormEvalCudaKernel>(request.inputs[0].dtype, op.attributes(),
-                                                  request);
+Kernel make_cuda(const BatchNormEvalOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [map = map_grid(request.inputs[0].shape), a = op.attributes()](const KernelArgs& args) {
+      AffineVectors<ScaleByVariance> vectors{
+          args.in<float>(1), args.in<float>(2), args.in<float>(3), {args.in<float>(4), a.epsilon}};
+      normalize<ScaleByVariance, T>(map, args.stream, a, vectors, args.inputs[0],
+                                    a.residual ? args.inputs[5] : nullptr, args.outputs[0]);
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed_cuda<BatchNormEvalBackwardCudaKernel>(request.inputs[0].dtype, attributes,
-                                                          request);
+Kernel make_cuda(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [map = map_grid(request.inputs[0].shape),
+            epsilon = op.attributes().epsilon](const KernelArgs& args) {
+      map_channels(map, args.stream, Streams<T, 1>{{args.in<T>(0)}},
+                   ScaleGradient{args.in<float>(1), {args.in<float>(2), epsilon}}, args.out<T>(0));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormMomentsOp&, const KernelRequest& request) {
-  return make_typed_cuda<BatchNormMomentsCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const BatchNormMomentsOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    ChannelGrid grid = sums_grid(request.inputs[0].shape);
+    auto run = [grid](const KernelArgs& args) {
+      sum_moments(grid, args.stream, args.in<T>(0), args.scratch<double>(),
+                  FinishMoments{grid.channels, grid.rows, args.out<double>(0)});
+    };
+    return Kernel(run, partial_bytes(grid));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BatchNormSyncOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed_cuda<BatchNormSyncCudaKernel>(request.inputs[0].dtype, attributes, request);
+Kernel make_cuda(const BatchNormSyncOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [map = map_grid(request.inputs[0].shape), a = op.attributes()](const KernelArgs& args) {
+      WriteStatistics statistics = write_statistics(args, a.epsilon, 4);
+      launch(statistics_kernel, blocks_for(map.channels, channel_threads), channel_threads,
+             args.stream, map.channels, args.in<double>(3), statistics);
+      normalize<ScaleByInvStd, T>(map, args.stream, a, own_vectors(args, statistics),
+                                  args.inputs[0], a.residual ? args.inputs[5] : nullptr,
+                                  args.outputs[0]);
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -21,6 +21,10 @@ class BiasBackwardOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
+// Makes the kernel on a GPU that writes the column sums of input `input`, x (.., C), to output
+// `output` (C) fp32. x may have padded rows, whose padding is not read. For gradients of biases.
+Kernel column_sums_cuda(const TensorSpec& x, size_t input, size_t output);
+
 // In place on a GPU, adds b (C) fp32, unless null, to y (.., C), then applies a relu if `relu` is
 // true. For convolutions whose engine fuses neither.
 void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream);

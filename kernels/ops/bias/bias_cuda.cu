@@ -1,8 +1,8 @@
 // Bias on a GPU: y = x + b, a pack of channels of some rows a thread; db by the column sums of
 // cuda/channel_grid.h, whose order the shape alone fixes.
 #include "kernels/cuda/channel_grid.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/bias/bias.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -24,58 +24,42 @@ struct AddBias {
   }
 };
 
-template <typename T>
-class BiasCudaKernel : public Kernel {
- public:
-  explicit BiasCudaKernel(const KernelRequest& request)
-      : grid_(map_grid(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    map_channels(grid_, args.stream, Streams<T, 1>{{static_cast<const T*>(args.inputs[0])}},
-                 AddBias{static_cast<const float*>(args.inputs[1])},
-                 static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ChannelGrid grid_;
-};
-
-// dy may have padded rows (DenseBackwardWeightsOp), whose padding is not read.
-template <typename T>
-class BiasBackwardCudaKernel : public Kernel {
- public:
-  explicit BiasBackwardCudaKernel(const TensorSpec& dy)
-      : sums_(dy.shape.elements() / dy.shape.back(), dy.shape.back(), dy.pitch()) {}
-
-  size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    sums_.run(args.stream, static_cast<const T*>(args.inputs[0]), args.workspace,
-              static_cast<float*>(args.outputs[0]));
-  }
-
- private:
-  ColumnSums<T, float> sums_;
-};
-
 }  // namespace
 
 void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream) {
-  with_cuda_float_type(spec.dtype, [&](auto type) {
+  with_any_float_type(spec.dtype, [&](auto type) {
     using T = decltype(type);
     auto* values = static_cast<T*>(y);
     map_channels(map_grid(spec.shape), stream, Streams<T, 1>{{values}}, AddBias{b, relu}, values);
   });
 }
 
-template <>
-std::unique_ptr<Kernel> make_cuda(const BiasOp&, const KernelRequest& request) {
-  return make_typed_cuda<BiasCudaKernel>(request.inputs[0].dtype, request);
+Kernel column_sums_cuda(const TensorSpec& x, size_t input, size_t output) {
+  return with_any_float_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    int64_t columns = x.shape.back();
+    ColumnSums<T, float> sums(x.shape.elements() / columns, columns, x.pitch());
+    auto run = [=](const KernelArgs& args) {
+      sums.run(args.stream, args.in<T>(input), args.workspace, args.out<float>(output));
+    };
+    return Kernel(run, sums.workspace_bytes());
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const BiasBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<BiasBackwardCudaKernel>(request.inputs[0].dtype, request.inputs[0]);
+Kernel make_cuda(const BiasOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [grid = map_grid(request.inputs[0].shape)](const KernelArgs& args) {
+      map_channels(grid, args.stream, Streams<T, 1>{{args.in<T>(0)}}, AddBias{args.in<float>(1)},
+                   args.out<T>(0));
+    };
+  });
+}
+
+template <>
+Kernel make_cuda(const BiasBackwardOp&, const KernelRequest& request) {
+  return column_sums_cuda(request.inputs[0], 0, 0);
 }
 
 }  // namespace spire::inline kernels

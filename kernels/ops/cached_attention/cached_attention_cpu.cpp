@@ -6,10 +6,10 @@
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile_product.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cpu.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 namespace {
@@ -44,85 +44,75 @@ struct CacheSizes {
 };
 
 template <typename T>
-class CachedAttentionCpuKernel : public Kernel {
- public:
-  CachedAttentionCpuKernel(const CachedAttentionAttributes& a, const KernelRequest& request)
-      : e_(a, request.inputs[0].shape, request.threads), layer_(a.layer), cache_(*a.cache) {
-    auto floats = static_cast<size_t>(e_.batch * e_.groups * e_.head_floats());
-    cache_.reserve(layer_, floats * sizeof(float));
-  }
+struct CachedAttentionCpu {
+  CacheSizes e;
+  int layer;
+  KeyValueCache& cache;
 
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.threads * e_.scratch_floats()) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    int64_t rows = e_.batch * e_.rows * e_.groups;
-    parallel_for(e_.threads, rows, 64, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) append(args, i / e_.groups, i % e_.groups);
+  void operator()(const KernelArgs& args) const {
+    int64_t rows = e.batch * e.rows * e.groups;
+    parallel_for(e.threads, rows, 64, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) append(args, i / e.groups, i % e.groups);
     });
-    int64_t strips = e_.batch * e_.heads * e_.strips();
-    parallel_for(e_.threads, strips, 1, [&](int64_t begin, int64_t end, int chunk) {
-      float* scratch = static_cast<float*>(args.workspace) + chunk * e_.scratch_floats();
+    int64_t strips = e.batch * e.heads * e.strips();
+    parallel_for(e.threads, strips, 1, [&](int64_t begin, int64_t end, int chunk) {
+      float* scratch = args.scratch<float>() + chunk * e.scratch_floats();
       for (int64_t i = begin; i < end; ++i)
-        attend(args, i / e_.strips(), i % e_.strips() * strip, scratch);
+        attend(args, i / e.strips(), i % e.strips() * strip, scratch);
     });
   }
 
- private:
   // Number of cached positions that a row (of all samples') sees; 0: the row is padding.
   int64_t seen(const KernelArgs& args, int64_t row) const {
-    int64_t position = static_cast<const int32_t*>(args.inputs[1])[row];
-    return position >= 0 && position < e_.window ? position + 1 : 0;
+    int64_t position = args.in<int32_t>(1)[row];
+    return position >= 0 && position < e.window ? position + 1 : 0;
   }
   float* keys_of(int64_t sample, int64_t group) const {
-    return cache_.layer<float>(layer_) + (sample * e_.groups + group) * e_.head_floats();
+    return cache.layer<float>(layer) + (sample * e.groups + group) * e.head_floats();
   }
-  float* values_of(float* keys) const { return keys + e_.pitch() * e_.padded; }
+  float* values_of(float* keys) const { return keys + e.pitch() * e.padded; }
 
   // Writes a row's key and value of a group to the cache.
   void append(const KernelArgs& args, int64_t row, int64_t group) const {
     int64_t position = seen(args, row) - 1;
     if (position < 0) return;
-    const T* k =
-        static_cast<const T*>(args.inputs[0]) + row * e_.row_width() + (e_.heads + group) * e_.size;
-    float* keys = keys_of(row / e_.rows, group);
-    float* key = keys + position / block * block * e_.padded + position % block;
-    float* value = values_of(keys) + position * e_.padded;
-    for (int64_t c = 0; c < e_.size; ++c) {
+    const T* k = args.in<T>(0) + row * e.row_width() + (e.heads + group) * e.size;
+    float* keys = keys_of(row / e.rows, group);
+    float* key = keys + position / block * block * e.padded + position % block;
+    float* value = values_of(keys) + position * e.padded;
+    for (int64_t c = 0; c < e.size; ++c) {
       key[c * block] = static_cast<float>(k[c]);
-      value[c] = static_cast<float>(k[e_.groups * e_.size + c]);
+      value[c] = static_cast<float>(k[e.groups * e.size + c]);
     }
   }
 
   // The strip of rows of a sample that begins at `first`. head: of all samples' heads.
   void attend(const KernelArgs& args, int64_t head, int64_t first, float* scratch) const {
-    int64_t sample = head / e_.heads, h = head % e_.heads;
-    int64_t rows = std::min(strip, e_.rows - first), row = sample * e_.rows + first;
+    int64_t sample = head / e.heads, h = head % e.heads;
+    int64_t rows = std::min(strip, e.rows - first), row = sample * e.rows + first;
     int64_t most = 0;
     for (int64_t r = 0; r < rows; ++r) most = std::max(most, seen(args, row + r));
-    float *queries = scratch, *sums = queries + strip * e_.padded,
-          *scores = sums + strip * e_.padded;
+    float *queries = scratch, *sums = queries + strip * e.padded, *scores = sums + strip * e.padded;
     load_queries(args, row, rows, h, queries);
-    float* keys = keys_of(sample, h / (e_.heads / e_.groups));
+    float* keys = keys_of(sample, h / (e.heads / e.groups));
     for (int64_t key = 0; key < most; key += block)
-      multiply(rows, e_.size, std::min(block, whole_registers(most - key)), {queries, e_.padded, 1},
-               {keys + key * e_.padded, block}, {scores + key, e_.pitch(), false});
+      multiply(rows, e.size, std::min(block, whole_registers(most - key)), {queries, e.padded, 1},
+               {keys + key * e.padded, block}, {scores + key, e.pitch(), false});
     float totals[strip];
     for (int64_t r = 0; r < rows; ++r)
-      totals[r] = soften(scores + r * e_.pitch(), seen(args, row + r), most);
-    multiply(rows, most, e_.padded, {scores, e_.pitch(), 1}, {values_of(keys), e_.padded},
-             {sums, e_.padded, false});
-    for (int64_t r = 0; r < rows; ++r) store(args, row + r, h, sums + r * e_.padded, totals[r]);
+      totals[r] = soften(scores + r * e.pitch(), seen(args, row + r), most);
+    multiply(rows, most, e.padded, {scores, e.pitch(), 1}, {values_of(keys), e.padded},
+             {sums, e.padded, false});
+    for (int64_t r = 0; r < rows; ++r) store(args, row + r, h, sums + r * e.padded, totals[r]);
   }
 
   void load_queries(const KernelArgs& args, int64_t row, int64_t rows, int64_t head,
                     float* to) const {
-    float scale = 1 / std::sqrt(static_cast<float>(e_.size));
-    const T* q = static_cast<const T*>(args.inputs[0]) + row * e_.row_width() + head * e_.size;
+    float scale = 1 / std::sqrt(static_cast<float>(e.size));
+    const T* q = args.in<T>(0) + row * e.row_width() + head * e.size;
     for (int64_t r = 0; r < rows; ++r)
-      over_lanes(e_.size, [&](int64_t c, auto count) {
-        store_floats(scale * load_floats(q + r * e_.row_width() + c, count), to + r * e_.padded + c,
+      over_lanes(e.size, [&](int64_t c, auto count) {
+        store_floats(scale * load_floats(q + r * e.row_width() + c, count), to + r * e.padded + c,
                      lane_count);
       });
   }
@@ -137,22 +127,25 @@ class CachedAttentionCpuKernel : public Kernel {
 
   void store(const KernelArgs& args, int64_t row, int64_t head, const float* sums,
              float total) const {
-    T* y = static_cast<T*>(args.outputs[0]) + (row * e_.heads + head) * e_.size;
-    over_lanes(e_.size, [&](int64_t c, auto count) {
+    T* y = args.out<T>(0) + (row * e.heads + head) * e.size;
+    over_lanes(e.size, [&](int64_t c, auto count) {
       store_floats(load_floats(sums + c, lane_count) * (1 / total), y + c, count);
     });
   }
-
-  CacheSizes e_;
-  int layer_;
-  KeyValueCache& cache_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const CachedAttentionOp& op, const KernelRequest& request) {
-  return make_typed<CachedAttentionCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cpu(const CachedAttentionOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    const CachedAttentionAttributes& a = op.attributes();
+    CacheSizes e(a, request.inputs[0].shape, request.threads);
+    auto floats = static_cast<size_t>(e.batch * e.groups * e.head_floats());
+    a.cache->reserve(a.layer, floats * sizeof(float));
+    return Kernel(CachedAttentionCpu<decltype(type)>{e, a.layer, *a.cache},
+                  static_cast<size_t>(e.threads * e.scratch_floats()) * sizeof(float));
+  });
 }
 
 }  // namespace spire::inline kernels

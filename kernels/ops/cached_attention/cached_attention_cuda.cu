@@ -7,9 +7,9 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/refusals.h"
 #include "kernels/elementary.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 namespace {
@@ -107,59 +107,44 @@ __global__ void __launch_bounds__(cached_attention_threads)
   }
 }
 
-template <typename T>
-class CachedAttentionCudaKernel : public Kernel {
- public:
-  CachedAttentionCudaKernel(const CachedAttentionAttributes& a, const KernelRequest& request)
-      : layer_(a.layer), cache_(*a.cache) {
-    const Shape& qkv = request.inputs[0].shape;
-    e_ = {a.window,
-          static_cast<int>(qkv[0]),
-          static_cast<int>(qkv[1]),
-          static_cast<int>(a.heads),
-          static_cast<int>(a.kv_heads),
-          static_cast<int>(qkv[2] / (a.heads + 2 * a.kv_heads))};
-    if (e_.size > max_columns) refuse_cached_heads(e_.size, max_columns);
-    cache_.reserve(layer_,
-                   static_cast<size_t>(e_.batch * e_.groups * e_.head_elements()) * sizeof(T));
-  }
-
-  void run(const KernelArgs& args) override {
-    auto rows = static_cast<unsigned>(e_.batch * e_.rows);
-    launch(cache_rows_kernel<T>, rows, cached_attention_threads, args.stream, e_,
-           static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
-           cache_.layer<T>(layer_));
-    if (e_.size <= 32)
-      attend<1>(args);
-    else if (e_.size <= 64)
-      attend<2>(args);
-    else if (e_.size <= 128)
-      attend<4>(args);
-    else
-      attend<8>(args);
-  }
-
- private:
-  template <int columns>
-  void attend(const KernelArgs& args) const {
-    auto blocks = static_cast<unsigned>(e_.batch * e_.rows * e_.heads);
-    launch(cached_attention_kernel<columns, T>, blocks, cached_attention_threads, args.stream, e_,
-           1 / std::sqrt(static_cast<float>(e_.size)), static_cast<const T*>(args.inputs[0]),
-           static_cast<const int32_t*>(args.inputs[1]), cache_.layer<T>(layer_),
-           static_cast<T*>(args.outputs[0]));
-  }
-
-  CacheExtents e_;
-  int layer_;
-  KeyValueCache& cache_;
-};
+// A block of threads takes a row of a head, whose size is at most `columns` times 32.
+template <int columns, typename T>
+void attend(const CacheExtents& e, const T* cache, const KernelArgs& args) {
+  auto blocks = static_cast<unsigned>(e.batch * e.rows * e.heads);
+  launch(cached_attention_kernel<columns, T>, blocks, cached_attention_threads, args.stream, e,
+         1 / std::sqrt(static_cast<float>(e.size)), args.in<T>(0), args.in<int32_t>(1), cache,
+         args.out<T>(0));
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const CachedAttentionOp& op, const KernelRequest& request) {
-  return make_typed_cuda<CachedAttentionCudaKernel>(request.inputs[0].dtype, op.attributes(),
-                                                    request);
+Kernel make_cuda(const CachedAttentionOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const CachedAttentionAttributes& a = op.attributes();
+    const Shape& qkv = request.inputs[0].shape;
+    CacheExtents e{a.window,
+                   static_cast<int>(qkv[0]),
+                   static_cast<int>(qkv[1]),
+                   static_cast<int>(a.heads),
+                   static_cast<int>(a.kv_heads),
+                   static_cast<int>(qkv[2] / (a.heads + 2 * a.kv_heads))};
+    if (e.size > max_columns) refuse_cached_heads(e.size, max_columns);
+    a.cache->reserve(a.layer,
+                     static_cast<size_t>(e.batch * e.groups * e.head_elements()) * sizeof(T));
+    return [e, &cache = *a.cache, layer = a.layer](const KernelArgs& args) {
+      T* of_layer = cache.layer<T>(layer);
+      launch(cache_rows_kernel<T>, static_cast<unsigned>(e.batch * e.rows),
+             cached_attention_threads, args.stream, e, args.in<T>(0), args.in<int32_t>(1),
+             of_layer);
+      auto attend_all = e.size <= 32    ? attend<1, T>
+                        : e.size <= 64  ? attend<2, T>
+                        : e.size <= 128 ? attend<4, T>
+                                        : attend<8, T>;
+      attend_all(e, of_layer, args);
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -20,23 +20,17 @@ int64_t row_bytes(const TensorSpec& spec, int axis) {
 }
 
 // Moves input i of the op to output 0 by moves[i].
-class MoveRowsCudaKernel : public Kernel {
- public:
-  explicit MoveRowsCudaKernel(std::vector<RowMove> moves) : moves_(std::move(moves)) {}
-
-  void run(const KernelArgs& args) override {
-    for (size_t i = 0; i < moves_.size(); ++i)
-      move_rows_cuda(args.stream, moves_[i], args.outputs[0], args.inputs[i]);
-  }
-
- private:
-  std::vector<RowMove> moves_;
-};
+Kernel move_rows(std::vector<RowMove> moves) {
+  return [moves = std::move(moves)](const KernelArgs& args) {
+    for (size_t i = 0; i < moves.size(); ++i)
+      move_rows_cuda(args.stream, moves[i], args.outputs[0], args.inputs[i]);
+  };
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ConcatOp& op, const KernelRequest& request) {
+Kernel make_cuda(const ConcatOp& op, const KernelRequest& request) {
   const TensorSpec& y = request.outputs[0];
   int axis = op.axis_of(y);
   std::vector<RowMove> moves;
@@ -52,48 +46,45 @@ std::unique_ptr<Kernel> make_cuda(const ConcatOp& op, const KernelRequest& reque
                      .kept = bytes});
     begin += bytes;
   }
-  return std::make_unique<MoveRowsCudaKernel>(std::move(moves));
+  return move_rows(std::move(moves));
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SliceOp& op, const KernelRequest& request) {
+Kernel make_cuda(const SliceOp& op, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
   int64_t bytes = row_bytes(y, op.axis());
-  return std::make_unique<MoveRowsCudaKernel>(
-      std::vector<RowMove>{{.rows = rows_before_axis(x, op.axis()),
-                            .to_stride = bytes,
-                            .width = bytes,
-                            .from_stride = row_bytes(x, op.axis()),
-                            // `begin` indices of the axis are left out.
-                            .from_begin = op.begin() * row_bytes(x, op.axis() + 1),
-                            .kept = bytes}});
+  return move_rows({{.rows = rows_before_axis(x, op.axis()),
+                     .to_stride = bytes,
+                     .width = bytes,
+                     .from_stride = row_bytes(x, op.axis()),
+                     // `begin` indices of the axis are left out.
+                     .from_begin = op.begin() * row_bytes(x, op.axis() + 1),
+                     .kept = bytes}});
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SliceBackwardOp& op, const KernelRequest& request) {
+Kernel make_cuda(const SliceBackwardOp& op, const KernelRequest& request) {
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
   int64_t whole = row_bytes(dx, op.axis()), part = row_bytes(dy, op.axis());
-  return std::make_unique<MoveRowsCudaKernel>(
-      std::vector<RowMove>{{.rows = rows_before_axis(dx, op.axis()),
-                            .to_stride = whole,
-                            .width = whole,
-                            .from_stride = part,
-                            // Zeros for the indices before `begin`; more follow behind.
-                            .before = op.begin() * row_bytes(dx, op.axis() + 1),
-                            .kept = part}});
+  return move_rows({{.rows = rows_before_axis(dx, op.axis()),
+                     .to_stride = whole,
+                     .width = whole,
+                     .from_stride = part,
+                     // Zeros for the indices before `begin`; more follow behind.
+                     .before = op.begin() * row_bytes(dx, op.axis() + 1),
+                     .kept = part}});
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const PadChannelsOp&, const KernelRequest& request) {
+Kernel make_cuda(const PadChannelsOp&, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
   int axis = x.shape.rank() - 1;
   int64_t whole = row_bytes(y, axis), part = row_bytes(x, axis);
-  return std::make_unique<MoveRowsCudaKernel>(
-      std::vector<RowMove>{{.rows = rows_before_axis(x, axis),
-                            .to_stride = whole,
-                            .width = whole,
-                            .from_stride = part,
-                            .kept = part}});
+  return move_rows({{.rows = rows_before_axis(x, axis),
+                     .to_stride = whole,
+                     .width = whole,
+                     .from_stride = part,
+                     .kept = part}});
 }
 
 }  // namespace spire::inline kernels

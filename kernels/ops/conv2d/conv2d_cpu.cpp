@@ -64,7 +64,7 @@ Algorithm algorithm_of(product::Pass pass, const Conv2dAttributes& g,
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& request) {
+Kernel make_cpu(const Conv2dOp& op, const KernelRequest& request) {
   const Conv2dAttributes& g = op.attributes();
   auto shape =
       shape_of(g, request.inputs[0].shape, request.inputs[1].shape, request.outputs[0].shape);
@@ -87,7 +87,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dOp& op, const KernelRequest& reques
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
+Kernel make_cpu(const Conv2dBackwardDataOp& op, const KernelRequest& request) {
   const Conv2dAttributes& g = op.attributes();
   auto shape =
       shape_of(g, request.outputs[0].shape, request.inputs[1].shape, request.inputs[0].shape);
@@ -110,7 +110,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardDataOp& op, const KernelReq
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
+Kernel make_cpu(const Conv2dBackwardWeightsOp& op, const KernelRequest& request) {
   const Conv2dAttributes& g = op.attributes();
   auto shape =
       shape_of(g, request.inputs[0].shape, request.outputs[0].shape, request.inputs[1].shape);
@@ -138,7 +138,7 @@ std::unique_ptr<Kernel> make_cpu(const Conv2dBackwardWeightsOp& op, const Kernel
 
 // Its kernel is that of conv2d's data gradient: the dy of that is our x, its dx our y.
 template <>
-std::unique_ptr<Kernel> make_cpu(const ConvTranspose2dOp& op, const KernelRequest& request) {
+Kernel make_cpu(const ConvTranspose2dOp& op, const KernelRequest& request) {
   const auto& attributes = op.attributes();
   Conv2dBackwardDataOp same(attributes.convolution(), request.outputs[0]);
   return make_cpu(same, request);

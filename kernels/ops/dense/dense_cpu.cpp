@@ -50,7 +50,7 @@ std::optional<product::ConvolutionShape> tiled(product::Pass pass, const TensorS
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request) {
+Kernel make_cpu(const DenseOp& op, const KernelRequest& request) {
   const auto& attributes = op.attributes();
   if (auto shape = tiled(product::Pass::forward, request.inputs[0], request.outputs[0]))
     return product::tiled_forward(*shape, {attributes.bias, attributes.relu}, request);
@@ -68,7 +68,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseOp& op, const KernelRequest& request
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequest& request) {
+Kernel make_cpu(const DenseBackwardDataOp& op, const KernelRequest& request) {
   if (auto shape = tiled(product::Pass::backward_data, request.outputs[0], request.inputs[0]))
     return product::tiled_backward_data(*shape, request);
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
@@ -83,7 +83,7 @@ std::unique_ptr<Kernel> make_cpu(const DenseBackwardDataOp& op, const KernelRequ
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
+Kernel make_cpu(const DenseBackwardWeightsOp& op, const KernelRequest& request) {
   bool bias = op.bias();
   if (auto shape = tiled(product::Pass::backward_weights, request.inputs[0], request.inputs[1]))
     return product::tiled_backward_weights(*shape, bias, request);

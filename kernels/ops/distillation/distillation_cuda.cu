@@ -8,7 +8,6 @@
 #include "kernels/cuda/warp_rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -80,65 +79,40 @@ __global__ void __launch_bounds__(row_threads)
   });
 }
 
-template <typename T>
-class DistillationCudaKernel : public Kernel {
- public:
-  DistillationCudaKernel(const DistillationOp& op, const KernelRequest& request)
-      : factor_(op.attributes().loss_factor()),
-        pair_{1 / op.attributes().temperature},
-        e_(distillation_extents(request.inputs[0])),
-        adds_(request.inputs.size() == 3) {}
-
-  size_t workspace_bytes() const override { return static_cast<size_t>(e_.rows) * sizeof(double); }
-
-  void run(const KernelArgs& args) override {
-    auto divergences = static_cast<double*>(args.workspace);
-    launch(distillation_kernel<T>, blocks_for(e_.rows, rows_per_block), row_threads, args.stream,
-           e_, pair_, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
-           divergences, static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]));
-    launch(distillation_total_kernel, 1, row_threads, args.stream, e_.rows, divergences, factor_,
-           adds_ ? static_cast<const double*>(args.inputs[2]) : nullptr,
-           static_cast<double*>(args.outputs[0]));
-  }
-
- private:
-  double factor_;
-  SoftenedPair pair_;
-  DistillationExtents e_;
-  bool adds_;
-};
-
-template <typename T>
-class DistillationBackwardCudaKernel : public Kernel {
- public:
-  DistillationBackwardCudaKernel(const DistillationBackwardOp& op, const KernelRequest& request)
-      : factor_(op.attributes().gradient_factor()),
-        pair_{1 / op.attributes().temperature},
-        e_(distillation_extents(request.inputs[0])) {}
-
-  void run(const KernelArgs& args) override {
-    launch(distillation_backward_kernel<T>, blocks_for(e_.rows, rows_per_block), row_threads,
-           args.stream, e_, pair_, factor_, static_cast<const T*>(args.inputs[0]),
-           static_cast<const T*>(args.inputs[1]), static_cast<const float*>(args.inputs[2]),
-           static_cast<const float*>(args.inputs[3]), args.step, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  float factor_;
-  SoftenedPair pair_;
-  DistillationExtents e_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const DistillationOp& op, const KernelRequest& request) {
-  return make_typed_cuda<DistillationCudaKernel>(request.inputs[0].dtype, op, request);
+Kernel make_cuda(const DistillationOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    auto e = distillation_extents(request.inputs[0]);
+    SoftenedPair pair{1 / op.attributes().temperature};
+    double factor = op.attributes().loss_factor();
+    auto run = [=, adds = request.inputs.size() == 3](const KernelArgs& args) {
+      auto divergences = args.scratch<double>();
+      launch(distillation_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads, args.stream,
+             e, pair, args.in<T>(0), args.in<T>(1), divergences, args.out<float>(1),
+             args.out<float>(2));
+      launch(distillation_total_kernel, 1, row_threads, args.stream, e.rows, divergences, factor,
+             adds ? args.in<double>(2) : nullptr, args.out<double>(0));
+    };
+    return Kernel(run, static_cast<size_t>(e.rows) * sizeof(double));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const DistillationBackwardOp& op, const KernelRequest& request) {
-  return make_typed_cuda<DistillationBackwardCudaKernel>(request.inputs[0].dtype, op, request);
+Kernel make_cuda(const DistillationBackwardOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    auto e = distillation_extents(request.inputs[0]);
+    SoftenedPair pair{1 / op.attributes().temperature};
+    float factor = op.attributes().gradient_factor();
+    return [=](const KernelArgs& args) {
+      launch(distillation_backward_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads,
+             args.stream, e, pair, factor, args.in<T>(0), args.in<T>(1), args.in<float>(2),
+             args.in<float>(3), args.step, args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

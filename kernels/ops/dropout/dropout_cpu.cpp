@@ -4,9 +4,9 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/dropout/dropout_bits.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -15,73 +15,57 @@ namespace {
 // Elements drawn at a time: their random numbers stay in registers and the first-level cache.
 constexpr int64_t group = 256;
 
-template <typename T>
-class DropoutCpuKernel : public Kernel {
- public:
-  DropoutCpuKernel(float rate, const KernelRequest& request)
-      : threshold_(dropout_threshold(rate)),
-        scale_(1 / (1 - rate)),
-        rows_(request.inputs[0].shape[0]),
-        row_size_(rows_ == 0 ? 0 : request.inputs[0].shape.elements() / rows_),
-        threads_(request.threads),
-        op_id_(request.op_id),
-        draws_key_(request.outputs.size() == 2) {}
+struct DropRow {
+  uint32_t threshold;
+  float scale;
+  int64_t size;  // of a row
 
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    // Forward hands its key to backward, which so draws the same bits.
-    int32_t key = op_id_;
-    if (draws_key_) {
-      *static_cast<int32_t*>(args.outputs[1]) = key;
-    } else {
-      key = *static_cast<const int32_t*>(args.inputs[1]);
-    }
-    parallel_for(threads_, rows_, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        drop(dropout_stream(*args.step, key, row), x + row * row_size_, y + row * row_size_);
-      }
-    });
-  }
-
- private:
-  void drop(const RandomStream& stream, const T* x, T* y) const {
+  template <typename T>
+  void operator()(const RandomStream& stream, const T* x, T* y) const {
     alignas(64) uint32_t bits[group];
     alignas(64) float values[group];
-    for (int64_t first = 0; first < row_size_; first += group) {
+    for (int64_t first = 0; first < size; first += group) {
       draw_bits<group>(stream, first, bits);  // also behind the row's end, where they are not read
-      int64_t count = std::min(group, row_size_ - first);
+      int64_t count = std::min(group, size - first);
 #pragma omp simd
       for (int64_t i = 0; i < count; ++i) {
-        float value = static_cast<float>(x[first + i]) * scale_;
-        values[i] = bits[i] >= threshold_ ? value : 0.0f;
+        float value = static_cast<float>(x[first + i]) * scale;
+        values[i] = bits[i] >= threshold ? value : 0.0f;
       }
       copy_range(values, y + first, count);
     }
   }
-
-  uint32_t threshold_;
-  float scale_;
-  int64_t rows_, row_size_;
-  int threads_;
-  int32_t op_id_;
-  bool draws_key_;  // forward: writes the key; backward: reads it
 };
 
-std::unique_ptr<Kernel> make(float rate, const KernelRequest& request) {
-  return make_typed<DropoutCpuKernel>(request.inputs[0].dtype, rate, request);
+// Forward hands its key to backward, which so draws the same bits.
+Kernel make_dropout(float rate, bool backward, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    int64_t rows = request.inputs[0].shape[0];
+    int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
+    DropRow drop{dropout_threshold(rate), 1 / (1 - rate), size};
+    return [=, threads = request.threads, id = request.op_id](const KernelArgs& args) {
+      int32_t key = backward ? *args.in<int32_t>(1) : id;
+      if (!backward) *args.out<int32_t>(1) = key;
+      parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row)
+          drop(dropout_stream(*args.step, key, row), args.in<T>(0) + row * size,
+               args.out<T>(0) + row * size);
+      });
+    };
+  });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const DropoutOp& op, const KernelRequest& request) {
-  return make(op.attributes().rate, request);
+Kernel make_cpu(const DropoutOp& op, const KernelRequest& request) {
+  return make_dropout(op.attributes().rate, false, request);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const DropoutBackwardOp& op, const KernelRequest& request) {
-  return make(op.attributes().rate, request);
+Kernel make_cpu(const DropoutBackwardOp& op, const KernelRequest& request) {
+  return make_dropout(op.attributes().rate, true, request);
 }
 
 }  // namespace spire::inline kernels

@@ -1,9 +1,9 @@
 // Dropout on a GPU, forward and backward alike: y = keep x / (1 - rate). A block takes a part of a
 // row. A thread takes runs of elements and draws their random numbers four, a Philox block, at a
 // time. Each thread derives the row's stream itself: one more draw for its 32 elements.
-#include "engine/device/cuda_kernel.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/dropout/dropout.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -61,48 +61,33 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-template <typename T>
-class DropoutCudaKernel : public Kernel {
- public:
-  DropoutCudaKernel(float rate, const KernelRequest& request)
-      : rows_(request.inputs[0].shape[0]), draws_key_(request.outputs.size() == 2) {
-    dropout_.threshold = dropout_threshold(rate);
-    dropout_.scale = 1 / (1 - rate);
-    dropout_.row_size = rows_ == 0 ? 0 : request.inputs[0].shape.elements() / rows_;
-    dropout_.parts = blocks_for(dropout_.row_size, part);
-    dropout_.op_id = request.op_id;
-  }
-
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    auto key_in = draws_key_ ? nullptr : static_cast<const int32_t*>(args.inputs[1]);
-    auto key_out = draws_key_ ? static_cast<int32_t*>(args.outputs[1]) : nullptr;
-    launch(rows_take_packs<N>(dropout_.row_size) ? dropout_kernel<N, T> : dropout_kernel<1, T>,
-           blocks_for(rows_ * dropout_.parts, 1), block_threads, args.stream, dropout_, args.step,
-           key_in, key_out, static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  Dropout dropout_;
-  int64_t rows_;
-  bool draws_key_;  // forward: writes the key; backward: reads it
-};
-
-std::unique_ptr<Kernel> make_dropout(float rate, const KernelRequest& request) {
-  return make_typed_cuda<DropoutCudaKernel>(request.inputs[0].dtype, rate, request);
+// Forward hands its key to backward, which so draws the same bits.
+Kernel make_dropout_cuda(float rate, bool backward, const KernelRequest& request) {
+  int64_t rows = request.inputs[0].shape[0];
+  int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
+  return with_packs(request.inputs[0].dtype, size, [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    Dropout dropout{dropout_threshold(rate), 1 / (1 - rate), size, blocks_for(size, part),
+                    request.op_id};
+    return [=](const KernelArgs& args) {
+      launch(dropout_kernel<N, T>, blocks_for(rows * dropout.parts, 1), block_threads, args.stream,
+             dropout, args.step, backward ? args.in<int32_t>(1) : nullptr,
+             backward ? nullptr : args.out<int32_t>(1), args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const DropoutOp& op, const KernelRequest& request) {
-  return make_dropout(op.attributes().rate, request);
+Kernel make_cuda(const DropoutOp& op, const KernelRequest& request) {
+  return make_dropout_cuda(op.attributes().rate, false, request);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const DropoutBackwardOp& op, const KernelRequest& request) {
-  return make_dropout(op.attributes().rate, request);
+Kernel make_cuda(const DropoutBackwardOp& op, const KernelRequest& request) {
+  return make_dropout_cuda(op.attributes().rate, true, request);
 }
 
 }  // namespace spire::inline kernels

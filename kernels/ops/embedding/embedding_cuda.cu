@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "kernels/cuda/segmented_sum.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/embedding/embedding.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -29,65 +29,39 @@ __global__ void __launch_bounds__(block_threads)
   store_pack(pack, y + i * N);
 }
 
-template <typename T>
-class EmbeddingCudaKernel : public Kernel {
- public:
-  explicit EmbeddingCudaKernel(const KernelRequest& request)
-      : positions_(request.inputs[0].shape.elements()),
-        vocabulary_(request.inputs[1].shape[0]),
-        width_(request.inputs[1].shape[1]) {}
-
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<float>;
-    rows_take_packs<N>(width_) ? embed<N>(args) : embed<1>(args);
-  }
-
- private:
-  template <int N>
-  void embed(const KernelArgs& args) const {
-    int64_t n = positions_ * width_ / N;
-    launch(embedding_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
-           Divider(width_ / N), vocabulary_, static_cast<const int32_t*>(args.inputs[0]),
-           static_cast<const float*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
-  }
-
-  int64_t positions_, vocabulary_, width_;
-};
-
-// Where dtable lies over the addend, only rows of ids that occur are read and written.
-template <typename T>
-class EmbeddingBackwardCudaKernel : public Kernel {
- public:
-  explicit EmbeddingBackwardCudaKernel(const KernelRequest& request)
-      : e_{1, request.inputs[1].shape.elements(), request.outputs[0].shape[0],
-           request.outputs[0].shape[1]},
-        order_(e_.taken, e_.length) {}
-
-  size_t workspace_bytes() const override { return order_.workspace_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    auto sorted =
-        order_.sort(args.stream, static_cast<const int32_t*>(args.inputs[1]), args.workspace);
-    const void* addend = args.inputs.size() == 3 ? args.inputs[2] : nullptr;
-    segmented_sum_cuda(args.stream, e_, sorted, static_cast<const T*>(args.inputs[0]),
-                       static_cast<const float*>(addend), static_cast<float*>(args.outputs[0]));
-  }
-
- private:
-  SegmentedSum e_;
-  SortByKey order_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const EmbeddingOp&, const KernelRequest& request) {
-  return make_typed_cuda<EmbeddingCudaKernel>(request.outputs[0].dtype, request);
+Kernel make_cuda(const EmbeddingOp&, const KernelRequest& request) {
+  return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    int64_t places = request.inputs[0].shape.elements();
+    int64_t vocabulary = request.inputs[1].shape[0], width = request.inputs[1].shape[1];
+    constexpr int most = pack_width<float>;  // of the table's elements
+    int pack = rows_take_packs<most>(width) ? most : 1;
+    return [=, n = places * width / pack](const KernelArgs& args) {
+      launch(pack == most ? embedding_kernel<most, T> : embedding_kernel<1, T>,
+             blocks_for(n, block_threads), block_threads, args.stream, n, Divider(width / pack),
+             vocabulary, args.in<int32_t>(0), args.in<float>(1), args.out<T>(0));
+    };
+  });
 }
 
+// Where dtable lies over the addend, only rows of ids that occur are read and written.
 template <>
-std::unique_ptr<Kernel> make_cuda(const EmbeddingBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<EmbeddingBackwardCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const EmbeddingBackwardOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    const Shape& table = request.outputs[0].shape;
+    SegmentedSum e{1, request.inputs[1].shape.elements(), table[0], table[1]};
+    SortByKey order(e.taken, e.length);
+    auto run = [=](const KernelArgs& args) {
+      auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
+      segmented_sum_cuda(args.stream, e, sorted, args.in<T>(0),
+                         args.inputs.size() == 3 ? args.in<float>(2) : nullptr, args.out<float>(0));
+    };
+    return Kernel(run, order.workspace_bytes());
+  });
 }
 
 }  // namespace spire::inline kernels

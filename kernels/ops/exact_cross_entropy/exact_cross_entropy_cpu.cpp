@@ -11,29 +11,23 @@ namespace {
 
 constexpr int64_t exact_loss_grain = 16;  // rows
 
-class ExactCrossEntropyCpuKernel : public Kernel {
- public:
-  ExactCrossEntropyCpuKernel(const ExactCrossEntropyOp& op, const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]),
-        threads_(request.threads) {}
+}  // namespace
 
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(threads_) * sizeof(ExactLoss);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto* logits = static_cast<const float*>(args.inputs[0]);
-    auto* logsumexp = static_cast<float*>(args.outputs[2]);
-    auto* partial = static_cast<ExactLoss*>(args.workspace);
-    LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    auto smoothing = static_cast<double>(attributes_.label_smoothing);
-    auto weight = static_cast<double>(attributes_.weight);
-    std::fill_n(partial, threads_, ExactLoss{});
-    parallel_for(threads_, rows_, exact_loss_grain, [&](int64_t begin, int64_t end, int chunk) {
+template <>
+Kernel make_cpu(const ExactCrossEntropyOp& op, const KernelRequest& request) {
+  auto run = [attributes = op.attributes(), rows = request.inputs[0].shape[0],
+              classes = request.inputs[0].shape[1],
+              threads = request.threads](const KernelArgs& args) {
+    auto logits = args.in<float>(0);
+    auto logsumexp = args.out<float>(2);
+    auto partial = args.scratch<ExactLoss>();
+    LabelTargets targets(attributes, classes, args.inputs, 2);
+    auto smoothing = static_cast<double>(attributes.label_smoothing);
+    auto weight = static_cast<double>(attributes.weight);
+    std::fill_n(partial, threads, ExactLoss{});
+    parallel_for(threads, rows, exact_loss_grain, [&](int64_t begin, int64_t end, int chunk) {
       for (int64_t row = begin; row < end; ++row) {
-        ExactSoftmaxRow softmax(logits + row * classes_, classes_);
+        ExactSoftmaxRow softmax(logits + row * classes, classes);
         ExactLoss one = softmax.loss(targets.of(row), smoothing, weight);
         partial[chunk].loss += one.loss;
         partial[chunk].correct += one.correct;
@@ -41,63 +35,35 @@ class ExactCrossEntropyCpuKernel : public Kernel {
       }
     });
     ExactLoss sums;
-    for (int chunk = 0; chunk < threads_; ++chunk) {
+    for (int chunk = 0; chunk < threads; ++chunk) {
       sums.loss += partial[chunk].loss;
       sums.correct += partial[chunk].correct;
     }
-    *static_cast<double*>(args.outputs[0]) = sums.loss;
-    *static_cast<double*>(args.outputs[1]) = sums.correct;
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-  int threads_;
-};
-
-class ExactCrossEntropyBackwardCpuKernel : public Kernel {
- public:
-  ExactCrossEntropyBackwardCpuKernel(const ExactCrossEntropyBackwardOp& op,
-                                     const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]),
-        threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto* logits = static_cast<const float*>(args.inputs[0]);
-    auto* dx = static_cast<float*>(args.outputs[0]);
-    LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    auto smoothing = static_cast<double>(attributes_.label_smoothing);
-    double scale = static_cast<double>(attributes_.weight) *
-                   static_cast<double>(args.step->loss_gradient_scale());
-    parallel_for(threads_, rows_, exact_loss_grain, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        ExactSoftmaxRow softmax(logits + row * classes_, classes_);
-        LabelTarget target = targets.of(row);
-        for (int64_t c = 0; c < classes_; ++c)
-          dx[row * classes_ + c] = softmax.gradient(c, target, smoothing, scale);
-      }
-    });
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-  int threads_;
-};
-
-}  // namespace
-
-template <>
-std::unique_ptr<Kernel> make_cpu(const ExactCrossEntropyOp& op, const KernelRequest& request) {
-  return std::make_unique<ExactCrossEntropyCpuKernel>(op, request);
+    *args.out<double>(0) = sums.loss;
+    *args.out<double>(1) = sums.correct;
+  };
+  return Kernel(run, static_cast<size_t>(request.threads) * sizeof(ExactLoss));
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const ExactCrossEntropyBackwardOp& op,
-                                 const KernelRequest& request) {
-  return std::make_unique<ExactCrossEntropyBackwardCpuKernel>(op, request);
+Kernel make_cpu(const ExactCrossEntropyBackwardOp& op, const KernelRequest& request) {
+  return [attributes = op.attributes(), rows = request.inputs[0].shape[0],
+          classes = request.inputs[0].shape[1], threads = request.threads](const KernelArgs& args) {
+    auto logits = args.in<float>(0);
+    auto dx = args.out<float>(0);
+    LabelTargets targets(attributes, classes, args.inputs, 2);
+    auto smoothing = static_cast<double>(attributes.label_smoothing);
+    double scale = static_cast<double>(attributes.weight) *
+                   static_cast<double>(args.step->loss_gradient_scale());
+    parallel_for(threads, rows, exact_loss_grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        ExactSoftmaxRow softmax(logits + row * classes, classes);
+        LabelTarget target = targets.of(row);
+        for (int64_t c = 0; c < classes; ++c)
+          dx[row * classes + c] = softmax.gradient(c, target, smoothing, scale);
+      }
+    });
+  };
 }
 
 }  // namespace spire::inline kernels

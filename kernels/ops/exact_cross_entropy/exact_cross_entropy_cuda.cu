@@ -55,65 +55,32 @@ __global__ void __launch_bounds__(exact_cross_entropy_threads)
     dx[row * classes + c] = softmax.gradient(c, target, smoothing, scale);
 }
 
-class ExactCrossEntropyCudaKernel : public Kernel {
- public:
-  ExactCrossEntropyCudaKernel(const ExactCrossEntropyOp& op, const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]) {}
-
-  size_t workspace_bytes() const override {
-    return 2 * static_cast<size_t>(rows_) * sizeof(double);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto* losses = static_cast<double*>(args.workspace);
-    LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    launch(exact_cross_entropy_kernel, blocks_for(rows_, exact_cross_entropy_threads),
-           exact_cross_entropy_threads, args.stream, rows_, classes_,
-           static_cast<const float*>(args.inputs[0]), targets, attributes_, losses,
-           static_cast<float*>(args.outputs[2]));
-    launch(exact_loss_totals_kernel, 1u, exact_totals_threads, args.stream, rows_, losses,
-           static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-};
-
-class ExactCrossEntropyBackwardCudaKernel : public Kernel {
- public:
-  ExactCrossEntropyBackwardCudaKernel(const ExactCrossEntropyBackwardOp& op,
-                                      const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]) {}
-
-  void run(const KernelArgs& args) override {
-    LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    launch(exact_cross_entropy_backward_kernel, blocks_for(rows_, exact_cross_entropy_threads),
-           exact_cross_entropy_threads, args.stream, rows_, classes_,
-           static_cast<const float*>(args.inputs[0]), targets, attributes_, args.step,
-           static_cast<float*>(args.outputs[0]));
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactCrossEntropyOp& op, const KernelRequest& request) {
-  return std::make_unique<ExactCrossEntropyCudaKernel>(op, request);
+Kernel make_cuda(const ExactCrossEntropyOp& op, const KernelRequest& request) {
+  int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+  auto run = [=, attributes = op.attributes()](const KernelArgs& args) {
+    auto losses = args.scratch<double>();
+    LabelTargets targets(attributes, classes, args.inputs, 2);
+    launch(exact_cross_entropy_kernel, blocks_for(rows, exact_cross_entropy_threads),
+           exact_cross_entropy_threads, args.stream, rows, classes, args.in<float>(0), targets,
+           attributes, losses, args.out<float>(2));
+    launch(exact_loss_totals_kernel, 1u, exact_totals_threads, args.stream, rows, losses,
+           args.out<double>(0), args.out<double>(1));
+  };
+  return Kernel(run, 2 * static_cast<size_t>(rows) * sizeof(double));
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactCrossEntropyBackwardOp& op,
-                                  const KernelRequest& request) {
-  return std::make_unique<ExactCrossEntropyBackwardCudaKernel>(op, request);
+Kernel make_cuda(const ExactCrossEntropyBackwardOp& op, const KernelRequest& request) {
+  int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+  return [=, attributes = op.attributes()](const KernelArgs& args) {
+    LabelTargets targets(attributes, classes, args.inputs, 2);
+    launch(exact_cross_entropy_backward_kernel, blocks_for(rows, exact_cross_entropy_threads),
+           exact_cross_entropy_threads, args.stream, rows, classes, args.in<float>(0), targets,
+           attributes, args.step, args.out<float>(0));
+  };
 }
 
 }  // namespace spire::inline kernels

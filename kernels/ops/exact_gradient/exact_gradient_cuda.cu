@@ -18,30 +18,17 @@ __global__ void __launch_bounds__(block_threads)
   if (i < biases) db[i] = first ? gradient.bias(total, i) : 0.0f;
 }
 
-class ExactGradientCudaKernel : public Kernel {
- public:
-  explicit ExactGradientCudaKernel(const ExactGradientOp& op)
-      : gradient_(exact_gradient(op.weights())),
-        count_(op.weights().elements()),
-        biases_(op.bias() ? gradient_.outputs : 0) {}
-
-  void run(const KernelArgs& args) override {
-    auto* db = biases_ > 0 ? static_cast<float*>(args.outputs[1]) : nullptr;
-    launch(exact_gradient_kernel, blocks_for(count_, block_threads), block_threads, args.stream,
-           gradient_, count_, biases_, static_cast<const double*>(args.inputs[0]), args.step,
-           static_cast<float*>(args.outputs[0]), db);
-  }
-
- private:
-  ExactGradient gradient_;
-  int64_t count_, biases_;  // there are at least as many weights
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactGradientOp& op, const KernelRequest&) {
-  return std::make_unique<ExactGradientCudaKernel>(op);
+Kernel make_cuda(const ExactGradientOp& op, const KernelRequest&) {
+  ExactGradient gradient = exact_gradient(op.weights());
+  int64_t count = op.weights().elements();  // there are at least as many weights as biases
+  return [=, biases = op.bias() ? gradient.outputs : 0](const KernelArgs& args) {
+    launch(exact_gradient_kernel, blocks_for(count, block_threads), block_threads, args.stream,
+           gradient, count, biases, args.in<double>(0), args.step, args.out<float>(0),
+           biases > 0 ? args.out<float>(1) : nullptr);
+  };
 }
 
 }  // namespace spire::inline kernels

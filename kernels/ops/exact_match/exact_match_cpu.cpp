@@ -1,40 +1,23 @@
 // Exact matches on the CPU: threads share the samples.
 #include "kernels/cpu/parallel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/exact_match/exact_match.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
-namespace {
-
-template <typename T>
-class ExactMatchCpuKernel : public Kernel {
- public:
-  explicit ExactMatchCpuKernel(const KernelRequest& request)
-      : samples_(request.inputs[0].shape[0]),
-        labels_(request.inputs[0].shape[1]),
-        threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto outputs = static_cast<const T*>(args.inputs[0]);
-    auto labels = static_cast<const float*>(args.inputs[1]);
-    auto matches = static_cast<float*>(args.outputs[0]);
-    parallel_for(threads_, samples_, 64, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n)
-        matches[n] = exact_match(outputs + n * labels_, labels + n * labels_, labels_);
-    });
-  }
-
- private:
-  int64_t samples_, labels_;
-  int threads_;
-};
-
-}  // namespace
-
 template <>
-std::unique_ptr<Kernel> make_cpu(const ExactMatchOp&, const KernelRequest& request) {
-  return make_typed<ExactMatchCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const ExactMatchOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [samples = request.inputs[0].shape[0], labels = request.inputs[0].shape[1],
+            threads = request.threads](const KernelArgs& args) {
+      parallel_for(threads, samples, 64, [&](int64_t begin, int64_t end, int) {
+        for (int64_t n = begin; n < end; ++n)
+          args.out<float>(0)[n] =
+              exact_match(args.in<T>(0) + n * labels, args.in<float>(1) + n * labels, labels);
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -1,7 +1,7 @@
 // Exact matches on a GPU: a thread a sample, as labels are few.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/exact_match/exact_match.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -15,27 +15,18 @@ __global__ void __launch_bounds__(block_threads)
   if (n < samples) matches[n] = exact_match(outputs + n * count, labels + n * count, count);
 }
 
-template <typename T>
-class ExactMatchCudaKernel : public Kernel {
- public:
-  explicit ExactMatchCudaKernel(const KernelRequest& request)
-      : samples_(request.inputs[0].shape[0]), labels_(request.inputs[0].shape[1]) {}
-
-  void run(const KernelArgs& args) override {
-    launch(exact_match_kernel<T>, blocks_for(samples_, block_threads), block_threads, args.stream,
-           samples_, labels_, static_cast<const T*>(args.inputs[0]),
-           static_cast<const float*>(args.inputs[1]), static_cast<float*>(args.outputs[0]));
-  }
-
- private:
-  int64_t samples_, labels_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactMatchOp&, const KernelRequest& request) {
-  return make_typed_cuda<ExactMatchCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const ExactMatchOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [samples = request.inputs[0].shape[0],
+            labels = request.inputs[0].shape[1]](const KernelArgs& args) {
+      launch(exact_match_kernel<T>, blocks_for(samples, block_threads), block_threads, args.stream,
+             samples, labels, args.in<T>(0), args.in<float>(1), args.out<float>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

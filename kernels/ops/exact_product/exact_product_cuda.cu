@@ -128,103 +128,67 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 // Patches times filters: the forward pass and the data gradient.
-class ExactProductCudaKernel : public Kernel {
- public:
-  ExactProductCudaKernel(const Patches& patches, const FilterIndex& filter, int64_t samples,
-                         int64_t results, bool bias)
-      : patches_(patches), filter_(filter), samples_(samples), results_(results), bias_(bias) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(samples_ + 1) * sizeof(int);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto* x = static_cast<const float*>(args.inputs[0]);
-    auto* w = static_cast<const float*>(args.inputs[1]);
-    auto* exponents = static_cast<int*>(args.workspace);
-    int64_t columns = patches_.columns();
-    launch(largest_exponent_kernel, static_cast<unsigned>(samples_), block_threads, args.stream,
-           patches_.sample_size(), x, exponents);
-    launch(largest_exponent_kernel, 1u, block_threads, args.stream, columns * results_, w,
-           exponents + samples_);
+Kernel exact_product_cuda(const Patches& patches, const FilterIndex& filter, int64_t samples,
+                          int64_t results, bool has_bias) {
+  auto run = [=](const KernelArgs& args) {
+    auto x = args.in<float>(0), w = args.in<float>(1),
+         bias = has_bias ? args.in<float>(2) : nullptr;
+    auto exponents = args.scratch<int>();
+    int64_t columns = patches.columns();
+    launch(largest_exponent_kernel, static_cast<unsigned>(samples), block_threads, args.stream,
+           patches.sample_size(), x, exponents);
+    launch(largest_exponent_kernel, 1u, block_threads, args.stream, columns * results, w,
+           exponents + samples);
     int bits = product_bits(columns);
-    auto* bias = bias_ ? static_cast<const float*>(args.inputs[2]) : nullptr;
-    multiply(args.stream, samples_ * patches_.rows_per_sample(), results_, columns,
-             PatchElements{patches_, x, exponents, true, bits},
-             FilterElements{filter_, w, exponents + samples_, bits},
-             RoundedWithBias{static_cast<float*>(args.outputs[0]), bias, results_});
-  }
-
- private:
-  Patches patches_;
-  FilterIndex filter_;
-  int64_t samples_, results_;
-  bool bias_;
-};
-
-// Patches, transposed, times dy, and the sums of dy.
-class ExactWeightGradientCudaKernel : public Kernel {
- public:
-  ExactWeightGradientCudaKernel(const Patches& patches, const TensorSpec& dy, int64_t global_batch,
-                                bool bias)
-      : patches_(patches),
-        rows_(dy.shape.elements() / dy.shape.back()),
-        outputs_(dy.shape.back()),
-        length_(global_batch * patches.rows_per_sample()),
-        bias_(bias) {}
-
-  size_t workspace_bytes() const override { return 2 * sizeof(int); }
-
-  void run(const KernelArgs& args) override {
-    auto* x = static_cast<const float*>(args.inputs[0]);
-    auto* dy = static_cast<const float*>(args.inputs[1]);
-    auto* dw = static_cast<double*>(args.outputs[0]);
-    auto* exponents = static_cast<int*>(args.workspace);
-    launch(read_flags_kernel, 1u, 2u, args.stream, static_cast<const double*>(args.inputs[2]),
-           exponents);
-    int bits = product_bits(length_);
-    multiply(args.stream, patches_.columns(), outputs_, rows_,
-             Transposed{{patches_, x, exponents, false, bits}},
-             RowElements{dy, outputs_, exponents + 1, bits}, AsItIs{dw, outputs_});
-    if (!bias_) return;
-    launch(exact_column_sums_kernel, static_cast<unsigned>(outputs_), block_threads, args.stream,
-           rows_, outputs_, dy, exponents + 1, term_bits(length_),
-           dw + patches_.columns() * outputs_);
-  }
-
- private:
-  Patches patches_;
-  int64_t rows_, outputs_, length_;
-  bool bias_;
-};
+    multiply(args.stream, samples * patches.rows_per_sample(), results, columns,
+             PatchElements{patches, x, exponents, true, bits},
+             FilterElements{filter, w, exponents + samples, bits},
+             RoundedWithBias{args.out<float>(0), bias, results});
+  };
+  return Kernel(run, static_cast<size_t>(samples + 1) * sizeof(int));
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactProductOp& op, const KernelRequest& request) {
+Kernel make_cuda(const ExactProductOp& op, const KernelRequest& request) {
   Shape x = as_image(request.inputs[0].shape), y = as_image(request.outputs[0].shape);
   Shape w = as_filter(request.inputs[1].shape);
-  return std::make_unique<ExactProductCudaKernel>(patches_of_input(op.attributes(), x, y, w),
-                                                  filter_index(w, false), x[0], w[0],
-                                                  op.attributes().bias);
+  return exact_product_cuda(patches_of_input(op.attributes(), x, y, w), filter_index(w, false),
+                            x[0], w[0], op.attributes().bias);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactProductBackwardDataOp& op,
-                                  const KernelRequest& request) {
+Kernel make_cuda(const ExactProductBackwardDataOp& op, const KernelRequest& request) {
   Shape dy = as_image(request.inputs[0].shape), x = as_image(request.outputs[0].shape);
   Shape w = as_filter(request.inputs[1].shape);
-  return std::make_unique<ExactProductCudaKernel>(patches_of_gradient(op.attributes(), x, dy, w),
-                                                  filter_index(w, true), x[0], w[1], false);
+  return exact_product_cuda(patches_of_gradient(op.attributes(), x, dy, w), filter_index(w, true),
+                            x[0], w[1], false);
 }
 
+// Patches, transposed, times dy, and the sums of dy.
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactProductBackwardWeightsOp& op,
-                                  const KernelRequest& request) {
-  Shape x = as_image(request.inputs[0].shape), y = as_image(request.inputs[1].shape);
+Kernel make_cuda(const ExactProductBackwardWeightsOp& op, const KernelRequest& request) {
   const ExactProductAttributes& a = op.attributes();
-  return std::make_unique<ExactWeightGradientCudaKernel>(
-      patches_of_input(a, x, y, as_filter(op.filter())), request.inputs[1], a.global_batch, a.bias);
+  const Shape& shape = request.inputs[1].shape;
+  Patches patches = patches_of_input(a, as_image(request.inputs[0].shape), as_image(shape),
+                                     as_filter(op.filter()));
+  int64_t outputs = shape.back(), rows = shape.elements() / outputs;
+  int64_t length = a.global_batch * patches.rows_per_sample();
+  auto run = [=, bias = a.bias](const KernelArgs& args) {
+    auto x = args.in<float>(0), dy = args.in<float>(1);
+    auto dw = args.out<double>(0);
+    auto exponents = args.scratch<int>();
+    launch(read_flags_kernel, 1u, 2u, args.stream, args.in<double>(2), exponents);
+    int bits = product_bits(length);
+    multiply(args.stream, patches.columns(), outputs, rows,
+             Transposed{{patches, x, exponents, false, bits}},
+             RowElements{dy, outputs, exponents + 1, bits}, AsItIs{dw, outputs});
+    if (!bias) return;
+    launch(exact_column_sums_kernel, static_cast<unsigned>(outputs), block_threads, args.stream,
+           rows, outputs, dy, exponents + 1, term_bits(length), dw + patches.columns() * outputs);
+  };
+  return Kernel(run, 2 * sizeof(int));
 }
 
 }  // namespace spire::inline kernels

@@ -13,38 +13,26 @@ namespace {
 
 constexpr int64_t range_grain = 4096;
 
-class ExactRangeCpuKernel : public Kernel {
- public:
-  explicit ExactRangeCpuKernel(const KernelRequest& request) : threads_(request.threads) {
-    for (const TensorSpec& input : request.inputs) counts_.push_back(input.shape.elements());
-  }
-
-  size_t workspace_bytes() const override { return sizeof(int) * static_cast<size_t>(threads_); }
-
-  void run(const KernelArgs& args) override {
-    auto* flags = static_cast<double*>(args.outputs[0]);
-    auto* largest = static_cast<int*>(args.workspace);
-    std::fill_n(flags, counts_.size() * exponent_count, 0.0);
-    for (size_t i = 0; i < counts_.size(); ++i, flags += exponent_count) {
-      auto* x = static_cast<const float*>(args.inputs[i]);
-      std::fill_n(largest, threads_, 0);
-      parallel_for(threads_, counts_[i], range_grain, [&](int64_t begin, int64_t end, int chunk) {
-        largest[chunk] = largest_exponent(x + begin, end - begin);
-      });
-      flags[*std::max_element(largest, largest + threads_)] = 1;
-    }
-  }
-
- private:
-  std::vector<int64_t> counts_;
-  int threads_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const ExactRangeOp&, const KernelRequest& request) {
-  return std::make_unique<ExactRangeCpuKernel>(request);
+Kernel make_cpu(const ExactRangeOp&, const KernelRequest& request) {
+  std::vector<int64_t> counts;
+  for (const TensorSpec& input : request.inputs) counts.push_back(input.shape.elements());
+  auto run = [counts, threads = request.threads](const KernelArgs& args) {
+    auto flags = args.out<double>(0);
+    auto largest = args.scratch<int>();
+    std::fill_n(flags, counts.size() * exponent_count, 0.0);
+    for (size_t i = 0; i < counts.size(); ++i, flags += exponent_count) {
+      auto x = args.in<float>(i);
+      std::fill_n(largest, threads, 0);
+      parallel_for(threads, counts[i], range_grain, [&](int64_t begin, int64_t end, int chunk) {
+        largest[chunk] = largest_exponent(x + begin, end - begin);
+      });
+      flags[*std::max_element(largest, largest + threads)] = 1;
+    }
+  };
+  return Kernel(run, sizeof(int) * static_cast<size_t>(request.threads));
 }
 
 }  // namespace spire::inline kernels

@@ -23,31 +23,21 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) flags[largest] = 1;
 }
 
-class ExactRangeCudaKernel : public Kernel {
- public:
-  explicit ExactRangeCudaKernel(const KernelRequest& request) {
-    for (const TensorSpec& input : request.inputs) counts_.push_back(input.shape.elements());
-  }
-
-  void run(const KernelArgs& args) override {
-    static_assert(block_threads == exponent_count);
-    auto* flags = static_cast<double*>(args.outputs[0]);
-    launch(clear_flags_kernel, static_cast<unsigned>(counts_.size()), block_threads, args.stream,
-           flags);
-    for (size_t i = 0; i < counts_.size(); ++i, flags += exponent_count)
-      launch(set_flags_kernel, blocks_for(counts_[i], per_block), block_threads, args.stream,
-             counts_[i], static_cast<const float*>(args.inputs[i]), flags);
-  }
-
- private:
-  std::vector<int64_t> counts_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExactRangeOp&, const KernelRequest& request) {
-  return std::make_unique<ExactRangeCudaKernel>(request);
+Kernel make_cuda(const ExactRangeOp&, const KernelRequest& request) {
+  static_assert(block_threads == exponent_count);
+  std::vector<int64_t> counts;
+  for (const TensorSpec& input : request.inputs) counts.push_back(input.shape.elements());
+  return [counts](const KernelArgs& args) {
+    auto flags = args.out<double>(0);
+    launch(clear_flags_kernel, static_cast<unsigned>(counts.size()), block_threads, args.stream,
+           flags);
+    for (size_t i = 0; i < counts.size(); ++i, flags += exponent_count)
+      launch(set_flags_kernel, blocks_for(counts[i], per_block), block_threads, args.stream,
+             counts[i], args.in<float>(i), flags);
+  };
 }
 
 }  // namespace spire::inline kernels

@@ -3,7 +3,6 @@
 #include "kernels/cuda/channel_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -22,62 +21,41 @@ __global__ void __launch_bounds__(channel_threads)
     store_pack(pack, y + row * g.channels + slice.channel);
 }
 
-template <typename From, typename To>
-class ExpandCudaKernel : public Kernel {
- public:
-  explicit ExpandCudaKernel(const KernelRequest& request)
-      : grid_(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096) {}
+}  // namespace
 
-  void run(const KernelArgs& args) override {
-    launch(grid_.width == channel_width ? expand_kernel<channel_width, From, To>
-                                        : expand_kernel<1, From, To>,
-           grid_.blocks(), channel_threads, args.stream, grid_,
-           static_cast<const From*>(args.inputs[0]), static_cast<To*>(args.outputs[0]));
-  }
-
- private:
-  ChannelGrid grid_;
-};
-
-// dx[c] = sum over samples of dy[sample, c]. To: a parameter's gradient is fp32, an activation's
-// has its dtype.
-template <typename From, typename To>
-class ExpandBackwardCudaKernel : public Kernel {
- public:
-  explicit ExpandBackwardCudaKernel(const KernelRequest& request)
-      : sums_(request.inputs[0].shape[0], request.outputs[0].shape.elements(),
-              request.outputs[0].shape.elements()) {}
-
-  size_t workspace_bytes() const override { return sums_.workspace_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    sums_.run(args.stream, static_cast<const From*>(args.inputs[0]), args.workspace,
-              static_cast<To*>(args.outputs[0]));
-  }
-
- private:
-  ColumnSums<From, To> sums_;
-};
-
-template <template <typename, typename> class K>
-std::unique_ptr<Kernel> make_expand(const KernelRequest& request) {
-  return with_cuda_float_type(request.inputs[0].dtype, [&](auto from) {
-    return with_cuda_float_type(request.outputs[0].dtype, [&](auto to) -> std::unique_ptr<Kernel> {
-      return std::make_unique<K<decltype(from), decltype(to)>>(request);
+template <>
+Kernel make_cuda(const ExpandOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto from) {
+    return with_any_float_type(request.outputs[0].dtype, [&](auto to) -> Kernel {
+      using From = decltype(from);
+      using To = decltype(to);
+      ChannelGrid grid(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096);
+      return [grid](const KernelArgs& args) {
+        launch(grid.width == channel_width ? expand_kernel<channel_width, From, To>
+                                           : expand_kernel<1, From, To>,
+               grid.blocks(), channel_threads, args.stream, grid, args.in<From>(0),
+               args.out<To>(0));
+      };
     });
   });
 }
 
-}  // namespace
-
+// dx[c] = sum over samples of dy[sample, c]. To: a parameter's gradient is fp32, an activation's
+// has its dtype.
 template <>
-std::unique_ptr<Kernel> make_cuda(const ExpandOp&, const KernelRequest& request) {
-  return make_expand<ExpandCudaKernel>(request);
-}
-
-template <>
-std::unique_ptr<Kernel> make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
-  return make_expand<ExpandBackwardCudaKernel>(request);
+Kernel make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto from) {
+    return with_any_float_type(request.outputs[0].dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      int64_t columns = request.outputs[0].shape.elements();
+      ColumnSums<From, To> sums(request.inputs[0].shape[0], columns, columns);
+      auto run = [sums](const KernelArgs& args) {
+        sums.run(args.stream, args.in<From>(0), args.workspace, args.out<To>(0));
+      };
+      return Kernel(run, sums.workspace_bytes());
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -2,9 +2,10 @@
 // those of one index are summed in ascending order, without atomics.
 #include <limits>
 
+#include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/segmented_sum.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/gather/gather.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -37,70 +38,34 @@ SegmentedSum gather_extents(const Shape& indexed, int64_t taken, int axis) {
   return e;
 }
 
-template <typename T>
-class GatherCudaKernel : public Kernel {
- public:
-  explicit GatherCudaKernel(const SegmentedSum& extents) : e_(extents) {}
-
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(e_.inner) ? gather<N>(args) : gather<1>(args);
-  }
-
- private:
-  template <int N>
-  void gather(const KernelArgs& args) const {
-    int64_t n = e_.outer * e_.taken * e_.inner / N;
-    launch(gather_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
-           Divider(e_.inner / N), Divider(e_.taken), e_.length,
-           static_cast<const T*>(args.inputs[0]), static_cast<const int32_t*>(args.inputs[1]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
-  SegmentedSum e_;
-};
-
-template <typename T>
-class GatherBackwardCudaKernel : public Kernel {
- public:
-  explicit GatherBackwardCudaKernel(const SegmentedSum& extents)
-      : e_(extents), order_(extents.taken, extents.length) {}
-
-  size_t workspace_bytes() const override { return order_.workspace_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    auto sorted =
-        order_.sort(args.stream, static_cast<const int32_t*>(args.inputs[1]), args.workspace);
-    segmented_sum_cuda<T, T>(args.stream, e_, sorted, static_cast<const T*>(args.inputs[0]),
-                             nullptr, static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  SegmentedSum e_;
-  SortByKey order_;
-};
-
-template <template <typename> class K>
-std::unique_ptr<Kernel> make_gather(const SegmentedSum& extents, DType dtype) {
-  return make_typed_cuda<K>(dtype, extents);
-}
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GatherOp& op, const KernelRequest& request) {
-  int axis = op.axis();
-  return make_gather<GatherCudaKernel>(
-      gather_extents(request.inputs[0].shape, request.inputs[1].shape[0], axis),
-      request.inputs[0].dtype);
+Kernel make_cuda(const GatherOp& op, const KernelRequest& request) {
+  auto e = gather_extents(request.inputs[0].shape, request.inputs[1].shape[0], op.axis());
+  return with_packs(request.inputs[0].dtype, e.inner, [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [e, n = e.outer * e.taken * e.inner / N](const KernelArgs& args) {
+      launch(gather_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
+             Divider(e.inner / N), Divider(e.taken), e.length, args.in<T>(0), args.in<int32_t>(1),
+             args.out<T>(0));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
-  int axis = op.axis();
-  return make_gather<GatherBackwardCudaKernel>(
-      gather_extents(request.outputs[0].shape, request.inputs[1].shape[0], axis),
-      request.inputs[0].dtype);
+Kernel make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
+  auto e = gather_extents(request.outputs[0].shape, request.inputs[1].shape[0], op.axis());
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    SortByKey order(e.taken, e.length);
+    auto run = [e, order](const KernelArgs& args) {
+      auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
+      segmented_sum_cuda<T, T>(args.stream, e, sorted, args.in<T>(0), nullptr, args.out<T>(0));
+    };
+    return Kernel(run, order.workspace_bytes());
+  });
 }
 
 }  // namespace spire::inline kernels

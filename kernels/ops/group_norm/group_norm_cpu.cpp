@@ -6,8 +6,8 @@
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/group_norm/group_norm.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -46,59 +46,52 @@ float group_sum(const GroupNormExtents& e, const float* channels, int64_t group)
 
 // Scratch memory of a thread: so many rows of C floats.
 float* scratch_of(const KernelArgs& args, const GroupNormExtents& e, int64_t rows, int thread) {
-  return static_cast<float*>(args.workspace) + thread * rows * e.channels;
+  return args.scratch<float>() + thread * rows * e.channels;
 }
 
 template <typename T>
-class GroupNormCpuKernel : public Kernel {
- public:
-  GroupNormCpuKernel(float epsilon, const KernelRequest& request)
-      : epsilon_(epsilon),
-        threads_(request.threads),
-        e_(group_norm_extents(request.inputs[0].shape, request.outputs[1].shape)) {}
+struct GroupNormCpu {
+  static constexpr int64_t scratch_rows = 4;  // a block's sums, sums, mean and rstd of each channel
 
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(threads_ * scratch_rows * e_.channels) * sizeof(float);
-  }
+  float epsilon;
+  int threads;
+  GroupNormExtents e;
 
-  void run(const KernelArgs& args) override {
-    parallel_for(threads_, e_.samples, 1, [&](int64_t begin, int64_t end, int thread) {
-      float* scratch = scratch_of(args, e_, scratch_rows, thread);
+  void operator()(const KernelArgs& args) const {
+    parallel_for(threads, e.samples, 1, [&](int64_t begin, int64_t end, int thread) {
+      float* scratch = scratch_of(args, e, scratch_rows, thread);
       for (int64_t n = begin; n < end; ++n) normalize(args, n, scratch);
     });
   }
 
- private:
-  static constexpr int64_t scratch_rows = 4;  // a block's sums, sums, mean and rstd of each channel
-
   void normalize(const KernelArgs& args, int64_t n, float* scratch) const {
-    auto x = static_cast<const T*>(args.inputs[0]) + n * e_.sample_size();
-    float *block = scratch, *sums = block + e_.channels, *mean = sums + e_.channels,
-          *rstd = mean + e_.channels;
-    auto count = static_cast<float>(e_.group_size());
-    sum_channels(e_, block, sums, [&](int64_t p, int64_t c, auto lanes) {
-      return load_floats(x + p * e_.channels + c, lanes);
+    auto x = args.in<T>(0) + n * e.sample_size();
+    float *block = scratch, *sums = block + e.channels, *mean = sums + e.channels,
+          *rstd = mean + e.channels;
+    auto count = static_cast<float>(e.group_size());
+    sum_channels(e, block, sums, [&](int64_t p, int64_t c, auto lanes) {
+      return load_floats(x + p * e.channels + c, lanes);
     });
-    spread(e_, mean, [&](int64_t g) { return group_sum(e_, sums, g) / count; });
-    sum_channels(e_, block, sums, [&](int64_t p, int64_t c, auto lanes) {
-      FloatLanes off = load_floats(x + p * e_.channels + c, lanes) - load_floats(mean + c, lanes);
+    spread(e, mean, [&](int64_t g) { return group_sum(e, sums, g) / count; });
+    sum_channels(e, block, sums, [&](int64_t p, int64_t c, auto lanes) {
+      FloatLanes off = load_floats(x + p * e.channels + c, lanes) - load_floats(mean + c, lanes);
       return off * off;
     });
-    spread(e_, rstd,
-           [&](int64_t g) { return 1.0f / std::sqrt(group_sum(e_, sums, g) / count + epsilon_); });
-    for (int64_t g = 0; g < e_.groups; ++g) {
-      static_cast<float*>(args.outputs[1])[n * e_.groups + g] = mean[g * e_.group_channels()];
-      static_cast<float*>(args.outputs[2])[n * e_.groups + g] = rstd[g * e_.group_channels()];
+    spread(e, rstd,
+           [&](int64_t g) { return 1.0f / std::sqrt(group_sum(e, sums, g) / count + epsilon); });
+    for (int64_t g = 0; g < e.groups; ++g) {
+      args.out<float>(1)[n * e.groups + g] = mean[g * e.group_channels()];
+      args.out<float>(2)[n * e.groups + g] = rstd[g * e.group_channels()];
     }
-    write(x, mean, rstd, args, static_cast<T*>(args.outputs[0]) + n * e_.sample_size());
+    write(x, mean, rstd, args, args.out<T>(0) + n * e.sample_size());
   }
 
   void write(const T* x, const float* mean, const float* rstd, const KernelArgs& args, T* y) const {
-    auto gamma = static_cast<const float*>(args.inputs[1]);
-    auto beta = static_cast<const float*>(args.inputs[2]);
-    for (int64_t p = 0; p < e_.positions; ++p) {
-      over_lanes(e_.channels, [&](int64_t c, auto count) {
-        int64_t at = p * e_.channels + c;
+    auto gamma = args.in<float>(1);
+    auto beta = args.in<float>(2);
+    for (int64_t p = 0; p < e.positions; ++p) {
+      over_lanes(e.channels, [&](int64_t c, auto count) {
+        int64_t at = p * e.channels + c;
         FloatLanes xhat = (load_floats(x + at, count) - load_floats(mean + c, count)) *
                           load_floats(rstd + c, count);
         store_floats(load_floats(gamma + c, count) * xhat + load_floats(beta + c, count), y + at,
@@ -106,68 +99,54 @@ class GroupNormCpuKernel : public Kernel {
       });
     }
   }
-
-  float epsilon_;
-  int threads_;
-  GroupNormExtents e_;
 };
 
 template <typename T>
-class GroupNormBackwardCpuKernel : public Kernel {
- public:
-  explicit GroupNormBackwardCpuKernel(const KernelRequest& request)
-      : threads_(request.threads),
-        e_(group_norm_extents(request.inputs[1].shape, request.inputs[3].shape)) {}
-
-  // A sample's sums of dy xhat and of dy, (N, 2, C), behind the threads' scratch.
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>((threads_ * scratch_rows + 2 * e_.samples) * e_.channels) *
-           sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    float* sums = scratch_of(args, e_, scratch_rows, threads_);
-    parallel_for(threads_, e_.samples, 1, [&](int64_t begin, int64_t end, int thread) {
-      float* scratch = scratch_of(args, e_, scratch_rows, thread);
-      for (int64_t n = begin; n < end; ++n)
-        differentiate(args, n, scratch, sums + n * 2 * e_.channels);
-    });
-    for (int k : {0, 1})
-      add_up(sums + k * e_.channels, static_cast<float*>(args.outputs[static_cast<size_t>(1 + k)]));
-  }
-
- private:
+struct GroupNormBackwardCpu {
   // A block's sums, and of each channel: mean, rstd, mean(g), mean(g xhat).
   static constexpr int64_t scratch_rows = 5;
 
+  int threads;
+  GroupNormExtents e;
+
+  void operator()(const KernelArgs& args) const {
+    float* sums = scratch_of(args, e, scratch_rows, threads);
+    parallel_for(threads, e.samples, 1, [&](int64_t begin, int64_t end, int thread) {
+      float* scratch = scratch_of(args, e, scratch_rows, thread);
+      for (int64_t n = begin; n < end; ++n)
+        differentiate(args, n, scratch, sums + n * 2 * e.channels);
+    });
+    for (int k : {0, 1}) add_up(sums + k * e.channels, args.out<float>(static_cast<size_t>(1 + k)));
+  }
+
   // dx may be dy or x: an element is written after its last read.
   void differentiate(const KernelArgs& args, int64_t n, float* scratch, float* sums) const {
-    auto dy = static_cast<const T*>(args.inputs[0]) + n * e_.sample_size();
-    auto x = static_cast<const T*>(args.inputs[1]) + n * e_.sample_size();
-    auto gamma = static_cast<const float*>(args.inputs[2]);
-    auto dx = static_cast<T*>(args.outputs[0]) + n * e_.sample_size();
-    int64_t channels = e_.channels;
+    auto dy = args.in<T>(0) + n * e.sample_size();
+    auto x = args.in<T>(1) + n * e.sample_size();
+    auto gamma = args.in<float>(2);
+    auto dx = args.out<T>(0) + n * e.sample_size();
+    int64_t channels = e.channels;
     float *block = scratch, *mean = block + channels, *rstd = mean + channels,
           *mean_g = rstd + channels, *mean_gx = mean_g + channels;
     auto statistic = [&](int input, int64_t g) {
-      return static_cast<const float*>(args.inputs[static_cast<size_t>(input)])[n * e_.groups + g];
+      return args.in<float>(static_cast<size_t>(input))[n * e.groups + g];
     };
-    spread(e_, mean, [&](int64_t g) { return statistic(3, g); });
-    spread(e_, rstd, [&](int64_t g) { return statistic(4, g); });
+    spread(e, mean, [&](int64_t g) { return statistic(3, g); });
+    spread(e, rstd, [&](int64_t g) { return statistic(4, g); });
     auto xhat = [&](int64_t at, int64_t c, auto lanes) {
       return (load_floats(x + at, lanes) - load_floats(mean + c, lanes)) *
              load_floats(rstd + c, lanes);
     };
-    sum_channels(e_, block, sums, [&](int64_t p, int64_t c, auto lanes) {
+    sum_channels(e, block, sums, [&](int64_t p, int64_t c, auto lanes) {
       int64_t at = p * channels + c;
       return load_floats(dy + at, lanes) * xhat(at, c, lanes);
     });
-    sum_channels(e_, block, sums + channels, [&](int64_t p, int64_t c, auto lanes) {
+    sum_channels(e, block, sums + channels, [&](int64_t p, int64_t c, auto lanes) {
       return load_floats(dy + p * channels + c, lanes);
     });
-    spread(e_, mean_gx, [&](int64_t g) { return weighted_mean(gamma, sums, g); });
-    spread(e_, mean_g, [&](int64_t g) { return weighted_mean(gamma, sums + channels, g); });
-    for (int64_t p = 0; p < e_.positions; ++p) {
+    spread(e, mean_gx, [&](int64_t g) { return weighted_mean(gamma, sums, g); });
+    spread(e, mean_g, [&](int64_t g) { return weighted_mean(gamma, sums + channels, g); });
+    for (int64_t p = 0; p < e.positions; ++p) {
       over_lanes(channels, [&](int64_t c, auto lanes) {
         int64_t at = p * channels + c;
         FloatLanes g = load_floats(dy + at, lanes) * load_floats(gamma + c, lanes);
@@ -181,36 +160,44 @@ class GroupNormBackwardCpuKernel : public Kernel {
   // Mean over a group of gamma times what `sums` holds for each channel.
   float weighted_mean(const float* gamma, const float* sums, int64_t group) const {
     float sum = 0;
-    int64_t own = e_.group_channels();
+    int64_t own = e.group_channels();
     for (int64_t c = group * own; c < (group + 1) * own; ++c) sum += gamma[c] * sums[c];
-    return sum / static_cast<float>(e_.group_size());
+    return sum / static_cast<float>(e.group_size());
   }
 
   // The samples' sums, in their order.
   void add_up(const float* sums, float* total) const {
-    over_lanes(e_.channels, [&](int64_t c, auto count) {
+    over_lanes(e.channels, [&](int64_t c, auto count) {
       FloatLanes lanes{};
-      for (int64_t n = 0; n < e_.samples; ++n)
-        lanes += load_floats(sums + n * 2 * e_.channels + c, count);
+      for (int64_t n = 0; n < e.samples; ++n)
+        lanes += load_floats(sums + n * 2 * e.channels + c, count);
       store_floats(lanes, total + c, count);
     });
   }
-
-  int threads_;
-  GroupNormExtents e_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const GroupNormOp& op, const KernelRequest& request) {
-  float epsilon = op.attributes().epsilon;
-  return make_typed<GroupNormCpuKernel>(request.inputs[0].dtype, epsilon, request);
+Kernel make_cpu(const GroupNormOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using Run = GroupNormCpu<decltype(type)>;
+    auto e = group_norm_extents(request.inputs[0].shape, request.outputs[1].shape);
+    return Kernel(
+        Run{op.attributes().epsilon, request.threads, e},
+        static_cast<size_t>(request.threads * Run::scratch_rows * e.channels) * sizeof(float));
+  });
 }
 
+// Workspace: a sample's sums of dy xhat and of dy, (N, 2, C), behind the threads' scratch.
 template <>
-std::unique_ptr<Kernel> make_cpu(const GroupNormBackwardOp&, const KernelRequest& request) {
-  return make_typed<GroupNormBackwardCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const GroupNormBackwardOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using Run = GroupNormBackwardCpu<decltype(type)>;
+    auto e = group_norm_extents(request.inputs[1].shape, request.inputs[3].shape);
+    int64_t rows = request.threads * Run::scratch_rows + 2 * e.samples;
+    return Kernel(Run{request.threads, e}, static_cast<size_t>(rows * e.channels) * sizeof(float));
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -5,8 +5,8 @@
 // sum has one order. All in fp32.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/group_norm/group_norm.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -133,73 +133,45 @@ __global__ void __launch_bounds__(group_threads)
   (c < e.channels ? dgamma : dbeta - e.channels)[c] = sum;
 }
 
-template <typename T>
-class GroupNormCudaKernel : public Kernel {
- public:
-  GroupNormCudaKernel(float epsilon, const KernelRequest& request)
-      : epsilon_(epsilon),
-        e_(group_norm_extents(request.inputs[0].shape, request.outputs[1].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    launch(group_norm_kernel<T>, static_cast<unsigned>(e_.samples * e_.groups), group_threads,
-           args.stream, e_, Divider(e_.group_channels()), Divider(e_.groups),
-           static_cast<const T*>(args.inputs[0]), static_cast<const float*>(args.inputs[1]),
-           static_cast<const float*>(args.inputs[2]), epsilon_, static_cast<T*>(args.outputs[0]),
-           static_cast<float*>(args.outputs[1]), static_cast<float*>(args.outputs[2]));
-  }
-
- private:
-  float epsilon_;
-  GroupNormExtents e_;
-};
-
-template <typename T>
-class GroupNormBackwardCudaKernel : public Kernel {
- public:
-  explicit GroupNormBackwardCudaKernel(const KernelRequest& request)
-      : e_(group_norm_extents(request.inputs[1].shape, request.inputs[3].shape)),
-        tiles_((e_.channels + warp_threads - 1) / warp_threads) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(2 * e_.samples * (e_.channels + e_.groups)) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]), x = static_cast<const T*>(args.inputs[1]);
-    auto gamma = static_cast<const float*>(args.inputs[2]);
-    auto mean = static_cast<const float*>(args.inputs[3]);
-    auto rstd = static_cast<const float*>(args.inputs[4]);
-    auto sums = static_cast<float*>(args.workspace);
-    float* means = sums + 2 * e_.samples * e_.channels;
-    launch(group_norm_channel_sums_kernel<T>, static_cast<unsigned>(e_.samples * tiles_),
-           group_threads, args.stream, e_, tiles_, dy, x, mean, rstd, sums);
-    launch(group_norm_means_kernel, blocks_for(2 * e_.samples * e_.groups, group_threads),
-           group_threads, args.stream, e_, gamma, sums, means);
-    launch(group_norm_backward_kernel<T>, blocks_for(e_.samples * e_.sample_size(), group_threads),
-           group_threads, args.stream, e_, dy, x, gamma, mean, rstd, means,
-           static_cast<T*>(args.outputs[0]), Divider(e_.channels), Divider(e_.positions),
-           Divider(e_.group_channels()));
-    launch(group_norm_add_samples_kernel, blocks_for(2 * e_.channels, group_threads), group_threads,
-           args.stream, e_, sums, static_cast<float*>(args.outputs[1]),
-           static_cast<float*>(args.outputs[2]));
-  }
-
- private:
-  GroupNormExtents e_;
-  int64_t tiles_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GroupNormOp& op, const KernelRequest& request) {
-  float epsilon = op.attributes().epsilon;
-  return make_typed_cuda<GroupNormCudaKernel>(request.inputs[0].dtype, epsilon, request);
+Kernel make_cuda(const GroupNormOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [e = group_norm_extents(request.inputs[0].shape, request.outputs[1].shape),
+            epsilon = op.attributes().epsilon](const KernelArgs& args) {
+      launch(group_norm_kernel<T>, static_cast<unsigned>(e.samples * e.groups), group_threads,
+             args.stream, e, Divider(e.group_channels()), Divider(e.groups), args.in<T>(0),
+             args.in<float>(1), args.in<float>(2), epsilon, args.out<T>(0), args.out<float>(1),
+             args.out<float>(2));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const GroupNormBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<GroupNormBackwardCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const GroupNormBackwardOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    auto e = group_norm_extents(request.inputs[1].shape, request.inputs[3].shape);
+    int64_t tiles = (e.channels + warp_threads - 1) / warp_threads;
+    auto run = [=](const KernelArgs& args) {
+      auto dy = args.in<T>(0), x = args.in<T>(1);
+      auto gamma = args.in<float>(2), mean = args.in<float>(3), rstd = args.in<float>(4);
+      auto sums = args.scratch<float>(), means = sums + 2 * e.samples * e.channels;
+      launch(group_norm_channel_sums_kernel<T>, static_cast<unsigned>(e.samples * tiles),
+             group_threads, args.stream, e, tiles, dy, x, mean, rstd, sums);
+      launch(group_norm_means_kernel, blocks_for(2 * e.samples * e.groups, group_threads),
+             group_threads, args.stream, e, gamma, sums, means);
+      launch(group_norm_backward_kernel<T>, blocks_for(e.samples * e.sample_size(), group_threads),
+             group_threads, args.stream, e, dy, x, gamma, mean, rstd, means, args.out<T>(0),
+             Divider(e.channels), Divider(e.positions), Divider(e.group_channels()));
+      launch(group_norm_add_samples_kernel, blocks_for(2 * e.channels, group_threads),
+             group_threads, args.stream, e, sums, args.out<float>(1), args.out<float>(2));
+    };
+    return Kernel(run,
+                  static_cast<size_t>(2 * e.samples * (e.channels + e.groups)) * sizeof(float));
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -24,7 +24,7 @@ Desc matrices(const TensorSpec& spec, bool transpose) {
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const MatmulOp& op, const KernelRequest& request) {
+Kernel make_cpu(const MatmulOp& op, const KernelRequest& request) {
   const auto [transpose_a, transpose_b] = op.attributes();
   return prepare(op, request, [&](PrimitiveKernel& kernel) {
     Desc a = matrices(request.inputs[0], transpose_a), b = matrices(request.inputs[1], transpose_b);

@@ -6,27 +6,8 @@
 
 namespace spire::inline kernels {
 
-namespace {
-
-class MatmulCudaKernel : public Kernel {
- public:
-  MatmulCudaKernel(const ProductShape& shape, const KernelRequest& request)
-      : product_(shape, request.cuda) {}
-
-  size_t workspace_bytes() const override { return product_.workspace_bytes(); }
-  void run(const KernelArgs& args) override {
-    product_.run({args.inputs[0], args.inputs[1], nullptr, args.outputs[0], args.workspace},
-                 args.stream);
-  }
-
- private:
-  CudaProduct product_;
-};
-
-}  // namespace
-
 template <>
-std::unique_ptr<Kernel> make_cuda(const MatmulOp& op, const KernelRequest& request) {
+Kernel make_cuda(const MatmulOp& op, const KernelRequest& request) {
   const auto& attributes = op.attributes();
   const TensorSpec &a = request.inputs[0], &y = request.outputs[0];
   int rank = y.shape.rank();
@@ -39,7 +20,13 @@ std::unique_ptr<Kernel> make_cuda(const MatmulOp& op, const KernelRequest& reque
                      .result = y.dtype};
   // All leading axes are the batch.
   shape.batch = y.shape.elements() / (shape.m * shape.n);
-  return std::make_unique<MatmulCudaKernel>(shape, request);
+  CudaProduct product(shape, request.cuda);
+  size_t bytes = product.workspace_bytes();
+  auto run = [product = std::move(product)](const KernelArgs& args) {
+    product.run({args.inputs[0], args.inputs[1], nullptr, args.outputs[0], args.workspace},
+                args.stream);
+  };
+  return Kernel(std::move(run), bytes);
 }
 
 }  // namespace spire::inline kernels

@@ -4,8 +4,8 @@
 // 2x2 window has loops with constant ends.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
-#include "kernels/typed_kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -15,7 +15,6 @@ namespace {
 struct MaxPoolRows {
   Shape x, y;
   WindowAxes axes;
-  int threads;
   std::vector<IndexRange> columns_over;  // of each pixel column: the window columns that cover it
 };
 
@@ -170,61 +169,40 @@ void gather_row(const MaxPoolRows& pool, int64_t row, const T* dy, const uint8_t
   }
 }
 
-template <typename T>
-class MaxPool2dCpuKernel : public Kernel {
- public:
-  explicit MaxPool2dCpuKernel(const MaxPoolRows& pool) : pool_(pool) {}
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    auto which = static_cast<uint8_t*>(args.outputs[1]);
-    parallel_for(pool_.threads, pool_.y[0] * pool_.y[1], 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) pool_row(pool_, row, x, y, which);
-    });
-  }
-
- private:
-  MaxPoolRows pool_;
-};
-
-template <typename T>
-class MaxPool2dBackwardCpuKernel : public Kernel {
- public:
-  explicit MaxPool2dBackwardCpuKernel(const MaxPoolRows& pool) : pool_(pool) {}
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]);
-    auto which = static_cast<const uint8_t*>(args.inputs[1]);
-    auto dx = static_cast<T*>(args.outputs[0]);
-    bool overlap = pool_.axes.h.overlap() || pool_.axes.w.overlap();
-    int64_t rows = pool_.x[0] * (overlap ? pool_.x[1] : pool_.y[1]);
-    parallel_for(pool_.threads, rows, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        overlap ? gather_row(pool_, row, dy, which, dx) : scatter_row(pool_, row, dy, which, dx);
-      }
-    });
-  }
-
- private:
-  MaxPoolRows pool_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const MaxPool2dOp& op, const KernelRequest& request) {
-  Window window = op.attributes().window();
-  const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
-  MaxPoolRows pool{x, y, axes_of(window, x, y), request.threads, {}};
-  return make_typed<MaxPool2dCpuKernel>(request.inputs[0].dtype, pool);
+Kernel make_cpu(const MaxPool2dOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
+    MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
+    return [pool, threads = request.threads](const KernelArgs& args) {
+      parallel_for(threads, pool.y[0] * pool.y[1], 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row)
+          pool_row(pool, row, args.in<T>(0), args.out<T>(0), args.out<uint8_t>(1));
+      });
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
-  Window window = op.attributes().window();
-  const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
-  MaxPoolRows pool{x, y, axes_of(window, x, y), request.threads, {}};
-  for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
-  return make_typed<MaxPool2dBackwardCpuKernel>(request.inputs[0].dtype, pool);
+Kernel make_cpu(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
+    MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
+    for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
+    return [pool, threads = request.threads](const KernelArgs& args) {
+      bool overlap = pool.axes.h.overlap() || pool.axes.w.overlap();
+      int64_t rows = pool.x[0] * (overlap ? pool.x[1] : pool.y[1]);
+      auto write_row = overlap ? gather_row<T> : scatter_row<T>;
+      parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row)
+          write_row(pool, row, args.in<T>(0), args.in<uint8_t>(1), args.out<T>(0));
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

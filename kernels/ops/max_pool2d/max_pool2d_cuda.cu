@@ -1,8 +1,8 @@
 // Max pooling on a GPU. A thread takes a pack of channels of one window; backward, of one pixel,
 // which gathers from the windows over it, so no sum needs atomics.
 #include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/max_pool2d/max_pool2d.h"
-#include "kernels/typed_kernel.h"
 #include "kernels/window.h"
 
 namespace spire::inline kernels {
@@ -81,67 +81,34 @@ __global__ void __launch_bounds__(pixel_threads)
   store_pack(result, dx + pixel.at);
 }
 
-template <typename T>
-class MaxPool2dCudaKernel : public Kernel {
- public:
-  explicit MaxPool2dCudaKernel(const MaxPoolShape& pool) : pool_(pool) {}
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(pool_.x[3]) ? pool<N>(args) : pool<1>(args);
-  }
-
- private:
-  template <int N>
-  void pool(const KernelArgs& args) const {
-    PixelGrid grid(pool_.y, N);
-    launch(max_pool2d_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, pool_.axes,
-           pool_.x[3], static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]),
-           static_cast<uint8_t*>(args.outputs[1]));
-  }
-
-  MaxPoolShape pool_;
-};
-
-template <typename T>
-class MaxPool2dBackwardCudaKernel : public Kernel {
- public:
-  explicit MaxPool2dBackwardCudaKernel(const MaxPoolShape& pool) : pool_(pool) {}
-  void run(const KernelArgs& args) override {
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(pool_.x[3]) ? gather<N>(args) : gather<1>(args);
-  }
-
- private:
-  template <int N>
-  void gather(const KernelArgs& args) const {
-    PixelGrid grid(pool_.x, N);
-    launch(max_pool2d_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
-           pool_.axes, pool_.x[3], static_cast<const T*>(args.inputs[0]),
-           static_cast<const uint8_t*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
-  }
-
-  MaxPoolShape pool_;
-};
-
-template <template <typename> class K>
-std::unique_ptr<Kernel> make_max_pool(const Window& window, const TensorSpec& x,
-                                      const TensorSpec& y) {
-  return make_typed_cuda<K>(x.dtype,
-                            MaxPoolShape{x.shape, y.shape, axes_of(window, x.shape, y.shape)});
-}
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
-  Window window = op.attributes().window();
-  return make_max_pool<MaxPool2dCudaKernel>(window, request.inputs[0], request.outputs[0]);
+Kernel make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
+  const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
+  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [grid = PixelGrid(y, N), axes = axes_of(op.attributes().window(), x, y),
+            channels = x[3]](const KernelArgs& args) {
+      launch(max_pool2d_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, axes,
+             channels, args.in<T>(0), args.out<T>(0), args.out<uint8_t>(1));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
-  Window window = op.attributes().window();
-  return make_max_pool<MaxPool2dBackwardCudaKernel>(window, request.outputs[0], request.inputs[0]);
+Kernel make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
+  const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
+  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [grid = PixelGrid(x, N), axes = axes_of(op.attributes().window(), x, y),
+            channels = x[3]](const KernelArgs& args) {
+      launch(max_pool2d_backward_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid,
+             axes, channels, args.in<T>(0), args.in<uint8_t>(1), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -6,7 +6,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/sample_share.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -20,65 +19,41 @@ double sum_in_fp64(const T* x, int64_t begin, int64_t end) {
   return sum;
 }
 
-template <typename T>
-class MeanLossCpuKernel : public Kernel {
- public:
-  explicit MeanLossCpuKernel(const KernelRequest& request)
-      : n_(request.inputs[0].shape.elements()),
-        share_(sample_share(request.inputs[0])),
-        threads_(request.threads) {}
-
-  size_t workspace_bytes() const override { return sizeof(double) * static_cast<size_t>(threads_); }
-
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto partial = static_cast<double*>(args.workspace);
-    std::fill_n(partial, threads_, 0.0);
-    parallel_for(threads_, n_, 4096, [&](int64_t begin, int64_t end, int chunk) {
-      partial[chunk] = sum_in_fp64(x, begin, end);
-    });
-    double sum = 0;
-    for (int chunk = 0; chunk < threads_; ++chunk) sum += partial[chunk];
-    *static_cast<double*>(args.outputs[0]) = sum * share_;
-  }
-
- private:
-  int64_t n_;
-  double share_;
-  int threads_;
-};
-
-template <typename T>
-class MeanLossBackwardCpuKernel : public Kernel {
- public:
-  explicit MeanLossBackwardCpuKernel(const KernelRequest& request)
-      : n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(sample_share(request.inputs[0]))),
-        threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto dx = static_cast<T*>(args.outputs[0]);
-    T value(share_ * args.step->loss_gradient_scale());
-    parallel_for(threads_, n_, 4096,
-                 [&](int64_t begin, int64_t end, int) { std::fill(dx + begin, dx + end, value); });
-  }
-
- private:
-  int64_t n_;
-  float share_;
-  int threads_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const MeanLossOp&, const KernelRequest& request) {
-  return make_typed<MeanLossCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const MeanLossOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    auto run = [n = request.inputs[0].shape.elements(), share = sample_share(request.inputs[0]),
+                threads = request.threads](const KernelArgs& args) {
+      auto partial = args.scratch<double>();
+      std::fill_n(partial, threads, 0.0);
+      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int chunk) {
+        partial[chunk] = sum_in_fp64(args.in<T>(0), begin, end);
+      });
+      double sum = 0;
+      for (int chunk = 0; chunk < threads; ++chunk) sum += partial[chunk];
+      *args.out<double>(0) = sum * share;
+    };
+    return Kernel(run, sizeof(double) * static_cast<size_t>(request.threads));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const MeanLossBackwardOp&, const KernelRequest& request) {
-  return make_typed<MeanLossBackwardCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const MeanLossBackwardOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [n = request.inputs[0].shape.elements(),
+            share = static_cast<float>(sample_share(request.inputs[0])),
+            threads = request.threads](const KernelArgs& args) {
+      auto dx = args.out<T>(0);
+      T value(share * args.step->loss_gradient_scale());
+      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int) {
+        std::fill(dx + begin, dx + end, value);
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

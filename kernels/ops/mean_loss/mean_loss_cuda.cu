@@ -6,7 +6,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/sample_share.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -49,61 +48,37 @@ struct MeanLossGradient {
   __device__ float operator()() const { return share * step->loss_gradient_scale(); }
 };
 
-template <typename T>
-class MeanLossCudaKernel : public Kernel {
- public:
-  explicit MeanLossCudaKernel(const KernelRequest& request)
-      : n_(request.inputs[0].shape.elements()),
-        share_(sample_share(request.inputs[0])),
-        // At least two packs a thread, so that few blocks suffice for small tensors.
-        parts_(static_cast<int>(
-            smaller(larger<int64_t>(n_ / (block_threads * 2 * N), 1), mean_loss_parts))) {}
-
-  size_t workspace_bytes() const override { return static_cast<size_t>(parts_) * sizeof(double); }
-
-  void run(const KernelArgs& args) override {
-    auto parts = static_cast<double*>(args.workspace);
-    launch(mean_loss_parts_kernel<N, T>, static_cast<unsigned>(parts_), block_threads, args.stream,
-           n_, static_cast<const T*>(args.inputs[0]), parts);
-    launch(mean_loss_total_kernel, 1, block_threads, args.stream, parts_, parts, share_,
-           static_cast<double*>(args.outputs[0]));
-  }
-
- private:
-  static constexpr int N = pack_width<T>;
-
-  int64_t n_;
-  double share_;
-  int parts_;
-};
-
-template <typename T>
-class MeanLossBackwardCudaKernel : public Kernel {
- public:
-  explicit MeanLossBackwardCudaKernel(const KernelRequest& request)
-      : n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(sample_share(request.inputs[0]))) {}
-
-  void run(const KernelArgs& args) override {
-    elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
-                     MeanLossGradient{share_, args.step});
-  }
-
- private:
-  int64_t n_;
-  float share_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const MeanLossOp&, const KernelRequest& request) {
-  return make_typed_cuda<MeanLossCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const MeanLossOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int N = pack_width<T>;
+    int64_t n = request.inputs[0].shape.elements();
+    // At least two packs a thread, so that few blocks suffice for small tensors.
+    int parts =
+        static_cast<int>(smaller(larger<int64_t>(n / (block_threads * 2 * N), 1), mean_loss_parts));
+    auto run = [=, share = sample_share(request.inputs[0])](const KernelArgs& args) {
+      auto sums = args.scratch<double>();
+      launch(mean_loss_parts_kernel<N, T>, static_cast<unsigned>(parts), block_threads, args.stream,
+             n, args.in<T>(0), sums);
+      launch(mean_loss_total_kernel, 1, block_threads, args.stream, parts, sums, share,
+             args.out<double>(0));
+    };
+    return Kernel(run, static_cast<size_t>(parts) * sizeof(double));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const MeanLossBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<MeanLossBackwardCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const MeanLossBackwardOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [n = request.inputs[0].shape.elements(),
+            share = static_cast<float>(sample_share(request.inputs[0]))](const KernelArgs& args) {
+      elementwise_cuda(args.stream, n, args.out<T>(0), MeanLossGradient{share, args.step});
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/one_hot/one_hot.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -47,53 +47,48 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 template <typename T>
-class OneHotCudaKernel : public Kernel {
- public:
-  OneHotCudaKernel(const OneHotOp& op, const KernelRequest& request)
-      : weights_(op.attributes().weights),
-        n_(request.outputs[0].shape.elements()),
-        classes_(request.outputs[0].shape[1]) {}
+struct OneHotCuda {
+  std::vector<float> weights;
+  int64_t n, classes;
 
-  void run(const KernelArgs& args) override {
+  void operator()(const KernelArgs& args) const {
     constexpr int N = pack_width<T>;
-    rows_take_packs<N>(classes_) ? run<N>(args) : run<1>(args);
-    for (int64_t first = 0; first < std::ssize(weights_); first += ClassWeights::most)
+    rows_take_packs<N>(classes) ? write_rows<N>(args) : write_rows<1>(args);
+    for (int64_t first = 0; first < std::ssize(weights); first += ClassWeights::most)
       write_weights(first, args);
   }
 
- private:
   template <int N>
-  void run(const KernelArgs& args) const {
+  void write_rows(const KernelArgs& args) const {
     // No thread's first element may overflow the index.
-    bool small = n_ < std::numeric_limits<int32_t>::max() - block_threads * N;
+    bool small = n < std::numeric_limits<int32_t>::max() - block_threads * N;
     auto start = [&](auto index) {
       using Index = decltype(index);
-      launch(one_hot_kernel<N, T, Index>, blocks_for(n_, block_threads * N), block_threads,
-             args.stream, static_cast<Index>(n_), static_cast<Index>(classes_),
-             static_cast<const int32_t*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
+      launch(one_hot_kernel<N, T, Index>, blocks_for(n, block_threads * N), block_threads,
+             args.stream, static_cast<Index>(n), static_cast<Index>(classes), args.in<int32_t>(0),
+             args.out<T>(0));
     };
     small ? start(uint32_t{}) : start(uint64_t{});
   }
 
   void write_weights(int64_t first, const KernelArgs& args) const {
     ClassWeights some{.first = first};
-    some.count = smaller(ClassWeights::most, std::ssize(weights_) - first);
-    for (int64_t i = 0; i < some.count; ++i) some.at[i] = weights_[static_cast<size_t>(first + i)];
-    int64_t rows = n_ / classes_;
+    some.count = smaller(ClassWeights::most, std::ssize(weights) - first);
+    for (int64_t i = 0; i < some.count; ++i) some.at[i] = weights[static_cast<size_t>(first + i)];
+    int64_t rows = n / classes;
     launch(write_weights_kernel<T>, blocks_for(rows, block_threads), block_threads, args.stream,
-           some, rows, classes_, static_cast<const int32_t*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
+           some, rows, classes, args.in<int32_t>(0), args.out<T>(0));
   }
-
-  std::vector<float> weights_;
-  int64_t n_, classes_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const OneHotOp& op, const KernelRequest& request) {
-  return make_typed_cuda<OneHotCudaKernel>(request.outputs[0].dtype, op, request);
+Kernel make_cuda(const OneHotOp& op, const KernelRequest& request) {
+  const Shape& y = request.outputs[0].shape;
+  return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
+    return OneHotCuda<decltype(type)>{op.attributes().weights, y.elements(), y[1]};
+  });
 }
 
 }  // namespace spire::inline kernels

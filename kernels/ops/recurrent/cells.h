@@ -4,6 +4,7 @@
 #include <spire/dtype.h>
 
 #include "kernels/elementary.h"
+#include "kernels/ops/recurrent/recurrent.h"
 
 namespace spire::inline kernels {
 
@@ -81,5 +82,11 @@ struct GruCell {
     return result;
   }
 };
+
+// Returns visit(LstmCell{}) or visit(GruCell{}).
+template <typename Visit>
+auto with_cell(RecurrentCell cell, const Visit& visit) {
+  return cell == RecurrentCell::lstm ? visit(LstmCell{}) : visit(GruCell{});
+}
 
 }  // namespace spire::inline kernels

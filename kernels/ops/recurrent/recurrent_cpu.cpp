@@ -6,9 +6,9 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/tile_product.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -17,11 +17,6 @@ namespace {
 using tile_product::Factor;
 using tile_product::Rows;
 using tile_product::Sums;
-
-// Columns in whole registers, as products of tiles need them.
-int64_t padded(int64_t columns) {
-  return (columns + lane_count - 1) / lane_count * lane_count;
-}
 
 // The gates of one unit from arrays (gates, H), and back.
 template <int gates, typename T>
@@ -34,127 +29,118 @@ void scatter_unit(const float (&from)[gates], int64_t units, int64_t unit, T* to
 }
 
 template <typename T, typename Cell>
-class RecurrentCpuKernel : public Kernel {
- public:
-  explicit RecurrentCpuKernel(const KernelRequest& request)
-      : threads_(request.threads),
-        e_(recurrent_extents(request.inputs[0].shape, request.outputs[0].shape)),
-        width_(padded(e_.columns)) {}
+struct RecurrentCpu {
+  int threads;
+  RecurrentExtents e;
+  int64_t width = whole_registers(e.columns);
 
   // The transposed weights (H, width), and of each sample h (H) and a (width).
-  size_t workspace_bytes() const override {
-    int64_t floats = e_.units * width_ + e_.samples * (padded(e_.units) + width_);
+  size_t workspace_bytes() const {
+    int64_t floats = e.units * width + e.samples * (whole_registers(e.units) + width);
     return static_cast<size_t>(floats) * sizeof(float);
   }
 
-  void run(const KernelArgs& args) override {
-    auto weights = static_cast<float*>(args.workspace);
-    transpose(static_cast<const float*>(args.inputs[1]), weights);
-    float *h = weights + e_.units * width_, *a = h + e_.samples * padded(e_.units);
-    parallel_for(threads_, e_.samples, 1, [&](int64_t begin, int64_t end, int) {
-      std::fill(h + begin * padded(e_.units), h + end * padded(e_.units), 0.0f);
-      for (int64_t t = 0; t < e_.steps; ++t) {
-        tile_product::multiply(end - begin, e_.units, width_,
-                               Factor{h + begin * padded(e_.units), padded(e_.units), 1},
-                               Rows{weights, width_}, Sums{a + begin * width_, width_, false});
+  void operator()(const KernelArgs& args) const {
+    auto weights = args.scratch<float>();
+    transpose(args.in<float>(1), weights);
+    float *h = weights + e.units * width, *a = h + e.samples * whole_registers(e.units);
+    parallel_for(threads, e.samples, 1, [&](int64_t begin, int64_t end, int) {
+      std::fill(h + begin * whole_registers(e.units), h + end * whole_registers(e.units), 0.0f);
+      for (int64_t t = 0; t < e.steps; ++t) {
+        tile_product::multiply(
+            end - begin, e.units, width,
+            Factor{h + begin * whole_registers(e.units), whole_registers(e.units), 1},
+            Rows{weights, width}, Sums{a + begin * width, width, false});
         for (int64_t n = begin; n < end; ++n)
-          step(args, n, t, a + n * width_, h + n * padded(e_.units));
+          step(args, n, t, a + n * width, h + n * whole_registers(e.units));
       }
     });
   }
 
- private:
   void transpose(const float* w, float* to) const {
-    parallel_for(threads_, e_.units, 1, [&](int64_t begin, int64_t end, int) {
+    parallel_for(threads, e.units, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t k = begin; k < end; ++k) {
-        for (int64_t j = 0; j < e_.columns; ++j) to[k * width_ + j] = w[j * e_.units + k];
-        std::fill(to + k * width_ + e_.columns, to + (k + 1) * width_, 0.0f);
+        for (int64_t j = 0; j < e.columns; ++j) to[k * width + j] = w[j * e.units + k];
+        std::fill(to + k * width + e.columns, to + (k + 1) * width, 0.0f);
       }
     });
   }
 
   // One step of a sample: all its units.
   void step(const KernelArgs& args, int64_t n, int64_t t, const float* product, float* h) const {
-    auto b = static_cast<const float*>(args.inputs[2]);
-    int64_t row = n * e_.steps + t;
-    auto x = static_cast<const T*>(args.inputs[0]) + row * e_.columns;
-    auto y = static_cast<T*>(args.outputs[0]) + row * e_.units;
-    auto saved = static_cast<float*>(args.outputs[1]) + row * Cell::saved * e_.units;
-    for (int64_t u = 0; u < e_.units; ++u) {
+    auto b = args.in<float>(2);
+    int64_t row = n * e.steps + t;
+    auto x = args.in<T>(0) + row * e.columns;
+    auto y = args.out<T>(0) + row * e.units;
+    auto saved = args.out<float>(1) + row * Cell::saved * e.units;
+    for (int64_t u = 0; u < e.units; ++u) {
       float of_x[Cell::gates], a[Cell::gates], bias[Cell::gates], keep[Cell::saved] = {};
-      gather_unit(x, e_.units, u, of_x);
-      gather_unit(product, e_.units, u, a);
-      gather_unit(b, e_.units, u, bias);
+      gather_unit(x, e.units, u, of_x);
+      gather_unit(product, e.units, u, a);
+      gather_unit(b, e.units, u, bias);
       for (int g = 0; g < Cell::gates; ++g) a[g] += bias[g];
       CellState before{.h = h[u]};
       if (t > 0) {
-        gather_unit(saved - Cell::saved * e_.units, e_.units, u, keep);
+        gather_unit(saved - Cell::saved * e.units, e.units, u, keep);
         before.c = Cell::cell(keep);
       }
       y[u] = T(Cell::forward(of_x, a, before, keep));
       h[u] = static_cast<float>(y[u]);
-      scatter_unit(keep, e_.units, u, saved);
+      scatter_unit(keep, e.units, u, saved);
     }
   }
-
-  int threads_;
-  RecurrentExtents e_;
-  int64_t width_;  // padded columns
 };
 
 template <typename T, typename Cell>
-class RecurrentBackwardCpuKernel : public Kernel {
- public:
-  explicit RecurrentBackwardCpuKernel(const KernelRequest& request)
-      : threads_(request.threads),
-        e_(recurrent_extents(request.outputs[0].shape, request.outputs[2].shape)),
-        width_(padded(e_.units)) {}
+struct RecurrentBackwardCpu {
+  int threads;
+  RecurrentExtents e;
+  int64_t width = whole_registers(e.units);
 
   // The weights (G H, width), and of each sample the gradients of h and c (width each) and of a.
-  size_t workspace_bytes() const override {
-    int64_t floats = e_.columns * width_ + e_.samples * (2 * width_ + e_.columns);
+  size_t workspace_bytes() const {
+    int64_t floats = e.columns * width + e.samples * (2 * width + e.columns);
     return static_cast<size_t>(floats) * sizeof(float);
   }
 
-  void run(const KernelArgs& args) override {
-    auto weights = static_cast<float*>(args.workspace);
-    pad(static_cast<const float*>(args.inputs[3]), weights);
-    float* dh = weights + e_.columns * width_;
-    float *dc = dh + e_.samples * width_, *da = dc + e_.samples * width_;
-    parallel_for(threads_, e_.samples, 1, [&](int64_t begin, int64_t end, int) {
-      std::fill(dh + begin * width_, dh + end * width_, 0.0f);
-      std::fill(dc + begin * width_, dc + end * width_, 0.0f);
-      for (int64_t t = e_.steps; t-- > 0;) {
+  void operator()(const KernelArgs& args) const {
+    auto weights = args.scratch<float>();
+    pad(args.in<float>(3), weights);
+    float* dh = weights + e.columns * width;
+    float *dc = dh + e.samples * width, *da = dc + e.samples * width;
+    parallel_for(threads, e.samples, 1, [&](int64_t begin, int64_t end, int) {
+      std::fill(dh + begin * width, dh + end * width, 0.0f);
+      std::fill(dc + begin * width, dc + end * width, 0.0f);
+      for (int64_t t = e.steps; t-- > 0;) {
         for (int64_t n = begin; n < end; ++n)
-          step(args, n, t, {dh + n * width_, dc + n * width_, da + n * e_.columns});
-        tile_product::multiply(end - begin, e_.columns, width_,
-                               Factor{da + begin * e_.columns, e_.columns, 1},
-                               Rows{weights, width_}, Sums{dh + begin * width_, width_, true});
+          step(args, n, t, {dh + n * width, dc + n * width, da + n * e.columns});
+        tile_product::multiply(end - begin, e.columns, width,
+                               Factor{da + begin * e.columns, e.columns, 1}, Rows{weights, width},
+                               Sums{dh + begin * width, width, true});
       }
     });
   }
 
- private:
   // Of one sample: gradients of h and c, (H), and of a, (G H).
   struct SampleGradients {
     float *h, *c, *a;
   };
 
   void pad(const float* w, float* to) const {
-    for (int64_t j = 0; j < e_.columns; ++j) {
-      std::copy_n(w + j * e_.units, e_.units, to + j * width_);
-      std::fill(to + j * width_ + e_.units, to + (j + 1) * width_, 0.0f);
+    for (int64_t j = 0; j < e.columns; ++j) {
+      std::copy_n(w + j * e.units, e.units, to + j * width);
+      std::fill(to + j * width + e.units, to + (j + 1) * width, 0.0f);
     }
   }
 
   void step(const KernelArgs& args, int64_t n, int64_t t, const SampleGradients& of) const {
-    int64_t row = n * e_.steps + t, units = e_.units;
-    auto dy = static_cast<const T*>(args.inputs[0]) + row * units;
-    auto y = static_cast<const T*>(args.inputs[1]) + row * units;
-    auto saved = static_cast<const float*>(args.inputs[2]) + row * Cell::saved * units;
-    auto dx = static_cast<T*>(args.outputs[0]) + row * e_.columns;
-    auto da = static_cast<T*>(args.outputs[1]) + row * e_.columns;
-    auto earlier = static_cast<T*>(args.outputs[2]) + row * units;
+    int64_t row = n * e.steps + t, units = e.units;
+    auto dy = args.in<T>(0) + row * units;
+    auto y = args.in<T>(1) + row * units;
+    auto saved = args.in<float>(2) + row * Cell::saved * units;
+    auto dx = args.out<T>(0) + row * e.columns;
+    auto da = args.out<T>(1) + row * e.columns;
+    auto earlier = args.out<T>(2) + row * units;
     for (int64_t u = 0; u < units; ++u) {
       float kept[Cell::saved], kept_before[Cell::saved];
       gather_unit(saved, units, u, kept);
@@ -172,35 +158,30 @@ class RecurrentBackwardCpuKernel : public Kernel {
       of.c[u] = g.before.c;
     }
   }
-
-  int threads_;
-  RecurrentExtents e_;
-  int64_t width_;  // padded units
 };
-
-template <typename T>
-using LstmCpu = RecurrentCpuKernel<T, LstmCell>;
-template <typename T>
-using GruCpu = RecurrentCpuKernel<T, GruCell>;
-template <typename T>
-using LstmBackwardCpu = RecurrentBackwardCpuKernel<T, LstmCell>;
-template <typename T>
-using GruBackwardCpu = RecurrentBackwardCpuKernel<T, GruCell>;
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const RecurrentOp& op, const KernelRequest& request) {
-  DType dtype = request.inputs[0].dtype;
-  return op.attributes().cell == RecurrentCell::lstm ? make_typed<LstmCpu>(dtype, request)
-                                                     : make_typed<GruCpu>(dtype, request);
+Kernel make_cpu(const RecurrentOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_cell(op.attributes().cell, [&](auto cell) {
+      RecurrentCpu<decltype(type), decltype(cell)> run{
+          request.threads, recurrent_extents(request.inputs[0].shape, request.outputs[0].shape)};
+      return Kernel(run, run.workspace_bytes());
+    });
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const RecurrentBackwardOp& op, const KernelRequest& request) {
-  DType dtype = request.inputs[0].dtype;
-  return op.attributes().cell == RecurrentCell::lstm ? make_typed<LstmBackwardCpu>(dtype, request)
-                                                     : make_typed<GruBackwardCpu>(dtype, request);
+Kernel make_cpu(const RecurrentBackwardOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_cell(op.attributes().cell, [&](auto cell) {
+      RecurrentBackwardCpu<decltype(type), decltype(cell)> run{
+          request.threads, recurrent_extents(request.outputs[0].shape, request.outputs[2].shape)};
+      return Kernel(run, run.workspace_bytes());
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

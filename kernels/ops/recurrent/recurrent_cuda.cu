@@ -3,9 +3,9 @@
 // transposed once per run for loads of adjacent units, stay in the second-level cache. All sums in
 // fp32, in the order of the units.
 #include "engine/device/cuda_kernel.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -155,83 +155,52 @@ unsigned recurrent_blocks(const RecurrentExtents& e) {
   return blocks_for(e.samples, block_samples);
 }
 
-template <typename T, typename Cell>
-class RecurrentCudaKernel : public Kernel {
- public:
-  explicit RecurrentCudaKernel(const KernelRequest& request)
-      : e_(recurrent_extents(request.inputs[0].shape, request.outputs[0].shape)) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.units * e_.columns) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto weights = static_cast<float*>(args.workspace);
-    launch(recurrent_transpose_kernel, blocks_for(e_.units * e_.columns, recurrent_threads),
-           recurrent_threads, args.stream, e_, static_cast<const float*>(args.inputs[1]), weights);
-    launch(recurrent_kernel<Cell, T>, recurrent_blocks(e_), recurrent_threads, args.stream, e_,
-           static_cast<const T*>(args.inputs[0]), weights,
-           static_cast<const float*>(args.inputs[2]), static_cast<T*>(args.outputs[0]),
-           static_cast<float*>(args.outputs[1]));
-  }
-
- private:
-  RecurrentExtents e_;
-};
-
-template <typename T, typename Cell>
-class RecurrentBackwardCudaKernel : public Kernel {
- public:
-  explicit RecurrentBackwardCudaKernel(const KernelRequest& request)
-      : e_(recurrent_extents(request.outputs[0].shape, request.outputs[2].shape)) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(e_.samples * (2 * e_.units + e_.columns)) * sizeof(float);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto scratch = static_cast<float*>(args.workspace);
-    RecurrentGradients<T> p{static_cast<const T*>(args.inputs[0]),
-                            static_cast<const T*>(args.inputs[1]),
-                            static_cast<const float*>(args.inputs[2]),
-                            static_cast<T*>(args.outputs[0]),
-                            static_cast<T*>(args.outputs[1]),
-                            static_cast<T*>(args.outputs[2]),
-                            scratch,
-                            scratch + e_.samples * e_.units,
-                            scratch + 2 * e_.samples * e_.units};
-    launch(recurrent_backward_kernel<Cell, T>, recurrent_blocks(e_), recurrent_threads, args.stream,
-           e_, static_cast<const float*>(args.inputs[3]), p);
-  }
-
- private:
-  RecurrentExtents e_;
-};
-
-template <typename T>
-using LstmCuda = RecurrentCudaKernel<T, LstmCell>;
-template <typename T>
-using GruCuda = RecurrentCudaKernel<T, GruCell>;
-template <typename T>
-using LstmBackwardCuda = RecurrentBackwardCudaKernel<T, LstmCell>;
-template <typename T>
-using GruBackwardCuda = RecurrentBackwardCudaKernel<T, GruCell>;
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const RecurrentOp& op, const KernelRequest& request) {
-  DType dtype = request.inputs[0].dtype;
-  return op.attributes().cell == RecurrentCell::lstm ? make_typed_cuda<LstmCuda>(dtype, request)
-                                                     : make_typed_cuda<GruCuda>(dtype, request);
+Kernel make_cuda(const RecurrentOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_cell(op.attributes().cell, [&](auto cell) {
+      using T = decltype(type);
+      using Cell = decltype(cell);
+      auto e = recurrent_extents(request.inputs[0].shape, request.outputs[0].shape);
+      auto run = [e](const KernelArgs& args) {
+        auto weights = args.scratch<float>();
+        launch(recurrent_transpose_kernel, blocks_for(e.units * e.columns, recurrent_threads),
+               recurrent_threads, args.stream, e, args.in<float>(1), weights);
+        launch(recurrent_kernel<Cell, T>, recurrent_blocks(e), recurrent_threads, args.stream, e,
+               args.in<T>(0), weights, args.in<float>(2), args.out<T>(0), args.out<float>(1));
+      };
+      return Kernel(run, static_cast<size_t>(e.units * e.columns) * sizeof(float));
+    });
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const RecurrentBackwardOp& op, const KernelRequest& request) {
-  DType dtype = request.inputs[0].dtype;
-  return op.attributes().cell == RecurrentCell::lstm
-             ? make_typed_cuda<LstmBackwardCuda>(dtype, request)
-             : make_typed_cuda<GruBackwardCuda>(dtype, request);
+Kernel make_cuda(const RecurrentBackwardOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    return with_cell(op.attributes().cell, [&](auto cell) {
+      using T = decltype(type);
+      using Cell = decltype(cell);
+      auto e = recurrent_extents(request.outputs[0].shape, request.outputs[2].shape);
+      auto run = [e](const KernelArgs& args) {
+        auto scratch = args.scratch<float>();
+        RecurrentGradients<T> p{args.in<T>(0),
+                                args.in<T>(1),
+                                args.in<float>(2),
+                                args.out<T>(0),
+                                args.out<T>(1),
+                                args.out<T>(2),
+                                scratch,
+                                scratch + e.samples * e.units,
+                                scratch + 2 * e.samples * e.units};
+        launch(recurrent_backward_kernel<Cell, T>, recurrent_blocks(e), recurrent_threads,
+               args.stream, e, args.in<float>(3), p);
+      };
+      return Kernel(run,
+                    static_cast<size_t>(e.samples * (2 * e.units + e.columns)) * sizeof(float));
+    });
+  });
 }
 
 }  // namespace spire::inline kernels

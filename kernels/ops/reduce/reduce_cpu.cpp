@@ -7,95 +7,74 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/reduce/reduce.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
+constexpr int64_t reduce_block = 256;  // sums that stay in the first-level cache
+
 template <typename T>
-class ReduceCpuKernel : public Kernel {
- public:
-  ReduceCpuKernel(const ReduceAttributes& attributes, const KernelRequest& request)
-      : e_(reduce_extents(request.inputs[0].shape, attributes)), threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    parallel_for(threads_, e_.outer * e_.inner, 64, [&](int64_t begin, int64_t end, int) {
-      if (e_.inner == 1) {
-        for (int64_t row = begin; row < end; ++row) y[row] = sum_row(x + row * e_.length);
-      } else {
-        sum_columns(x, begin, end, y);
-      }
-    });
-  }
-
- private:
-  static constexpr int64_t block = 256;  // sums that stay in the first-level cache
-
-  T sum_row(const T* x) const {
-    double sum = 0;
+T sum_row(const ReduceExtents& e, const T* x) {
+  double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t l = 0; l < e_.length; ++l) sum += static_cast<double>(static_cast<float>(x[l]));
-    return T(static_cast<float>(sum * e_.factor));
-  }
+  for (int64_t l = 0; l < e.length; ++l) sum += static_cast<double>(static_cast<float>(x[l]));
+  return T(static_cast<float>(sum * e.factor));
+}
 
-  // y[begin, end), a block of adjacent elements of one outer index at a time.
-  void sum_columns(const T* x, int64_t begin, int64_t end, T* y) const {
-    while (begin < end) {
-      int64_t outer = begin / e_.inner, i = begin % e_.inner;
-      int64_t n = std::min({block, e_.inner - i, end - begin});
-      double sums[block] = {};
-      for (int64_t l = 0; l < e_.length; ++l) {
-        const T* row = x + (outer * e_.length + l) * e_.inner + i;
-        for (int64_t k = 0; k < n; ++k) sums[k] += static_cast<double>(static_cast<float>(row[k]));
-      }
-      for (int64_t k = 0; k < n; ++k) y[begin + k] = T(static_cast<float>(sums[k] * e_.factor));
-      begin += n;
-    }
-  }
-
-  ReduceExtents e_;
-  int threads_;
-};
-
+// y[begin, end), a block of adjacent elements of one outer index at a time.
 template <typename T>
-class ReduceBackwardCpuKernel : public Kernel {
- public:
-  ReduceBackwardCpuKernel(const ReduceBackwardAttributes& attributes, const KernelRequest& request)
-      : e_(reduce_extents(request.outputs[0].shape, attributes.forward)),
-        threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]);
-    auto dx = static_cast<T*>(args.outputs[0]);
-    Affine scaled{.factor = static_cast<float>(e_.factor), .offset = 0};
-    int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(e_.inner, 1));
-    parallel_for(threads_, e_.outer * e_.length, grain, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        elementwise_range(
-            0, e_.inner, dx + row * e_.inner, [=](auto v) { return scaled.value(v); },
-            dy + row / e_.length * e_.inner);
-      }
-    });
+void sum_columns(const ReduceExtents& e, const T* x, int64_t begin, int64_t end, T* y) {
+  while (begin < end) {
+    int64_t outer = begin / e.inner, i = begin % e.inner;
+    int64_t n = std::min({reduce_block, e.inner - i, end - begin});
+    double sums[reduce_block] = {};
+    for (int64_t l = 0; l < e.length; ++l) {
+      const T* row = x + (outer * e.length + l) * e.inner + i;
+      for (int64_t k = 0; k < n; ++k) sums[k] += static_cast<double>(static_cast<float>(row[k]));
+    }
+    for (int64_t k = 0; k < n; ++k) y[begin + k] = T(static_cast<float>(sums[k] * e.factor));
+    begin += n;
   }
-
- private:
-  ReduceExtents e_;
-  int threads_;
-};
+}
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const ReduceOp& op, const KernelRequest& request) {
-  return make_typed<ReduceCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cpu(const ReduceOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [e = reduce_extents(request.inputs[0].shape, op.attributes()),
+            threads = request.threads](const KernelArgs& args) {
+      auto x = args.in<T>(0);
+      auto y = args.out<T>(0);
+      parallel_for(threads, e.outer * e.inner, 64, [&](int64_t begin, int64_t end, int) {
+        if (e.inner == 1) {
+          for (int64_t row = begin; row < end; ++row) y[row] = sum_row(e, x + row * e.length);
+        } else {
+          sum_columns(e, x, begin, end, y);
+        }
+      });
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const ReduceBackwardOp& op, const KernelRequest& request) {
-  return make_typed<ReduceBackwardCpuKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cpu(const ReduceBackwardOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [e = reduce_extents(request.outputs[0].shape, op.attributes().forward),
+            threads = request.threads](const KernelArgs& args) {
+      Affine scaled{.factor = static_cast<float>(e.factor), .offset = 0};
+      int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(e.inner, 1));
+      parallel_for(threads, e.outer * e.length, grain, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row)
+          elementwise_range(
+              0, e.inner, args.out<T>(0) + row * e.inner, [=](auto v) { return scaled.value(v); },
+              args.in<T>(0) + row / e.length * e.inner);
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -3,20 +3,18 @@
 // an element of dx.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
+#include "kernels/cuda/warp_rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/reduce/reduce.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
 namespace {
 
-constexpr int rows_per_block = block_threads / warp_threads;
-
 template <typename T>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(row_threads)
     reduce_rows_kernel(ReduceExtents e, const T* __restrict__ x, T* __restrict__ y) {
-  int64_t row = int64_t{blockIdx.x} * rows_per_block + threadIdx.x / warp_threads;
+  int64_t row = row_of_warp();
   if (row >= e.outer) return;  // the same for all threads of a warp
   double sum = 0;
   for (int64_t l = threadIdx.x % warp_threads; l < e.length; l += warp_threads)
@@ -50,59 +48,35 @@ __global__ void __launch_bounds__(block_threads)
   dx[at] = T(static_cast<float>(e.factor) * static_cast<float>(dy[outer * e.inner + i]));
 }
 
-template <typename T>
-class ReduceCudaKernel : public Kernel {
- public:
-  ReduceCudaKernel(const ReduceAttributes& attributes, const KernelRequest& request)
-      : e_(reduce_extents(request.inputs[0].shape, attributes)), inner_(e_.inner) {}
-
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    if (e_.inner == 1) {
-      launch(reduce_rows_kernel<T>, blocks_for(e_.outer, rows_per_block), block_threads,
-             args.stream, e_, x, y);
-    } else {
-      launch(reduce_columns_kernel<T>, blocks_for(e_.outer * e_.inner, block_threads),
-             block_threads, args.stream, e_, inner_, x, y);
-    }
-  }
-
- private:
-  ReduceExtents e_;
-  Divider inner_;
-};
-
-template <typename T>
-class ReduceBackwardCudaKernel : public Kernel {
- public:
-  ReduceBackwardCudaKernel(const ReduceBackwardAttributes& attributes, const KernelRequest& request)
-      : e_(reduce_extents(request.outputs[0].shape, attributes.forward)),
-        inner_(e_.inner),
-        length_(e_.length) {}
-
-  void run(const KernelArgs& args) override {
-    launch(reduce_backward_kernel<T>, blocks_for(e_.outer * e_.length * e_.inner, block_threads),
-           block_threads, args.stream, e_, inner_, length_, static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  ReduceExtents e_;
-  Divider inner_, length_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ReduceOp& op, const KernelRequest& request) {
-  return make_typed_cuda<ReduceCudaKernel>(request.inputs[0].dtype, op.attributes(), request);
+Kernel make_cuda(const ReduceOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    auto e = reduce_extents(request.inputs[0].shape, op.attributes());
+    return [e, inner = Divider(e.inner)](const KernelArgs& args) {
+      if (e.inner == 1) {
+        launch(reduce_rows_kernel<T>, blocks_for(e.outer, rows_per_block), row_threads, args.stream,
+               e, args.in<T>(0), args.out<T>(0));
+      } else {
+        launch(reduce_columns_kernel<T>, blocks_for(e.outer * e.inner, block_threads),
+               block_threads, args.stream, e, inner, args.in<T>(0), args.out<T>(0));
+      }
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ReduceBackwardOp& op, const KernelRequest& request) {
-  return make_typed_cuda<ReduceBackwardCudaKernel>(request.inputs[0].dtype, op.attributes(),
-                                                   request);
+Kernel make_cuda(const ReduceBackwardOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    auto e = reduce_extents(request.outputs[0].shape, op.attributes().forward);
+    return [e, inner = Divider(e.inner), length = Divider(e.length)](const KernelArgs& args) {
+      launch(reduce_backward_kernel<T>, blocks_for(e.outer * e.length * e.inner, block_threads),
+             block_threads, args.stream, e, inner, length, args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -8,7 +8,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/sample_share.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -28,94 +27,56 @@ RegressionSums sum_terms(const T* p, const U* t, int64_t begin, int64_t end) {
   return {absolute, squared};
 }
 
-template <typename T, typename U>  // of prediction and target
-class RegressionLossCpuKernel : public Kernel {
- public:
-  RegressionLossCpuKernel(const RegressionLossOp& op, const KernelRequest& request)
-      : kind_(op.kind()),
-        weights_(op.weights()),
-        n_(request.inputs[0].shape.elements()),
-        share_(sample_share(request.inputs[0])),
-        threads_(request.threads) {}
-
-  size_t workspace_bytes() const override {
-    return sizeof(RegressionSums) * static_cast<size_t>(threads_);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto p = static_cast<const T*>(args.inputs[0]);
-    auto t = static_cast<const U*>(args.inputs[1]);
-    auto partial = static_cast<RegressionSums*>(args.workspace);
-    std::fill_n(partial, threads_, RegressionSums{});
-    parallel_for(threads_, n_, 4096, [&](int64_t begin, int64_t end, int chunk) {
-      partial[chunk] = sum_terms(p, t, begin, end);
-    });
-    // In the chunks' order, so that the bits do not depend on which thread is first.
-    RegressionSums sums;
-    for (int chunk = 0; chunk < threads_; ++chunk) {
-      sums.absolute += partial[chunk].absolute;
-      sums.squared += partial[chunk].squared;
-    }
-    *static_cast<double*>(args.outputs[0]) = regression_loss(kind_, weights_, sums) * share_;
-    *static_cast<double*>(args.outputs[1]) = sums.squared * share_;
-  }
-
- private:
-  Regression kind_;
-  RegressionWeights weights_;
-  int64_t n_;
-  double share_;
-  int threads_;
-};
-
-template <typename T, typename U>
-class RegressionLossBackwardCpuKernel : public Kernel {
- public:
-  RegressionLossBackwardCpuKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
-      : kind_(op.kind()),
-        weights_(op.weights()),
-        n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(sample_share(request.inputs[0]))),
-        threads_(request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    float scale = share_ * args.step->loss_gradient_scale();
-    with_regression(kind_, [&](auto kind) {
-      elementwise(threads_, n_, static_cast<T*>(args.outputs[0]),
-                  RegressionGradient<kind()>(weights_, scale),
-                  static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]));
-    });
-  }
-
- private:
-  Regression kind_;
-  RegressionWeights weights_;
-  int64_t n_;
-  float share_;
-  int threads_;
-};
-
-// Calls make(T{}, U{}) with the types of prediction and target: a target may stay fp32.
+// Returns make(T{}, U{}) for the types of prediction and target: a target may stay fp32.
 template <typename Make>
-std::unique_ptr<Kernel> with_types(const KernelRequest& request, const Make& make) {
+Kernel with_types(const KernelRequest& request, const Make& make) {
   return with_float_type(request.inputs[0].dtype, [&](auto p) {
-    return with_float_type(request.inputs[1].dtype, [&](auto t) { return make(p, t); });
+    return with_float_type(request.inputs[1].dtype, [&](auto t) -> Kernel { return make(p, t); });
   });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const RegressionLossOp& op, const KernelRequest& request) {
-  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<RegressionLossCpuKernel<decltype(p), decltype(t)>>(op, request);
+Kernel make_cpu(const RegressionLossOp& op, const KernelRequest& request) {
+  return with_types(request, [&](auto prediction, auto target) {
+    using T = decltype(prediction);
+    using U = decltype(target);
+    auto run = [kind = op.kind(), weights = op.weights(), n = request.inputs[0].shape.elements(),
+                share = sample_share(request.inputs[0]),
+                threads = request.threads](const KernelArgs& args) {
+      auto partial = args.scratch<RegressionSums>();
+      std::fill_n(partial, threads, RegressionSums{});
+      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int chunk) {
+        partial[chunk] = sum_terms(args.in<T>(0), args.in<U>(1), begin, end);
+      });
+      // In the chunks' order, so that the bits do not depend on which thread is first.
+      RegressionSums sums;
+      for (int chunk = 0; chunk < threads; ++chunk) {
+        sums.absolute += partial[chunk].absolute;
+        sums.squared += partial[chunk].squared;
+      }
+      *args.out<double>(0) = regression_loss(kind, weights, sums) * share;
+      *args.out<double>(1) = sums.squared * share;
+    };
+    return Kernel(run, sizeof(RegressionSums) * static_cast<size_t>(request.threads));
   });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request) {
-  return with_types(request, [&](auto p, auto t) -> std::unique_ptr<Kernel> {
-    return std::make_unique<RegressionLossBackwardCpuKernel<decltype(p), decltype(t)>>(op, request);
+Kernel make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request) {
+  return with_types(request, [&](auto prediction, auto target) {
+    using T = decltype(prediction);
+    using U = decltype(target);
+    return [kind = op.kind(), weights = op.weights(), n = request.inputs[0].shape.elements(),
+            share = static_cast<float>(sample_share(request.inputs[0])),
+            threads = request.threads](const KernelArgs& args) {
+      float scale = share * args.step->loss_gradient_scale();
+      with_regression(kind, [&](auto of_kind) {
+        elementwise(threads, n, args.out<T>(0), RegressionGradient<of_kind()>(weights, scale),
+                    args.in<T>(0), args.in<U>(1));
+      });
+    };
   });
 }
 

@@ -6,7 +6,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/sample_share.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -82,83 +81,51 @@ struct RegressionStepGradient {
   }
 };
 
-template <typename T, typename U>  // of prediction and target
-class RegressionLossCudaKernel : public Kernel {
- public:
-  RegressionLossCudaKernel(const RegressionLossOp& op, const KernelRequest& request)
-      : kind_(op.kind()),
-        weights_(op.weights()),
-        n_(request.inputs[0].shape.elements()),
-        share_(sample_share(request.inputs[0])),
-        // At least two packs a thread, so that few blocks suffice for small tensors.
-        parts_(static_cast<int>(
-            smaller(larger<int64_t>(n_ / (block_threads * 2 * N), 1), regression_parts))) {}
-
-  size_t workspace_bytes() const override {
-    return static_cast<size_t>(parts_) * sizeof(RegressionSums);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto parts = static_cast<RegressionSums*>(args.workspace);
-    launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts_), block_threads,
-           args.stream, n_, static_cast<const T*>(args.inputs[0]),
-           static_cast<const U*>(args.inputs[1]), parts);
-    launch(regression_totals_kernel, 1, block_threads, args.stream, parts_, parts, kind_, weights_,
-           share_, static_cast<double*>(args.outputs[0]), static_cast<double*>(args.outputs[1]));
-  }
-
- private:
-  static constexpr int N = smaller(pack_width<T>, pack_width<U>);
-
-  Regression kind_;
-  RegressionWeights weights_;
-  int64_t n_;
-  double share_;
-  int parts_;
-};
-
-template <typename T, typename U>
-class RegressionLossBackwardCudaKernel : public Kernel {
- public:
-  RegressionLossBackwardCudaKernel(const RegressionLossBackwardOp& op, const KernelRequest& request)
-      : kind_(op.kind()),
-        weights_(op.weights()),
-        n_(request.inputs[0].shape.elements()),
-        share_(static_cast<float>(sample_share(request.inputs[0]))) {}
-
-  void run(const KernelArgs& args) override {
-    elementwise_cuda(args.stream, n_, static_cast<T*>(args.outputs[0]),
-                     RegressionStepGradient{kind_, weights_, share_, args.step},
-                     static_cast<const T*>(args.inputs[0]), static_cast<const U*>(args.inputs[1]));
-  }
-
- private:
-  Regression kind_;
-  RegressionWeights weights_;
-  int64_t n_;
-  float share_;
-};
-
-template <template <typename, typename> class K, typename SomeOp>
-std::unique_ptr<Kernel> make_regression(const SomeOp& op, const KernelRequest& request) {
-  return with_cuda_float_type(request.inputs[0].dtype, [&](auto p) {
-    return with_cuda_float_type(request.inputs[1].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
-      return std::make_unique<K<decltype(p), decltype(t)>>(op, request);
-    });
+// Returns make(T{}, U{}) for the types of prediction and target.
+template <typename Make>
+Kernel with_types_cuda(const KernelRequest& request, const Make& make) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto p) {
+    return with_any_float_type(request.inputs[1].dtype,
+                               [&](auto t) -> Kernel { return make(p, t); });
   });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
-  return make_regression<RegressionLossCudaKernel>(op, request);
+Kernel make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
+  return with_types_cuda(request, [&](auto prediction, auto target) {
+    using T = decltype(prediction);
+    using U = decltype(target);
+    constexpr int N = smaller(pack_width<T>, pack_width<U>);
+    int64_t n = request.inputs[0].shape.elements();
+    // At least two packs a thread, so that few blocks suffice for small tensors.
+    int parts = static_cast<int>(
+        smaller(larger<int64_t>(n / (block_threads * 2 * N), 1), regression_parts));
+    auto run = [=, kind = op.kind(), weights = op.weights(),
+                share = sample_share(request.inputs[0])](const KernelArgs& args) {
+      auto sums = args.scratch<RegressionSums>();
+      launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts), block_threads,
+             args.stream, n, args.in<T>(0), args.in<U>(1), sums);
+      launch(regression_totals_kernel, 1, block_threads, args.stream, parts, sums, kind, weights,
+             share, args.out<double>(0), args.out<double>(1));
+    };
+    return Kernel(run, static_cast<size_t>(parts) * sizeof(RegressionSums));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const RegressionLossBackwardOp& op,
-                                  const KernelRequest& request) {
-  return make_regression<RegressionLossBackwardCudaKernel>(op, request);
+Kernel make_cuda(const RegressionLossBackwardOp& op, const KernelRequest& request) {
+  return with_types_cuda(request, [&](auto prediction, auto target) {
+    using T = decltype(prediction);
+    using U = decltype(target);
+    return [n = request.inputs[0].shape.elements(), kind = op.kind(), weights = op.weights(),
+            share = static_cast<float>(sample_share(request.inputs[0]))](const KernelArgs& args) {
+      elementwise_cuda(args.stream, n, args.out<T>(0),
+                       RegressionStepGradient{kind, weights, share, args.step}, args.in<T>(0),
+                       args.in<U>(1));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

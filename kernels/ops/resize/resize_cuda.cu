@@ -2,8 +2,8 @@
 // taps in the workspace, the second gathers by them, a pack of channels of a pixel a thread. Sums
 // are fp32, in ascending order of taps.
 #include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/resize/resize.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -110,57 +110,41 @@ __global__ void __launch_bounds__(pixel_threads)
   store_pack(result, out + pixel.at);
 }
 
-template <typename T>
-class ResizeCudaKernel : public Kernel {
- public:
-  ResizeCudaKernel(const KernelRequest& request, const TapTables& tables)
-      : from_(request.inputs[0].shape), to_(request.outputs[0].shape), tables_(tables) {}
-
-  size_t workspace_bytes() const override {
-    return bytes_of(tables_.rows) + bytes_of(tables_.columns);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto workspace = static_cast<std::byte*>(args.workspace);
-    TapTables tables{placed(tables_.rows, workspace),
-                     placed(tables_.columns, workspace + bytes_of(tables_.rows))};
-    launch(resize_tables_kernel,
-           blocks_for(tables.rows.positions + tables.columns.positions, block_threads),
-           block_threads, args.stream, tables);
-    constexpr int N = pack_width<T>;
-    rows_take_packs<N>(to_[3]) ? gather<N>(args, tables) : gather<1>(args, tables);
-  }
-
- private:
-  template <int N>
-  void gather(const KernelArgs& args, const TapTables& tables) const {
-    PixelGrid grid(to_, N);
-    launch(resize_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, tables, from_[1],
-           from_[2], from_[3], static_cast<const T*>(args.inputs[0]),
-           static_cast<T*>(args.outputs[0]));
-  }
-
-  Shape from_, to_;  // (N, H, W, C)
-  TapTables tables_;
-};
-
-// x, y: what the forward resizes from and to.
-std::unique_ptr<Kernel> make_resize(Resize kind, const Shape& x, const Shape& y, bool backward,
-                                    const KernelRequest& request) {
-  TapTables tables{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
-  return make_typed_cuda<ResizeCudaKernel>(request.inputs[0].dtype, request, tables);
+// x, y: what the forward resizes from and to. Workspace: the tables of rows and columns.
+Kernel make_resize_cuda(Resize kind, const Shape& x, const Shape& y, bool backward,
+                        const KernelRequest& request) {
+  TapTables given{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
+  const Shape &from = request.inputs[0].shape, &to = request.outputs[0].shape;
+  return with_packs(request.inputs[0].dtype, to[3], [&](auto type, auto pack) {
+    using T = decltype(type);
+    constexpr int N = pack();
+    auto run = [given, grid = PixelGrid(to, N), height = from[1], width = from[2],
+                channels = from[3]](const KernelArgs& args) {
+      auto memory = args.scratch<std::byte>();
+      TapTables tables{placed(given.rows, memory),
+                       placed(given.columns, memory + bytes_of(given.rows))};
+      launch(resize_tables_kernel,
+             blocks_for(tables.rows.positions + tables.columns.positions, block_threads),
+             block_threads, args.stream, tables);
+      launch(resize_kernel<N, T>, grid.blocks(), pixel_threads, args.stream, grid, tables, height,
+             width, channels, args.in<T>(0), args.out<T>(0));
+    };
+    return Kernel(run, bytes_of(given.rows) + bytes_of(given.columns));
+  });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ResizeOp& op, const KernelRequest& request) {
-  return make_resize(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false, request);
+Kernel make_cuda(const ResizeOp& op, const KernelRequest& request) {
+  return make_resize_cuda(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false,
+                          request);
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
-  return make_resize(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true, request);
+Kernel make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
+  return make_resize_cuda(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true,
+                          request);
 }
 
 }  // namespace spire::inline kernels

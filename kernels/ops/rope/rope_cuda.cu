@@ -2,8 +2,8 @@
 // that it computes one angle. Rotations in fp32.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/rope/rope.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -38,37 +38,23 @@ __global__ void __launch_bounds__(block_threads)
   for (int64_t c = e.heads * 2 * e.half; c + pair < e.columns; c += e.half) y[c] = x[c];
 }
 
-template <typename T>
-class RopeCudaKernel : public Kernel {
- public:
-  RopeCudaKernel(const RopeAttributes& attributes, const KernelRequest& request)
-      : angles_(attributes), positioned_(attributes.positioned) {
-    const Shape& shape = request.inputs[0].shape;
-    int64_t half = attributes.size / 2;
-    e_ = {shape[0] * shape[1] * half, shape[2], attributes.heads, half};
-    length_ = Divider(shape[1]);
-  }
-
-  void run(const KernelArgs& args) override {
-    launch(rope_kernel<T>, blocks_for(e_.pairs, block_threads), block_threads, args.stream, e_,
-           Divider(e_.half), length_, angles_,
-           positioned_ ? static_cast<const int32_t*>(args.inputs[1]) : nullptr,
-           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  RopeAngles angles_;
-  bool positioned_;
-  RopeExtents e_;
-  Divider length_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const RopeOp& op, const KernelRequest& request) {
-  const auto& attributes = op.attributes();
-  return make_typed_cuda<RopeCudaKernel>(request.inputs[0].dtype, attributes, request);
+Kernel make_cuda(const RopeOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    const RopeAttributes& a = op.attributes();
+    const Shape& shape = request.inputs[0].shape;
+    int64_t half = a.size / 2;
+    RopeExtents e{shape[0] * shape[1] * half, shape[2], a.heads, half};
+    return [e, length = Divider(shape[1]), angles = RopeAngles(a),
+            positioned = a.positioned](const KernelArgs& args) {
+      launch(rope_kernel<T>, blocks_for(e.pairs, block_threads), block_threads, args.stream, e,
+             Divider(e.half), length, angles, positioned ? args.in<int32_t>(1) : nullptr,
+             args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

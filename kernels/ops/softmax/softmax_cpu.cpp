@@ -6,7 +6,6 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -31,81 +30,68 @@ struct SoftmaxRows {
   int threads;
 };
 
-template <typename T, typename F>
-class SoftmaxCpuKernel : public Kernel {
- public:
-  explicit SoftmaxCpuKernel(const KernelRequest& request) : rows_(request) {}
-
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    rows_.over([&](int64_t first) { run_row(x + first, y + first); });
-  }
-
- private:
-  // y may be x.
-  void run_row(const T* x, T* y) const {
-    float most = largest_of_row(x, rows_.width);
-    double sum = 0;
+// y may be x.
+template <typename F, typename T>
+void soften_row(int64_t width, const T* x, T* y) {
+  float most = largest_of_row(x, width);
+  double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < rows_.width; ++c)
-      sum += static_cast<double>(Exp{}.value(static_cast<float>(x[c]) - most));
-    float row = F::row_term(sum);
+  for (int64_t c = 0; c < width; ++c)
+    sum += static_cast<double>(Exp{}.value(static_cast<float>(x[c]) - most));
+  float row = F::row_term(sum);
 #pragma omp simd
-    for (int64_t c = 0; c < rows_.width; ++c)
-      y[c] = T(F::value(static_cast<float>(x[c]) - most, row));
-  }
+  for (int64_t c = 0; c < width; ++c) y[c] = T(F::value(static_cast<float>(x[c]) - most, row));
+}
 
-  SoftmaxRows rows_;
-};
-
-template <typename T, typename F>
-class SoftmaxBackwardCpuKernel : public Kernel {
- public:
-  explicit SoftmaxBackwardCpuKernel(const KernelRequest& request) : rows_(request) {}
-
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]), y = static_cast<const T*>(args.inputs[1]);
-    auto dx = static_cast<T*>(args.outputs[0]);
-    rows_.over([&](int64_t first) { run_row(dy + first, y + first, dx + first); });
-  }
-
- private:
-  // dx may be dy or y.
-  void run_row(const T* dy, const T* y, T* dx) const {
-    double sum = 0;
+// dx may be dy or y.
+template <typename F, typename T>
+void differentiate_softmax_row(int64_t width, const T* dy, const T* y, T* dx) {
+  double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < rows_.width; ++c)
-      sum += static_cast<double>(F::term(static_cast<float>(dy[c]), static_cast<float>(y[c])));
-    auto total = static_cast<float>(sum);
+  for (int64_t c = 0; c < width; ++c)
+    sum += static_cast<double>(F::term(static_cast<float>(dy[c]), static_cast<float>(y[c])));
+  auto total = static_cast<float>(sum);
 #pragma omp simd
-    for (int64_t c = 0; c < rows_.width; ++c)
-      dx[c] = T(F::gradient(static_cast<float>(dy[c]), static_cast<float>(y[c]), total));
-  }
+  for (int64_t c = 0; c < width; ++c)
+    dx[c] = T(F::gradient(static_cast<float>(dy[c]), static_cast<float>(y[c]), total));
+}
 
-  SoftmaxRows rows_;
-};
-
-// Makes K<T, F> for the input's element type T and the formulas F.
-template <template <typename, typename> class K>
-std::unique_ptr<Kernel> make_softmax(bool logarithm, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    using T = decltype(type);
-    if (logarithm) return std::make_unique<K<T, LogSoftmax>>(request);
-    return std::make_unique<K<T, PlainSoftmax>>(request);
+// Returns make(T{}, F{}) for the element type T of input 0 and the formulas F.
+template <typename Make>
+Kernel with_softmax(bool logarithm, const KernelRequest& request, const Make& make) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    if (logarithm) return make(type, LogSoftmax{});
+    return make(type, PlainSoftmax{});
   });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const SoftmaxOp& op, const KernelRequest& request) {
-  return make_softmax<SoftmaxCpuKernel>(op.attributes().logarithm, request);
+Kernel make_cpu(const SoftmaxOp& op, const KernelRequest& request) {
+  return with_softmax(op.attributes().logarithm, request, [&](auto type, auto formulas) {
+    using T = decltype(type);
+    using F = decltype(formulas);
+    return [rows = SoftmaxRows(request)](const KernelArgs& args) {
+      rows.over([&](int64_t first) {
+        soften_row<F>(rows.width, args.in<T>(0) + first, args.out<T>(0) + first);
+      });
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const SoftmaxBackwardOp& op, const KernelRequest& request) {
-  return make_softmax<SoftmaxBackwardCpuKernel>(op.attributes().logarithm, request);
+Kernel make_cpu(const SoftmaxBackwardOp& op, const KernelRequest& request) {
+  return with_softmax(op.attributes().logarithm, request, [&](auto type, auto formulas) {
+    using T = decltype(type);
+    using F = decltype(formulas);
+    return [rows = SoftmaxRows(request)](const KernelArgs& args) {
+      rows.over([&](int64_t first) {
+        differentiate_softmax_row<F>(rows.width, args.in<T>(0) + first, args.in<T>(1) + first,
+                                     args.out<T>(0) + first);
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -6,7 +6,6 @@
 #include "kernels/cuda/warp_rows.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -59,56 +58,39 @@ __global__ void __launch_bounds__(row_threads)
   });
 }
 
-template <typename T, typename F>
-class SoftmaxCudaKernel : public Kernel {
- public:
-  explicit SoftmaxCudaKernel(const KernelRequest& request) : e_(rows_of(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    launch(softmax_kernel<F, T>, blocks_for(e_.rows, rows_per_block), row_threads, args.stream, e_,
-           static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  SoftmaxExtents e_;
-};
-
-template <typename T, typename F>
-class SoftmaxBackwardCudaKernel : public Kernel {
- public:
-  explicit SoftmaxBackwardCudaKernel(const KernelRequest& request)
-      : e_(rows_of(request.inputs[0].shape)) {}
-
-  void run(const KernelArgs& args) override {
-    launch(softmax_backward_kernel<F, T>, blocks_for(e_.rows, rows_per_block), row_threads,
-           args.stream, e_, static_cast<const T*>(args.inputs[0]),
-           static_cast<const T*>(args.inputs[1]), static_cast<T*>(args.outputs[0]));
-  }
-
- private:
-  SoftmaxExtents e_;
-};
-
-// Makes K<T, F> for the input's element type T and the formulas F.
-template <template <typename, typename> class K>
-std::unique_ptr<Kernel> make_softmax_cuda(bool logarithm, const KernelRequest& request) {
-  return with_cuda_float_type(request.inputs[0].dtype, [&](auto type) -> std::unique_ptr<Kernel> {
-    using T = decltype(type);
-    if (logarithm) return std::make_unique<K<T, LogSoftmax>>(request);
-    return std::make_unique<K<T, PlainSoftmax>>(request);
+// Returns make(T{}, F{}) for the element type T of input 0 and the formulas F.
+template <typename Make>
+Kernel with_softmax_cuda(bool logarithm, const KernelRequest& request, const Make& make) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    if (logarithm) return make(type, LogSoftmax{});
+    return make(type, PlainSoftmax{});
   });
 }
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SoftmaxOp& op, const KernelRequest& request) {
-  return make_softmax_cuda<SoftmaxCudaKernel>(op.attributes().logarithm, request);
+Kernel make_cuda(const SoftmaxOp& op, const KernelRequest& request) {
+  return with_softmax_cuda(op.attributes().logarithm, request, [&](auto type, auto formulas) {
+    using T = decltype(type);
+    using F = decltype(formulas);
+    return [e = rows_of(request.inputs[0].shape)](const KernelArgs& args) {
+      launch(softmax_kernel<F, T>, blocks_for(e.rows, rows_per_block), row_threads, args.stream, e,
+             args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SoftmaxBackwardOp& op, const KernelRequest& request) {
-  return make_softmax_cuda<SoftmaxBackwardCudaKernel>(op.attributes().logarithm, request);
+Kernel make_cuda(const SoftmaxBackwardOp& op, const KernelRequest& request) {
+  return with_softmax_cuda(op.attributes().logarithm, request, [&](auto type, auto formulas) {
+    using T = decltype(type);
+    using F = decltype(formulas);
+    return [e = rows_of(request.inputs[0].shape)](const KernelArgs& args) {
+      launch(softmax_backward_kernel<F, T>, blocks_for(e.rows, rows_per_block), row_threads,
+             args.stream, e, args.in<T>(0), args.in<T>(1), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

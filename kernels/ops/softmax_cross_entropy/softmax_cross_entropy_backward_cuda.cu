@@ -1,7 +1,7 @@
 // Backward of softmax cross entropy on a GPU: dx_c = (e^(x_c - logsumexp) - t_c) * scale, one read
 // of the logits and one write of dx.
+#include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -54,44 +54,28 @@ __global__ void __launch_bounds__(logit_threads)
   for (int64_t c = e.classes + threadIdx.x % group; c < dx_pitch; c += group) dx[c] = T(0.0f);
 }
 
-template <typename T>
-class SoftmaxCrossEntropyBackwardCudaKernel : public Kernel {
- public:
-  SoftmaxCrossEntropyBackwardCudaKernel(const SoftmaxCrossEntropyBackwardOp& op,
-                                        const KernelRequest& request)
-      : attributes_(op.attributes()),
-        e_(logit_rows(request.inputs[0])),
-        dx_pitch_(request.outputs[0].pitch()) {}
-
-  size_t workspace_bytes() const override { return SampleWeights::bytes(attributes_, e_.rows); }
-
-  void run(const KernelArgs& args) override {
-    auto* of_samples = static_cast<double*>(args.workspace);
-    LabelTargets targets(attributes_, e_.classes, args.inputs, 3);
-    weigh_samples(attributes_, targets, e_.rows, args.stream, of_samples);
-    auto run = [&]<int group, int N>() {
-      launch(softmax_cross_entropy_backward_kernel<group, N, T>,
-             blocks_for(e_.rows, logit_threads / group), logit_threads, args.stream, e_, dx_pitch_,
-             static_cast<const T*>(args.inputs[0]), targets, attributes_,
-             SampleWeights(attributes_, of_samples), static_cast<const float*>(args.inputs[2]),
-             args.step, static_cast<T*>(args.outputs[0]));
-    };
-    with_layout<T>(e_.classes, run, e_.pitch, dx_pitch_);
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  LogitRows e_;
-  int64_t dx_pitch_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SoftmaxCrossEntropyBackwardOp& op,
-                                  const KernelRequest& request) {
-  return make_typed_cuda<SoftmaxCrossEntropyBackwardCudaKernel>(request.inputs[0].dtype, op,
-                                                                request);
+Kernel make_cuda(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    LogitRows e = logit_rows(request.inputs[0]);
+    auto run = [e, attributes = op.attributes(),
+                pitch = request.outputs[0].pitch()](const KernelArgs& args) {
+      auto of_samples = args.scratch<double>();
+      LabelTargets targets(attributes, e.classes, args.inputs, 3);
+      weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
+      auto launch_rows = [&]<int group, int N>() {
+        launch(softmax_cross_entropy_backward_kernel<group, N, T>,
+               blocks_for(e.rows, logit_threads / group), logit_threads, args.stream, e, pitch,
+               args.in<T>(0), targets, attributes, SampleWeights(attributes, of_samples),
+               args.in<float>(2), args.step, args.out<T>(0));
+      };
+      with_layout<T>(e.classes, launch_rows, e.pitch, pitch);
+    };
+    return Kernel(run, SampleWeights::bytes(op.attributes(), e.rows));
+  });
 }
 
 }  // namespace spire::inline kernels

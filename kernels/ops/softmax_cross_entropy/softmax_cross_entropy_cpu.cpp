@@ -9,8 +9,8 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/elementary.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -107,77 +107,63 @@ bool is_first_largest(const T* x, int64_t label, float most) {
 }
 
 template <typename T>
-class SoftmaxCrossEntropyCpuKernel : public Kernel {
- public:
-  SoftmaxCrossEntropyCpuKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]),
-        threads_(request.threads) {}
+struct SoftmaxCrossEntropyCpu {
+  SoftmaxCrossEntropyAttributes attributes;
+  int64_t rows, classes;
+  int threads;
 
-  size_t workspace_bytes() const override {
-    return sizeof(LossTotals) * static_cast<size_t>(threads_) +
-           SampleWeights::bytes(attributes_, rows_);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto partial = static_cast<LossTotals*>(args.workspace);
-    std::fill_n(partial, threads_, LossTotals{});
-    auto logits = static_cast<const T*>(args.inputs[0]);
-    LabelTargets targets(attributes_, classes_, args.inputs, 2);
-    auto* of_samples = reinterpret_cast<double*>(partial + threads_);
-    weigh_samples(attributes_, targets, rows_, threads_, of_samples);
-    SampleWeights weights(attributes_, of_samples);
-    auto logsumexp = static_cast<float*>(args.outputs[2]);
-    parallel_for(threads_, rows_, cross_entropy_grain, [&](int64_t begin, int64_t end, int chunk) {
+  void operator()(const KernelArgs& args) const {
+    auto partial = args.scratch<LossTotals>();
+    std::fill_n(partial, threads, LossTotals{});
+    auto logits = args.in<T>(0);
+    LabelTargets targets(attributes, classes, args.inputs, 2);
+    auto* of_samples = reinterpret_cast<double*>(partial + threads);
+    weigh_samples(attributes, targets, rows, threads, of_samples);
+    SampleWeights weights(attributes, of_samples);
+    auto logsumexp = args.out<float>(2);
+    parallel_for(threads, rows, cross_entropy_grain, [&](int64_t begin, int64_t end, int chunk) {
       LossTotals totals;
       for (int64_t n = begin; n < end; ++n) {
-        logsumexp[n] = add_row(logits + n * classes_, targets.of(n), weights.of(n), totals);
+        logsumexp[n] = add_row(logits + n * classes, targets.of(n), weights.of(n), totals);
       }
       partial[chunk] = totals;
     });
     write_totals(partial, args);
   }
 
- private:
   void write_totals(const LossTotals* partial, const KernelArgs& args) const {
     LossTotals sum;
-    for (int chunk = 0; chunk < threads_; ++chunk) {
+    for (int chunk = 0; chunk < threads; ++chunk) {
       sum.loss += partial[chunk].loss;
       sum.correct += partial[chunk].correct;
     }
-    auto rows = static_cast<double>(attributes_.rows_per_sample);
-    *static_cast<double*>(args.outputs[0]) =
-        static_cast<double>(attributes_.weight) * (sum.loss / rows);
-    *static_cast<double*>(args.outputs[1]) = sum.correct / rows;
+    auto per_sample = static_cast<double>(attributes.rows_per_sample);
+    *args.out<double>(0) = static_cast<double>(attributes.weight) * (sum.loss / per_sample);
+    *args.out<double>(1) = sum.correct / per_sample;
   }
 
   // Adds one row to the totals and returns its logsumexp.
   float add_row(const T* x, const LabelTarget& target, double weight, LossTotals& totals) const {
-    OnlineSum sum(x, classes_);
+    OnlineSum sum(x, classes);
     double total = sum.log_sum();
     if (target.unlabelled) return static_cast<float>(total);
     if (target.count == 0) {  // a label that is no class, or a mix outside of [0, 1]
       totals.loss = std::numeric_limits<double>::quiet_NaN();
     } else {
       // loss = log sum e^x - sum over classes of target x, target = (1 - s) weight + s / classes
-      double smoothing = static_cast<double>(attributes_.label_smoothing), expected = 0;
+      double smoothing = static_cast<double>(attributes.label_smoothing), expected = 0;
       for (int i = 0; i < target.count; ++i) {
         double share = (1 - smoothing) * static_cast<double>(target.weights[i]);
         expected += share * static_cast<double>(static_cast<float>(x[target.labels[i]]));
       }
-      if (smoothing > 0) expected += smoothing * mean_of(x, classes_);
+      if (smoothing > 0) expected += smoothing * mean_of(x, classes);
       double loss = total - expected;
-      if (attributes_.z_loss > 0) loss += static_cast<double>(attributes_.z_loss) * total * total;
+      if (attributes.z_loss > 0) loss += static_cast<double>(attributes.z_loss) * total * total;
       totals.loss += weight * loss;
       totals.correct += is_first_largest(x, target.heavier(), sum.most()) ? weight : 0;
     }
     return static_cast<float>(total);
   }
-
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-  int threads_;
 };
 
 // Returns the number of elements before the next cache line.
@@ -188,77 +174,76 @@ int64_t elements_to_line(const T* at) {
 }
 
 template <typename T>
-class SoftmaxCrossEntropyBackwardCpuKernel : public Kernel {
- public:
-  SoftmaxCrossEntropyBackwardCpuKernel(const SoftmaxCrossEntropyBackwardOp& op,
-                                       const KernelRequest& request)
-      : attributes_(op.attributes()),
-        rows_(request.inputs[0].shape[0]),
-        classes_(request.inputs[0].shape[1]),
-        threads_(request.threads) {}
+struct SoftmaxCrossEntropyBackwardCpu {
+  SoftmaxCrossEntropyAttributes attributes;
+  int64_t rows, classes;
+  int threads;
 
-  size_t workspace_bytes() const override { return SampleWeights::bytes(attributes_, rows_); }
-
-  void run(const KernelArgs& args) override {
-    auto logits = static_cast<const T*>(args.inputs[0]);
-    LabelTargets targets(attributes_, classes_, args.inputs, 3);
-    auto* of_samples = static_cast<double*>(args.workspace);
-    weigh_samples(attributes_, targets, rows_, threads_, of_samples);
-    SampleWeights weights(attributes_, of_samples);
-    auto logsumexp = static_cast<const float*>(args.inputs[2]);
-    auto gradient = static_cast<T*>(args.outputs[0]);
-    float scale = attributes_.weight * (args.step->loss_gradient_scale() /
-                                        static_cast<float>(attributes_.rows_per_sample));
-    parallel_for(threads_, rows_, cross_entropy_grain, [&](int64_t begin, int64_t end, int) {
+  void operator()(const KernelArgs& args) const {
+    auto logits = args.in<T>(0);
+    LabelTargets targets(attributes, classes, args.inputs, 3);
+    auto* of_samples = args.scratch<double>();
+    weigh_samples(attributes, targets, rows, threads, of_samples);
+    SampleWeights weights(attributes, of_samples);
+    auto logsumexp = args.in<float>(2);
+    auto gradient = args.out<T>(0);
+    float scale = attributes.weight * (args.step->loss_gradient_scale() /
+                                       static_cast<float>(attributes.rows_per_sample));
+    parallel_for(threads, rows, cross_entropy_grain, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         auto weight = static_cast<float>(weights.of(n));
-        row(logits + n * classes_, targets.of(n), logsumexp[n], scale * weight,
-            gradient + n * classes_);
+        row(logits + n * classes, targets.of(n), logsumexp[n], scale * weight,
+            gradient + n * classes);
       }
     });
   }
 
- private:
   // The labels' elements are computed apart, before dx, which may be x, is written.
   void row(const T* x, const LabelTarget& target, float logsumexp, float scale, T* dx) const {
     if (target.unlabelled) {
-      std::fill_n(dx, classes_, T(0.0f));
+      std::fill_n(dx, classes, T(0.0f));
       return;
     }
-    float smoothing = attributes_.label_smoothing;
-    float others = smoothing / static_cast<float>(classes_);
-    float factor = attributes_.probability_factor(logsumexp);
+    float smoothing = attributes.label_smoothing;
+    float others = smoothing / static_cast<float>(classes);
+    float factor = attributes.probability_factor(logsumexp);
     float own[2] = {};
     for (int i = 0; i < target.count; ++i) {
       own[i] = factor * exponential(static_cast<float>(x[target.labels[i]]) - logsumexp);
     }
     auto f = [=](auto v) { return (factor * exponential(v - logsumexp) - others) * scale; };
     // Rows of odd widths begin anywhere: whole registers are stored from a cache line's begin on.
-    int64_t before = std::min(classes_, elements_to_line(dx));
+    int64_t before = std::min(classes, elements_to_line(dx));
     elementwise_range(0, before, dx, f, x);
-    elementwise_range(before, classes_, dx, f, x);
+    elementwise_range(before, classes, dx, f, x);
     for (int i = 0; i < target.count; ++i) {
       float weight = (1 - smoothing) * target.weights[i];
       dx[target.labels[i]] = static_cast<T>((own[i] - weight - others) * scale);
     }
   }
-
-  SoftmaxCrossEntropyAttributes attributes_;
-  int64_t rows_, classes_;
-  int threads_;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
-  return make_typed<SoftmaxCrossEntropyCpuKernel>(request.inputs[0].dtype, op, request);
+Kernel make_cpu(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+    return Kernel(
+        SoftmaxCrossEntropyCpu<decltype(type)>{op.attributes(), rows, classes, request.threads},
+        sizeof(LossTotals) * static_cast<size_t>(request.threads) +
+            SampleWeights::bytes(op.attributes(), rows));
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const SoftmaxCrossEntropyBackwardOp& op,
-                                 const KernelRequest& request) {
-  return make_typed<SoftmaxCrossEntropyBackwardCpuKernel>(request.inputs[0].dtype, op, request);
+Kernel make_cpu(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) {
+    int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+    return Kernel(SoftmaxCrossEntropyBackwardCpu<decltype(type)>{op.attributes(), rows, classes,
+                                                                 request.threads},
+                  SampleWeights::bytes(op.attributes(), rows));
+  });
 }
 
 }  // namespace spire::inline kernels

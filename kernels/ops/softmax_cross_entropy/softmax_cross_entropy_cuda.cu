@@ -3,8 +3,8 @@
 // theirs. The second adds the rows' losses in fp64, by one block in a fixed order.
 #include <limits>
 
+#include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -136,46 +136,34 @@ __global__ void __launch_bounds__(totals_threads)
   *correct = sums[1] / rows_per_sample;
 }
 
-template <typename T>
-class SoftmaxCrossEntropyCudaKernel : public Kernel {
- public:
-  SoftmaxCrossEntropyCudaKernel(const SoftmaxCrossEntropyOp& op, const KernelRequest& request)
-      : attributes_(op.attributes()), e_(logit_rows(request.inputs[0])) {}
-
-  // (2, rows): losses, and 1 for correct rows, both times the row's weight; the weights of samples.
-  size_t workspace_bytes() const override {
-    return 2 * static_cast<size_t>(e_.rows) * sizeof(double) +
-           SampleWeights::bytes(attributes_, e_.rows);
-  }
-
-  void run(const KernelArgs& args) override {
-    auto losses = static_cast<double*>(args.workspace);
-    auto* of_samples = losses + 2 * e_.rows;
-    LabelTargets targets(attributes_, e_.classes, args.inputs, 2);
-    weigh_samples(attributes_, targets, e_.rows, args.stream, of_samples);
-    auto run = [&]<int group, int N>() {
-      launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e_.rows, logit_threads / group),
-             logit_threads, args.stream, e_, static_cast<const T*>(args.inputs[0]), targets,
-             attributes_.label_smoothing, attributes_.z_loss,
-             SampleWeights(attributes_, of_samples), losses, static_cast<float*>(args.outputs[2]));
-    };
-    with_layout<T>(e_.classes, run, e_.pitch);
-    launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e_.rows,
-           static_cast<double>(attributes_.rows_per_sample),
-           static_cast<double>(attributes_.weight), losses, static_cast<double*>(args.outputs[0]),
-           static_cast<double*>(args.outputs[1]));
-  }
-
- private:
-  SoftmaxCrossEntropyAttributes attributes_;
-  LogitRows e_;
-};
-
 }  // namespace
 
+// Workspace: (2, rows): losses, and 1 for correct rows, both times the row's weight; the weights of
+// samples.
 template <>
-std::unique_ptr<Kernel> make_cuda(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
-  return make_typed_cuda<SoftmaxCrossEntropyCudaKernel>(request.inputs[0].dtype, op, request);
+Kernel make_cuda(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
+    using T = decltype(type);
+    LogitRows e = logit_rows(request.inputs[0]);
+    auto run = [e, attributes = op.attributes()](const KernelArgs& args) {
+      auto losses = args.scratch<double>(), of_samples = losses + 2 * e.rows;
+      LabelTargets targets(attributes, e.classes, args.inputs, 2);
+      weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
+      auto launch_rows = [&]<int group, int N>() {
+        launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e.rows, logit_threads / group),
+               logit_threads, args.stream, e, args.in<T>(0), targets, attributes.label_smoothing,
+               attributes.z_loss, SampleWeights(attributes, of_samples), losses,
+               args.out<float>(2));
+      };
+      with_layout<T>(e.classes, launch_rows, e.pitch);
+      launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e.rows,
+             static_cast<double>(attributes.rows_per_sample),
+             static_cast<double>(attributes.weight), losses, args.out<double>(0),
+             args.out<double>(1));
+    };
+    return Kernel(run, 2 * static_cast<size_t>(e.rows) * sizeof(double) +
+                           SampleWeights::bytes(op.attributes(), e.rows));
+  });
 }
 
 }  // namespace spire::inline kernels

@@ -2,9 +2,9 @@
 // rows.
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -27,59 +27,41 @@ struct SwigluRows {
   }
 };
 
-template <typename T>
-class SwigluCpuKernel : public Kernel {
- public:
-  explicit SwigluCpuKernel(const KernelRequest& request)
-      : e_(request.outputs[0], request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto x = static_cast<const T*>(args.inputs[0]);
-    auto y = static_cast<T*>(args.outputs[0]);
-    e_.for_each([&](int64_t row, int64_t i, auto count) {
-      const T* gates = x + row * 2 * e_.width + i;
-      FloatLanes value = load_floats(gates + e_.width, count);
-      store_floats(Silu{}.value(load_floats(gates, count)) * value, y + row * e_.width + i, count);
-    });
-  }
-
- private:
-  SwigluRows e_;
-};
-
-// dx may be x: both of a pair are read before one is written.
-template <typename T>
-class SwigluBackwardCpuKernel : public Kernel {
- public:
-  explicit SwigluBackwardCpuKernel(const KernelRequest& request)
-      : e_(request.inputs[0], request.threads) {}
-
-  void run(const KernelArgs& args) override {
-    auto dy = static_cast<const T*>(args.inputs[0]), x = static_cast<const T*>(args.inputs[1]);
-    auto dx = static_cast<T*>(args.outputs[0]);
-    e_.for_each([&](int64_t row, int64_t i, auto count) {
-      int64_t at = row * 2 * e_.width + i;
-      FloatLanes gate = load_floats(x + at, count), value = load_floats(x + at + e_.width, count);
-      FloatLanes own = load_floats(dy + row * e_.width + i, count);
-      store_floats(Silu{}.gradient(own * value, gate), dx + at, count);
-      store_floats(own * Silu{}.value(gate), dx + at + e_.width, count);
-    });
-  }
-
- private:
-  SwigluRows e_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const SwigluOp&, const KernelRequest& request) {
-  return make_typed<SwigluCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const SwigluOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [e = SwigluRows(request.outputs[0], request.threads)](const KernelArgs& args) {
+      auto x = args.in<T>(0);
+      auto y = args.out<T>(0);
+      e.for_each([&](int64_t row, int64_t i, auto count) {
+        const T* gates = x + row * 2 * e.width + i;
+        FloatLanes value = load_floats(gates + e.width, count);
+        store_floats(Silu{}.value(load_floats(gates, count)) * value, y + row * e.width + i, count);
+      });
+    };
+  });
 }
 
+// dx may be x: both of a pair are read before one is written.
 template <>
-std::unique_ptr<Kernel> make_cpu(const SwigluBackwardOp&, const KernelRequest& request) {
-  return make_typed<SwigluBackwardCpuKernel>(request.inputs[0].dtype, request);
+Kernel make_cpu(const SwigluBackwardOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [e = SwigluRows(request.inputs[0], request.threads)](const KernelArgs& args) {
+      auto dy = args.in<T>(0), x = args.in<T>(1);
+      auto dx = args.out<T>(0);
+      e.for_each([&](int64_t row, int64_t i, auto count) {
+        int64_t at = row * 2 * e.width + i;
+        FloatLanes gate = load_floats(x + at, count), value = load_floats(x + at + e.width, count);
+        FloatLanes own = load_floats(dy + row * e.width + i, count);
+        store_floats(Silu{}.gradient(own * value, gate), dx + at, count);
+        store_floats(own * Silu{}.value(gate), dx + at + e.width, count);
+      });
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

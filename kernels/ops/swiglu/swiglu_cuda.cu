@@ -1,9 +1,9 @@
 // swiglu on a GPU: a thread takes a pack of gates and the pack of their values. All in fp32.
 #include "engine/device/cuda_kernel.h"
-#include "kernels/cuda/divide.h"
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
-#include "kernels/typed_kernel.h"
 
 namespace spire::inline kernels {
 
@@ -48,58 +48,32 @@ __global__ void __launch_bounds__(block_threads)
   store_pack(value, dx + at + width);
 }
 
-// Calls run.operator()<N>(n, packs): N elements a pack, n packs in y (M, F).
-template <typename T, typename Run>
-void with_packs(const Shape& y, const Run& run) {
-  constexpr int N = pack_width<T>;
-  if (rows_take_packs<N>(y.back()))
-    return run.template operator()<N>(y.elements() / N, Divider(y.back() / N));
-  run.template operator()<1>(y.elements(), Divider(y.back()));
-}
-
-template <typename T>
-class SwigluCudaKernel : public Kernel {
- public:
-  explicit SwigluCudaKernel(const KernelRequest& request) : y_(request.outputs[0].shape) {}
-
-  void run(const KernelArgs& args) override {
-    with_packs<T>(y_, [&]<int N>(int64_t n, Divider packs) {
-      launch(swiglu_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
-             packs, static_cast<const T*>(args.inputs[0]), static_cast<T*>(args.outputs[0]));
-    });
-  }
-
- private:
-  Shape y_;
-};
-
-template <typename T>
-class SwigluBackwardCudaKernel : public Kernel {
- public:
-  explicit SwigluBackwardCudaKernel(const KernelRequest& request) : y_(request.inputs[0].shape) {}
-
-  void run(const KernelArgs& args) override {
-    with_packs<T>(y_, [&]<int N>(int64_t n, Divider packs) {
-      launch(swiglu_backward_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream,
-             n, packs, static_cast<const T*>(args.inputs[0]), static_cast<const T*>(args.inputs[1]),
-             static_cast<T*>(args.outputs[0]));
-    });
-  }
-
- private:
-  Shape y_;
-};
-
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SwigluOp&, const KernelRequest& request) {
-  return make_typed_cuda<SwigluCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const SwigluOp&, const KernelRequest& request) {
+  const Shape& y = request.outputs[0].shape;
+  return with_packs(request.inputs[0].dtype, y.back(), [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [n = y.elements() / N, packs = Divider(y.back() / N)](const KernelArgs& args) {
+      launch(swiglu_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream, n,
+             packs, args.in<T>(0), args.out<T>(0));
+    };
+  });
 }
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const SwigluBackwardOp&, const KernelRequest& request) {
-  return make_typed_cuda<SwigluBackwardCudaKernel>(request.inputs[0].dtype, request);
+Kernel make_cuda(const SwigluBackwardOp&, const KernelRequest& request) {
+  const Shape& dy = request.inputs[0].shape;
+  return with_packs(request.inputs[0].dtype, dy.back(), [&](auto type, auto pack) -> Kernel {
+    using T = decltype(type);
+    constexpr int N = pack();
+    return [n = dy.elements() / N, packs = Divider(dy.back() / N)](const KernelArgs& args) {
+      launch(swiglu_backward_kernel<N, T>, blocks_for(n, block_threads), block_threads, args.stream,
+             n, packs, args.in<T>(0), args.in<T>(1), args.out<T>(0));
+    };
+  });
 }
 
 }  // namespace spire::inline kernels

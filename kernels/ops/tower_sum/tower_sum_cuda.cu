@@ -13,24 +13,15 @@ __global__ void __launch_bounds__(block_threads)
   if (i < n) to[i] = from[i];
 }
 
-// A single tower's sum is its own terms.
-class TowerSumCudaKernel : public Kernel {
- public:
-  explicit TowerSumCudaKernel(int64_t n) : n_(n) {}
-  void run(const KernelArgs& args) override {
-    launch(copy_kernel, blocks_for(n_, block_threads), block_threads, args.stream, n_,
-           static_cast<const double*>(args.inputs[0]), static_cast<double*>(args.outputs[0]));
-  }
-
- private:
-  int64_t n_;
-};
-
 }  // namespace
 
+// A single tower's sum is its own terms.
 template <>
-std::unique_ptr<Kernel> make_cuda(const TowerSumOp&, const KernelRequest& request) {
-  return std::make_unique<TowerSumCudaKernel>(request.inputs[0].shape.elements());
+Kernel make_cuda(const TowerSumOp&, const KernelRequest& request) {
+  return [n = request.inputs[0].shape.elements()](const KernelArgs& args) {
+    launch(copy_kernel, blocks_for(n, block_threads), block_threads, args.stream, n,
+           args.in<double>(0), args.out<double>(0));
+  };
 }
 
 }  // namespace spire::inline kernels

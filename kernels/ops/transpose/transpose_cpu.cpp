@@ -12,46 +12,33 @@ namespace spire::inline kernels {
 namespace {
 
 template <typename Element>
-class TransposeCpuKernel : public Kernel {
- public:
-  TransposeCpuKernel(const TransposeOp& op, const KernelRequest& request)
-      : threads_(request.threads), empty_(request.outputs[0].shape.elements() == 0) {
-    outer_ = merged_axes(op, request.inputs[0].shape, request.outputs[0].shape);
-    row_ = outer_.front();
-    outer_.erase(outer_.begin());
-    // The axis that is contiguous in x, when a row of y is not.
-    auto contiguous =
-        std::find_if(outer_.begin(), outer_.end(), [](auto& a) { return a.from == 1; });
-    if (row_.from != 1 && contiguous != outer_.end()) {
-      column_ = *contiguous;
-      outer_.erase(contiguous);
-    }
-    for (const TransposeAxis& axis : outer_) blocks_ *= axis.length;
-    tiles_ = (column_.length + tile - 1) / tile;
-  }
+struct TransposeCpu {
+  static constexpr int64_t tile = 32;
 
-  void run(const KernelArgs& args) override {
-    if (empty_) return;
-    auto x = static_cast<const Element*>(args.inputs[0]);
-    auto y = static_cast<Element*>(args.outputs[0]);
-    int64_t elements = row_.length * std::min(tile, column_.length);
-    parallel_for(threads_, blocks_ * tiles_, 1 + 16384 / elements,
+  int threads;
+  TransposeAxis row, column;         // innermost axis of y, and of x where it is another
+  std::vector<TransposeAxis> outer;  // the others
+  int64_t blocks = 1;
+
+  void operator()(const KernelArgs& args) const {
+    int64_t tiles = (column.length + tile - 1) / tile;
+    auto x = args.in<Element>(0);
+    auto y = args.out<Element>(0);
+    int64_t elements = row.length * std::min(tile, column.length);
+    parallel_for(threads, blocks * tiles, 1 + 16384 / elements,
                  [&](int64_t begin, int64_t end, int) {
                    for (int64_t i = begin; i < end; ++i) {
-                     auto [to, from] = offsets_of(i / tiles_);
-                     int64_t first = i % tiles_ * tile;
-                     move(x + from + first * column_.from, y + to + first * column_.to,
-                          std::min(tile, column_.length - first));
+                     auto [to, from] = offsets_of(i / tiles);
+                     int64_t first = i % tiles * tile;
+                     move(x + from + first * column.from, y + to + first * column.to,
+                          std::min(tile, column.length - first));
                    }
                  });
   }
 
- private:
-  static constexpr int64_t tile = 32;
-
   std::pair<int64_t, int64_t> offsets_of(int64_t block) const {
     int64_t to = 0, from = 0;
-    for (const TransposeAxis& axis : outer_) {
+    for (const TransposeAxis& axis : outer) {
       to += block % axis.length * axis.to;
       from += block % axis.length * axis.from;
       block /= axis.length;
@@ -61,42 +48,52 @@ class TransposeCpuKernel : public Kernel {
 
   // Writes `columns` rows of y.
   void move(const Element* x, Element* y, int64_t columns) const {
-    if (row_.from == 1) {
+    if (row.from == 1) {
       for (int64_t j = 0; j < columns; ++j) {
-        std::copy_n(x + j * column_.from, row_.length, y + j * column_.to);
+        std::copy_n(x + j * column.from, row.length, y + j * column.to);
       }
       return;
     }
-    for (int64_t first = 0; first < row_.length; first += tile) {
-      int64_t end = std::min(first + tile, row_.length);
+    for (int64_t first = 0; first < row.length; first += tile) {
+      int64_t end = std::min(first + tile, row.length);
       for (int64_t j = 0; j < columns; ++j) {
         for (int64_t i = first; i < end; ++i) {
-          y[j * column_.to + i] = x[j * column_.from + i * row_.from];
+          y[j * column.to + i] = x[j * column.from + i * row.from];
         }
       }
     }
   }
-
-  int threads_;
-  bool empty_;
-  TransposeAxis row_, column_;        // innermost axis of y, and of x where it is another
-  std::vector<TransposeAxis> outer_;  // the others
-  int64_t blocks_ = 1, tiles_ = 1;
 };
 
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cpu(const TransposeOp& op, const KernelRequest& request) {
-  switch (size_of(request.inputs[0].dtype)) {
+Kernel make_cpu(const TransposeOp& op, const KernelRequest& request) {
+  const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
+  if (y.shape.elements() == 0) return [](const KernelArgs&) {};
+  auto outer = merged_axes(op, x.shape, y.shape);
+  TransposeAxis row = outer.front(), column;
+  outer.erase(outer.begin());
+  // The axis that is contiguous in x, when a row of y is not.
+  auto contiguous = std::find_if(outer.begin(), outer.end(), [](auto& a) { return a.from == 1; });
+  if (row.from != 1 && contiguous != outer.end()) {
+    column = *contiguous;
+    outer.erase(contiguous);
+  }
+  int64_t blocks = 1;
+  for (const TransposeAxis& axis : outer) blocks *= axis.length;
+  auto make = [&](auto element) -> Kernel {
+    return TransposeCpu<decltype(element)>{request.threads, row, column, outer, blocks};
+  };
+  switch (size_of(x.dtype)) {
     case 1:
-      return std::make_unique<TransposeCpuKernel<uint8_t>>(op, request);
+      return make(uint8_t{});
     case 2:
-      return std::make_unique<TransposeCpuKernel<uint16_t>>(op, request);
+      return make(uint16_t{});
     case 4:
-      return std::make_unique<TransposeCpuKernel<uint32_t>>(op, request);
+      return make(uint32_t{});
     default:
-      return std::make_unique<TransposeCpuKernel<uint64_t>>(op, request);
+      return make(uint64_t{});
   }
 }
 

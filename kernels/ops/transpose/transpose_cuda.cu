@@ -77,25 +77,20 @@ __global__ void __launch_bounds__(block_threads)
     if (k < columns && lane < rows) y[k * t.column.to + lane] = held[lane][k];
 }
 
+// axes: in words.
 template <typename Word>
-class TransposeFetchCudaKernel : public Kernel {
- public:
-  // axes: in words.
-  explicit TransposeFetchCudaKernel(const std::vector<TransposeAxis>& axes) {
-    for (const TransposeAxis& axis : axes) axes_.add(axis);
-    for (const TransposeAxis& axis : axes) n_ *= axis.length;
+Kernel transpose_by_fetches(const std::vector<TransposeAxis>& axes) {
+  DeviceAxes on_device;
+  int64_t n = 1;
+  for (const TransposeAxis& axis : axes) {
+    on_device.add(axis);
+    n *= axis.length;
   }
-
-  void run(const KernelArgs& args) override {
-    launch(transpose_fetch_kernel<Word>, blocks_for(n_, block_threads), block_threads, args.stream,
-           axes_, n_, static_cast<const Word*>(args.inputs[0]),
-           static_cast<Word*>(args.outputs[0]));
-  }
-
- private:
-  DeviceAxes axes_;
-  int64_t n_ = 1;
-};
+  return [=](const KernelArgs& args) {
+    launch(transpose_fetch_kernel<Word>, blocks_for(n, block_threads), block_threads, args.stream,
+           on_device, n, args.in<Word>(0), args.out<Word>(0));
+  };
+}
 
 // One of the axes is contiguous in x.
 std::vector<TransposeAxis>::const_iterator contiguous_axis(const std::vector<TransposeAxis>& axes) {
@@ -104,38 +99,27 @@ std::vector<TransposeAxis>::const_iterator contiguous_axis(const std::vector<Tra
   return axis;
 }
 
+// One of the axes has from = 1, and is not the first.
 template <typename Word>
-class TransposeTileCudaKernel : public Kernel {
- public:
-  // One of the axes has from = 1, and is not the first.
-  explicit TransposeTileCudaKernel(std::vector<TransposeAxis> axes) {
-    tiles_.row = axes.front();
-    axes.erase(axes.begin());
-    auto contiguous = contiguous_axis(axes);
-    tiles_.column = *contiguous;
-    axes.erase(contiguous);
-    tiles_.row_tiles = Divider((tiles_.row.length + transpose_tile - 1) / transpose_tile);
-    tiles_.column_tiles = Divider((tiles_.column.length + transpose_tile - 1) / transpose_tile);
-    blocks_ = tiles_.row_tiles.divisor() * tiles_.column_tiles.divisor();
-    for (const TransposeAxis& axis : axes) {
-      tiles_.outer.add(axis);
-      blocks_ *= axis.length;
-    }
+Kernel transpose_by_tiles(std::vector<TransposeAxis> axes) {
+  TransposeTiles tiles;
+  tiles.row = axes.front();
+  axes.erase(axes.begin());
+  auto contiguous = contiguous_axis(axes);
+  tiles.column = *contiguous;
+  axes.erase(contiguous);
+  tiles.row_tiles = Divider((tiles.row.length + transpose_tile - 1) / transpose_tile);
+  tiles.column_tiles = Divider((tiles.column.length + transpose_tile - 1) / transpose_tile);
+  int64_t blocks = tiles.row_tiles.divisor() * tiles.column_tiles.divisor();
+  for (const TransposeAxis& axis : axes) {
+    tiles.outer.add(axis);
+    blocks *= axis.length;
   }
-
-  void run(const KernelArgs& args) override {
-    launch(transpose_tile_kernel<Word>, static_cast<unsigned>(blocks_), block_threads, args.stream,
-           tiles_, static_cast<const Word*>(args.inputs[0]), static_cast<Word*>(args.outputs[0]));
-  }
-
- private:
-  TransposeTiles tiles_;
-  int64_t blocks_ = 1;
-};
-
-class EmptyTransposeKernel : public Kernel {
-  void run(const KernelArgs&) override {}
-};
+  return [=](const KernelArgs& args) {
+    launch(transpose_tile_kernel<Word>, static_cast<unsigned>(blocks), block_threads, args.stream,
+           tiles, args.in<Word>(0), args.out<Word>(0));
+  };
+}
 
 // Rewrites axes in words of several elements; the first, contiguous in x and y, gets shorter.
 // Returns the elements of a word.
@@ -160,16 +144,15 @@ bool takes_tiles(const std::vector<TransposeAxis>& axes) {
 }  // namespace
 
 template <>
-std::unique_ptr<Kernel> make_cuda(const TransposeOp& op, const KernelRequest& request) {
+Kernel make_cuda(const TransposeOp& op, const KernelRequest& request) {
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  if (x.shape.elements() == 0) return std::make_unique<EmptyTransposeKernel>();
+  if (x.shape.elements() == 0) return [](const KernelArgs&) {};
   auto axes = merged_axes(op, x.shape, y.shape);
   auto bytes = static_cast<int64_t>(size_of(x.dtype));
   if (axes[0].from == 1) bytes *= widen(axes, bytes);
-  return with_word(bytes, [&](auto word) -> std::unique_ptr<Kernel> {
+  return with_word(bytes, [&](auto word) {
     using Word = decltype(word);
-    if (takes_tiles(axes)) return std::make_unique<TransposeTileCudaKernel<Word>>(axes);
-    return std::make_unique<TransposeFetchCudaKernel<Word>>(axes);
+    return takes_tiles(axes) ? transpose_by_tiles<Word>(axes) : transpose_by_fetches<Word>(axes);
   });
 }
 

@@ -205,16 +205,16 @@ class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCas
   int64_t w_size() const { return shape().o * shape().c * shape().taps(); }
   TensorSpec spec(int64_t size, DType type) const { return {{size}, type}; }
 
-  std::unique_ptr<Kernel> forward(const KernelRequest& request) const {
+  Kernel forward(const KernelRequest& request) const {
     product::ForwardOptions options{.bias = with_bias(), .relu = with_bias()};
     return winograd() ? winograd::forward(shape(), options, request)
                       : product::tiled_forward(shape(), options, request);
   }
-  std::unique_ptr<Kernel> backward_data(const KernelRequest& request) const {
+  Kernel backward_data(const KernelRequest& request) const {
     return winograd() ? winograd::backward_data(shape(), request)
                       : product::tiled_backward_data(shape(), request);
   }
-  std::unique_ptr<Kernel> backward_weights(const KernelRequest& request) const {
+  Kernel backward_weights(const KernelRequest& request) const {
     return winograd() ? winograd::backward_weights(shape(), with_bias(), request)
                       : product::tiled_backward_weights(shape(), with_bias(), request);
   }
@@ -287,9 +287,9 @@ TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
     auto kernel = forward({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), y_size());
     if (with_bias()) {
-      run(*kernel, {&x, &w, &bias}, {&results.back()});
+      run(kernel, {&x, &w, &bias}, {&results.back()});
     } else {
-      run(*kernel, {&x, &w}, {&results.back()});
+      run(kernel, {&x, &w}, {&results.back()});
     }
     expect_close(results.back(), wanted, roundings(c, taps));
   }
@@ -322,7 +322,8 @@ TEST_P(TiledConvolutionTest, ForwardKeepsNaN) {
   }
   std::vector<TensorSpec> out = {spec(y_size(), dtype())};
   TestTensor y(dtype(), y_size());
-  run(*forward({.inputs = in, .outputs = out, .device = {}, .threads = 1}), inputs, {&y});
+  Kernel kernel = forward({.inputs = in, .outputs = out, .device = {}, .threads = 1});
+  run(kernel, inputs, {&y});
   for (size_t i = 0; i < wanted.size(); ++i) {
     bool nan = std::isnan(y.at(i));
     ASSERT_TRUE(nan ? wanted[i] || (winograd() && tile[i]) : !wanted[i]) << "at " << i;
@@ -345,7 +346,7 @@ TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
     std::vector<TensorSpec> out = {spec(x_size(), dtype())};
     auto kernel = backward_data({.inputs = in, .outputs = out, .device = {}, .threads = threads});
     results.emplace_back(dtype(), x_size());
-    run(*kernel, {&dy, &w}, {&results.back()});
+    run(kernel, {&dy, &w}, {&results.back()});
     expect_close(results.back(), wanted, roundings(shape().o, taps));
   }
   EXPECT_EQ(results[0].bytes, results[1].bytes);
@@ -373,10 +374,10 @@ TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) 
                &db = bias_results.emplace_back(DType::f32, shape().o);
     int64_t positions = shape().n * shape().oh * shape().ow;
     if (with_bias()) {
-      run(*kernel, {&x, &dy}, {&dw, &db});
+      run(kernel, {&x, &dy}, {&dw, &db});
       expect_close(db, wanted_bias, positions);
     } else {
-      run(*kernel, {&x, &dy}, {&dw});
+      run(kernel, {&x, &dy}, {&dw});
     }
     int64_t tiles = shape().n * ((shape().oh + 1) / 2) * ((shape().ow + 1) / 2);
     expect_close(dw, wanted, winograd() ? roundings(tiles, taps) : positions);

@@ -164,7 +164,7 @@ SPIRE_TEST_EVERYWHERE(Conv2dTest);
 std::vector<Packing> packings_of(const Op& op, std::vector<TensorSpec> inputs, int threads = 1) {
   auto outputs = op.infer(inputs);
   KernelRequest request{.inputs = inputs, .outputs = outputs, .device = {}, .threads = threads};
-  return make_kernel(op, request)->packings();
+  return make_kernel(op, request).packings();
 }
 
 std::vector<char> packed(const Packing& packing, const std::vector<float>& plain) {

@@ -125,9 +125,8 @@ TEST(DensePacking, ForwardAndBackwardFormsAgreeOnBytes) {
     DenseOp forward;
     DenseBackwardDataOp backward;
     auto y = forward.infer(forward_in), dx = backward.infer(backward_in);
-    auto a = make_kernel(forward, {.inputs = forward_in, .outputs = y, .device = {}})->packings();
-    auto b =
-        make_kernel(backward, {.inputs = backward_in, .outputs = dx, .device = {}})->packings();
+    auto a = make_kernel(forward, {.inputs = forward_in, .outputs = y, .device = {}}).packings();
+    auto b = make_kernel(backward, {.inputs = backward_in, .outputs = dx, .device = {}}).packings();
     if (a.empty() || b.empty() || a[0].form != b[0].form) continue;
     std::vector<char> first(a[0].bytes), second(b[0].bytes);
     a[0].pack(plain.data(), first.data());
@@ -144,8 +143,8 @@ TEST(DensePacking, AUnitReadsItsOwnWeights) {
     std::vector<TensorSpec> inputs{{{32, 48}, dtype}, f32({128, 48})};
     DenseOp op;
     auto outputs = op.infer(inputs);
-    for (const Packing& packing :
-         make_kernel(op, {.inputs = inputs, .outputs = outputs, .device = {}})->packings())
+    Kernel kernel = make_kernel(op, {.inputs = inputs, .outputs = outputs, .device = {}});
+    for (const Packing& packing : kernel.packings())
       checked += expect_units_read_their_own(packing, 128 * 48);
   }
   EXPECT_GE(checked, 2);

@@ -141,21 +141,6 @@ TEST(OwnModel, IsRefusedForWhatItLacks) {
 }
 
 // y = x^2, and dx = 2 x dy.
-class SquareKernel : public Kernel {
- public:
-  SquareKernel(int64_t count, bool backward) : count_(count), backward_(backward) {}
-  void run(const KernelArgs& args) override {
-    const auto* x = static_cast<const float*>(args.inputs[0]);
-    const auto* dy = backward_ ? static_cast<const float*>(args.inputs[1]) : nullptr;
-    auto* out = static_cast<float*>(args.outputs[0]);
-    for (int64_t i = 0; i < count_; ++i) out[i] = dy ? 2 * x[i] * dy[i] : x[i] * x[i];
-  }
-
- private:
-  int64_t count_;
-  bool backward_;
-};
-
 class OwnSquare : public Op {
  public:
   explicit OwnSquare(bool backward) : backward_(backward) {}
@@ -167,10 +152,15 @@ class OwnSquare : public Op {
     builder.set_gradient(0, builder.emit(std::make_unique<OwnSquare>(true),
                                          {builder.input(0), builder.output_gradient(0)})[0]);
   }
-  std::unique_ptr<Kernel> make_kernel(const KernelRequest& request) const override {
+  Kernel make_kernel(const KernelRequest& request) const override {
     if (request.device.kind == DeviceKind::cuda || request.inputs[0].dtype != DType::f32)
       fail(Category::device, "[{}] is for fp32 on CPUs", name());
-    return std::make_unique<SquareKernel>(request.inputs[0].shape.elements(), backward_);
+    return
+        [backward = backward_, count = request.inputs[0].shape.elements()](const KernelArgs& args) {
+          auto x = args.in<float>(0), dy = backward ? args.in<float>(1) : nullptr;
+          for (int64_t i = 0; i < count; ++i)
+            args.out<float>(0)[i] = dy ? 2 * x[i] * dy[i] : x[i] * x[i];
+        };
   }
 
  private:

@@ -1,0 +1,84 @@
+// Shapes and gradients of layer and RMS normalization. The backward reads x, mean and rstd; y is
+// not kept.
+#include "kernels/ops/row_norm/row_norm.h"
+
+#include <spire/op_checks.h>
+
+#include "kernels/spec_checks.h"
+
+namespace spire::inline kernels {
+namespace {
+
+// Spec of mean and rstd.
+TensorSpec per_row(const TensorSpec& x) {
+  return {{x.shape.elements() / x.shape.back()}, DType::f32};
+}
+
+void expect_epsilon(const Op& op, float epsilon) {
+  expect(op, epsilon > 0, "epsilon is {}; it must be positive", epsilon);
+}
+
+// Sets the wanted ones of the gradients, which are those of all inputs in their order.
+void set_gradients(GradientBuilder& builder, const std::vector<Value>& gradients) {
+  for (int i = 0; i < std::ssize(gradients); ++i)
+    if (builder.wants_gradient(i)) builder.set_gradient(i, gradients[static_cast<size_t>(i)]);
+}
+
+}  // namespace
+
+std::vector<TensorSpec> LayerNormOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 3, 3);
+  const TensorSpec& x = inputs[0];
+  expect_rows(*this, x);
+  expect_like(*this, inputs[1], per_channel(x), "gamma");
+  expect_like(*this, inputs[2], per_channel(x), "beta");
+  expect_epsilon(*this, attributes_.epsilon);
+  return {x, per_row(x), per_row(x)};
+}
+
+void LayerNormOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  set_gradients(builder, builder.emit(std::make_unique<LayerNormBackwardOp>(),
+                                      {dy, builder.input(0), builder.input(1), builder.output(1),
+                                       builder.output(2)}));
+}
+
+std::vector<TensorSpec> LayerNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 5, 5);
+  const TensorSpec& x = inputs[1];
+  expect_rows(*this, x);
+  expect_like(*this, inputs[0], x, "dy");
+  expect_like(*this, inputs[2], per_channel(x), "gamma");
+  expect_like(*this, inputs[3], per_row(x), "mean");
+  expect_like(*this, inputs[4], per_row(x), "rstd");
+  return {x, per_channel(x), per_channel(x)};
+}
+
+std::vector<TensorSpec> RmsNormOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  const TensorSpec& x = inputs[0];
+  expect_rows(*this, x);
+  expect_like(*this, inputs[1], per_channel(x), "gamma");
+  expect_epsilon(*this, attributes_.epsilon);
+  return {x, per_row(x)};
+}
+
+void RmsNormOp::gradient(GradientBuilder& builder) const {
+  Value dy = builder.output_gradient(0);
+  if (!dy) return;
+  set_gradients(builder, builder.emit(std::make_unique<RmsNormBackwardOp>(),
+                                      {dy, builder.input(0), builder.input(1), builder.output(1)}));
+}
+
+std::vector<TensorSpec> RmsNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 4, 4);
+  const TensorSpec &dy = inputs[0], &x = inputs[1];
+  expect_rows(*this, x);
+  expect_like(*this, inputs[2], per_channel(x), "gamma");
+  expect(*this, dy == x, "gradient {} does not fit {}", to_string(dy), to_string(x));
+  expect_like(*this, inputs[3], per_row(x), "rstd");
+  return {x, per_channel(x)};
+}
+
+}  // namespace spire::inline kernels
