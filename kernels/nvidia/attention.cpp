@@ -172,12 +172,13 @@ std::shared_ptr<PreparedAttention> describe_attention(const AttentionShape& shap
 std::shared_ptr<const PreparedAttention> prepare_attention(const AttentionShape& shape,
                                                            const NativeAttention& native,
                                                            const KernelRequest& request) {
-  auto [found, is_new] = request.cuda->attentions().try_emplace(to_string(shape));
-  if (!is_new) return found->second;
+  auto& known = request.cuda->attentions();
+  std::string name = to_string(shape);
+  if (auto found = known.find(name); found != known.end()) return found->second;
   PlanClock clock(request.cuda->plan_store());
   auto prepared = describe_attention(shape, *request.cuda);
-  if (!prepared || !AttentionChoice(shape, native, request, *prepared).choose()) return nullptr;
-  return found->second = prepared;
+  if (prepared && !AttentionChoice(shape, native, request, *prepared).choose()) prepared = nullptr;
+  return known[name] = prepared;  // not before, as a choice that throws must be made again
 }
 
 CudnnOnDevice current_device() {

@@ -135,6 +135,7 @@ template <>
 Kernel make_cpu(const AttentionOp& op, const KernelRequest& request) {
   return with_float_type(request.inputs[0].dtype, [&](auto type) {
     HeadBlocks e(op.attributes(), request.inputs[0].shape, request.threads);
+    if (e.dropout > 0) dropout_key(op, request.op_id);
     return Kernel(AttentionCpu<decltype(type)>{e, op.attributes().documents, request.op_id},
                   static_cast<size_t>(e.threads * AttentionScratch::floats(e)) * sizeof(float));
   });

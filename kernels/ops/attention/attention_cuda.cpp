@@ -5,6 +5,7 @@
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_rules.h"
+#include "kernels/ops/dropout/dropout.h"
 
 namespace spire::inline kernels {
 
@@ -46,6 +47,7 @@ Kernel attention_cuda::make_plain_backward(const AttentionBackwardOp& op,
 template <>
 Kernel make_cuda(const AttentionOp& op, const KernelRequest& request) {
   AttentionShape shape = shape_of(AttentionPass::forward, op.attributes(), request.inputs[0]);
+  if (shape.dropout > 0) dropout_key(op, request.op_id);
   auto mma = [&] { return make_mma(op, request); };
   auto plain = [&] { return make_plain(op, request); };
   return choose_attention(shape, native_attention(shape, mma, plain), request);

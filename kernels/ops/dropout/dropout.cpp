@@ -18,6 +18,12 @@ TensorSpec dropout_key_spec() {
   return {{1}, DType::i32};
 }
 
+int32_t dropout_key(const Op& op, int op_id) {
+  expect(op, op_id < 1 << 16, "is op {} of its graph, and dropout draws for the first 65536 alone",
+         op_id);
+  return op_id;
+}
+
 std::vector<TensorSpec> DropoutOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_droppable(*this, inputs[0], attributes_.rate);

@@ -13,8 +13,8 @@ struct DropoutAttributes {
   bool training = true;  // false: y is x, as a view
 };
 
-// inputs: x. outputs: y; key, shape (1), i32: the op's id in its graph, which must be below 2^16.
-// The backward op, which has another id, reads it to draw the same numbers.
+// inputs: x. outputs: y; key, shape (1), i32: the op's dropout_key. The backward op, whose id is
+// another one, reads it to draw the same numbers.
 class DropoutOp : public OpWith<DropoutAttributes> {
  public:
   using OpWith::OpWith;
@@ -38,6 +38,10 @@ class DropoutBackwardOp : public OpWith<DropoutAttributes> {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
+
+// Returns the key by which an op of this id draws: the id. Throws Error(config) if it is above
+// 2^16 - 1, of which the stream of another step's op would be the same.
+int32_t dropout_key(const Op& op, int op_id);
 
 // Returns the random stream of a row. Element i is kept if its bits(i) >= dropout_threshold(rate).
 constexpr RandomStream dropout_stream(const StepContext& step, int32_t key, int64_t row) {

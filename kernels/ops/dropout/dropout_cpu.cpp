@@ -1,6 +1,7 @@
 // Dropout on the CPU, forward and backward alike: y = keep x / (1 - rate). A thread takes whole
 // rows, each with a random stream of its own, and draws 256 elements at a time.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
@@ -37,16 +38,16 @@ struct DropRow {
   }
 };
 
-// Forward hands its key to backward, which so draws the same bits.
-Kernel make_dropout(float rate, bool backward, const KernelRequest& request) {
+// own_key: of a forward, which hands it to backward, which so draws the same bits.
+Kernel make_dropout(float rate, std::optional<int32_t> own_key, const KernelRequest& request) {
   return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
     using T = decltype(type);
     int64_t rows = request.inputs[0].shape[0];
     int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
     DropRow drop{dropout_threshold(rate), 1 / (1 - rate), size};
-    return [=, threads = request.threads, id = request.op_id](const KernelArgs& args) {
-      int32_t key = backward ? *args.in<int32_t>(1) : id;
-      if (!backward) *args.out<int32_t>(1) = key;
+    return [=, threads = request.threads](const KernelArgs& args) {
+      int32_t key = own_key ? *own_key : *args.in<int32_t>(1);
+      if (own_key) *args.out<int32_t>(1) = key;
       parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
         for (int64_t row = begin; row < end; ++row)
           drop(dropout_stream(*args.step, key, row), args.in<T>(0) + row * size,
@@ -60,12 +61,12 @@ Kernel make_dropout(float rate, bool backward, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const DropoutOp& op, const KernelRequest& request) {
-  return make_dropout(op.attributes().rate, false, request);
+  return make_dropout(op.attributes().rate, dropout_key(op, request.op_id), request);
 }
 
 template <>
 Kernel make_cpu(const DropoutBackwardOp& op, const KernelRequest& request) {
-  return make_dropout(op.attributes().rate, true, request);
+  return make_dropout(op.attributes().rate, {}, request);
 }
 
 }  // namespace spire::inline kernels

@@ -82,6 +82,7 @@ Kernel make_dropout_cuda(float rate, bool backward, const KernelRequest& request
 
 template <>
 Kernel make_cuda(const DropoutOp& op, const KernelRequest& request) {
+  dropout_key(op, request.op_id);
   return make_dropout_cuda(op.attributes().rate, false, request);
 }
 

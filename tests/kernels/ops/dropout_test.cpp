@@ -91,6 +91,14 @@ TEST_P(DropoutTest, IsTheIdentityOutsideTraining) {
 
 SPIRE_TEST_EVERYWHERE(DropoutTest);
 
+TEST(DropoutOp, RefusesIdsThatWouldDrawAsAnotherStep) {
+  DropoutOp op;
+  EXPECT_EQ(dropout_key(op, 65535), 65535);
+  std::vector<TensorSpec> in = {f32({2, 3})}, out = op.infer(in);
+  EXPECT_THROW(make_kernel(op, {.inputs = in, .outputs = out, .device = {}, .op_id = 65536}),
+               Error);
+}
+
 TEST(DropoutOp, RefusesRatesOutsideItsRange) {
   std::vector<TensorSpec> x = {{{2, 3}, DType::f32}};
   EXPECT_THROW(DropoutOp({1.0f}).infer(x), Error);
