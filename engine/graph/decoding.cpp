@@ -1,5 +1,6 @@
 #include "engine/graph/decoding.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -7,18 +8,13 @@
 #include "engine/graph/passes.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/bias/bias.h"
 #include "kernels/ops/binary/binary.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
-#include "kernels/ops/dense/dense.h"
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/reshape/reshape.h"
 #include "kernels/ops/rope/rope.h"
-#include "kernels/ops/row_norm/row_norm.h"
-#include "kernels/ops/softmax/softmax.h"
-#include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire::inline graph {
 namespace {
@@ -53,57 +49,28 @@ class DecodingBuilder {
     Value value;
     bool flat = false;
   };
-  using Rule = bool (DecodingBuilder::*)(const Node& node);
-  struct Entry {
-    std::string_view op;
-    Rule rule;
-  };
-
-  static Rule rule_of(std::string_view op) {
-    using B = DecodingBuilder;
-    static constexpr Entry table[] = {
-        {"embedding", &B::same<EmbeddingOp>},
-        {"dense", &B::same<DenseOp>},
-        {"layer_norm", &B::same<LayerNormOp>},
-        {"rms_norm", &B::same<RmsNormOp>},
-        {"swiglu", &B::same<SwigluOp>},
-        {"add", &B::same<AddOp>},
-        {"sub", &B::same<SubOp>},
-        {"mul", &B::same<MulOp>},
-        {"div", &B::same<DivOp>},
-        {"cast", &B::same<CastOp>},
-        {"relu", &B::same<ActivationOp>},
-        {"leaky_relu", &B::same<ActivationOp>},
-        {"gelu", &B::same<ActivationOp>},
-        {"gelu_tanh", &B::same<ActivationOp>},
-        {"silu", &B::same<ActivationOp>},
-        {"sigmoid", &B::same<ActivationOp>},
-        {"tanh", &B::same<ActivationOp>},
-        {"affine", &B::same<ActivationOp>},
-        {"exp", &B::same<ActivationOp>},
-        {"log", &B::same<ActivationOp>},
-        {"square", &B::same<ActivationOp>},
-        {"sqrt", &B::same<ActivationOp>},
-        {"abs", &B::same<ActivationOp>},
-        {"softmax", &B::same<SoftmaxOp>},
-        {"log_softmax", &B::same<SoftmaxOp>},
-        {"slice", &B::slice_columns},
-        {"concat", &B::concat_columns},
-        {"bias", &B::bias},
-        {"reshape", &B::reshape},
-        {"flatten", &B::reshape},
-        {"attention", &B::attend},
-        {"rope", &B::rotate},
-    };
-    for (const Entry& entry : table)
-      if (entry.op == op) return entry.rule;
-    return nullptr;
-  }
-
   bool record(const Node& node) {
     if (reads_parameters_only(node)) return true;  // add_positions() finds what it reads
-    Rule rule = rule_of(node.op->name());
-    return rule && (this->*rule)(node);
+    std::string_view op = node.op->name();
+    if (op == "slice") return static_cast<const SliceOp&>(*node.op).axis() >= 2 && same(node);
+    if (op == "concat") return concat_axis(node) >= 2 && same(node);
+    if (op == "bias") return bias(node);
+    if (op == "reshape" || op == "flatten") return reshape(node);
+    if (op == "attention") return attend(node);
+    if (op == "rope") return rotate(node);
+    return computes_rows_alone(*node.op) && same(node);
+  }
+
+  int concat_axis(const Node& node) const {
+    return static_cast<const ConcatOp&>(*node.op).axis_of(from_.spec(node.inputs[0]));
+  }
+
+  static bool computes_rows_alone(const Op& op) {
+    constexpr std::string_view names[] = {"embedding", "dense", "layer_norm", "rms_norm",
+                                          "swiglu",    "add",   "sub",        "mul",
+                                          "div",       "cast",  "softmax",    "log_softmax"};
+    return dynamic_cast<const ActivationOp*>(&op) ||
+           std::ranges::find(names, op.name()) != std::end(names);
   }
 
   bool reads_parameters_only(const Node& node) {
@@ -138,22 +105,12 @@ class DecodingBuilder {
   }
 
   // The same op, for other rows.
-  template <typename SomeOp>
   bool same(const Node& node) {
     std::vector<Value> inputs;
     for (Value input : node.inputs)
       if (!inputs.emplace_back(made(input))) return false;
-    made_[node.outputs[0].id] = {
-        to_.emit_op<SomeOp>(inputs, static_cast<const SomeOp&>(*node.op))[0]};
+    made_[node.outputs[0].id] = {to_.emit(node.op, std::move(inputs))[0]};
     return true;
-  }
-
-  bool slice_columns(const Node& node) {
-    return static_cast<const SliceOp&>(*node.op).axis() >= 2 && same<SliceOp>(node);
-  }
-  bool concat_columns(const Node& node) {
-    int axis = static_cast<const ConcatOp&>(*node.op).axis_of(from_.spec(node.inputs[0]));
-    return axis >= 2 && same<ConcatOp>(node);
   }
 
   // To (N, T, ..), or of a sample's numbers to one axis.
@@ -175,7 +132,7 @@ class DecodingBuilder {
   bool bias(const Node& node) {
     auto found = made_.find(node.inputs[0].id);
     if (found == made_.end()) return false;
-    if (!found->second.flat) return same<BiasOp>(node);
+    if (!found->second.flat) return same(node);
     Value table = position_table(node.inputs[1]);
     if (!table) return false;
     made_[node.outputs[0].id] = {add_positions(found->second.value, parameter(table)), true};
