@@ -240,7 +240,7 @@ struct DistillationOptions {
 SPIRE_API void distillation_loss(Graph& graph, Value logits, Value teacher,
                                  const DistillationOptions& options);
 
-// Functions from which a program composes losses and scores of its own (composed_losses.cpp).
+// Functions from which a program composes losses and scores of its own (losses.cpp).
 // Operands of sub and div have one shape and dtype; cast() brings a target to that of a prediction,
 // or a prediction in 16 bits to fp32.
 SPIRE_API Value sub(Graph& graph, Value a, Value b);  // a - b
