@@ -36,16 +36,17 @@ void add_report_options(CLI::App& app, ParsedWords& words) {
       ->type_name("RUN...");
   app.add_option("--to", r.to, "file to write; default: report.html in the first RUN")
       ->type_name("FILE");
-  CLI::Option* evaluate = app.add_flag(
-      "--evaluate", r.evaluate,
-      "one run that classifies: also a confusion matrix of its best checkpoint on the test data");
+  CLI::Option* evaluate = app.add_flag("--evaluate", r.evaluate,
+                                       "one run that classifies: also a confusion matrix of its "
+                                       "best checkpoint on the test data, and "
+                                       "what it found most wrong");
   app.add_option("--device", r.device, "with --evaluate, where to compute: cpu, or cuda:0")
       ->needs(evaluate)
       ->type_name("DEVICE");
   app.footer(
-      "Writes one HTML page without scripts, which needs no network: state, curves over epochs,\n"
-      "time of a step, memory, devices, samples, config. A run that goes on is shown as far as it\n"
-      "is; the same command later replaces the page. docs/reports.md describes it.\n\n"
+      "Writes one HTML page, which needs no network: figures, curves over epochs, time of a step,\n"
+      "memory, devices, samples, config. A run that goes on is shown as far as it is; the same\n"
+      "command later replaces the page. docs/reports.md describes it.\n\n"
       "  trainer report runs/fashion_mnist_cnn --evaluate\n"
       "  trainer report runs/a runs/b --to both.html\n");
 }

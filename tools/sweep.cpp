@@ -141,7 +141,8 @@ class Sweep {
     write();
     result_text(sweep_table(report_));
     if (!lost_.empty()) fail(Category::config, "{}", lost_);
-    print_result("\nwritten: {0}/sweep.json, {0}/sweep.csv\n", folder_.path().string());
+    print_result("\nwritten: {0}/sweep.html, {0}/sweep.json, {0}/sweep.csv\n",
+                 folder_.path().string());
     report_failures(report_, end);
     return 0;
   }

@@ -4,8 +4,9 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/commands/trained_data.h"
 #include "engine/inference/confusion.h"
+#include "engine/observe/page/page.h"
 #include "engine/run/run_setup.h"
-#include "engine/run_page/run_html.h"
+#include "engine/run_page/run_page.h"
 
 namespace spire {
 namespace {
@@ -27,14 +28,17 @@ ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& 
          "measures it",
          name);
   DatasetPair data = open_trained_data(config, predictor.spec(), name, true);
-  ConfusionMatrix matrix;
+  ConfusionMatrix matrix = confusion_of(predictor, *data.test, rows_at_a_time, stop);
   matrix.checkpoint = checkpoint.path().filename().string();
-  matrix.counts = confusion_counts(predictor, *data.test, rows_at_a_time, stop);
   const auto& names = predictor.spec().class_names;
   auto classes = static_cast<size_t>(predictor.output_shape().elements());
   for (size_t i = 0; i < classes; ++i)
     matrix.classes.push_back(i < names.size() ? names[i] : std::to_string(i));
   return matrix;
+}
+
+std::string_view page_beginning_of_spire() {
+  return page_beginning();
 }
 
 struct RunReport::Impl {
@@ -60,7 +64,7 @@ std::vector<ReportedRun> RunReport::runs() const {
 }
 
 std::string RunReport::html(const ConfusionMatrix* confusion) const {
-  return run_html(impl_->runs, confusion);
+  return report_html(impl_->runs, confusion);
 }
 
 }  // namespace spire

@@ -1,10 +1,14 @@
 #include "engine/inference/confusion.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <span>
 
 #include <spire/error.h>
+
+#include "engine/inference/sample_images.h"
 
 namespace spire::inline inference {
 namespace {
@@ -21,17 +25,37 @@ void read_rows(const Dataset& data, int64_t first, int64_t count, std::byte* row
   data.read(samples, 0, columns);
 }
 
+// The share that softmax gives the largest output.
+double softmax_of_largest(std::span<const float> outputs) {
+  double largest = double{*std::ranges::max_element(outputs)}, sum = 0;
+  for (float output : outputs) sum += std::exp(double{output} - largest);
+  return 1 / sum;
+}
+
+// Keeps the answers of which the model was most sure, the surest first; of equal ones the earlier.
+void keep_if_sure(WrongAnswer answer, const SampleSpec& spec, const Column& column,
+                  const std::byte* row, std::vector<WrongAnswer>& kept) {
+  constexpr size_t most = 16;
+  auto place =
+      std::ranges::upper_bound(kept, answer.sure, std::ranges::greater{}, &WrongAnswer::sure);
+  if (place == kept.end() && kept.size() == most) return;
+  if (column.shape.rank() == 3) answer.png = png_bytes(image_of(spec, column, row));
+  kept.insert(place, std::move(answer));
+  if (kept.size() > most) kept.pop_back();
+}
+
 }  // namespace
 
-std::vector<int64_t> confusion_counts(Predictor& predictor, const Dataset& data, int64_t batch,
-                                      const std::atomic<bool>* stop) {
+ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t batch,
+                             const std::atomic<bool>* stop) {
   require(predictor.task() == Task::classify, "a confusion matrix of a model without classes");
   const Column &expected = predictor.spec().columns[0], &found = data.spec().columns[0];
   if (expected.name != found.name || expected.shape != found.shape)
     fail(Category::data, "the model reads {} {}, but the data has {} {}", expected.name,
          to_string(expected.shape), found.name, to_string(found.shape));
   auto classes = static_cast<size_t>(predictor.output_shape().elements());
-  std::vector<int64_t> counts(classes * classes);
+  ConfusionMatrix matrix;
+  matrix.counts.resize(classes * classes);
   std::vector<std::byte> rows(static_cast<size_t>(batch) * found.row_bytes());
   std::vector<float> outputs;
   std::vector<int32_t> labels;
@@ -45,15 +69,19 @@ std::vector<int64_t> confusion_counts(Predictor& predictor, const Dataset& data,
     predictor.run(rows.data(), count, outputs);
     for (size_t row = 0; row < labels.size(); ++row) {
       auto label = static_cast<size_t>(labels[row]);
+      int64_t sample = first + static_cast<int64_t>(row);
       if (label >= classes)
-        fail(Category::data, "test sample {} has label {}, and the model knows {} classes",
-             first + static_cast<int64_t>(row), labels[row], classes);
-      auto begin = outputs.begin() + static_cast<std::ptrdiff_t>(row * classes);
-      auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin;
-      ++counts[label * classes + static_cast<size_t>(best)];
+        fail(Category::data, "test sample {} has label {}, and the model knows {} classes", sample,
+             labels[row], classes);
+      auto own = std::span<const float>(outputs).subspan(row * classes, classes);
+      auto best = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
+      ++matrix.counts[label * classes + best];
+      if (best != label)
+        keep_if_sure({sample, label, best, softmax_of_largest(own), {}}, predictor.spec(), found,
+                     rows.data() + row * found.row_bytes(), matrix.most_wrong);
     }
   }
-  return counts;
+  return matrix;
 }
 
 }  // namespace spire::inline inference

@@ -52,13 +52,13 @@ Normalization normalization_of(const SampleSpec& spec, int64_t channels) {
   return same ? spec.normalization : Normalization{};
 }
 
+}  // namespace
+
 PngImage image_of(const SampleSpec& spec, const Column& column, const std::byte* row) {
   std::vector<float> values(static_cast<size_t>(column.shape.elements()));
   copy_floats(row, column.dtype, values);
   return to_png_image(values, column.shape, normalization_of(spec, column.shape.back()));
 }
-
-}  // namespace
 
 bool has_sample_images(Task task) {
   return task == Task::reconstruct || task == Task::segment;

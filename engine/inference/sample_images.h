@@ -16,6 +16,9 @@ bool has_sample_images(Task task);  // whether the functions below are for this 
 // The column that outputs are compared with: target_images, masks, or else the images themselves.
 const Column& target_column(const SampleSpec& spec);
 
+// A row of a column of images.
+PngImage image_of(const SampleSpec& spec, const Column& column, const std::byte* row);
+
 // What the model made, alone. outputs: an image (H, W, C), or logits (H, W, classes), whose largest
 // is the class: a gray image with the number of each pixel's class.
 PngImage result_image(const SampleSpec& spec, Task task, std::span<const float> outputs);

@@ -19,10 +19,10 @@ using Json = nlohmann::json;
 constexpr std::array metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
                                 Metric::exact_match};
 
-// The tags of StepTimes in metrics.jsonl, in the order of step_parts.
-constexpr std::array<const char*, step_parts.size()> time_tags = {
-    "time/data_wait_ms", "time/copy_ms",   "time/forward_ms",   "time/backward_ms",
-    "time/comm_wait_ms", "time/update_ms", "time/replicate_ms", "time/other_ms"};
+// Those of StepTimes: each step has a value of all.
+constexpr std::array time_tags = {"time/data_wait_ms", "time/copy_ms",      "time/forward_ms",
+                                  "time/backward_ms",  "time/comm_wait_ms", "time/update_ms",
+                                  "time/replicate_ms", "time/other_ms"};
 
 // Returns none where the record lacks the number, NaN where it was not finite.
 std::optional<double> number(const Json& record, const std::string& key) {
@@ -76,16 +76,13 @@ class Reader {
     r.epoch = position(record);
     double loss = number(record, "train/loss").value_or(std::nan(""));
     if (!std::isfinite(loss) && r.not_finite++ == 0) r.first_not_finite = step;
-    r.train_loss.add(r.epoch, loss);
-    auto add = [&](ThinCurve& curve, const std::string& key) {
-      if (auto value = number(record, key)) curve.add(r.epoch, *value);
-    };
-    add(r.lr, "train/lr");
-    add(r.grad_norm, "train/grad_norm");
-    add(r.samples_per_s, "perf/samples_per_s");
-    if (auto metric = metric_of(record, "train/")) add(r.train_metric, tag("train/", *metric));
-    for (size_t part = 0; part < time_tags.size(); ++part)
-      r.times[part].add(r.epoch, number(record, time_tags[part]).value_or(0));
+    metric_of(record, "train/");
+    take_curves(record, r.curves, r.epochs);
+    for (const char* tag : time_tags) {
+      double time = number(record, tag).value_or(0);
+      r.curves[tag].add(r.epoch, time);
+      r.epochs[tag].add(r.epoch, time, present_epoch());
+    }
     r.skipped_steps = count(record, "train/skipped_steps", r.skipped_steps);
     r.bad_steps = count(record, "train/bad_steps", r.bad_steps);
     r.rollbacks = count(record, "train/rollbacks", r.rollbacks);
@@ -93,14 +90,11 @@ class Reader {
 
   void take_evaluation(const Json& record, int64_t step) {
     RunMetrics& r = result_;
-    double epoch = position(record);
-    r.val_loss.add(epoch, number(record, "val/loss").value_or(std::nan("")));
+    take_curves(record, position(record), r.curves);
     auto metric = metric_of(record, "val/");
     if (!metric) return;
-    r.val_metric.add(epoch, *number(record, tag("val/", *metric)));
     r.best_by = find_metric(best_.metric).value_or(*metric);  // "auto": no metric's name
     double value = number(record, tag("val/", *r.best_by)).value_or(std::nan(""));
-    if (r.best_by != r.metric && r.best_by != Metric::loss) r.decides.add(epoch, value);
     bool higher = best_is_higher(best_, *r.best_by);
     if (std::isfinite(value) && (!r.best || better_by(higher, value, *r.best))) {
       r.best = value;
@@ -113,20 +107,25 @@ class Reader {
     int64_t rank = count(record, "rank", 0);
     std::string name = word(record, "device");
     DeviceCurves& device = result_.devices[rank > 0 ? fmt::format("rank {} {}", rank, name) : name];
-    auto add = [&](ThinCurve& curve, const char* key) {
-      if (auto value = number(record, key)) curve.add(result_.epoch, *value);
-    };
-    add(device.arrival_ms, "device/arrival_ms");
-    add(device.busy, "device/busy");
-    add(device.memory_used, "device/memory_used_bytes");
-    add(device.celsius, "device/celsius");
-    add(device.watts, "device/watts");
-    add(device.clock_mhz, "device/clock_mhz");
-    device.memory_total = number(record, "device/memory_total_bytes").value_or(device.memory_total);
+    take_curves(record, device.curves, device.epochs);
     auto reasons = record.find("device/throttled");
     if (reasons == record.end() || !reasons->is_array()) return;
     for (const Json& reason : *reasons)
       if (reason.is_string()) ++device.throttled[reason.get<std::string>()];
+  }
+
+  int64_t present_epoch() const { return static_cast<int64_t>(std::ceil(result_.epoch - 1e-9)); }
+
+  // Numbers whose tags have a group, but for the times of steps.
+  static void take_curves(const Json& record, double epoch, Curves& curves, int64_t group = -1) {
+    for (const auto& [tag, value] : record.items())
+      if (tag.find('/') != tag.npos && !tag.starts_with("time/") &&
+          (value.is_number() || value.is_null()))
+        curves[tag].add(epoch, *number(record, tag), group);
+  }
+  void take_curves(const Json& record, Curves& steps, Curves& epochs) const {
+    take_curves(record, result_.epoch, steps);
+    take_curves(record, result_.epoch, epochs, present_epoch());
   }
 
   double position(const Json& record) const {

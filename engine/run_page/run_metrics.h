@@ -1,7 +1,6 @@
 // What a run's metrics.jsonl says, thinned to what a page can show. docs/metrics.md describes the
 // file.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,22 +10,20 @@
 #include <spire/metric.h>
 #include <spire/run_config.h>
 
-#include "engine/observe/step_times.h"
-#include "engine/run_page/thin_curve.h"
+#include "engine/observe/page/thin_curve.h"
 
 namespace spire::inline run_page {
 
-struct DeviceCurves {  // over epochs; empty where the run does not record the number
-  ThinCurve arrival_ms, busy, memory_used, celsius, watts, clock_mhz;
-  double memory_total = 0;                   // bytes; 0: unknown
+using Curves = std::map<std::string, ThinCurve>;  // tag of metrics.jsonl -> values over epochs
+
+struct DeviceCurves {
+  Curves curves, epochs;                     // "device/busy"; as those of RunMetrics
   std::map<std::string, int64_t> throttled;  // reason -> number of lines
 };
 
 struct RunMetrics {
-  // Over epochs. times: ms of each part of a step, in the order of step_parts.
-  ThinCurve train_loss, train_metric, val_loss, val_metric, lr, grad_norm, samples_per_s;
-  ThinCurve decides;  // of evaluations, best_by's where that is not `metric`
-  std::array<ThinCurve, step_parts.size()> times;
+  Curves curves;  // every tag that has numbers: "train/loss", "time/copy_ms"
+  Curves epochs;  // of the steps: a value an epoch, the mean of its lines
   std::map<std::string, DeviceCurves> devices;  // "cuda:1", or "rank 1 cuda:0"
   std::optional<Metric> metric;                 // the task's
   std::optional<Metric> best_by;                // that of best.metric, or the task's

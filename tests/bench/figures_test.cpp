@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/bench/page/bench_html.h"
-#include "engine/bench/page/bench_series.h"
 #include "engine/bench/report/bench_cells.h"
+#include "engine/bench/report/bench_page.h"
+#include "engine/bench/report/bench_series.h"
 #include "engine/bench/report/bench_table.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/observe/step_times.h"

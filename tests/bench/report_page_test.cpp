@@ -1,68 +1,75 @@
-// The page of a report is well-formed, escapes all texts, and shows the figures.
+// The page of a report shows the figures, and its script draws them.
 #include <gmock/gmock.h>
 
-#include "engine/bench/page/bench_html.h"
 #include "engine/bench/report/bench_cells.h"
+#include "engine/bench/report/bench_page.h"
 #include "engine/bench/report/bench_table.h"
-#include "engine/page/html_text.h"
+#include "engine/bench/report/rounds.h"
 #include "tests/bench/sample_report.h"
-#include "tests/page/elements.h"
+#include "tests/observe/page/drawn_page.h"
 
 namespace spire {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using Json = nlohmann::json;
 
-TEST(HtmlText, EscapesWhatHasAMeaning) {
-  EXPECT_EQ(html_text("<a href=\"x\">'&amp;\x01\n"),
-            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;amp;\xEF\xBF\xBD\n");
-}
-
-TEST(Page, IsWellFormedAndSelfContained) {
+TEST(BenchPage, HasTheFiguresOfEveryPoint) {
   BenchReport report = sample_report();
-  std::string page = bench_html(report);
-  auto elements = elements_of(page);
-  EXPECT_EQ(elements["html"], 1);
-  EXPECT_EQ(elements["figure"], 8);  // four for each scaling
-  EXPECT_EQ(elements["table"], 4);
-  EXPECT_EQ(elements["tr"], 3 * (1 + 32) + 1 + 4);
-  EXPECT_EQ(elements["script"] + elements["link"] + elements["img"], 0);
-  EXPECT_THAT(page, Not(HasSubstr("http")));
-  EXPECT_THAT(page, Not(HasSubstr("url(")));
-  EXPECT_THAT(page, Not(HasSubstr("nan")));
-  EXPECT_THAT(page, Not(HasSubstr("inf\"")));
-}
-
-TEST(Page, ShowsTheFiguresOfEverySeries) {
-  BenchReport report = sample_report();
-  std::string page = bench_html(report);
-  for (const char* label :
-       {"fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device", "bf16, mirrored"})
-    EXPECT_THAT(page, HasSubstr(fmt::format("</svg>{}</li>", label)));
+  Json page = bench_page_json(report);
+  ASSERT_EQ(page["points"].size(), report.points.size());
   for (const Point& point : report.points) {
     PointFigures figures = figures_of(report, point);
-    EXPECT_THAT(page,
-                HasSubstr(fmt::format("<title>{}: {} samples/s, {}</title>", to_text(point.variant),
-                                      figure_text(figures.samples_per_s),
-                                      range_text(figures.slowest, figures.fastest))));
+    std::string title = fmt::format("{}: {} samples/s, {}", to_text(point.variant),
+                                    figure_text(figures.samples_per_s),
+                                    range_text(figures.slowest, figures.fastest));
+    auto shown = std::ranges::find_if(page["points"], [&](const Json& one) {
+      return one["title"] == title &&
+             (one["scaling"] == "strong") == (point.variant.scaling == Scaling::strong);
+    });
+    ASSERT_NE(shown, page["points"].end()) << title;
+    EXPECT_EQ((*shown)["samples_per_s"], figures.samples_per_s);
+    EXPECT_EQ((*shown)["efficiency"], *figures.efficiency);
+    double sum = 0;
+    for (const auto& part : (*shown)["step_ms"]) sum += part.get<double>();
+    EXPECT_NEAR(sum, 1000 * figures.step_seconds, 1e-9 * sum);
+    auto n = static_cast<double>(point.variant.devices);
+    EXPECT_EQ((*shown)["memory"]["activations"], 40 * n * (1 << 20));
+    EXPECT_EQ((*shown)["rss"], (50 * n + 55) * (1 << 20));
   }
-  for (const auto& row : tables_of(report).speed)
-    for (size_t i = 0; i + 1 < row.size(); ++i)
-      EXPECT_THAT(page, HasSubstr(">" + html_text(row[i]) + "</t"));
-  EXPECT_THAT(page, HasSubstr("same bits on every count: fp32 <b class=\"good\">✓</b>"));
-  EXPECT_THAT(page, HasSubstr("Up to 14 011 samples/s on 8 CPU devices"));
-  EXPECT_THAT(page, Not(HasSubstr("not measured")));
+  EXPECT_EQ(page["lead"][0]["text"], "14 011 samples/s");
+  EXPECT_THAT(page["lead"][0]["note"].get<std::string>(), HasSubstr("on 8 CPU devices"));
+  EXPECT_THAT(page["notes"].dump(), HasSubstr("same bits on every count: fp32 ✓"));
+  EXPECT_EQ(page["tables"][0]["rows"], Json(tables_of(report).speed));
 }
 
-TEST(Page, MarksTheModel) {
-  std::string page = bench_html(sample_report(), {{Scaling::weak, 64, 9e4, "bf16, <IB>"}});
-  elements_of(page);
-  EXPECT_THAT(page, HasSubstr("</svg>bf16, &lt;IB&gt; (model, not measured)</li>"));
-  EXPECT_THAT(page, HasSubstr("class=\"modelled\""));
+TEST(BenchPage, DrawsEachScaling) {
+  SPIRE_SKIP_WITHOUT_NODE();
+  Json page = drawn(bench_html(sample_report()));
+  EXPECT_EQ(page["figures"].size(), 8u);  // four for each scaling
+  EXPECT_EQ(page["elements"]["table"], 4);
+  EXPECT_EQ(page["elements"]["tr"], 3 * (1 + 32) + 1 + 4);
+  EXPECT_EQ(page["paths"]["curve ideal"].size(), 2 * (4 + 1u));
+  EXPECT_FALSE(page["paths"].contains("curve modelled"));
+  std::string text = page["text"];
+  for (const char* label : {"fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device",
+                            "bf16, mirrored", "devices (log scale)", "samples/s (log scale)"})
+    EXPECT_THAT(text, HasSubstr(label));
 }
 
-TEST(Page, EscapesEveryText) {
+TEST(BenchPage, MarksTheModel) {
+  std::vector<ModelledPoint> modelled = {{Scaling::weak, 64, 9e4, "bf16, <IB>"},
+                                         {Scaling::weak, 16, 3e4, "bf16, <IB>"},
+                                         {Scaling::strong, 16, 3e4, "NVLink"}};
+  EXPECT_EQ(bench_page_json(sample_report(), modelled)["modelled"][2]["devices"], 64);
+  SPIRE_SKIP_WITHOUT_NODE();
+  Json page = drawn(bench_html(sample_report(), modelled));
+  EXPECT_EQ(page["paths"]["curve modelled"].size(), 2u);
+  EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("bf16, <IB> (model, not measured)"));
+}
+
+TEST(BenchPage, EscapesEveryText) {
   std::string evil = "</style><b a=\"'&";
   BenchReport report = sample_report({.devices = {1, 2}});
   for (std::string* text :
@@ -74,29 +81,29 @@ TEST(Page, EscapesEveryText) {
   report.points[0].rounds.resize(1);
   report.machine.gpus = {evil};
   std::string page = bench_html(report);
-  EXPECT_EQ(elements_of(page)["style"], 1);
   EXPECT_THAT(page, Not(HasSubstr("<b a")));
-  EXPECT_THAT(page, HasSubstr(html_text(evil)));
+  SPIRE_SKIP_WITHOUT_NODE();
+  EXPECT_THAT(drawn(page)["text"].get<std::string>(), HasSubstr(evil));
 }
 
-TEST(Page, OfReportsWithLittleInThem) {
+TEST(BenchPage, OfReportsWithLittleInThem) {
   BenchReport one = sample_report({.devices = {1},
                                    .precisions = {Precision::fp32},
                                    .strategies = {Strategy::sharded},
                                    .scalings = {Scaling::weak},
                                    .rounds = 1});
-  EXPECT_EQ(elements_of(bench_html(one))["figure"], 4);
-  one.points[0].rounds[0] = {};  // zeros alone
-  std::string zeros = bench_html(one);
-  elements_of(zeros);
-  EXPECT_THAT(zeros, Not(HasSubstr("nan")));
-  one.points[0].rounds.clear();
-  one.points[0].error = "no GPU";
-  std::string failed = bench_html(one);
-  EXPECT_EQ(elements_of(failed)["figure"], 0);
-  EXPECT_THAT(failed, HasSubstr("Nothing ran."));
-  EXPECT_THAT(failed, HasSubstr("no GPU"));
-  elements_of(bench_html({}));
+  BenchReport zeros = one, failed = one;
+  zeros.points[0].rounds[0] = {};  // zeros alone
+  failed.points[0].rounds.clear();
+  failed.points[0].error = "no GPU";
+  Json page = bench_page_json(failed);
+  EXPECT_EQ(page["lead"][0]["text"], "Nothing ran.");
+  EXPECT_THAT(page["notes"].dump(), HasSubstr("no GPU"));
+  SPIRE_SKIP_WITHOUT_NODE();
+  EXPECT_EQ(drawn(bench_html(one))["figures"].size(), 4u);
+  drawn(bench_html(zeros));
+  EXPECT_EQ(drawn(bench_html(failed))["figures"].size(), 0u);
+  drawn(bench_html({}));
 }
 
 }  // namespace

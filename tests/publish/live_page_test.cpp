@@ -2,11 +2,14 @@
 
 #include <cmath>
 #include <regex>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/observe/page/page.h"
+#include "tests/observe/page/drawn_page.h"
 #include "tests/publish/client.h"
 #include "tests/publish/published_run.h"
 
@@ -16,40 +19,7 @@ namespace {
 using Json = nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
-
-TEST(Curve, HoldsEveryPointUntilItIsFull) {
-  Curve<2> curve(8);
-  for (int i = 1; i <= 7; ++i) curve.add({1.0 * i, 10.0 * i});
-  EXPECT_EQ(curve.points().size(), 7u);
-  EXPECT_EQ(curve.points()[6], (Curve<2>::Point{7, 70}));
-  EXPECT_EQ(curve.steps_per_point(), 1);
-}
-
-// Points are means of equally many steps, whatever their number.
-TEST(Curve, ThenEachPointIsTheMeanOfMoreSteps) {
-  for (int count : {8, 16, 100, 1000, 12345}) {
-    Curve<2> curve(8);
-    for (int i = 0; i < count; ++i) curve.add({1.0 * i, 2.0 * i + 1});
-    double width = static_cast<double>(curve.steps_per_point());
-    EXPECT_LT(curve.points().size(), 8u) << count;
-    EXPECT_GE(curve.points().size(), 4u - 1) << count;
-    for (size_t p = 0; p < curve.points().size(); ++p) {
-      double middle = width * static_cast<double>(p) + (width - 1) / 2;
-      EXPECT_EQ(curve.points()[p][0], middle);
-      EXPECT_EQ(curve.points()[p][1], 2 * middle + 1);
-    }
-  }
-}
-
-TEST(Curve, ALossThatIsNotFiniteShows) {
-  Curve<2> curve(4);
-  for (int i = 0; i < 8; ++i) curve.add({1.0 * i, i == 5 ? std::nan("") : 1.0});
-  ASSERT_EQ(curve.points().size(), 2u);
-  EXPECT_EQ(curve.points()[0][1], 1);
-  EXPECT_TRUE(std::isnan(curve.points()[1][1]));
-}
 
 struct ServedPage {
   std::vector<std::string> notes, warnings;
@@ -67,11 +37,8 @@ TEST(LivePage, ServesOneFileWithoutAnythingFromElsewhere) {
   std::string answer = ask(served.page.port(), "/");
   EXPECT_THAT(answer, HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
   std::string html = body_of(answer);
-  EXPECT_THAT(html, StartsWith("<!doctype html>"));
-  EXPECT_THAT(html, testing::EndsWith("</html>\n"));
-  std::string named = std::regex_replace(html, std::regex("http://www.w3.org/2000/svg"), "");
-  for (const char* remote : {"http://", "https://", "src=", "@import", "url("})
-    EXPECT_THAT(named, Not(HasSubstr(remote)));
+  EXPECT_THAT(html, StartsWith(std::string(page_beginning())));
+  EXPECT_THAT(html, HasSubstr("data-view=\"live\""));
   EXPECT_THAT(ask(served.page.port(), "/else"), StartsWith("HTTP/1.1 404"));
 }
 
@@ -96,7 +63,6 @@ TEST(LivePage, SaysWhichDataIsEvaluated) {
   served.page.on_eval(eval);
   EXPECT_EQ(served.state()["best"]["decides"]["name"], "f1_macro");
   EXPECT_EQ(served.state()["best"]["decides"]["value"], 0.5);
-  EXPECT_THAT(body_of(ask(served.page.port(), "/")), Not(HasSubstr("\"test\"")));
 }
 
 TEST(LivePage, StateHasTheRunFromBeforeItsStartOn) {
@@ -137,18 +103,58 @@ TEST(LivePage, TheScriptReadsWhatTheStateHas) {
   ServedPage served;
   report_run(served.page, gpu_reports());
   Json state = served.state();
-  std::string html = std::regex_replace(std::string(page_html), std::regex("\"state.json\""), "");
+  state["ended"] = {};
+  std::string script = file_text(SPIRE_ROOT "/engine/observe/page/live.js");
   auto expect_all = [&](const std::string& object, const Json& fields) {
-    std::regex use("\\b" + object + "\\.([a-z_]+)\\b(?!\\()");
+    std::regex use("\\b" + object + "\\??\\.([a-z_]+)\\b(?!\\()");
     int uses = 0;
-    for (std::sregex_iterator it(html.begin(), html.end(), use), end; it != end; ++it, ++uses)
+    for (std::sregex_iterator it(script.begin(), script.end(), use), end; it != end; ++it, ++uses)
       EXPECT_TRUE(fields.contains((*it)[1].str())) << object << "." << (*it)[1];
     EXPECT_GT(uses, 3) << object;
   };
+  state["json"] = {};  // state.json
   expect_all("state", state);
   expect_all("r", state["run"]);
+  expect_all("s", state["step"]);
   expect_all("d", state["devices"][1]);
   expect_all("c", state["curve"]);
+}
+
+TEST(LivePage, DrawsTheState) {
+  SPIRE_SKIP_WITHOUT_NODE();
+  ServedPage served;
+  std::string html = body_of(ask(served.page.port(), "/"));
+  EXPECT_THAT(drawn(html, served.state().dump())["text"].get<std::string>(),
+              HasSubstr("The run is starting."));
+  report_run(served.page, gpu_reports());
+  Json page = drawn(html, served.state().dump());
+  EXPECT_EQ(page["figures"], Json({"Loss", "Accuracy", "Learning rate", "Throughput"}));
+  EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("clock lowered: heat"));
+  Json state = served.state();
+  for (auto [exit, stopped_by, text] : {std::tuple{0, "", "cnndone"},
+                                        {0, "early_stop", "stopped early"},
+                                        {75, "max_time", "stopped by max_time"},
+                                        {7, "loss is nan", "(exit 7): loss is nan"}}) {
+    state["ended"] = {{"exit", exit}, {"stopped_by", stopped_by}};
+    EXPECT_THAT(drawn(html, state.dump())["text"].get<std::string>(), HasSubstr(text));
+  }
+}
+
+// A page that is open, which asks each second, gets the last state before the address is free.
+TEST(LivePage, SaysHowTheRunEnded) {
+  ServedPage served;
+  report_run(served.page, gpu_reports());
+  int port = served.page.port();
+  EXPECT_FALSE(served.state().contains("ended"));
+  RunSummary summary = sample_summary();
+  summary.exit = 75;
+  summary.stopped_by = "max_time";
+  std::jthread run([&] { served.page.on_end(summary); });
+  Json state;
+  do state = Json::parse(body_of(ask(port, "/state.json")));
+  while (!state.contains("ended"));
+  EXPECT_EQ(state["ended"], Json({{"exit", 75}, {"stopped_by", "max_time"}}));
+  EXPECT_EQ(state["step"]["loss"], 0.12345);
 }
 
 TEST(LivePage, KeepsTheLastMessages) {

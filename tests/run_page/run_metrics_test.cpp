@@ -75,6 +75,24 @@ class MetricsFileText : public ::testing::Test {
   BestConfig best_;
 };
 
+// Values of a group share a point, and the widths of points count groups.
+TEST(ThinCurve, MergesGroups) {
+  ThinCurve curve;
+  for (int i = 0; i < 1000; ++i) curve.add(i, i % 10, i / 10);
+  auto points = curve.points();
+  ASSERT_EQ(points.size(), 100u);
+  for (const CurvePoint& point : points) {
+    EXPECT_EQ(point.y, 4.5);
+    EXPECT_EQ(point.low, 0);
+    EXPECT_EQ(point.high, 9);
+  }
+  EXPECT_EQ(points[3].x, 34.5);
+  for (int i = 1000; i < 8000; ++i) curve.add(i, i % 10, i / 10);
+  EXPECT_EQ(curve.width(), 4);
+  EXPECT_EQ(curve.points().size(), 200u);
+  for (const CurvePoint& point : curve.points()) EXPECT_EQ(point.y, 4.5);
+}
+
 // The best is the lowest where best.mode turns the metric round.
 TEST_F(MetricsFileText, BestModeDecidesWhichEvaluationIsTheBest) {
   std::string text;
@@ -108,16 +126,16 @@ TEST_F(MetricsFileText, HasStepsEvaluationsCheckpointsAndDevices) {
   EXPECT_EQ(metrics.metric, Metric::accuracy);
   EXPECT_EQ(metrics.best, 0.5);
   EXPECT_EQ(metrics.best_step, 7);
-  EXPECT_EQ(metrics.train_loss.last(), 2.5);
-  EXPECT_EQ(metrics.val_loss.last(), 2);
-  EXPECT_EQ(metrics.times[2].last(), 4);  // forward
-  EXPECT_EQ(metrics.times[4].last(), 2);  // reduce
+  EXPECT_EQ(metrics.curves["train/loss"].last(), 2.5);
+  EXPECT_EQ(metrics.curves["val/loss"].last(), 2);
+  EXPECT_EQ(metrics.curves["time/forward_ms"].last(), 4);
+  EXPECT_EQ(metrics.curves["time/comm_wait_ms"].last(), 2);
   EXPECT_EQ(metrics.first_time, "2026-01-31T12:00:00Z");
   EXPECT_EQ(metrics.last_time, "2026-01-31T12:00:05Z");
   const DeviceCurves& device = metrics.devices.at("rank 2 cuda:1");
-  EXPECT_EQ(device.busy.last(), 0.5);
-  EXPECT_EQ(device.arrival_ms.points()[0].x, 0.5);  // the epoch of the step before
-  EXPECT_TRUE(device.celsius.empty());
+  EXPECT_EQ(device.curves.at("device/busy").last(), 0.5);
+  EXPECT_EQ(device.curves.at("device/arrival_ms").points()[0].x, 0.5);  // of the step before
+  EXPECT_FALSE(device.curves.contains("device/celsius"));
   EXPECT_EQ(device.throttled.at("heat"), 1);
 }
 
@@ -139,7 +157,7 @@ TEST_F(MetricsFileText, MayHoldAnything) {
   EXPECT_EQ(metrics.lines, 2);
   EXPECT_EQ(metrics.not_finite, 1);
   EXPECT_EQ(metrics.first_not_finite, 3);
-  EXPECT_EQ(metrics.train_loss.last(), 2.5);
+  EXPECT_EQ(metrics.curves["train/loss"].last(), 2.5);
 }
 
 TEST_F(MetricsFileText, CountsStepsWhoseLossWasNotFinite) {
@@ -147,7 +165,7 @@ TEST_F(MetricsFileText, CountsStepsWhoseLossWasNotFinite) {
                             R"({"step":9,"epoch":0.7,"train/loss":null})" + "\n");
   EXPECT_EQ(metrics.not_finite, 2);
   EXPECT_EQ(metrics.first_not_finite, 8);
-  EXPECT_EQ(metrics.train_loss.count(), 3);
+  EXPECT_EQ(metrics.curves["train/loss"].count(), 3);
 }
 
 TEST_F(MetricsFileText, TakesTheBestOfAMetricThatIsToBeLow) {

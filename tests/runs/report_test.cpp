@@ -30,6 +30,7 @@ TEST(Report, OfARunWithItsConfusionMatrix) {
   // The share of right answers is the accuracy that the run measured with the same weights.
   double accuracy = folder.summary("a")["val"]["best_accuracy"];
   EXPECT_THAT(page, HasSubstr(fmt::format(": {:.0f} of 100 right", 100 * accuracy)));
+  EXPECT_THAT(page, HasSubstr("\"png\":\"iVBOR"));  // of the most wrong
 }
 
 TEST(Report, OfSeveralRunsAndToAFile) {
@@ -39,7 +40,8 @@ TEST(Report, OfSeveralRunsAndToAFile) {
   std::string to = (folder / "both.html").string();
   ASSERT_EQ(trainer({"report", (folder / "a").string(), (folder / "b").string(), "--to", to}).code,
             0);
-  EXPECT_THAT(content(to), HasSubstr("<h1>2 runs</h1>"));
+  EXPECT_THAT(content(to), HasSubstr("<title>Runs of Spire</title>"));
+  EXPECT_THAT(content(to), HasSubstr("b: done, step 3"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a/report.html"));
 }
 

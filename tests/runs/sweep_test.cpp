@@ -80,6 +80,7 @@ TEST_F(SweepTest, PrintsATableWithTheBestFirst) {
   Output output = trainer(words("run"));
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, testing::StartsWith("lr    best "));
+  EXPECT_THAT(text_of(folder_ / "run/sweep.html"), testing::HasSubstr("data-view=\"sweep\""));
   double last = 1;
   std::istringstream csv(text_of(folder_ / "run/sweep.csv"));
   std::string line;

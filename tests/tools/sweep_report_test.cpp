@@ -7,6 +7,7 @@
 #include <spire/commands/sweep_results.h>
 #include <spire/error.h>
 
+#include "tests/observe/page/drawn_page.h"
 #include "tests/tools/program.h"
 
 namespace spire {
@@ -167,6 +168,20 @@ TEST(SweepCsv, QuotesWhatNeedsIt) {
   EXPECT_THAT(csv, HasSubstr("point,optimizer.lr,state,exit,message,metric,best_metric,best,"));
   EXPECT_THAT(csv, HasSubstr("\r\n1-lr=0.1,0.1,done,0,,accuracy,accuracy,0.25,0.25,0.5,"));
   EXPECT_THAT(csv, HasSubstr("\r\n2-lr=0.2,0.2,failed (4),4,\"no file, \"\"x\"\"\",,"));
+}
+
+TEST(SweepPage, HasTheBestFirstAndWhyOthersFailed) {
+  std::string html = sweep_html(two_points());
+  nlohmann::json data = data_of(html);
+  EXPECT_EQ(data["ranking"], nlohmann::json({0, 1}));
+  EXPECT_EQ(data["points"][0]["best"], 0.25);
+  EXPECT_THAT(html, HasSubstr("The best is 1-lr=0.1, with test accuracy 25.00%."));
+  SPIRE_SKIP_WITHOUT_NODE();
+  nlohmann::json page = drawn(html);
+  EXPECT_EQ(page["figures"], nlohmann::json({"optimizer.lr"}));
+  EXPECT_EQ(page["elements"]["tr"], 3);
+  EXPECT_EQ(page["cells"][0], "25%");
+  EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("2-lr=0.2: no file, \"x\""));
 }
 
 TEST(SweepJson, GivesThePlanBack) {

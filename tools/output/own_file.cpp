@@ -4,18 +4,18 @@
 #include <string>
 #include <string_view>
 
+#include <spire/commands/run_report.h>
 #include <spire/error.h>
 
 namespace spire::tool {
 
 namespace {
 
-// As whole_page(), to_csv() of a range test and trace_begin begin.
+// As to_csv() of a range test and trace_begin begin.
 std::string_view beginning(OwnFile kind) {
   switch (kind) {
     case OwnFile::page:
-      return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
-             "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>";
+      return page_beginning_of_spire();
     case OwnFile::range_test:
       return "step,lr,loss,smoothed\n";
     case OwnFile::timeline:

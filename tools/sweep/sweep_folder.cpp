@@ -110,6 +110,7 @@ std::optional<RecordedSweep> read_recorded_sweep(const fs::path& folder) {
 void SweepFolder::write(const SweepReport& report) const {
   write_whole_file(path_ / "sweep.json", sweep_json(report), Category::config);
   write_whole_file(path_ / "sweep.csv", sweep_csv(report), Category::config);
+  write_whole_file(path_ / "sweep.html", sweep_html(report), Category::config);
 }
 
 }  // namespace spire::tool

@@ -1,5 +1,5 @@
 // The folder of a sweep, which one sweep uses at a time:
-//   sweep.json, sweep.csv     the plan and the results so far
+//   sweep.json, sweep.csv     the plan and the results so far; sweep.html shows them
 //   02-lr=0.05/               a run's output folder
 //   02-lr=0.05.log            what the run printed
 //   .spire_sweep              the lock: "host, process 123, since 2026-11-22T18:00:00Z"
@@ -33,7 +33,7 @@ class SweepFolder {
   std::filesystem::path log(const SweepPoint& point) const { return path_ / (point.name + ".log"); }
 
   std::optional<RecordedSweep> recorded() const { return read_recorded_sweep(path_); }
-  // Writes sweep.json and sweep.csv, each whole or not at all. Throws Error(config).
+  // Writes sweep.json, sweep.csv and sweep.html, each whole or not at all. Throws Error(config).
   void write(const SweepReport& report) const;
 
  private:

@@ -5,8 +5,8 @@
 
 #include <spire/commands/bench.h>
 
-#include "engine/bench/page/bench_charts.h"
 #include "engine/bench/prediction/links.h"
+#include "engine/bench/report/bench_page.h"
 #include "engine/bench/runs/variants.h"
 
 namespace spire::inline bench {

@@ -27,12 +27,6 @@ std::string figure_text(double value) {
   return fmt::format("{:.3g}", value);
 }
 
-std::string tick_text(double value) {
-  double size = std::abs(value);
-  return size >= 1000 && size < largest_count ? count_text(std::llround(value))
-                                              : fmt::format("{:.6g}", value);
-}
-
 std::string ms_text(double seconds) {
   return figure_text(1000 * seconds);
 }

@@ -11,7 +11,6 @@ namespace spire::inline bench {
 // At least three significant digits: 0.0123, 0.123, 1.234, 12.34, 123.4, "12 346", from 1e15 on
 // 1.234e+15; 0 is "0". "-" if not finite.
 std::string figure_text(double value);
-std::string tick_text(double value);              // at most six digits, no zeros at the end
 std::string ms_text(double seconds);              // 0.01234 -> "12.34"
 std::string rate_text(double per_s);              // 1.234e12 -> "1.234 T"
 std::string share_text(double share);             // 0.9271 -> "92.7%"

@@ -14,6 +14,7 @@
 #include "engine/config/schema.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/measured.h"
+#include "engine/observe/page/page.h"
 
 namespace spire::inline sweep {
 
@@ -200,7 +201,9 @@ std::string sweep_csv(const SweepReport& report) {
   return text;
 }
 
-std::string sweep_json(const SweepReport& report) {
+namespace {
+
+Json json_of(const SweepReport& report) {
   Json json = {{"format", format_name}, {"version", format_version}};
   json["configs"] = Json::array();
   for (const ConfigText& config : report.request.configs)
@@ -212,7 +215,26 @@ std::string sweep_json(const SweepReport& report) {
   json["points"] = Json::array();
   for (size_t i = 0; i < report.points.size(); ++i)
     json["points"].push_back(point_json(report.request, report.points[i], report.results[i]));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+}  // namespace
+
+std::string sweep_json(const SweepReport& report) {
+  return json_of(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string sweep_html(const SweepReport& report) {
+  Json data = json_of(report);
+  data["ranking"] = sweep_ranking(report.results);
+  const PointResult& best = report.results.at(data["ranking"].at(0));
+  const SweepPoint& point = report.points.at(data["ranking"].at(0));
+  std::string summary = best.last ? fmt::format("The best is {}, with {} {}. ", point.name,
+                                                best_name(best), best_text(best))
+                                  : "No run has ended yet. ";
+  return html_of({"sweep", "Sweep of " + counted(std::ssize(report.points), "run"),
+                  summary + "sweep.csv has a line a run.",
+                  data.dump(-1, ' ', false, Json::error_handler_t::replace)});
 }
 
 RecordedSweep read_sweep_json(const std::string& text, const std::string& file) {

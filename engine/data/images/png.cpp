@@ -16,8 +16,9 @@ namespace {
 constexpr uint8_t white = 255;
 constexpr int64_t gap = 1;  // pixels between images of a grid
 
-// Returns the bytes of a PNG file.
-std::string encode(const PngImage& image) {
+}  // namespace
+
+std::string png_bytes(const PngImage& image) {
   png_image header{};
   header.version = PNG_IMAGE_VERSION;
   header.width = static_cast<png_uint_32>(image.width);
@@ -31,8 +32,6 @@ std::string encode(const PngImage& image) {
   file.resize(bytes);
   return file;
 }
-
-}  // namespace
 
 PngImage to_png_image(std::span<const float> values, const Shape& shape,
                       const Normalization& normalization) {
@@ -75,7 +74,7 @@ PngImage grid_of(const std::vector<PngImage>& images, int64_t columns) {
 }
 
 void write_png(const std::filesystem::path& path, const PngImage& image, Existing existing) {
-  write_file_atomically(path, encode(image), Category::data, existing);
+  write_file_atomically(path, png_bytes(image), Category::data, existing);
 }
 
 }  // namespace spire::inline data

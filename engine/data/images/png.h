@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/base/write_file.h"
@@ -21,6 +22,8 @@ PngImage to_png_image(std::span<const float> values, const Shape& shape,
 
 // Arranges images of one size in a grid with `columns` images per row and white lines between them.
 PngImage grid_of(const std::vector<PngImage>& images, int64_t columns);
+
+std::string png_bytes(const PngImage& image);  // of a PNG file
 
 // Writes the file atomically. Throws Error(data), naming the file, if it cannot be written.
 void write_png(const std::filesystem::path& path, const PngImage& image,

@@ -1,6 +1,7 @@
 // A page for browsers that shows a run while it goes on: GET /. The page is one file without
 // anything from elsewhere, and asks each second for the run's numbers: GET /state.json.
 #pragma once
+#include <array>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -9,37 +10,43 @@
 #include <string>
 #include <string_view>
 
+#include "engine/observe/page/thin_curve.h"
 #include "engine/publish/http/http_server.h"
 #include "engine/publish/latest_state.h"
-#include "engine/publish/page/curve.h"
 
 namespace spire::inline publish {
 
 // What the page shows beside the newest state.
 struct PageHistory {
-  static constexpr size_t max_points = 480, max_messages = 50;
+  static constexpr size_t max_messages = 50;
   struct Message {
     std::chrono::system_clock::time_point time;
     bool warning;
     std::string text;
   };
 
-  Curve<6> steps{max_points};    // step, loss, metric, samples per second, lr, epoch
-  Curve<3> evals{max_points};    // step, loss, metric
-  std::deque<Message> messages;  // notes and warnings, the oldest first
+  // Over the steps: loss, metric, samples per second, learning rate, epoch.
+  std::array<ThinCurve, 5> steps;
+  std::array<ThinCurve, 2> evals;  // loss, metric
+  std::deque<Message> messages;    // notes and warnings, the oldest first
+
+  struct End {
+    int exit = 0;
+    std::string stopped_by;
+  };
+  std::optional<End> end = {};
 };
 
 // Returns the content of state.json; null where a value is missing or not finite.
 std::string page_json(const PublishedState& state, const PageHistory& history,
                       std::chrono::system_clock::time_point now);
 
-extern const std::string_view page_html;
-
 class LivePage : public LatestState {
  public:
   using Say = std::function<void(std::string_view)>;
 
-  // Serves from now on until on_end(). Throws Error(config) as HttpServer does. note, warn: called
+  // Serves from now on until the end of on_end(), which waits until a page that is open has
+  // had time to read the last state. Throws Error(config) as HttpServer does. note, warn: called
   // in on_start(), with the address, and where other machines reach it.
   LivePage(const ListenAddress& address, Say note, Say warn, WallClock now = wall_time);
   ~LivePage() override;
@@ -58,8 +65,9 @@ class LivePage : public LatestState {
 
   const Say note_, warn_;
   const WallClock now_;
-  mutable std::mutex mutex_;  // of the history
+  mutable std::mutex mutex_;  // of the history, and of what follows
   PageHistory history_;
+  mutable std::chrono::steady_clock::time_point asked_at_ = {};  // for the state
   std::optional<HttpServer> server_;
 };
 

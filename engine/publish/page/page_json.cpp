@@ -87,13 +87,17 @@ Json devices_json(const PublishedState& state) {
   return devices;
 }
 
-// A column for each name, in the order of the points' values.
+// A column for each name.
 template <size_t values>
-Json columns(const Curve<values>& curve, const std::array<const char*, values>& names) {
-  Json result = {{"steps_per_point", curve.steps_per_point()}};
+Json columns(const std::array<ThinCurve, values>& curves,
+             const std::array<const char*, values>& names) {
+  Json result = {{"steps_per_point", curves[0].width()}, {"step", Json::array()}};
   for (size_t i = 0; i < values; ++i) {
     Json column = Json::array();
-    for (const auto& point : curve.points()) column.push_back(point[i]);
+    for (const CurvePoint& point : curves[i].points()) {
+      column.push_back(point.y);
+      if (i == 0) result["step"].push_back(point.x);
+    }
     result[names[i]] = std::move(column);
   }
   return result;
@@ -135,10 +139,11 @@ std::string page_json(const PublishedState& state, const PageHistory& history, T
     json["checkpoint"] = {{"step", state.checkpoint->step},
                           {"bytes", state.checkpoint->bytes},
                           {"path", state.checkpoint->path}};
-  json["curve"] =
-      columns<6>(history.steps, {"step", "loss", "metric", "samples_per_s", "lr", "epoch"});
-  json["evals"] = columns<3>(history.evals, {"step", "loss", "metric"});
+  json["curve"] = columns<5>(history.steps, {"loss", "metric", "samples_per_s", "lr", "epoch"});
+  json["evals"] = columns<2>(history.evals, {"loss", "metric"});
   json["messages"] = messages_json(history.messages);
+  if (history.end)
+    json["ended"] = {{"exit", history.end->exit}, {"stopped_by", history.end->stopped_by}};
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

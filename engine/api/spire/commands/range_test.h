@@ -67,7 +67,7 @@ SPIRE_API std::string to_csv(const RangeTest& test);  // step,lr,loss,smoothed
 
 namespace spire::inline run_page {
 
-// Returns a page that needs no network and no script. title: plain text, such as the config's file.
+// Returns a page that needs no network. title: plain text, such as the config's file.
 SPIRE_API std::string range_test_html(const std::string& title, const RangeTest& test);
 
 }  // namespace spire::inline run_page

@@ -18,11 +18,19 @@ namespace spire {
 
 inline namespace run_page {
 
+struct WrongAnswer {
+  int64_t sample = 0;            // of the test data, from 0
+  size_t actual = 0, found = 0;  // classes
+  double sure = 0;               // what softmax gives the class that was found
+  std::string png = {};          // the sample as a file; empty: it is no image
+};
+
 // Rows of a confusion matrix: the samples of a class, by the class that the model finds.
 struct ConfusionMatrix {
-  std::vector<std::string> classes;  // names
-  std::vector<int64_t> counts;       // (classes, classes), row: the true class
-  std::string checkpoint;            // of which model
+  std::vector<std::string> classes;          // names
+  std::vector<int64_t> counts;               // (classes, classes), row: the true class
+  std::string checkpoint;                    // of which model
+  std::vector<WrongAnswer> most_wrong = {};  // those of which the model was most sure come first
 };
 
 }  // namespace run_page
@@ -36,6 +44,9 @@ SPIRE_API ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const R
                                            const std::string& device = "auto",
                                            const std::atomic<bool>* stop = nullptr,
                                            const std::function<void(std::string_view)>& say = {});
+
+// How every page begins that Spire writes: of a report, a range test, a benchmark, a sweep.
+SPIRE_API std::string_view page_beginning_of_spire();
 
 struct ReportedRun {
   std::filesystem::path directory;
@@ -54,7 +65,7 @@ class SPIRE_API RunReport {
   RunReport& operator=(RunReport&&) noexcept;
 
   std::vector<ReportedRun> runs() const;
-  // Returns a page in UTF-8 that needs no network and no script. confusion: of the only run; null:
+  // Returns a page in UTF-8 that needs no network. confusion: of the only run; null:
   // the page says how to get one, if its task has classes.
   std::string html(const ConfusionMatrix* confusion = nullptr) const;
 

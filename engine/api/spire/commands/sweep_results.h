@@ -74,6 +74,9 @@ SPIRE_API std::string sweep_csv(const SweepReport& report);
 // The plan and the results of all points in the order of the grid; ends with a newline.
 SPIRE_API std::string sweep_json(const SweepReport& report);
 
+// The same as a page: the runs in a table, the best first, and figures over axes of numbers.
+SPIRE_API std::string sweep_html(const SweepReport& report);
+
 struct RecordedSweep {  // the plan of a sweep that has begun
   SweepRequest request;
   std::vector<int64_t> towers, tower_threads;  // of each point

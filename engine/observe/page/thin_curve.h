@@ -1,0 +1,46 @@
+// A curve of any length, thinned while it is read to what a chart can show: neighbours are merged
+// into one point with their mean, smallest and largest value.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace spire::inline observe {
+
+struct CurvePoint {
+  double x = 0, y = 0;       // y: the mean; NaN: a gap, because no value was finite
+  double low = 0, high = 0;  // the smallest and largest finite value
+};
+
+class ThinCurve {
+ public:
+  static constexpr size_t most_points = 360;  // even
+
+  ThinCurve() { points_.reserve(most_points); }
+
+  // y: NaN or infinite where it was not finite; such values leave a gap only where none is finite.
+  // group: neighbours of one group, such as an epoch, share a point. Never allocates.
+  void add(double x, double y, int64_t group = -1);
+
+  bool empty() const { return points_.empty(); }
+  int64_t count() const { return count_; }  // values added
+  int64_t width() const { return width_; }  // values or groups in each point but the last
+  double last() const { return last_; }     // NaN before the first
+  std::vector<CurvePoint> points() const;   // most_points at most, in order
+
+ private:
+  struct Merged {
+    double first_x = 0, last_x = 0, sum = 0;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    int64_t groups = 0, finite = 0;
+    void add(const Merged& next);
+  };
+  void halve();
+
+  std::vector<Merged> points_;
+  int64_t width_ = 1, count_ = 0, group_ = -1;
+  double last_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+}  // namespace spire::inline observe
