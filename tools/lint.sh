@@ -7,7 +7,7 @@ usage() {
 Usage: tools/lint.sh [--tidy [BASE]]
 
 Checks the tree without building it, in about a minute on two cores and without a network:
-  format      clang-format of every C++ and CUDA file
+  format      clang-format of every C++ and CUDA file, and of the script of pages
   files       CMakeLists.txt name every source, somebody includes every header, all named files exist
   markdown    lines of at most 120 columns; tables, code blocks and single long words are free
   numbers     files of at most 500 lines, folders of at most 45 files, functions of at most 80 lines
@@ -49,7 +49,7 @@ sources() {
 # Compares the output: with --dry-run clang-format 14 reports comments of nested inline namespaces that it leaves as they are.
 formatted() {
   # shellcheck disable=SC2016
-  sources '*.h' '*.cpp' '*.cu' | xargs -P "$(nproc)" -n 24 bash -c '
+  sources '*.h' '*.cpp' '*.cu' '*.js' '*.mjs' | xargs -P "$(nproc)" -n 24 bash -c '
     bad=0
     for file; do
       clang-format "$file" | cmp -s - "$file" || { echo "$file: not formatted (clang-format -i $file)"; bad=1; }

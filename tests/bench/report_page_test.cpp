@@ -53,8 +53,9 @@ TEST(BenchPage, DrawsEachScaling) {
   EXPECT_EQ(page["paths"]["curve ideal"].size(), 2 * (4 + 1u));
   EXPECT_FALSE(page["paths"].contains("curve modelled"));
   std::string text = page["text"];
-  for (const char* label : {"fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device",
-                            "bf16, mirrored", "devices (log scale)", "samples/s (log scale)"})
+  for (const char* label :
+       {"fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device", "bf16, mirrored",
+        "51 MiB, host 105 MiB", "devices (log scale)", "samples/s (log scale)"})
     EXPECT_THAT(text, HasSubstr(label));
 }
 

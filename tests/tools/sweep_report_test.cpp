@@ -181,6 +181,7 @@ TEST(SweepPage, HasTheBestFirstAndWhyOthersFailed) {
   EXPECT_EQ(page["figures"], nlohmann::json({"optimizer.lr"}));
   EXPECT_EQ(page["elements"]["tr"], 3);
   EXPECT_EQ(page["cells"][0], "25%");
+  EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("0.10.2optimizer.lr"));  // two ticks
   EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("2-lr=0.2: no file, \"x\""));
 }
 

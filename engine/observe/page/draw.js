@@ -116,7 +116,7 @@ function ends_of(chart, series, text) {
 }
 
 // chart: {title, note, unit, text, x_title, x_text, series, log: true | "auto", log_x, counts, from_zero, stacked,
-// whole_range}
+// whole_range, x_ticks}
 //   unit: what stands above the axis of values. text: formats its values.
 // series: {name, colour, x, y, low, high, style: dots | faint | ideal | modelled, titles, quiet}; null: a gap.
 //   quiet: without a label of its own, because another series has the same name and colour
@@ -124,7 +124,8 @@ function line_chart(chart) {
   const series = chart.series.filter(s => s.y.some(known)), text = chart.text || brief;
   if (!series.length) return null;
   if (chart.stacked) stack(series);
-  const xs = series.flatMap(s => s.x), ys = series.flatMap(s => chart.stacked ? s.high : s.y).filter(known);
+  const xs = [...series.flatMap(s => s.x), ...(chart.x_ticks || [])],
+        ys = series.flatMap(s => chart.stacked ? s.high : s.y).filter(known);
   const range = series.flatMap(s => [...(s.low || []), ...(s.high || [])]).filter(known);
   let least = Math.min(...ys), most = Math.max(...ys);
   // Extremes that are far outside leave the frame, and do not flatten the means; but with whole_range.
@@ -138,6 +139,7 @@ function line_chart(chart) {
       chart.log_x         ? log_axis(Math.min(...xs), Math.max(...xs)) :
                             linear_axis(Math.min(chart.x_low ?? 0, ...xs), Math.max(...xs), is_narrow() ? 5 : 7);
   if (!chart.counts && !chart.log_x && ax.high > Math.max(...xs)) Object.assign(ax, linear_span(ax, Math.max(...xs)));
+  if (chart.x_ticks) ax.ticks = chart.x_ticks;
   const ends = ends_of(chart, series, text);
   const w = is_narrow() ? 380 : 560, h = 290, top = 26, bottom = 242;
   const left = Math.max(34, 12 + Math.max(...ay.ticks.map(t => width_of(text(t)))));

@@ -341,7 +341,7 @@ function scaling(data, kind, what) {
                        ...kinds.map(k => `${k}: ${bytes(p.memory[k] || 0)}`), "planned: " + bytes(sum(p.planned)),
                        "memory of the host: " + bytes(p.rss)
                      ],
-                     total: bytes(sum(p.memory), unit)
+                     total: `${bytes(sum(p.memory), unit)}, host ${bytes(p.rss, unit)}`
                    }))
       }));
 }
@@ -383,6 +383,7 @@ views.sweep = data => {
       note: done.length > best.length ? "mean and range of the runs" : "",
       x_title: axis.key,
       x_low: Math.min(...values),
+      x_ticks: values.length <= 12 ? [...values].sort((a, b) => a - b) : null,
       log_x,
       whole_range: true,
       unit: heading,

@@ -13,24 +13,39 @@ class Element {
   }
   getAttribute(name) { return this.attributes[name]; }
   append(...nodes) { this.children.push(...nodes.map(n => n instanceof Element ? n : String(n))); }
-  replaceChildren(...nodes) { this.children = []; this.append(...nodes); }
+  replaceChildren(...nodes) {
+    this.children = [];
+    this.append(...nodes);
+  }
   get textContent() { return this.children.map(c => c instanceof Element ? c.textContent : c).join(""); }
   set textContent(text) { this.children = [String(text)]; }
-  all(tag) { return this.children.flatMap(c => c instanceof Element ? [...(!tag || c.tag === tag ? [c] : []), ...c.all(tag)] : []); }
+  all(tag) {
+    return this.children.flatMap(
+        c => c instanceof Element ? [...(!tag || c.tag === tag ? [c] : []), ...c.all(tag)] : []);
+  }
   getBoundingClientRect() { return {left: 0, width: 560}; }
 }
 
 const html = readFileSync(process.argv[2], "utf8");
-const found = html.match(/<script type="application\/json" id="data" data-view="(\w+)">([^]*?)<\/script>\s*<script>([^]*?)<\/script>/);
+const found = html.match(
+    /<script type="application\/json" id="data" data-view="(\w+)">([^]*?)<\/script>\s*<script>([^]*?)<\/script>/);
 const main = new Element("main"), data = new Element("script");
 data.setAttribute("data-view", found[1]);
 data.textContent = found[2];
 const answer = process.argv[3] ? JSON.parse(readFileSync(process.argv[3], "utf8")) : null;
 const context = {
-  console, AbortSignal, setTimeout: () => {}, matchMedia: () => ({matches: false, addEventListener() {}}),
+  console,
+  AbortSignal,
+  setTimeout: () => {},
+  matchMedia: () => ({matches: false, addEventListener() {}}),
   fetch: async () => ({json: async () => answer}),
-  document: {createElement: tag => new Element(tag), createElementNS: (_, tag) => new Element(tag), getElementById: () => data,
-             querySelector: () => main}};
+  document: {
+    createElement: tag => new Element(tag),
+    createElementNS: (_, tag) => new Element(tag),
+    getElementById: () => data,
+    querySelector: () => main
+  }
+};
 vm.runInNewContext(found[3], context);
 await new Promise(done => setImmediate(done));  // the answer of fetch()
 for (const svg of main.all("svg")) svg.onpointermove?.({clientX: 300});
@@ -41,5 +56,10 @@ const elements = {}, paths = {};
 for (const {tag} of main.all()) elements[tag] = (elements[tag] || 0) + 1;
 for (const {attributes} of main.all("path")) (paths[attributes.class] ||= []).push(attributes.d);
 console.log(JSON.stringify({
-  figures: main.all("figure").map(f => f.all("svg")[0].attributes["aria-label"]), elements, paths, text,
-  cells: main.all("td").map(cell => cell.textContent), readouts: main.all("p").filter(p => p.attributes.class === "readout").map(p => p.textContent)}));
+  figures: main.all("figure").map(f => f.all("svg")[0].attributes["aria-label"]),
+  elements,
+  paths,
+  text,
+  cells: main.all("td").map(cell => cell.textContent),
+  readouts: main.all("p").filter(p => p.attributes.class === "readout").map(p => p.textContent)
+}));
