@@ -1,7 +1,5 @@
 // The test data of a run as inputs of its model.
 #include <algorithm>
-#include <numeric>
-#include <span>
 #include <utility>
 
 #include <spire/commands/input_rows.h>
@@ -28,39 +26,42 @@ class DatasetRows : public InputRows {
            column.name, to_string(column.shape), found.name, to_string(found.shape));
   }
 
+  // A sample that cannot be read (data.on_error: skip) is left out, where Dataset::read() puts the
+  // next one in its place: the rows are read one by one, to know which.
   std::vector<RowOrigin> read(int64_t most, std::byte* rows) override {
-    std::vector<int64_t> samples(static_cast<size_t>(std::min(most, data_->count() - next_)));
-    std::iota(samples.begin(), samples.end(), next_);
-    next_ += std::ssize(samples);
-    std::vector<std::vector<std::byte>> others;  // labels and the like, read and dropped
-    // The first column goes to the caller.
-    std::vector<std::byte*> pointers = {rows};
-    for (const Column& column : std::span(data_->spec().columns).subspan(1))
-      pointers.push_back(others.emplace_back(samples.size() * column.row_bytes()).data());
-    if (!samples.empty()) data_->read(samples, 0, pointers);
+    size_t row_bytes = data_->spec().columns[0].row_bytes();
     std::vector<RowOrigin> origins;
-    for (int64_t sample : samples) origins.push_back({.file = {}, .row = sample, .only = false});
-    add_truth(std::span(pointers), origins);
+    while (next_ < data_->count() && std::ssize(origins) < most) {
+      int64_t skipped = data_->skipped();
+      sample_.read(*data_, {&next_, 1});
+      if (int64_t found_corrupt = data_->skipped() - skipped; found_corrupt > 0) {
+        next_ += found_corrupt;  // this one and its neighbours
+        continue;
+      }
+      std::ranges::copy(sample_.columns[0], rows + origins.size() * row_bytes);
+      origins.push_back(truth_of(next_++));
+    }
     return origins;
   }
 
  private:
-  // columns: of the rows, as the dataset read them.
-  void add_truth(std::span<std::byte* const> columns, std::vector<RowOrigin>& origins) const {
-    const std::vector<Column>& known = data_->spec().columns;
-    for (size_t c = 0; c < known.size(); ++c) {
-      auto width = static_cast<size_t>(known[c].shape.elements());
-      for (size_t row = 0; row < origins.size(); ++row) {
-        if (known[c].name == "labels")
-          origins[row].label = reinterpret_cast<const int32_t*>(columns[c])[row];
-        const float* values = reinterpret_cast<const float*>(columns[c]) + row * width;
-        if (known[c].name == "values") origins[row].values.assign(values, values + width);
-      }
+  // Of the sample that was read last.
+  RowOrigin truth_of(int64_t number) const {
+    RowOrigin origin = {.file = {}, .row = number, .only = false};
+    const std::vector<Column>& columns = data_->spec().columns;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const std::byte* row = sample_.columns[c].data();
+      const auto* values = reinterpret_cast<const float*>(row);
+      if (columns[c].name == "labels") origin.label = *reinterpret_cast<const int32_t*>(row);
+      if (columns[c].name == "values")
+        origin.values.assign(values, values + columns[c].shape.elements());
     }
+    return origin;
   }
 
   std::unique_ptr<Dataset> data_;
   int64_t next_ = 0;
+  SampleBuffer sample_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "engine/data/dataset.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
@@ -50,18 +50,11 @@ std::string Dataset::first_problem() const {
 // Reads whole samples into memory that is thrown away, but for the labels. Formats that can do
 // better override this.
 void Dataset::read_labels(int64_t first, std::span<int32_t> out) const {
-  std::vector<int64_t> samples(out.size());
-  std::iota(samples.begin(), samples.end(), first);
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<std::byte*> columns;
-  for (const Column& column : spec().columns) {
-    if (column.name == "labels") {
-      columns.push_back(reinterpret_cast<std::byte*>(out.data()));
-    } else {
-      columns.push_back(memory.emplace_back(samples.size() * column.row_bytes()).data());
-    }
-  }
-  read(samples, 0, columns);
+  SampleBuffer samples;
+  samples.read(*this, sequence(first, std::ssize(out)));
+  for (size_t c = 0; c < samples.columns.size(); ++c)
+    if (spec().columns[c].name == "labels")
+      std::memcpy(out.data(), samples.columns[c].data(), out.size_bytes());
 }
 
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options) {

@@ -1,6 +1,9 @@
 // Opens, matches and describes datasets.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,29 @@ DatasetPair match_trained_schema(DatasetPair data, const SampleSpec& trained,
 
 // The same for validation data, which may lack classes of the training data `trained`.
 DatasetPair match_validation_schema(DatasetPair data, const SampleSpec& trained);
+
+// Returns first, first + 1, ..., first + count - 1.
+inline std::vector<int64_t> sequence(int64_t first, int64_t count) {
+  std::vector<int64_t> samples(static_cast<size_t>(count));
+  std::iota(samples.begin(), samples.end(), first);
+  return samples;
+}
+
+// Memory for samples of a dataset, one entry per column.
+struct SampleBuffer {
+  std::vector<std::vector<std::byte>> columns = {};
+
+  // Reads samples of epoch 0. Throws what Dataset::read throws.
+  void read(const Dataset& data, std::span<const int64_t> samples) {
+    std::vector<std::byte*> pointers;
+    columns.resize(data.spec().columns.size());
+    for (size_t c = 0; c < columns.size(); ++c) {
+      columns[c].resize(samples.size() * data.spec().columns[c].row_bytes());
+      pointers.push_back(columns[c].data());
+    }
+    data.read(samples, 0, pointers);
+  }
+};
 
 struct SplitDescription {
   int64_t samples = 0;

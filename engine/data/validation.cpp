@@ -103,20 +103,37 @@ class JoinedDataset : public Dataset {
       for (size_t c = 0; c < columns.size(); ++c) at[c] += spec().columns[c].row_bytes();
     }
   }
+  void read_labels(int64_t first, std::span<int32_t> out) const override {
+    int64_t of_first = std::clamp<int64_t>(first_->count() - first, 0, std::ssize(out));
+    auto [begin, end] = std::pair(out.first(static_cast<size_t>(of_first)),
+                                  out.subspan(static_cast<size_t>(of_first)));
+    if (!begin.empty()) first_->read_labels(first, begin);
+    if (!end.empty()) second_->read_labels(first + of_first - first_->count(), end);
+  }
   int64_t skipped() const override { return first_->skipped() + second_->skipped(); }
   std::vector<std::string> problems() const override {
-    std::vector<std::string> all = first_->problems();
-    for (std::string& problem : second_->problems()) all.push_back(std::move(problem));
+    std::vector<std::string> all = joined(first_->problems(), second_->problems());
     all.resize(std::min(all.size(), max_problems));
     return all;
   }
+  void verify_files() const override {
+    first_->verify_files();
+    second_->verify_files();
+  }
+  std::vector<std::string> layout() const override {
+    return joined(first_->layout(), second_->layout());
+  }
   std::vector<std::filesystem::path> files() const override {
-    std::vector<std::filesystem::path> all = first_->files();
-    for (std::filesystem::path& file : second_->files()) all.push_back(std::move(file));
-    return all;
+    return joined(first_->files(), second_->files());
   }
 
  private:
+  template <typename T>
+  static std::vector<T> joined(std::vector<T> all, const std::vector<T>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
   static constexpr size_t max_columns = 8;
 
   std::unique_ptr<Dataset> first_, second_;

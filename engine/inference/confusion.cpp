@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <span>
 
 #include <spire/error.h>
@@ -12,18 +11,6 @@
 
 namespace spire::inline inference {
 namespace {
-
-// Writes samples [first, first + count) of the model's column to `rows`; the other columns are
-// dropped.
-void read_rows(const Dataset& data, int64_t first, int64_t count, std::byte* rows) {
-  std::vector<int64_t> samples(static_cast<size_t>(count));
-  std::iota(samples.begin(), samples.end(), first);
-  std::vector<std::vector<std::byte>> others;
-  std::vector<std::byte*> columns = {rows};
-  for (const Column& column : std::span(data.spec().columns).subspan(1))
-    columns.push_back(others.emplace_back(samples.size() * column.row_bytes()).data());
-  data.read(samples, 0, columns);
-}
 
 // The share that softmax gives the largest output.
 double softmax_of_largest(std::span<const float> outputs) {
@@ -53,21 +40,23 @@ ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t 
   if (expected.name != found.name || expected.shape != found.shape)
     fail(Category::data, "the model reads {} {}, but the data has {} {}", expected.name,
          to_string(expected.shape), found.name, to_string(found.shape));
+  const Column* labelled = data.spec().find("labels");
+  require(labelled != nullptr, "a confusion matrix of data without labels");
   auto classes = static_cast<size_t>(predictor.output_shape().elements());
   ConfusionMatrix matrix;
   matrix.counts.resize(classes * classes);
-  std::vector<std::byte> rows(static_cast<size_t>(batch) * found.row_bytes());
+  SampleBuffer samples;
   std::vector<float> outputs;
-  std::vector<int32_t> labels;
   for (int64_t first = 0; first < data.count(); first += batch) {
     if (stop && stop->load()) fail(Category::interrupted, "the evaluation was stopped by a signal");
     int64_t count = std::min(batch, data.count() - first);
-    read_rows(data, first, count, rows.data());
-    labels.resize(static_cast<size_t>(count));
-    data.read_labels(first, labels);
+    samples.read(data, sequence(first, count));
+    // Labels of the same read: another sample may stand for a corrupt one (data.on_error: skip).
+    const auto* labels = reinterpret_cast<const int32_t*>(
+        samples.columns[static_cast<size_t>(labelled - data.spec().columns.data())].data());
     outputs.resize(static_cast<size_t>(count) * classes);
-    predictor.run(rows.data(), count, outputs);
-    for (size_t row = 0; row < labels.size(); ++row) {
+    predictor.run(samples.columns[0].data(), count, outputs);
+    for (size_t row = 0; row < static_cast<size_t>(count); ++row) {
       auto label = static_cast<size_t>(labels[row]);
       int64_t sample = first + static_cast<int64_t>(row);
       if (label >= classes)
@@ -78,7 +67,7 @@ ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t 
       ++matrix.counts[label * classes + best];
       if (best != label)
         keep_if_sure({sample, label, best, softmax_of_largest(own), {}}, predictor.spec(), found,
-                     rows.data() + row * found.row_bytes(), matrix.most_wrong);
+                     samples.columns[0].data() + row * found.row_bytes(), matrix.most_wrong);
     }
   }
   return matrix;

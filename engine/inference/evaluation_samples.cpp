@@ -1,6 +1,7 @@
 #include "engine/inference/evaluation_samples.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -20,12 +21,9 @@ constexpr int64_t samples_per_row = 4;
 std::vector<std::vector<std::byte>> read_columns(const Dataset& test, int64_t count) {
   std::vector<int64_t> samples;
   for (int64_t i = 0; i < count; ++i) samples.push_back(i * test.count() / count);
-  std::vector<std::vector<std::byte>> columns;
-  std::vector<std::byte*> pointers;
-  for (const Column& column : test.spec().columns)
-    pointers.push_back(columns.emplace_back(samples.size() * column.row_bytes()).data());
-  test.read(samples, 0, pointers);
-  return columns;
+  SampleBuffer buffer;
+  buffer.read(test, samples);
+  return std::move(buffer.columns);
 }
 
 // Returns the first tokens of a sample, at most 32, as a prompt.

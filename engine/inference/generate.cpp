@@ -52,25 +52,6 @@ TextsPass one_at_a_time(TokenPass pass) {
   return {1, shared->context, shared->vocabulary, logits, begin};
 }
 
-std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
-                              const GenerateOptions& options, const TakeToken& take) {
-  TokenSampler sampler(pass.vocabulary, options);
-  check_prompt(prompt, pass.vocabulary);
-  std::vector<int32_t> all;
-  all.reserve(prompt.size() + static_cast<size_t>(options.tokens));
-  all.assign(prompt.begin(), prompt.end());
-  RandomStream random(options.seed, Purpose::generate);
-  if (pass.begin) pass.begin();
-  for (int64_t i = 0; i < options.tokens; ++i) {
-    auto seen = std::min(all.size(), static_cast<size_t>(pass.context));
-    auto logits = pass.logits(std::span(all).last(seen));
-    double uniform = double{random.uniform(static_cast<uint64_t>(i))};
-    all.push_back(sampler.draw(logits, uniform));
-    if (take && !take(all.back())) break;
-  }
-  return {all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end()};
-}
-
 namespace {
 
 // A text that is being written in a place of a pass.
@@ -89,8 +70,9 @@ std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
                                                  const TakeTextToken& take) {
   TokenSampler sampler(pass.vocabulary, options);
   for (const std::vector<int32_t>& prompt : prompts) check_prompt(prompt, pass.vocabulary);
-  RandomStream random(options.seed, Purpose::generate);
   std::vector<std::vector<int32_t>> results(prompts.size());
+  if (options.tokens <= 0) return results;
+  RandomStream random(options.seed, Purpose::generate);
   std::vector<OpenText> open(static_cast<size_t>(pass.texts));
   std::vector<std::span<const int32_t>> seen(open.size());
   auto vocabulary = static_cast<size_t>(pass.vocabulary);
@@ -122,6 +104,13 @@ std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
       text.tokens.clear();
     }
   }
+}
+
+std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
+                              const GenerateOptions& options, const TakeToken& take) {
+  std::vector<std::vector<int32_t>> prompts = {{prompt.begin(), prompt.end()}};
+  auto take_any = [&](size_t, int32_t token) { return !take || take(token); };
+  return std::move(generate_texts(one_at_a_time(pass), prompts, options, take_any)[0]);
 }
 
 }  // namespace spire::inline inference

@@ -1,7 +1,9 @@
 // What trainer's subcommands do with a run, done by a program that includes public headers alone.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +11,7 @@
 #include <spire/spire.h>
 
 #include "tests/base/message_of.h"
-#include "tests/data/test_files.h"
+#include "tests/data/numpy/npy_files.h"
 
 namespace spire {
 namespace {
@@ -87,6 +89,39 @@ TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
   for (size_t i = 0; i < classes; ++i)
     diagonal += static_cast<double>(matrix.counts[i * classes + i]);
   EXPECT_EQ(diagonal, right);
+}
+
+// A sample that cannot be read stands neither for itself nor for its neighbour.
+TEST_F(TrainedRun, LeavesOutTestSamplesThatCannotBeRead) {
+  TrainedModel model(best(), {.device = "cpu", .batch = 4});
+  const Shape& image = model.data().columns[0].shape;
+  fs::create_directory(scratch("arrays"));
+  for (const char* split : {"train", "test"}) {
+    std::vector<float> x(static_cast<size_t>(5 * image.elements()), 0.5f);
+    for (int64_t bad : {1, 2, 4}) x[static_cast<size_t>(bad * image.elements())] = NAN;
+    write_npy(scratch(fmt::format("arrays/images_{}.npy", split)), "<f4",
+              fmt::format("(5, {}, {}, {})", image[0], image[1], image[2]), x);
+    write_npy(scratch(fmt::format("arrays/y_{}.npy", split)), "<i4", "(5,)",
+              std::vector<int32_t>{0, 1, 2, 9, 4});
+  }
+  RunConfig config = config_of({"data.name=npy", "data.path=" + scratch("arrays").string(),
+                                "data.on_error=skip", "data.mean=[0,0,0]", "data.stddev=[1,1,1]"});
+  TestRows test = open_test_rows(config, model.data(), "the run", true);
+  std::vector<std::byte> rows(5 * model.data().columns[0].row_bytes());
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (auto some = test.rows->read(1, rows.data()); !some.empty();
+       some = test.rows->read(1, rows.data()))
+    found.emplace_back(some[0].row, some[0].label.value());
+  EXPECT_EQ(found, (std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {3, 9}}));
+  // Another sample stands for the bad one, with its own label.
+  ConfusionMatrix matrix = count_confusions(best(), config, "the run", "cpu");
+  auto classes = static_cast<size_t>(model.output_shape().elements());
+  std::vector<int64_t> of_label;
+  for (size_t label = 0; label < classes; ++label)
+    of_label.push_back(std::accumulate(
+        matrix.counts.begin() + static_cast<std::ptrdiff_t>(label * classes),
+        matrix.counts.begin() + static_cast<std::ptrdiff_t>((label + 1) * classes), int64_t{0}));
+  EXPECT_THAT(of_label, testing::ElementsAre(2, 0, 0, 0, 0, 0, 0, 0, 0, 3));
 }
 
 TEST_F(TrainedRun, WritesNoTextWithoutAVocabulary) {

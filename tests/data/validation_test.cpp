@@ -147,6 +147,7 @@ TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
     std::vector<float> rows = read_column<float>(*data.val, 0, {0, 1, 2, 3});
     EXPECT_EQ(std::ssize(rows), 4 * size * size);
     EXPECT_EQ(read_column<float>(*data.val, 0, {3}), read_column<float>(*data.test, 0, {1}));
+    EXPECT_EQ(data.val->layout().size(), 4u);
   }
 }
 
@@ -171,6 +172,28 @@ std::vector<int32_t> all_labels(const Dataset& data, size_t column = 1) {
   std::vector<int64_t> samples(static_cast<size_t>(data.count()));
   std::iota(samples.begin(), samples.end(), 0);
   return read_column<int32_t>(data, column, samples);
+}
+
+// Features that cannot be read do not matter where labels alone are.
+TEST(Validation, LabelsOfOtherFilesAreReadWithoutTheirSamples) {
+  TemporaryFolder folder;
+  for (const char* set : {"set", "other"})
+    for (const char* split : {"train", "test"}) {
+      std::filesystem::create_directories(folder / set);
+      std::string end = fmt::format("{}/{{}}_{}.npy", set, split);
+      float x = set == std::string("set") ? 1.0f : NAN;
+      write_npy(folder / fmt::format(fmt::runtime(end), "x"), "<f4", "(3, 1)",
+                std::vector{x, 2.0f, x});
+      write_npy(folder / fmt::format(fmt::runtime(end), "y"), "|u1", "(3,)",
+                split == std::string("train") ? Bytes{0, 1, 2} : Bytes{2, 1, 0});
+    }
+  DatasetPair data = with_validation(config_named("npy"), folder, "set", "other");
+  std::vector<int32_t> labels(6), some(3);
+  data.val->read_labels(0, labels);
+  EXPECT_THAT(labels, testing::ElementsAre(0, 1, 2, 2, 1, 0));
+  data.val->read_labels(2, some);
+  EXPECT_THAT(some, testing::ElementsAre(2, 2, 1));
+  EXPECT_EQ(data.val->layout().size(), 4u);
 }
 
 // Folders a, b and c of training images; b and c alone in the validation data.

@@ -174,6 +174,16 @@ TEST(Generate, RefusesPromptsThatTheModelCannotRead) {
       HasSubstr("token 5 of the prompt is not in the vocabulary of the model, which has 0 to 4"));
 }
 
+TEST(GenerateTexts, OfNoTokensAreEmptyAndDrawNone) {
+  std::vector<std::vector<int32_t>> prompts = {{2}, {0, 1}}, seen;
+  auto take = [](size_t, int32_t) { return true; };
+  EXPECT_THAT(
+      generate_texts(one_at_a_time(model(8, counts_on, &seen)), prompts, options(0, {}), take),
+      ElementsAre(ElementsAre(), ElementsAre()));
+  EXPECT_THAT(generate(model(8, counts_on, &seen), prompts[0], options(0, {})), ElementsAre());
+  EXPECT_TRUE(seen.empty());
+}
+
 TEST(GenerateTexts, WithoutACacheWritesThemOneByOne) {
   std::vector<std::vector<int32_t>> prompts = {{2}, {0, 1}, {4}};
   TextsPass pass = one_at_a_time(model(8, counts_on));

@@ -52,7 +52,7 @@ class Hdf5Conversion {
     bool resumed = start_or_resume(source);
     std::exception_ptr error = run_blocks(
         std::min(config_.data.workers, blocks()), "convert", [&] { return next_block(); },
-        [&](int64_t block, RowBuffer& rows) { copy_block(block, rows); });
+        [&](int64_t block, SampleBuffer& rows) { copy_block(block, rows); });
     journal_.save(file);
     if (error) std::rethrow_exception(error);
     // Complete, and synced with the journal: the partial file takes the target's name.
@@ -78,7 +78,7 @@ class Hdf5Conversion {
   ConversionFingerprint open_source();
   bool start_or_resume(const ConversionFingerprint& source);
   std::optional<int64_t> next_block();
-  void copy_block(int64_t block, RowBuffer& buffer);
+  void copy_block(int64_t block, SampleBuffer& buffer);
   void finish_block(int64_t block);
 
   int64_t blocks() const {
@@ -171,7 +171,7 @@ std::optional<int64_t> Hdf5Conversion::next_block() {
 }
 
 // Reads the rows of a block and writes them with their checksums.
-void Hdf5Conversion::copy_block(int64_t block, RowBuffer& buffer) {
+void Hdf5Conversion::copy_block(int64_t block, SampleBuffer& buffer) {
   size_t s = 0;
   int64_t index = block;
   while (index >= rows_.blocks(s)) index -= rows_.blocks(s++);

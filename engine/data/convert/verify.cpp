@@ -51,7 +51,7 @@ class SplitVerifier {
     int64_t threads = options_.threads > 0 ? options_.threads : std::ssize(allowed_cores());
     std::exception_ptr failure = run_blocks(
         threads, "verify", [&] { return next(); },
-        [&](int64_t first, RowBuffer& buffer) { verify_block(first, buffer); });
+        [&](int64_t first, SampleBuffer& buffer) { verify_block(first, buffer); });
     if (failure) std::rethrow_exception(failure);
     return finish();
   }
@@ -68,7 +68,7 @@ class SplitVerifier {
   }
 
   // Reads rows together; where that fails, one by one, to find the bad ones.
-  void verify_block(int64_t first, RowBuffer& buffer) {
+  void verify_block(int64_t first, SampleBuffer& buffer) {
     int64_t rows = std::min(block_rows_, data_.count() - first);
     if (!defect_in([&] { buffer.read(data_, sequence(first, rows)); })) {
       compare(first, rows, buffer);
@@ -80,7 +80,7 @@ class SplitVerifier {
     options_.on_progress(progress_);
   }
 
-  void verify_row(int64_t row, RowBuffer& buffer) {
+  void verify_row(int64_t row, SampleBuffer& buffer) {
     std::optional<std::string> defect = defect_in([&] { buffer.read(data_, sequence(row, 1)); });
     if (!defect) return;
     std::lock_guard lock(mutex_);
@@ -91,7 +91,7 @@ class SplitVerifier {
   }
 
   // Compares the checksums of a block with those in the file.
-  void compare(int64_t first, int64_t rows, const RowBuffer& buffer) {
+  void compare(int64_t first, int64_t rows, const SampleBuffer& buffer) {
     if (!checksums_) return;
     for (size_t c = 0; c < buffer.columns.size(); ++c) {
       uint64_t found = hash64(buffer.columns[c].data(), buffer.columns[c].size());

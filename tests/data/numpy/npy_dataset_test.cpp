@@ -126,6 +126,27 @@ TEST_F(Npy, WithoutTestFilesAShareOfTheRowsIsTested) {
   }
 }
 
+// Labels are read together: those of neighbouring rows, and at most so many at once.
+TEST_F(Npy, ManyLabelsAreThoseOfTheirRows) {
+  constexpr int64_t rows = 600'000;
+  std::vector<uint8_t> x(rows), y(rows);
+  for (size_t row = 0; row < y.size(); ++row) y[row] = static_cast<uint8_t>(row * row % 251 % 7);
+  put("x_train", "|u1", fmt::format("({}, 1)", rows), x);
+  put("y_train", "|u1", fmt::format("({},)", rows), y);
+  for (bool all : {false, true}) {
+    options_.all_test = all;
+    DatasetPair pair = open_it();
+    for (bool test : {false, true}) {
+      std::vector<int32_t> expected;
+      for (size_t row = 0; row < y.size(); ++row)
+        if (all || is_test_row(static_cast<int64_t>(row), 0.1) == test) expected.push_back(y[row]);
+      std::vector<int32_t> labels(expected.size());
+      (test ? pair.test : pair.train)->read_labels(0, labels);
+      EXPECT_EQ(labels, expected) << all << test;
+    }
+  }
+}
+
 TEST_F(Npy, TypesAreConverted) {
   auto numbers = [&](const std::string& descr, const auto& values, DType dtype) {
     write_npy(folder_ / "a.npy", descr, "(2,)", values, 2);
