@@ -143,10 +143,8 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
                     has_any_target(config.data);
   if (config.data.normalize == Normalize::automatic && !by_columns)
     config.data.normalize = images ? Normalize::unit : Normalize::standard;
-  ReadOptions read{.dtype = compute_dtype(config),
-                   .seed = config.seed,
-                   .cores = placement.helper_cores,
-                   .all_test = options.all_test};
+  ReadOptions read{
+      .dtype = compute_dtype(config), .seed = config.seed, .all_test = options.all_test};
   if (resumed) read.trained = trained_spec(*resumed);
   DatasetPair data = options.data ? options.data(read) : open_dataset(config.data, read);
   if (options.data) check_own_data(data);

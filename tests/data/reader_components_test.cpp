@@ -1,4 +1,4 @@
-// Tests components of dataset readers: serial executor, block cache, scratch pool, policy for
+// Tests components of dataset readers: block cache, scratch pool, policy for
 // corrupt samples.
 #include <atomic>
 #include <deque>
@@ -8,8 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/config/words.h"
-#include "engine/data/formats/hdf5_rows.h"
-#include "engine/data/formats/serial_executor.h"
+#include "engine/data/formats/hdf5_table.h"
 #include "engine/data/sample_reading.h"
 #include "tests/data/test_files.h"
 
@@ -17,36 +16,6 @@ namespace spire {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(SerialExecutor, RunsEverythingOnOneThread) {
-  SerialExecutor owner;
-  std::thread::id id;
-  owner.run([&] { id = std::this_thread::get_id(); });
-  EXPECT_NE(id, std::this_thread::get_id());
-  constexpr int callers = 4, calls = 500;
-  int total = 0, strangers = 0;  // written by the owner alone
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < callers; ++i)
-      threads.emplace_back([&] {
-        for (int call = 0; call < calls; ++call)
-          owner.run([&] {
-            ++total;
-            strangers += std::this_thread::get_id() != id ? 1 : 0;
-          });
-      });
-  }
-  EXPECT_EQ(total, callers * calls);
-  EXPECT_EQ(strangers, 0);
-}
-
-TEST(SerialExecutor, RethrowsErrorsInTheCallerAndGoesOn) {
-  SerialExecutor owner;
-  EXPECT_THROW(owner.run([] { fail(Category::data, "broken"); }), Error);
-  int value = 0;
-  owner.run([&] { value = 7; });
-  EXPECT_EQ(value, 7);
-}
 
 // Against a list kept in order of use.
 TEST(BlockCache, EvictsTheLeastRecentlyUsedBlock) {

@@ -2,7 +2,8 @@
 #pragma once
 #include <cstring>
 
-#include "engine/inference/input_rows.h"
+#include <spire/commands/input_rows.h>
+
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -84,7 +84,6 @@ struct ReadOptions {         // how a run reads its data
   // true: training samples are read as test samples are: not augmented, images in the size of
   // evaluations, windows of tokens in place.
   bool plain = false;
-  std::vector<int> cores = {};  // for the dataset's threads; empty: those of the creating thread
   // The data of a trained model, for which tables are encoded as then; null: a model to be trained.
   std::shared_ptr<const SampleSpec> trained = {};
   // true: classes and vocabulary are those of `trained`, of which the files may lack some, as

@@ -19,14 +19,14 @@ struct Hdf5CheckResult {
 // Error(data) if the program crashes or exceeds its limits, Error(device) if it cannot run or is
 // killed, else what it reports. The caller compares the stamp with that of the file it opens later.
 Hdf5CheckResult check_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
-// The same for what Hdf5Samples reads.
+// The same for samples to predict for.
 Hdf5CheckResult check_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
 
 // Read the file in this process, as spire-hdf5-check does.
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
 void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
 // Main of spire-hdf5-check for data files. Arguments: FILE, names of input and target of train,
-// then of test; or FILE and the names for Hdf5Samples.
+// then of test; or FILE and the names for samples to predict for.
 [[noreturn]] void hdf5_check_main(int argc, char** argv);
 
 }  // namespace spire::inline data

@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/base/hdf5.h"
 #include "engine/base/hdf5_program.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_file.h"
-#include "engine/data/formats/hdf5_samples.h"
 #include "engine/data/formats/hdf5_table.h"
 
 namespace spire::inline data {
@@ -28,15 +26,14 @@ void read_to_end(const Read& read) {
   }
 }
 
-void probe_attributes(const Hdf5Table& table) {
-  for (size_t column : {0, 1})
+void probe(const Hdf5Table& table) {
+  table.read_chunk_index();
+  table.layout();
+  for (size_t column = 0; column < (table.has_target() ? 2 : 1); ++column)
     for (const char* name : attributes) {
       read_to_end([&] { table.words(column, name); });
       read_to_end([&] { table.numbers(column, name); });
     }
-}
-
-void probe_rows(const Hdf5Table& table) {
   auto row_bytes = static_cast<int64_t>(table.row_bytes());
   int64_t rows = std::clamp<int64_t>(checked_part / row_bytes, 1, table.count());
   std::array<std::vector<std::byte>, 2> memory;
@@ -53,39 +50,27 @@ void probe_rows(const Hdf5Table& table) {
 }  // namespace
 
 void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config) {
-  h5::Session session;
   PartNames parts = hdf5_parts(path, {});
   ArrayNames usual;
   for (const auto& [names, group] :
        {std::pair{&config.train, parts.train}, {&config.test, parts.test}, {&usual, parts.val}}) {
     if (group.empty()) continue;
     Hdf5Table table(path, *names, group);
-    table.read_chunk_index();
-    for (size_t column : {0, 1}) table.layout(column);
+    table.infer_columns();
     table.datasets_beside();
-    probe_attributes(table);
     read_to_end([&] { table.checksums(); });
-    probe_rows(table);
+    probe(table);
   }
 }
 
 void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names) {
-  h5::Session session;
-  Hdf5Samples samples(path, names);
-  for (const Hdf5Array* array : {&samples.input(), samples.target()}) {
-    if (array == nullptr) continue;
-    array->read_chunk_index();
-    array->layout();
-    for (const char* name : attributes) read_to_end([&] { array->words(name); });
-    StoredArray stored = array->stored();
-    int64_t elements = 1;
-    for (int64_t dim : stored.row) elements *= dim;
-    std::vector<std::byte> memory(static_cast<size_t>(elements) * sizeof(double));
-    for (int64_t part = 0; part < max_parts; ++part)
-      read_to_end([&] {
-        array->read((array->rows() - 1) * part / (max_parts - 1), 1, DType::f64, memory.data());
-      });
-  }
+  Hdf5Table table(path, names);
+  // Whatever the model reads them as.
+  auto numbers = [&](size_t column) -> Column {
+    return {"", Shape(table.stored(column).row), DType::f64};
+  };
+  table.set_columns({numbers(0), table.has_target() ? numbers(1) : Column()}, 1);
+  probe(table);
 }
 
 void hdf5_check_main(int argc, char** argv) {

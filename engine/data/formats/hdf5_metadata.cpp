@@ -169,6 +169,7 @@ std::string Hdf5Array::layout() const {
 }
 
 std::optional<RowChecksums> Hdf5Table::checksums() const {
+  h5::Session session;
   return translate_hdf5_errors(path_, [&]() -> std::optional<RowChecksums> {
     RowChecksums result;
     for (const Hdf5Array& array : arrays_) {

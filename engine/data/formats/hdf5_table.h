@@ -1,7 +1,9 @@
 // Table in an HDF5 file: two named datasets, input and target, with one row per sample.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -23,20 +25,66 @@ namespace spire::inline data {
 // [i * R, (i + 1) * R) of dataset <name>; its attribute `rows` is R.
 inline constexpr const char* hdf5_checksum_group = "xxh3/";
 
+bool is_hdf5(const std::filesystem::path& path);  // whether the file begins as HDF5 files do
+
 // Returns which groups of a file are parts, among those that have an input by a known name; the
-// names of train and test always, as their arrays may be named otherwise. Needs an h5::Session.
+// names of train and test always, as their arrays may be named otherwise.
 PartNames hdf5_parts(const std::filesystem::path& file, const ValConfig& val);
 
-// Not thread-safe. Needs an h5::Session, also in its destructor. Errors name the dataset.
+// LRU cache of blocks of one size. Not thread-safe. Slots take memory when first written.
+class BlockCache {
+ public:
+  static constexpr int64_t max_slots = 4096;  // bounded, since a lookup is a linear search
+
+  // slots: in [1, max_slots]. Throws Error(config) if the memory cannot be reserved.
+  BlockCache(int64_t slots, size_t slot_bytes);
+
+  struct Slot {
+    std::byte* memory;  // slot_bytes
+    bool fresh;         // true: does not have the block's content; fill it, or call forget()
+  };
+  // Returns the block's slot; a new block takes that of the least recently used one. It stays the
+  // block's until `slots` other blocks have been asked for.
+  Slot get(int64_t block);
+  void forget(int64_t block);
+
+  int64_t slots() const { return static_cast<int64_t>(blocks_.size()); }
+  int64_t fills() const { return fills_; }  // fresh slots returned so far
+
+ private:
+  size_t slot_bytes_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::vector<int64_t> blocks_;  // (slots); -1: empty
+  std::vector<uint64_t> used_;   // (slots), clock_ at the last use
+  uint64_t clock_ = 0;           // counts calls of get()
+  int64_t fills_ = 0;
+};
+
+// Errors name the dataset. Holds an h5::Session while it uses libhdf5, for one block of rows at
+// most: so a checkpoint can be written in between.
 class Hdf5Table : public RowTable {
  public:
-  // Opens the two datasets, which give columns as row_columns() has it; integers of tokens, labels
-  // and targets are saturated to i32. If a name is "auto", the input is the first of images,
-  // features and tokens that `group` contains, and the target the first of labels, values, targets,
-  // target_images and masks.
+  // Opens the two datasets; integers of tokens, labels and targets are saturated to i32. If a name
+  // is "auto", the input is the first of images, features and tokens that `group` contains, and the
+  // target the first of labels, values, targets, target_images and masks.
   Hdf5Table(const std::filesystem::path& file, const ArrayNames& names, const std::string& group);
+  // Of samples to predict for, whose target may be missing: a name that the file lacks, or "auto",
+  // is looked for in the group test, at the top of the file and in train, that of the target beside
+  // the input. Throws Error(data) for a file without an input.
+  Hdf5Table(const std::filesystem::path& file, const ArrayNames& names);
+  ~Hdf5Table() override;
 
-  int64_t chunk_rows() const { return arrays_[0].chunk_rows(); }  // of the input
+  struct BlockOptions {
+    int64_t cache_bytes = 0;  // largest size of the cache
+    int64_t window = 1;     // chunks whose rows are read in random order; the cache must hold them
+    int64_t max_slots = 1;  // largest size of the cache, in chunks
+  };
+  // Makes fetch() keep whole chunks in a cache. Call it before fetch(). Throws Error(config) if
+  // cache_bytes are too small for `window` chunks.
+  void keep_blocks(const BlockOptions& options);
+
+  bool has_target() const override { return arrays_.size() > 1; }
+  StoredArray stored(size_t column) const override { return arrays_[column].stored(); }
   std::string location(size_t column) const override { return arrays_[column].location(); }
   std::string_view task_key() const override { return "data.hdf5.task"; }
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
@@ -47,24 +95,37 @@ class Hdf5Table : public RowTable {
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
   void read_chunk_index() const;  // reads the index of all chunks, but no chunk
 
-  std::string layout(size_t column) const { return arrays_[column].layout(); }
-  std::optional<RowChecksums> checksums() const;
-  std::vector<double> numbers(size_t column, const char* attribute) const override {
-    return arrays_[column].numbers(attribute);
-  }
-  std::vector<std::string> words(size_t column, const char* attribute) const override {
-    return arrays_[column].words(attribute);
-  }
-  std::optional<int64_t> number(size_t column, const char* attribute) const override {
-    return arrays_[column].number(attribute);
-  }
+  int64_t block_rows() const override { return block_rows_; }
+  // Allocates nothing, except within libhdf5. REQUIRES: keep_blocks() was called.
+  void fetch(std::span<const int64_t> samples, std::span<std::byte* const> columns) const override;
+  int64_t fetch_rows() const override;
+
+  std::vector<std::string> layout() const override;
+  std::vector<std::filesystem::path> files() const override { return {path_}; }
+  std::optional<RowChecksums> checksums() const override;
+  std::vector<double> numbers(size_t column, const char* attribute) const override;
+  std::vector<std::string> words(size_t column, const char* attribute) const override;
+  std::optional<int64_t> number(size_t column, const char* attribute) const override;
 
  private:
+  using ChooseNames = std::function<ArrayNames(const Hdf5LinkResolver& links)>;
+
+  // input: what libhdf5 keeps of it. choose: returns the names, of the target "" if there is none.
+  Hdf5Table(const std::filesystem::path& file, Hdf5Array::Cache input, const ChooseNames& choose);
+  void open(Hdf5Array::Cache input, const ChooseNames& choose);
+  void close();
+  const std::byte* block(int64_t index) const;
+
   std::filesystem::path path_;
-  h5::Handle file_;
+  std::optional<h5::Handle> file_;
   FileStamp stamp_;
   std::unique_ptr<Hdf5LinkResolver> links_;
   std::vector<Hdf5Array> arrays_;  // input and target
+  int64_t block_rows_ = 1;
+
+  mutable std::mutex mutex_;  // guards the cache and order_
+  std::unique_ptr<BlockCache> cache_;
+  mutable std::vector<size_t> order_;  // rows of the current fetch(), sorted by sample
 };
 
 }  // namespace spire::inline data

@@ -242,12 +242,14 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   return spec;
 }
 
-void require_same_column(const Column& train, const std::string& train_location, const Column& test,
-                         const std::string& test_location) {
-  if (train.name == test.name && train.shape == test.shape) return;
-  fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
-       test_location, test.name, to_string(test.shape), train_location, train.name,
-       to_string(train.shape));
+void require_same_columns(const RowTable& train, const RowTable& test) {
+  for (size_t c : {0, 1}) {
+    const Column &expected = train.columns()[c], &found = test.columns()[c];
+    if (expected.name == found.name && expected.shape == found.shape) continue;
+    fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
+         test.location(c), found.name, to_string(found.shape), train.location(c), expected.name,
+         to_string(expected.shape));
+  }
 }
 
 }  // namespace spire::inline data

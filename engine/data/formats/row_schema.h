@@ -13,15 +13,8 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
                         const DataConfig& config, const ReadOptions& options,
                         std::vector<std::string>& notes);
 
-// Throw Error(data) unless both have the same columns. Rows: RowTable, or what has its columns()
-// and location().
-void require_same_column(const Column& train, const std::string& train_location, const Column& test,
-                         const std::string& test_location);
-template <typename Rows>
-void require_same_columns(const Rows& train, const Rows& test) {
-  for (size_t c : {0, 1})
-    require_same_column(train.columns()[c], train.location(c), test.columns()[c], test.location(c));
-}
+// Throws Error(data) unless both have the same columns.
+void require_same_columns(const RowTable& train, const RowTable& test);
 
 // Throw Error(data) if names or numbers of arrays contradict the task that the types imply. task:
 // if it is not auto, it only has to agree with the types.

@@ -1,5 +1,7 @@
 #include "engine/data/formats/row_table.h"
 
+#include <utility>
+
 #include <spire/error.h>
 
 namespace spire::inline data {
@@ -100,6 +102,17 @@ RowColumns row_columns(const StoredArray& input, const StoredArray& target) {
          input.location, to_string(columns.input.shape), array_name(target.location),
          to_string(columns.target.shape));
   return columns;
+}
+
+void RowTable::infer_columns() {
+  if (!has_target()) fail(Category::data, "{}: has no target; name one", location(0));
+  RowColumns found = row_columns(stored(0), stored(1));
+  set_columns({found.input, found.target}, found.unit);
+}
+
+void RowTable::set_columns(std::vector<Column> columns, double unit) {
+  columns_ = std::move(columns);
+  unit_ = unit;
 }
 
 }  // namespace spire::inline data

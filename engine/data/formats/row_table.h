@@ -3,42 +3,16 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <spire/sample_spec.h>
+#include <spire/dataset.h>
 
 namespace spire::inline data {
-
-class RowTable {
- public:
-  virtual ~RowTable() = default;
-
-  int64_t count() const { return count_; }
-  const std::vector<Column>& columns() const { return columns_; }  // input, target, as read() gives
-  size_t row_bytes() const { return columns_[0].row_bytes() + columns_[1].row_bytes(); }
-  // What the number 1 of the input stands for: 1 / 65535 for images of 16 bits, else 1.
-  double unit() const { return unit_; }
-
-  virtual std::string location(size_t column) const = 0;  // of input (0) or target (1), in messages
-  virtual std::string_view task_key() const = 0;          // the key that decides: "data.hdf5.task"
-  // Reads rows [first, first + rows) of the columns whose pointer is not null. Throws FileChanged
-  // if a file was written since it was opened; the rows are then invalid.
-  virtual void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const = 0;
-
-  // Return an attribute of an array; empty or nullopt if it is missing.
-  virtual std::vector<double> numbers(size_t, const char*) const { return {}; }
-  virtual std::vector<std::string> words(size_t, const char*) const { return {}; }
-  virtual std::optional<int64_t> number(size_t, const char*) const { return {}; }
-
- protected:
-  int64_t count_ = 0;
-  std::vector<Column> columns_;
-  double unit_ = 1;
-};
 
 enum class Numbers : uint8_t { bytes, words16, integers, floats };  // words16: unsigned, 16 bits
 
@@ -70,5 +44,54 @@ struct RowColumns {
 //           (N, H, W, C), or (N, H, W) called target_images      target_images, u8
 //           (N, H, W)                                            masks, u8
 RowColumns row_columns(const StoredArray& input, const StoredArray& target);
+
+class RowTable {  // all methods are thread-safe
+ public:
+  virtual ~RowTable() = default;
+
+  int64_t count() const { return count_; }
+  virtual bool has_target() const { return true; }
+  // The arrays of input (0) and target (1), as they are stored.
+  virtual StoredArray stored(size_t column) const = 0;
+  virtual std::string location(size_t column) const = 0;  // in messages
+
+  // Set the columns as which read() gives the arrays: what row_columns() makes of these, or others.
+  // Called once, before columns() and what reads rows.
+  void infer_columns();
+  void set_columns(std::vector<Column> columns, double unit);
+  const std::vector<Column>& columns() const { return columns_; }  // input, target
+  size_t row_bytes() const { return columns_[0].row_bytes() + columns_[1].row_bytes(); }
+  // What the number 1 of the input stands for: 1 / 65535 for images of 16 bits, else 1.
+  double unit() const { return unit_; }
+
+  virtual std::string_view task_key() const = 0;  // the key that decides: "data.hdf5.task"
+  // Reads rows [first, first + rows) of the columns whose pointer is not null. Throws FileChanged
+  // if a file was written since it was opened; the rows are then invalid.
+  virtual void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const = 0;
+
+  virtual int64_t block_rows() const { return 1; }  // number of rows that are read together
+  // Copies row samples[r] of column c to columns[c] + r * row_bytes, for at most fetch_rows()
+  // samples. After Error(data) the columns are partly written.
+  virtual void fetch(std::span<const int64_t> samples, std::span<std::byte* const> columns) const {
+    read(samples[0], 1, columns);
+  }
+  virtual int64_t fetch_rows() const { return 1; }
+
+  // As Dataset has them.
+  virtual std::vector<std::string> layout() const = 0;
+  virtual std::vector<std::filesystem::path> files() const = 0;
+  virtual std::optional<RowChecksums> checksums() const { return {}; }
+  virtual void verify_files() const {}
+
+  // Return an attribute of an array; empty or nullopt if it is missing.
+  virtual std::vector<double> numbers(size_t, const char*) const { return {}; }
+  virtual std::vector<std::string> words(size_t, const char*) const { return {}; }
+  virtual std::optional<int64_t> number(size_t, const char*) const { return {}; }
+
+ protected:
+  int64_t count_ = 0;
+  std::vector<Column> columns_;
+  double unit_ = 1;
+};
 
 }  // namespace spire::inline data

@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t max_header_bytes = 1 << 20;
 constexpr int64_t max_npy_row = int64_t{1} << 30;
+constexpr size_t max_read_bytes = 1 << 20;  // of rows of one column that are read at once
 
 [[noreturn]] void refuse_damage(const std::string& location, const std::string& what) {
   fail(Category::data, "{}: {}; it is no intact .npy file, write it again by numpy.save", location,
@@ -219,31 +220,53 @@ std::string NpyArray::layout() const {
 NpyTable::NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,
                    std::vector<int64_t> rows)
     : arrays_{std::move(input), std::move(target)}, rows_(std::move(rows)) {
-  if (array(0).rows() != array(1).rows())
+  if (has_target() && array(0).rows() != array(1).rows())
     fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
          array(1).rows(), location(0), array(0).rows());
-  RowColumns found = row_columns(array(0).stored(), array(1).stored());
-  columns_ = {found.input, found.target};
-  unit_ = found.unit;
   count_ = rows_.empty() ? array(0).rows() : std::ssize(rows_);
 }
 
+int64_t NpyTable::stored_row(int64_t row) const {
+  return rows_.empty() ? row : rows_[static_cast<size_t>(row)];
+}
+
+// Returns how many of `rows` rows from `first` on lie side by side in the files.
+int64_t NpyTable::neighbours(int64_t first, int64_t rows) const {
+  if (rows_.empty()) return rows;
+  int64_t count = 1;
+  while (count < rows && stored_row(first + count) == stored_row(first) + count) ++count;
+  return count;
+}
+
 void NpyTable::read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const {
-  std::vector<std::byte> memory;
-  for (int64_t i = 0; i < rows; ++i) {
-    std::array<std::byte*, 2> row{};
-    for (size_t c : {0, 1})
-      if (columns[c] != nullptr)
-        row[c] = columns[c] + static_cast<size_t>(i) * columns_[c].row_bytes();
-    read_row(first + i, memory, row);
+  thread_local std::vector<std::byte> memory;  // of stored bytes; grows once a reader thread
+  for (size_t c : {0, 1}) {
+    if (columns[c] == nullptr) continue;
+    size_t row_bytes = columns_[c].row_bytes();
+    auto at_once = static_cast<int64_t>(std::max<size_t>(1, max_read_bytes / row_bytes));
+    for (int64_t done = 0, some; done < rows; done += some) {
+      some = neighbours(first + done, std::min(at_once, rows - done));
+      array(c).read(stored_row(first + done), some, columns_[c].dtype, memory,
+                    columns[c] + static_cast<size_t>(done) * row_bytes);
+    }
   }
 }
 
-void NpyTable::read_row(int64_t row, std::vector<std::byte>& memory,
-                        std::span<std::byte* const> columns) const {
-  int64_t stored = rows_.empty() ? row : rows_[static_cast<size_t>(row)];
-  for (size_t c : {0, 1})
-    if (columns[c] != nullptr) array(c).read(stored, 1, columns_[c].dtype, memory, columns[c]);
+std::vector<std::string> NpyTable::layout() const {
+  std::vector<std::string> lines;
+  for (const auto& array : arrays_)
+    if (array) lines.push_back(array->layout());
+  return lines;
+}
+
+std::vector<std::filesystem::path> NpyTable::files() const {
+  std::vector<std::filesystem::path> files = {array(0).path()};
+  if (array(1).path() != files[0]) files.push_back(array(1).path());
+  return files;
+}
+
+void NpyTable::verify_files() const {
+  for (const auto& array : arrays_) array->verify();
 }
 
 }  // namespace spire::inline data

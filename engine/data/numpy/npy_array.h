@@ -49,20 +49,26 @@ class NpyArray {  // all methods are thread-safe
 // Input and target in two arrays, or some of their rows.
 class NpyTable : public RowTable {
  public:
-  // rows: in ascending order; empty: all.
+  // target: null if there is none. rows: in ascending order; empty: all. Throws Error(data) unless
+  // both have as many rows.
   NpyTable(std::shared_ptr<const NpyArray> input, std::shared_ptr<const NpyArray> target,
            std::vector<int64_t> rows);
 
+  bool has_target() const override { return arrays_[1] != nullptr; }
+  StoredArray stored(size_t column) const override { return array(column).stored(); }
   std::string location(size_t column) const override { return array(column).location(); }
   std::string_view task_key() const override { return "data.npy.task"; }
   void read(int64_t first, int64_t rows, std::span<std::byte* const> columns) const override;
 
-  const NpyArray& array(size_t column) const { return *arrays_[column]; }
-  // Reads row `row` of the table. memory: as NpyArray::read() has it.
-  void read_row(int64_t row, std::vector<std::byte>& memory,
-                std::span<std::byte* const> columns) const;
+  std::vector<std::string> layout() const override;
+  std::vector<std::filesystem::path> files() const override;
+  void verify_files() const override;
 
  private:
+  const NpyArray& array(size_t column) const { return *arrays_[column]; }
+  int64_t stored_row(int64_t row) const;
+  int64_t neighbours(int64_t first, int64_t rows) const;
+
   std::vector<std::shared_ptr<const NpyArray>> arrays_;
   std::vector<int64_t> rows_;
 };

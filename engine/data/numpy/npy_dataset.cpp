@@ -2,7 +2,6 @@
 // (part_names.h), in the folder or the archive data.path. Without x_test and x_val,
 // data.npy.test_share of the rows are test rows.
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -13,11 +12,9 @@
 #include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
 #include "engine/data/dataset_table.h"
-#include "engine/data/formats/row_decoder.h"
-#include "engine/data/formats/row_schema.h"
+#include "engine/data/formats/row_dataset.h"
 #include "engine/data/numpy/npy_array.h"
 #include "engine/data/numpy/npy_set.h"
-#include "engine/data/sample_reading.h"
 #include "engine/data/test_share.h"
 
 namespace spire::inline data {
@@ -26,67 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t statistics_rows = 64;  // read together
-
-class NpyDataset : public Dataset {
- public:
-  NpyDataset(NpyTable table, const SampleSpec& spec, const DataConfig& config,
-             const AugmentConfig& augment, const StoredSizing& sizing, const ReadOptions& options)
-      : table_(std::move(table)),
-        corrupt_(table_.count(), config),
-        decoder_(spec,
-                 {.input = table_.columns()[0].dtype,
-                  .unit = table_.unit(),
-                  .locations = {table_.location(0), table_.location(1)}},
-                 config, augment, sizing, options),
-        scratch_(config.workers + 1, [&] { return std::make_unique<Scratch>(table_); }) {}
-
-  const SampleSpec& spec() const override { return decoder_.spec(); }
-  int64_t count() const override { return table_.count(); }
-  int64_t skipped() const override { return corrupt_.skipped(); }
-  std::vector<std::string> problems() const override { return corrupt_.problems(); }
-  void separate(const std::vector<bool>& held_out) override { corrupt_.separate(held_out); }
-
-  void read(std::span<const int64_t> samples, int64_t epoch,
-            std::span<std::byte* const> columns) const override {
-    auto scratch = scratch_.borrow();
-    std::array<std::byte*, 2> row = {scratch->rows[0].data(), scratch->rows[1].data()};
-    for (size_t i = 0; i < samples.size(); ++i)
-      corrupt_.read_or_skip(samples[i], [&](int64_t sample) {
-        table_.read_row(sample, scratch->stored, row);
-        decoder_.write(row[0], row[1], sample, epoch, i, columns);
-      });
-  }
-
-  void read_labels(int64_t first, std::span<int32_t> out) const override {
-    auto* memory = reinterpret_cast<std::byte*>(out.data());
-    table_.read(first, std::ssize(out), std::array<std::byte*, 2>{nullptr, memory});
-  }
-  void verify_files() const override {
-    for (size_t c : {0, 1}) table_.array(c).verify();
-  }
-  std::vector<std::string> layout() const override {
-    return {table_.array(0).layout(), table_.array(1).layout()};
-  }
-  std::vector<fs::path> files() const override {
-    fs::path input = table_.array(0).path(), target = table_.array(1).path();
-    return input == target ? std::vector{input} : std::vector{input, target};
-  }
-
- private:
-  struct Scratch {  // of a row: its stored bytes, and its numbers
-    explicit Scratch(const NpyTable& table) {
-      for (size_t c : {0, 1}) rows[c].resize(table.columns()[c].row_bytes());
-      stored.reserve(table.row_bytes() * sizeof(double));
-    }
-    std::vector<std::byte> stored;
-    std::array<std::vector<std::byte>, 2> rows;
-  };
-
-  NpyTable table_;
-  CorruptSamples corrupt_;
-  RowDecoder decoder_;
-  mutable ScratchPool<Scratch> scratch_;
-};
 
 struct NpySplit {
   std::shared_ptr<const NpyArray> input, target;
@@ -100,34 +36,26 @@ NpySplit open_split(const NpySet& set, Part part, const ArrayNames& names) {
   return {set.open(input), set.open(target), {input, target}};
 }
 
+// rows: as NpyTable has them.
+std::unique_ptr<const RowTable> table_of(const NpySplit& arrays, std::vector<int64_t> rows) {
+  auto table = std::make_unique<NpyTable>(arrays.input, arrays.target, std::move(rows));
+  table->infer_columns();
+  return table;
+}
+
 // Returns the training or the test rows of the only arrays.
-NpyTable rows_of(const NpySplit& arrays, double test_share, bool test) {
+std::unique_ptr<const RowTable> rows_of(const NpySplit& arrays, double test_share, bool test) {
   std::vector<int64_t> rows;
   for (int64_t row = 0; row < arrays.input->rows(); ++row)
     if (is_test_row(row, test_share) == test) rows.push_back(row);
   if (rows.empty())
     fail(Category::data, "{}: no row is left for the {}; add rows or change data.npy.test_share",
          arrays.input->location(), test ? "test" : "training");
-  return NpyTable(arrays.input, arrays.target, std::move(rows));
+  return table_of(arrays, std::move(rows));
 }
 
-DatasetPair pair_of(NpyTable train, NpyTable test, std::optional<NpyTable> val,
-                    const DataConfig& config, const ReadOptions& options) {
-  require_same_columns(train, test);
-  if (val) require_same_columns(train, *val);
-  std::vector<std::string> notes;
-  SampleSpec spec = infer_schema(train, statistics_rows, config.npy.task, config, options, notes);
-  auto evaluated = [&](NpyTable&& table) {
-    return std::make_unique<NpyDataset>(std::move(table), spec, config, AugmentConfig{},
-                                        sizing_of(config, options, true), options);
-  };
-  return {std::make_unique<NpyDataset>(std::move(train), spec, config, config.augment,
-                                       sizing_of(config, options, false), options),
-          evaluated(std::move(test)), std::move(notes), val ? evaluated(std::move(*val)) : nullptr};
-}
-
-NpyTable all_rows(const NpySplit& arrays) {
-  return NpyTable(arrays.input, arrays.target, {});
+std::unique_ptr<const RowTable> all_rows(const NpySplit& arrays) {
+  return table_of(arrays, {});
 }
 
 // Returns which parts have arrays, by their first words.
@@ -168,6 +96,14 @@ std::vector<std::string> note_unused_arrays(const NpySet& set,
                       set.path().string(), quoted_list(unused))};
 }
 
+void require_no_target_alone(const NpySet& set, const NpyConfig& config) {
+  if (auto alone = find_array(set, NpyRole::target, Part::test, config.test.target))
+    fail(Category::data,
+         "{}: there is no input for it, such as x_test{}; save that, or remove this {}",
+         set.open(*alone)->location(), set.is_archive() ? "" : ".npy",
+         set.is_archive() ? "entry" : "file");
+}
+
 }  // namespace
 
 DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
@@ -180,26 +116,23 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
       splits.push_back(open_split(set, *part, part == Part::test ? npy.test : ArrayNames()));
   std::vector<std::string> notes = std::move(parts.notes);
   for (std::string& note : note_unused_arrays(set, splits)) notes.push_back(std::move(note));
+  RowParts rows;
+  rows.statistics_rows = statistics_rows;
   if (splits.size() > 1) {
-    std::optional<NpyTable> val;
-    if (splits.size() > 2) val = all_rows(splits[2]);
-    DatasetPair pair =
-        pair_of(all_rows(splits[0]), all_rows(splits[1]), std::move(val), config, options);
-    std::ranges::move(notes, std::back_inserter(pair.notes));
-    return pair;
+    rows.train = all_rows(splits[0]);
+    rows.test = all_rows(splits[1]);
+    if (splits.size() > 2) rows.val = all_rows(splits[2]);
+  } else {
+    require_no_target_alone(set, npy);
+    bool all = options.all_test;
+    rows.train = all ? all_rows(splits[0]) : rows_of(splits[0], npy.test_share, false);
+    rows.test = all ? all_rows(splits[0]) : rows_of(splits[0], npy.test_share, true);
+    if (all)
+      notes.insert(notes.begin(),
+                   all_test_note(set.path().string(), counted(rows.test->count(), "row"),
+                                 "data.npy.test_share"));
   }
-  if (auto alone = find_array(set, NpyRole::target, Part::test, npy.test.target))
-    fail(Category::data,
-         "{}: there is no input for it, such as x_test{}; save that, or remove this {}",
-         set.open(*alone)->location(), set.is_archive() ? "" : ".npy",
-         set.is_archive() ? "entry" : "file");
-  auto rows = [&](bool test) {
-    return options.all_test ? all_rows(splits[0]) : rows_of(splits[0], npy.test_share, test);
-  };
-  DatasetPair pair = pair_of(rows(false), rows(true), {}, config, options);
-  if (options.all_test)
-    notes.push_back(all_test_note(set.path().string(), counted(pair.test->count(), "row"),
-                                  "data.npy.test_share"));
+  DatasetPair pair = open_rows(std::move(rows), config, options, npy.task, {});
   std::ranges::move(notes, std::back_inserter(pair.notes));
   return pair;
 }

@@ -10,7 +10,7 @@
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/resized_crop.h"
-#include "engine/inference/input_rows.h"
+#include "engine/data/inputs/file_reader.h"
 
 namespace spire::inline inference {
 namespace {
@@ -64,53 +64,53 @@ Framing framing_of(const DataConfig& config) {
 // stored images take all of it where data.image.size or eval_size is given. Others take images as
 // stored: an image of the model's size is taken whole, others are cropped and resized as in an
 // image folder. Colors become gray by their luma, gray becomes three equal channels.
-class ImageRows : public InputRows {
+class ImageReader : public FileReader {
  public:
-  ImageRows(std::vector<ListedInput> files, const SampleSpec& spec, const DataConfig& config,
-            InputReport report);
+  explicit ImageReader(const InputContext& context);
 
-  std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override;
-  bool names_tell_truth() const override {
-    return std::ranges::any_of(files_,
-                               [&](const ListedInput& file) { return label_of(file).has_value(); });
+  void open(const std::filesystem::path& path) override {
+    path_ = path;
+    idx_.reset();
+    if (is_idx(path)) idx_.emplace(path);
+    row_ = 0;
+    ended_ = false;
+  }
+  std::optional<RowOrigin> next(std::byte* row) override;
+  bool name_tells_truth(const std::filesystem::path& path) const override {
+    return label_of(path).has_value();
   }
 
  private:
-  std::optional<int64_t> label_of(const ListedInput& file) const;
-  std::optional<RowOrigin> read_next(std::byte* row);
-  std::optional<RowOrigin> read_idx(std::byte* row);
-  void read_image(const std::filesystem::path& path, std::byte* row);
+  std::optional<int64_t> label_of(const std::filesystem::path& path) const;
+  bool read_idx(std::byte* row);
+  void read_image(std::byte* row);
   void write(ImageSize image, int reduce, const Box& box, std::byte* row);
   bool is_whole(ImageSize image) const { return image == size_ && !always_crops_; }
 
-  std::vector<ListedInput> files_;
-  SampleSpec spec_;
-  InputReport report_;
+  const SampleSpec& spec_;
   bool always_crops_;
   ImageSize size_;
   int64_t channels_;
   Cropper cropper_;
   ImageWriter writer_;
 
-  size_t next_ = 0;               // index in files_ of the next file
-  std::optional<IdxImages> idx_;  // files_[next_ - 1], while it has images
-  int64_t idx_row_ = 0;
+  std::filesystem::path path_;    // of the open file
+  std::optional<IdxImages> idx_;  // the open file; none: it is an image
+  int64_t row_ = 0;               // the next one
+  bool ended_ = false;
   std::vector<uint8_t> file_, fitted_;
   RgbImage decoded_;  // (H, W, 3), after conversion (H, W, channels_)
   ResizeScratch resizing_;
 };
 
-ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
-                     const DataConfig& config, InputReport report)
-    : files_(std::move(files)),
-      spec_(spec),
-      report_(std::move(report)),
-      always_crops_(resizes_files(config)),
-      size_(size_of_image(spec)),
-      channels_(spec.columns[0].shape[2]),
-      cropper_(size_, {}, 0, framing_of(config)),
-      writer_(spec.columns[0].shape, input_normalization(spec), spec.columns[0].dtype, {}, 0),
-      fitted_(static_cast<size_t>(spec.columns[0].shape.elements())) {
+ImageReader::ImageReader(const InputContext& context)
+    : spec_(context.spec),
+      always_crops_(resizes_files(context.config)),
+      size_(size_of_image(spec_)),
+      channels_(spec_.columns[0].shape[2]),
+      cropper_(size_, {}, 0, framing_of(context.config)),
+      writer_(spec_.columns[0].shape, input_normalization(spec_), spec_.columns[0].dtype, {}, 0),
+      fitted_(static_cast<size_t>(spec_.columns[0].shape.elements())) {
   if (channels_ != 1 && channels_ != 3)
     fail(Category::config,
          "the model reads images of {} channels, but images have 1 or 3; give the images in "
@@ -118,61 +118,38 @@ ImageRows::ImageRows(std::vector<ListedInput> files, const SampleSpec& spec,
          channels_);
 }
 
-std::vector<RowOrigin> ImageRows::read(int64_t max_rows, std::byte* rows) {
-  std::vector<RowOrigin> origins;
-  while (std::ssize(origins) < max_rows && (idx_ || next_ < files_.size()))
-    if (auto origin = read_next(rows + origins.size() * writer_.image_bytes()))
-      origins.push_back(std::move(*origin));
-  return origins;
-}
-
-// Returns nothing where there was a problem, or where the next file was only opened.
-std::optional<RowOrigin> ImageRows::read_next(std::byte* row) {
-  if (idx_) return read_idx(row);
-  const ListedInput& file = files_[next_++];
-  bool is_row = false;
-  try_reading(report_, [&] {
-    if (is_idx(file.path)) {
-      idx_.emplace(file.path);
-      idx_row_ = 0;
-    } else {
-      read_image(file.path, row);
-      is_row = true;
-    }
-  });
-  if (!is_row) return {};
-  return RowOrigin{.file = file, .row = 0, .only = true, .label = label_of(file)};
+std::optional<RowOrigin> ImageReader::next(std::byte* row) {
+  if (std::exchange(ended_, true)) return {};  // unless the row is good, and there may be another
+  if (!idx_) {
+    read_image(row);
+    return RowOrigin{.file = {}, .row = 0, .only = true, .label = label_of(path_)};
+  }
+  if (!read_idx(row)) return {};
+  ended_ = false;
+  return RowOrigin{.file = {}, .row = row_++, .only = false};
 }
 
 // A folder of a class, as in training data, says what its images are: also one that the user named,
 // or that of a file.
-std::optional<int64_t> ImageRows::label_of(const ListedInput& file) const {
+std::optional<int64_t> ImageReader::label_of(const std::filesystem::path& file) const {
   std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(file.path, error);
+  std::filesystem::path path = std::filesystem::absolute(file, error);
   return class_named(spec_, path.lexically_normal().parent_path().filename().string());
 }
 
-// Reads the next image of an open IDX file; closes the file at its end or after a problem.
-std::optional<RowOrigin> ImageRows::read_idx(std::byte* row) {
+// Reads the next image of an IDX file; returns false at its end.
+bool ImageReader::read_idx(std::byte* row) {
   ImageSize size = {idx_->height(), idx_->width()};
-  bool is_row = false;
-  bool good = try_reading(report_, [&] {
-    decoded_.size = size;
-    decoded_.pixels.resize(static_cast<size_t>(size.height * size.width));
-    is_row = idx_->next(decoded_.pixels);
-    if (!is_row) return;
-    if (channels_ == 3) make_rgb(decoded_.pixels);
-    write(size, 1, cropper_.box(size, 0, 0), row);
-  });
-  if (!good || !is_row) {
-    idx_.reset();
-    return {};
-  }
-  return RowOrigin{.file = files_[next_ - 1], .row = idx_row_++, .only = false};
+  decoded_.size = size;
+  decoded_.pixels.resize(static_cast<size_t>(size.height * size.width));
+  if (!idx_->next(decoded_.pixels)) return false;
+  if (channels_ == 3) make_rgb(decoded_.pixels);
+  write(size, 1, cropper_.box(size, 0, 0), row);
+  return true;
 }
 
-void ImageRows::read_image(const std::filesystem::path& path, std::byte* row) {
-  read_image_file(path, file_);
+void ImageReader::read_image(std::byte* row) {
+  read_image_file(path_, file_);
   try {
     ImageSize size = image_size(file_);
     Box box = cropper_.box(size, 0, 0);
@@ -182,12 +159,12 @@ void ImageRows::read_image(const std::filesystem::path& path, std::byte* row) {
     write(size, reduce, box, row);
   } catch (const Error& error) {
     if (error.category() != Category::data) throw;
-    fail(Category::data, "{}: {}", path.string(), error.what());
+    fail(Category::data, "{}: {}", path_.string(), error.what());
   }
 }
 
 // Writes decoded_, which is 1 / reduce of an image of that size.
-void ImageRows::write(ImageSize image, int reduce, const Box& box, std::byte* row) {
+void ImageReader::write(ImageSize image, int reduce, const Box& box, std::byte* row) {
   if (is_whole(image)) return writer_.write(decoded_.pixels.data(), 0, 0, row);
   cropper_.crop(decoded_.pixels, decoded_.size, channels_, box, reduce, fitted_.data(), resizing_);
   writer_.write(fitted_.data(), 0, 0, row);
@@ -195,9 +172,8 @@ void ImageRows::write(ImageSize image, int reduce, const Box& box, std::byte* ro
 
 }  // namespace
 
-std::unique_ptr<InputRows> open_image_rows(std::vector<ListedInput> files, const SampleSpec& spec,
-                                           const DataConfig& config, const InputReport& report) {
-  return std::make_unique<ImageRows>(std::move(files), spec, config, report);
+std::unique_ptr<FileReader> image_reader(const InputContext& context) {
+  return std::make_unique<ImageReader>(context);
 }
 
 }  // namespace spire::inline inference

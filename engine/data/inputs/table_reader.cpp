@@ -8,8 +8,8 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
+#include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/csv_columns.h"
-#include "engine/inference/input_rows.h"
 
 namespace spire::inline inference {
 namespace {
@@ -25,22 +25,21 @@ size_t target_place(const std::string& target, size_t columns) {
 // Finds features by the names in a file's header; a note names the columns it ignores. A model
 // without feature names takes columns in their order: as many as it has features, or one more, of
 // which data.csv.target is the target. Fields must be finite numbers.
-class TableRows : public InputRows {
+class TableReader : public FileReader {
  public:
-  TableRows(std::vector<ListedInput> files, const SampleSpec& spec, CsvConfig config,
-            InputReport report);
+  explicit TableReader(const InputContext& context);
 
-  std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override;
+  void open(const std::filesystem::path& path) override;
+  std::optional<RowOrigin> next(std::byte* row) override;
 
  private:
-  void open(const std::filesystem::path& path);
-  void choose_columns(const std::filesystem::path& path);
-  void choose_by_name(const std::filesystem::path& path, const std::vector<std::string>& names);
-  void choose_by_place(const std::filesystem::path& path, size_t columns);
+  bool read_record();
+  void choose_columns();
+  void choose_by_name(const std::vector<std::string>& names);
+  void choose_by_place(size_t columns);
   void find_target(const std::vector<std::string>& names, const std::vector<bool>& taken);
   bool names_all_features(const CsvRecord& record) const;
   std::vector<std::string> names_read() const;
-  std::optional<RowOrigin> read_next(std::byte* row);
   void write_row(std::byte* row);
   void note_unknown_word(size_t column, const std::string& word);
   [[noreturn]] void refuse_infinite(size_t column) const;
@@ -48,14 +47,13 @@ class TableRows : public InputRows {
   void add_truth(RowOrigin& origin) const;
   [[noreturn]] void refuse(const CsvPosition& place, const std::string& problem) const;
 
-  std::vector<ListedInput> files_;
-  SampleSpec spec_;
+  const SampleSpec& spec_;
+  const CsvConfig& config_;
+  const InputReport& report_;
   std::vector<TableColumn> table_;  // what the model reads
-  CsvConfig config_;
-  InputReport report_;
 
-  size_t next_ = 0;                       // index in files_ of the next file
-  std::unique_ptr<RecordReader> reader_;  // of files_[next_ - 1], while it has rows
+  std::filesystem::path path_;            // of the open file
+  std::unique_ptr<RecordReader> reader_;  // of the open file, while it has rows
   CsvRecord record_;
   bool waiting_ = false;          // record_ is a row that was read ahead
   size_t fields_ = 0;             // fields per row
@@ -66,13 +64,11 @@ class TableRows : public InputRows {
   int64_t row_ = 0;               // of the next record
 };
 
-TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, CsvConfig config,
-                     InputReport report)
-    : files_(std::move(files)),
-      spec_(spec),
-      table_(table_columns(spec)),
-      config_(std::move(config)),
-      report_(std::move(report)) {
+TableReader::TableReader(const InputContext& context)
+    : spec_(context.spec),
+      config_(context.config.csv),
+      report_(context.report),
+      table_(table_columns(spec_)) {
   auto features = static_cast<size_t>(spec_.columns[0].shape.elements());
   for (size_t size : {spec_.normalization.mean.size(), spec_.feature_names.size()})
     if (size != 0 && size != features)
@@ -84,61 +80,50 @@ TableRows::TableRows(std::vector<ListedInput> files, const SampleSpec& spec, Csv
   noted_.resize(table_.size());
 }
 
-std::vector<RowOrigin> TableRows::read(int64_t max_rows, std::byte* rows) {
-  std::vector<RowOrigin> origins;
-  while (std::ssize(origins) < max_rows && (reader_ || next_ < files_.size()))
-    if (auto origin = read_next(rows + origins.size() * spec_.columns[0].row_bytes()))
-      origins.push_back(std::move(*origin));
-  return origins;
-}
-
-// Returns nothing where there was a problem, and where a file was only opened or has ended.
-std::optional<RowOrigin> TableRows::read_next(std::byte* row) {
-  if (!reader_) {
-    const std::filesystem::path& path = files_[next_++].path;
-    if (!try_reading(report_, [&] { open(path); })) reader_.reset();
-    return {};
-  }
-  bool there = waiting_;
-  if (!there && !try_reading(report_, [&] { there = reader_->next(record_); })) there = false;
-  waiting_ = false;
-  if (!there) {
-    reader_.reset();
-    return {};
-  }
-  int64_t number = row_++;
-  if (!try_reading(report_, [&] { write_row(row); })) return {};
-  RowOrigin origin = {.file = files_[next_ - 1], .row = number, .only = false};
-  add_truth(origin);
-  return origin;
-}
-
-void TableRows::open(const std::filesystem::path& path) {
+void TableReader::open(const std::filesystem::path& path) {
+  path_ = path;
   reader_ = open_records(path, csv_separator(path, config_));
   row_ = 0;
   bool there = reader_->next(record_);
-  if (there) choose_columns(path);
+  if (there) choose_columns();
   if (there && !waiting_) waiting_ = there = reader_->next(record_);
   if (!there) fail(Category::data, "{}: contains no rows; get an intact copy", path.string());
 }
 
+std::optional<RowOrigin> TableReader::next(std::byte* row) {
+  if (!reader_ || !read_record()) return {};
+  RowOrigin origin = {.file = {}, .row = row_++, .only = false};
+  write_row(row);
+  add_truth(origin);
+  return origin;
+}
+
+// Returns false at the end of the file, which is also behind a record that cannot be read.
+bool TableReader::read_record() {
+  if (std::exchange(waiting_, false)) return true;
+  std::unique_ptr<RecordReader> reader = std::move(reader_);
+  if (!reader->next(record_)) return false;
+  reader_ = std::move(reader);
+  return true;
+}
+
 // Chooses the columns by the first record. Where that is a header it is no row.
-void TableRows::choose_columns(const std::filesystem::path& path) {
+void TableReader::choose_columns() {
   fields_ = record_.fields.size();
   std::vector<std::string> names = csv_names(record_, config_);
   if (names.empty() && config_.header == CsvConfig::Header::automatic &&
       names_all_features(record_))
     names = csv_names(record_, {.header = CsvConfig::Header::yes});
   waiting_ = names.empty();
-  if (spec_.feature_names.empty()) return choose_by_place(path, fields_);
+  if (spec_.feature_names.empty()) return choose_by_place(fields_);
   if (names.empty())
     fail(Category::data, "{}:1:1: the first row has no column names; add a row that names {}",
-         path.string(), quoted_list(names_read()));
-  choose_by_name(path, names);
+         path_.string(), quoted_list(names_read()));
+  choose_by_name(names);
 }
 
 // Returns the names of the columns that the model reads.
-std::vector<std::string> TableRows::names_read() const {
+std::vector<std::string> TableReader::names_read() const {
   std::vector<std::string> names;
   for (const TableColumn& column : table_) names.push_back(column.name);
   return names;
@@ -146,7 +131,7 @@ std::vector<std::string> TableRows::names_read() const {
 
 // Returns whether the record names all features. csv_names() takes a record with a number in it for
 // a row; names that the model knows show that it is a header.
-bool TableRows::names_all_features(const CsvRecord& record) const {
+bool TableReader::names_all_features(const CsvRecord& record) const {
   return !spec_.feature_names.empty() &&
          std::ranges::all_of(table_, [&](const TableColumn& column) {
            return std::ranges::any_of(record.fields, [&](const CsvField& field) {
@@ -156,8 +141,7 @@ bool TableRows::names_all_features(const CsvRecord& record) const {
 }
 
 // Takes each column once: features of one name take the columns of that name in order.
-void TableRows::choose_by_name(const std::filesystem::path& path,
-                               const std::vector<std::string>& names) {
+void TableReader::choose_by_name(const std::vector<std::string>& names) {
   columns_.clear();
   std::vector<bool> taken(names.size());
   std::vector<std::string> missing, others;
@@ -173,18 +157,19 @@ void TableRows::choose_by_name(const std::filesystem::path& path,
   }
   if (!missing.empty())
     fail(Category::data, "{}:1:1: there is no column {}; the columns are {}; add the missing ones",
-         path.string(), quoted_list(missing), quoted_list(names));
+         path_.string(), quoted_list(missing), quoted_list(names));
   find_target(names, taken);
   for (size_t column = 0; column < names.size(); ++column)
     if (!taken[column] && column != target_) others.push_back(names[column]);
   if (!others.empty())
     report_.note(fmt::format("{}: columns that the model does not use are ignored: {}",
-                             path.string(), quoted_list(others)));
+                             path_.string(), quoted_list(others)));
 }
 
 // The target is the column of its name; where training took the last one, the last column, if it is
 // no feature.
-void TableRows::find_target(const std::vector<std::string>& names, const std::vector<bool>& taken) {
+void TableReader::find_target(const std::vector<std::string>& names,
+                              const std::vector<bool>& taken) {
   target_.reset();
   for (size_t column = 0; column < names.size(); ++column)
     if (!taken[column] && names[column] == config_.target) target_ = column;
@@ -192,7 +177,7 @@ void TableRows::find_target(const std::vector<std::string>& names, const std::ve
 }
 
 // A field that is no class or no number says nothing.
-void TableRows::add_truth(RowOrigin& origin) const {
+void TableReader::add_truth(RowOrigin& origin) const {
   if (!target_) return;
   std::string text = plain_text(spec_.target, record_.fields[*target_].text);
   if (spec_.find("values") == nullptr) {
@@ -204,7 +189,7 @@ void TableRows::add_truth(RowOrigin& origin) const {
 }
 
 // Takes the columns in their order, without the ignored ones and the target.
-void TableRows::choose_by_place(const std::filesystem::path& path, size_t columns) {
+void TableReader::choose_by_place(size_t columns) {
   size_t features = table_.size();
   // A table with just the features lacks the columns that training ignored.
   std::vector<bool> ignored(columns);
@@ -215,7 +200,7 @@ void TableRows::choose_by_place(const std::filesystem::path& path, size_t column
     fail(Category::data,
          "{}:1:1: there are {} columns, but the model reads {}, in the order of its training data, "
          "and optionally the target; correct the file",
-         path.string(), columns, features);
+         path_.string(), columns, features);
   size_t target = left > features ? target_place(config_.target, columns) : columns;
   target_ = target < columns ? std::optional(target) : std::nullopt;
   columns_.clear();
@@ -224,7 +209,7 @@ void TableRows::choose_by_place(const std::filesystem::path& path, size_t column
 }
 
 // Normalizes the record's features and writes them as the column's type.
-void TableRows::write_row(std::byte* row) {
+void TableReader::write_row(std::byte* row) {
   if (!record_.problem.empty()) refuse(record_.problem_position, record_.problem);
   if (record_.fields.size() != fields_)
     refuse(record_.fields.back().position,
@@ -244,38 +229,36 @@ void TableRows::write_row(std::byte* row) {
   });
 }
 
-void TableRows::refuse_infinite(size_t column) const {
+void TableReader::refuse_infinite(size_t column) const {
   const CsvField& field = record_.fields[columns_[column]];
   refuse(field.position,
          fmt::format("{}: '{}' is too large: as the model reads it, it is not finite",
                      name_of(column), trimmed(field.text)));
 }
 
-std::string TableRows::name_of(size_t column) const {
+std::string TableReader::name_of(size_t column) const {
   return spec_.feature_names.empty() ? fmt::format("feature {}", column)
                                      : fmt::format("'{}'", table_[column].name);
 }
 
-void TableRows::note_unknown_word(size_t column, const std::string& word) {
+void TableReader::note_unknown_word(size_t column, const std::string& word) {
   if (noted_[column]) return;
   noted_[column] = true;
   report_.note(
       fmt::format("{}: '{}': no row of the training data has '{}'; such words count as "
                   "none of the {} known ones",
-                  to_string(files_[next_ - 1].path, record_.fields[columns_[column]].position),
-                  table_[column].name, trimmed(word), table_[column].levels.size()));
+                  to_string(path_, record_.fields[columns_[column]].position), table_[column].name,
+                  trimmed(word), table_[column].levels.size()));
 }
 
-void TableRows::refuse(const CsvPosition& place, const std::string& problem) const {
-  fail(Category::data, "{}: {}; correct the row", to_string(files_[next_ - 1].path, place),
-       problem);
+void TableReader::refuse(const CsvPosition& place, const std::string& problem) const {
+  fail(Category::data, "{}: {}; correct the row", to_string(path_, place), problem);
 }
 
 }  // namespace
 
-std::unique_ptr<InputRows> open_table_rows(std::vector<ListedInput> files, const SampleSpec& spec,
-                                           const CsvConfig& config, const InputReport& report) {
-  return std::make_unique<TableRows>(std::move(files), spec, config, report);
+std::unique_ptr<FileReader> table_reader(const InputContext& context) {
+  return std::make_unique<TableReader>(context);
 }
 
 }  // namespace spire::inline inference

@@ -1,15 +1,17 @@
-#include "engine/inference/input_rows.h"
-
+// Rows of the user's files: lists the files, chooses a reader for each by its first bytes, and
+// reads one file after another.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <spire/error.h>
+#include <spire/text.h>
 
 #include "engine/base/read_file.h"
 #include "engine/data/images/image_folder.h"
-#include "engine/data/tables/csv_table.h"
+#include "engine/data/inputs/file_reader.h"
+#include "engine/data/tables/field_text.h"
 #include "engine/data/text/unicode_form.h"
-#include "engine/inference/sample_arrays.h"
 
 namespace spire::inline inference {
 namespace {
@@ -34,38 +36,70 @@ void list_input(const std::string& word, const Column& input, std::vector<Listed
   for (const fs::path& name : images_within(path)) files.push_back({path / name, name});
 }
 
-// Files without arrays.
-std::unique_ptr<InputRows> open_other_rows(std::vector<ListedInput> files, const SampleSpec& spec,
-                                           const DataConfig& config, const InputReport& report) {
-  const Column& input = spec.columns[0];
-  if (input.name == "images") return open_image_rows(std::move(files), spec, config, report);
-  if (is_table(input)) return open_table_rows(std::move(files), spec, config.csv, report);
+// Calls read(). If it throws Error(data), reports that as a problem.
+void try_reading(const InputReport& report, const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;  // such as a full memory
+    report.problem(error.what());
+  }
+}
+
+std::unique_ptr<FileReader> reader_of(const fs::path& path, const InputContext& context) {
+  if (is_array_file(path)) return array_reader(context);
+  const Column& input = context.spec.columns[0];
+  if (input.name == "images") return image_reader(context);
+  if (is_table(input)) return table_reader(context);
   fail(
       Category::config,
       "the model reads {} {}, which are read from .npy, .npz and HDF5 files, but {} is none; leave "
       "out the inputs to predict for the test data",
-      input.name, to_string(input.shape), files.front().path.string());
+      input.name, to_string(input.shape), path.string());
 }
 
-// Groups of files, one after the other.
-class RowsInTurn : public InputRows {
+class FileRows : public InputRows {
  public:
-  explicit RowsInTurn(std::vector<std::unique_ptr<InputRows>> groups)
-      : groups_(std::move(groups)) {}
+  FileRows(std::vector<ListedInput> files, InputContext context)
+      : context_(std::move(context)), files_(std::move(files)) {
+    for (const ListedInput& file : files_) {
+      auto& reader = readers_[is_array_file(file.path) ? 1 : 0];
+      if (!reader) reader = reader_of(file.path, context_);
+      reader_of_file_.push_back(reader.get());
+    }
+  }
 
   std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) override {
-    for (; now_ < groups_.size(); ++now_)
-      if (auto origins = groups_[now_]->read(max_rows, rows); !origins.empty()) return origins;
-    return {};
+    size_t row_bytes = context_.spec.columns[0].row_bytes();
+    std::vector<RowOrigin> origins;
+    while (std::ssize(origins) < max_rows && (open_ || next_ < files_.size()))
+      try_reading(context_.report, [&] {
+        if (!open_) {
+          ++next_;  // also where it cannot be opened
+          reader_of_file_[next_ - 1]->open(files_[next_ - 1].path);
+          open_ = true;
+        }
+        auto origin = reader_of_file_[next_ - 1]->next(rows + origins.size() * row_bytes);
+        open_ = origin.has_value();
+        if (!origin) return;
+        origin->file = files_[next_ - 1];
+        origins.push_back(std::move(*origin));
+      });
+    return origins;
   }
   bool names_tell_truth() const override {
-    return std::ranges::any_of(groups_,
-                               [](const auto& group) { return group->names_tell_truth(); });
+    for (size_t i = 0; i < files_.size(); ++i)
+      if (reader_of_file_[i]->name_tells_truth(files_[i].path)) return true;
+    return false;
   }
 
  private:
-  std::vector<std::unique_ptr<InputRows>> groups_;
-  size_t now_ = 0;  // index of the group that is read
+  InputContext context_;
+  std::vector<ListedInput> files_;
+  std::array<std::unique_ptr<FileReader>, 2> readers_;  // of images or tables, and of arrays
+  std::vector<FileReader*> reader_of_file_;
+  size_t next_ = 0;    // index in files_ of the next file
+  bool open_ = false;  // whether files_[next_ - 1] is open and may have rows
 };
 
 // Images of a damaged checkpoint may have another shape than those of any dataset.
@@ -93,17 +127,6 @@ std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& na
   return {};
 }
 
-bool try_reading(const InputReport& report, const std::function<void()>& read) {
-  try {
-    read();
-    return true;
-  } catch (const Error& error) {
-    if (error.category() != Category::data) throw;  // such as a full memory
-    report.problem(error.what());
-    return false;
-  }
-}
-
 std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, const SampleSpec& spec,
                                      const InputReport& report) {
   // Each name is tried alone, so that one that is wrong does not hide the others.
@@ -116,18 +139,7 @@ std::vector<ListedInput> list_inputs(const std::vector<std::string>& words, cons
 std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const SampleSpec& spec,
                                        const DataConfig& config, const InputReport& report) {
   check_images(spec);
-  std::vector<std::unique_ptr<InputRows>> groups;
-  for (size_t first = 0; first < files.size();) {
-    bool arrays = is_array_file(files[first].path);
-    size_t end = first;
-    std::vector<ListedInput> group;
-    while (end < files.size() && is_array_file(files[end].path) == arrays)
-      group.push_back(files[end++]);
-    groups.push_back(arrays ? open_array_rows(std::move(group), spec, config, report)
-                            : open_other_rows(std::move(group), spec, config, report));
-    first = end;
-  }
-  return std::make_unique<RowsInTurn>(std::move(groups));
+  return std::make_unique<FileRows>(std::move(files), InputContext{spec, config, report});
 }
 
 }  // namespace spire::inline inference
