@@ -1,8 +1,13 @@
+// libhdf5 inflates a chunk to the end of its gzip stream, however long, though the chunk's size is
+// known: 27 MB make 27 GB. So each suspicious chunk is inflated once into a small buffer that is
+// thrown away, and refused where it is longer than the chunk. Chunks too small to be harmful are
+// not checked.
 #include "engine/data/formats/hdf5_array.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <limits>
+
+#include <zlib.h>
 
 #include <spire/error.h>
 
@@ -12,76 +17,41 @@ namespace {
 using h5::check;
 using h5::Handle;
 
-constexpr int max_rank = 4;
 constexpr int64_t max_hdf5_row = int64_t{1} << 30;
 constexpr uint64_t max_chunk_bytes = uint64_t{256} << 20;  // as libhdf5 decodes whole chunks
 constexpr uint64_t max_compression = 1 << 15;  // bound of the bytes that filters make of one
+constexpr uint64_t deflate_ratio = 1032;       // deflate's largest compression
+constexpr uint64_t harmless_bytes = uint64_t{256} << 20;  // inflated size that needs no check
 
-Numbers numbers_of(hid_t dataset, const std::string& location) {
-  Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
-  switch (H5Tget_class(type)) {
-    case H5T_INTEGER:
-      if (H5Tget_sign(type) != H5T_SGN_NONE || H5Tget_size(type) > 2) return Numbers::integers;
-      return H5Tget_size(type) == 1 ? Numbers::bytes : Numbers::words16;
-    case H5T_FLOAT:
-      return Numbers::floats;
-    case H5T_STRING:
-      fail(Category::data,
-           "{}: contains texts, not numbers; of labels that are words store "
-           "numpy.unique(y, return_inverse=True)[1], and the names numpy.unique(y) as attribute "
-           "class_names",
-           location);
-    default:
-      fail(Category::data, "{}: contains neither integers nor floating-point numbers", location);
-  }
-}
-
-bool fits_f32(hid_t dataset) {
-  Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
-  return H5Tget_size(type) <= (H5Tget_class(type) == H5T_FLOAT ? 4 : 2);
-}
-
-// A predefined type of libhdf5, which is never closed.
-hid_t memory_type(DType dtype) {
-  if (dtype == DType::u8) return H5T_NATIVE_UINT8;
-  if (dtype == DType::i32) return H5T_NATIVE_INT32;
-  return dtype == DType::f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-}
-
-// Refuses data stored in other files, and chunks too large for memory.
-void check_layout(hid_t creation, size_t element_bytes, const std::string& location) {
-  H5D_layout_t layout = check(H5Pget_layout(creation), "read the layout");
-  if (layout == H5D_VIRTUAL || check(H5Pget_external_count(creation), "read the layout") > 0)
-    fail(Category::data,
-         "{}: its numbers are in other files; copy them into this one, with h5py's "
-         "create_dataset(name, data=dataset[:])",
-         location);
-  if (layout != H5D_CHUNKED) return;
+Hdf5Layout read_layout(hid_t dataset, const std::string& name) {
+  Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + name);
+  Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + name);
+  Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + name);
+  std::string what = "read the layout";
   std::array<hsize_t, H5S_MAX_RANK> dims{};
-  int rank = check(H5Pget_chunk(creation, H5S_MAX_RANK, dims.data()), "read the layout");
-  uint64_t bytes = element_bytes;
-  for (int axis = 0; axis < rank; ++axis)
-    if (__builtin_mul_overflow(bytes, dims[static_cast<size_t>(axis)], &bytes) ||
-        bytes > max_chunk_bytes)
-      fail(Category::data,
-           "{}: chunks of over {} MiB; make smaller ones, with h5repack -l CHUNK=... or h5py's "
-           "chunks=...",
-           location, max_chunk_bytes >> 20);
-}
-
-// Returns the size of libhdf5's chunk cache for a target: its chunks may span far more rows than
-// those of the input, and would be decoded again for each block of the input.
-size_t cache_bytes(hid_t creation, size_t element_bytes) {
-  std::array<hsize_t, max_rank> dims{};
-  constexpr size_t least = size_t{1} << 20, most = size_t{64} << 20;
-  size_t bytes = element_bytes;
-  int rank =
-      H5Pget_layout(creation) == H5D_CHUNKED ? H5Pget_chunk(creation, max_rank, dims.data()) : 0;
-  for (int axis = 0; axis < std::min(rank, max_rank); ++axis) {
-    hsize_t dim = dims[static_cast<size_t>(axis)];
-    bytes = dim > most / std::max<size_t>(1, bytes) ? most : bytes * dim;
+  Hdf5Layout layout;
+  int rank = check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
+  layout.dims.assign(dims.begin(), dims.begin() + rank);
+  H5D_layout_t kind = check(H5Pget_layout(creation), what);
+  layout.elsewhere = kind == H5D_VIRTUAL || check(H5Pget_external_count(creation), what) > 0;
+  if (kind == H5D_CHUNKED) {
+    rank = check(H5Pget_chunk(creation, H5S_MAX_RANK, dims.data()), what);
+    layout.chunk.assign(dims.begin(), dims.begin() + rank);
   }
-  return std::max(least, bytes);
+  int filters = check(H5Pget_nfilters(creation), "read the filters");
+  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
+    std::array<char, 64> word{};
+    size_t values = 0;
+    unsigned flags = 0, config = 0;
+    H5Z_filter_t filter = check(H5Pget_filter2(creation, i, &flags, &values, nullptr,
+                                               word.size() - 1, word.data(), &config),
+                                "read the filters");
+    layout.filters.emplace_back(filter, word.data());
+  }
+  layout.type = H5Tget_class(type);
+  layout.natural = H5Tget_sign(type) == H5T_SGN_NONE;
+  layout.element_bytes = H5Tget_size(type);
+  return layout;
 }
 
 // Returns whether decoding by the filter is safe whatever a chunk holds. libhdf5's n-bit and
@@ -93,119 +63,228 @@ bool is_read(H5Z_filter_t filter) {
   return std::ranges::find(known, filter) != known.end() && H5Zfilter_avail(filter) > 0;
 }
 
-void check_filters(hid_t creation, const std::string& location) {
-  int filters = check(H5Pget_nfilters(creation), "read the filters");
-  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
-    std::array<char, 64> name{};
-    size_t values = 0;
-    unsigned flags = 0, config = 0;
-    H5Z_filter_t filter = check(H5Pget_filter2(creation, i, &flags, &values, nullptr,
-                                               name.size() - 1, name.data(), &config),
-                                "read the filters");
+// Refuses data stored in other files, chunks too large for memory, and filters that are not read.
+void require_readable_chunks(const Hdf5Layout& layout, const std::string& location) {
+  if (layout.elsewhere)
+    fail(Category::data,
+         "{}: its numbers are in other files; copy them into this one, with h5py's "
+         "create_dataset(name, data=dataset[:])",
+         location);
+  if (!layout.chunk.empty() && layout.chunk_bytes() > max_chunk_bytes)
+    fail(Category::data,
+         "{}: chunks of over {} MiB; make smaller ones, with h5repack -l CHUNK=... or h5py's "
+         "chunks=...",
+         location, max_chunk_bytes >> 20);
+  for (const auto& [filter, name] : layout.filters)
     if (!is_read(filter))
       fail(Category::data,
            "{}: is packed by the filter {} ('{}'), which this program does not read; write it with "
            "gzip, in h5py with compression='gzip'",
-           location, filter, name.data());
+           location, filter, name);
+}
+
+// Refuses shapes that the file's size cannot account for, before memory is allocated for them.
+void require_stored(const Hdf5Layout& layout, uint64_t stored, size_t max_rank,
+                    const std::string& location) {
+  const std::vector<hsize_t>& dims = layout.dims;
+  if (dims.empty() || dims.size() > max_rank)
+    fail(Category::data, "{}: has {} dimensions, expected 1 to {}", location, dims.size(),
+         max_rank);
+  if (!layout.chunk.empty() && layout.chunk.size() != dims.size())
+    fail(Category::data, "{}: chunks of {} dimensions, expected {}; the file is damaged", location,
+         layout.chunk.size(), dims.size());
+  uint64_t row = 8, total = 0;  // bytes, from the largest element in memory
+  for (size_t axis = 1; axis < dims.size(); ++axis)
+    if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > max_hdf5_row)
+      fail(Category::data, "{}: dimension {} is {}; the file is damaged or is not a set of samples",
+           location, axis, dims[axis]);
+  if (dims[0] == 0) fail(Category::data, "{}: contains no samples", location);
+  if (__builtin_mul_overflow(row, dims[0], &total) || total / max_compression > stored)
+    fail(Category::data,
+         "{}: has {} rows, but the file contains {} bytes of them; get an intact copy", location,
+         dims[0], stored);
+}
+
+// A stored chunk begins with the zlib stream where gzip is the last filter but for a checksum.
+void require_gzip_last(const Hdf5Layout& layout, const std::string& location) {
+  bool packed = false;
+  for (const auto& [filter, name] : layout.filters) {
+    if (packed && !layout.chunk.empty() && filter != H5Z_FILTER_FLETCHER32)
+      fail(Category::data, "{}: gzip is followed by filter {}; make it the last one", location,
+           filter);
+    packed |= filter == H5Z_FILTER_DEFLATE;
   }
 }
 
-// Refuses unsupported layouts and filters; returns the chunk cache for the dataset.
-ChunkCache check_dataset(const Hdf5LinkResolver& links, const std::string& name,
-                         const std::string& location, Hdf5Array::Cache cache) {
-  Handle dataset = links.open_dataset(name);
-  Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + name);
-  Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + name);
-  check_layout(creation, H5Tget_size(type), location);
-  check_filters(creation, location);
-  if (cache == Hdf5Array::Cache::none) return {};
-  return {.slots = 521 /* libhdf5's default */, .bytes = cache_bytes(creation, H5Tget_size(type))};
+// Reads and checks the layout, then opens the dataset anew: libhdf5 sets a cache on the first open
+// handle only. The cache is for targets: their chunks may span far more rows than those of the
+// input, and would be decoded again for each block of the input.
+Handle open_checked(const Hdf5LinkResolver& links, const std::string& name,
+                    const std::string& location, size_t max_rank, Hdf5Array::Cache cache,
+                    Hdf5Layout& layout) {
+  {
+    Handle dataset = links.open_dataset(name);
+    layout = read_layout(dataset, name);
+    require_readable_chunks(layout, location);
+    require_stored(layout, H5Dget_storage_size(dataset), max_rank, location);
+    require_gzip_last(layout, location);
+  }
+  if (cache == Hdf5Array::Cache::none) return links.open_dataset(name);
+  constexpr uint64_t least = uint64_t{1} << 20, most = uint64_t{64} << 20;
+  return links.open_dataset(name, {.slots = 521 /* libhdf5's default */,
+                                   .bytes = std::clamp(layout.chunk_bytes(), least, most)});
 }
 
-// Checks the dataset, closes it and opens it anew: libhdf5 sets a cache on the first open handle
-// only.
-Handle open_checked(const Hdf5LinkResolver& links, const std::string& name,
-                    const std::string& location, Hdf5Array::Cache cache) {
-  ChunkCache chunks = check_dataset(links, name, location, cache);
-  return links.open_dataset(name, chunks);
+// A predefined type of libhdf5, which is never closed.
+hid_t memory_type(DType dtype) {
+  if (dtype == DType::u8) return H5T_NATIVE_UINT8;
+  if (dtype == DType::i32) return H5T_NATIVE_INT32;
+  return dtype == DType::f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+// Returns whether a zlib stream inflates to more than `bound` bytes. Damaged streams do not:
+// libhdf5 reports them.
+bool inflates_beyond(std::vector<uint8_t>& stored, uint64_t bound) {
+  z_stream z{};
+  require(inflateInit(&z) == Z_OK, "zlib does not start");
+  std::array<uint8_t, 1 << 16> discarded;
+  z.next_in = stored.data();
+  z.avail_in = static_cast<uInt>(stored.size());
+  int status = Z_OK;
+  while (status == Z_OK && z.total_out <= bound) {
+    z.next_out = discarded.data();
+    z.avail_out = static_cast<uInt>(discarded.size());
+    status = inflate(&z, Z_NO_FLUSH);
+  }
+  inflateEnd(&z);
+  return z.total_out > bound;
+}
+
+std::string dims_text(const std::vector<hsize_t>& dims) {
+  return fmt::format("({}{})", fmt::join(dims, ", "), dims.size() == 1 ? "," : "");
 }
 
 }  // namespace
+
+uint64_t Hdf5Layout::chunk_bytes() const {
+  uint64_t bytes = element_bytes;
+  for (hsize_t dim : chunk)
+    if (__builtin_mul_overflow(bytes, dim, &bytes)) return std::numeric_limits<uint64_t>::max();
+  return bytes;
+}
+
+bool Hdf5Layout::is_packed() const {
+  return !chunk.empty() && std::ranges::any_of(filters, [](const auto& filter) {
+    return filter.first == H5Z_FILTER_DEFLATE;
+  });
+}
 
 Hdf5Array::Hdf5Array(const Hdf5LinkResolver& links, const std::filesystem::path& file,
                      std::string name, Cache cache)
     : path_(file),
       name_(std::move(name)),
       location_(fmt::format("{}: {}", file.string(), name_)),
-      dataset_(open_checked(links, name_, location_, cache)) {
-  Handle space(H5Dget_space(dataset_), H5Sclose, "read the shape of " + name_);
-  int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 1 || rank > max_rank)
-    fail(Category::data, "{}: has {} dimensions, expected 1 to {}", location_, rank, max_rank);
-  std::array<hsize_t, max_rank> dims{};
-  check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
-  check_storage(rank, dims.data());
-  guard_ = std::make_unique<Hdf5ChunkGuard>(dataset_, location_);
-  rows_ = static_cast<int64_t>(dims[0]);
-  row_.assign(dims.begin() + 1, dims.begin() + rank);
-  note_chunks(dims);
+      dataset_(open_checked(links, name_, location_, max_rank, cache, layout_)) {}
+
+int64_t Hdf5Array::chunk_rows() const {
+  return layout_.chunk.empty() ? 0 : std::min(static_cast<int64_t>(layout_.chunk[0]), rows());
 }
 
 StoredArray Hdf5Array::stored() const {
-  return {.location = location_,
-          .numbers = numbers_of(dataset_, location_),
-          .exact = fits_f32(dataset_),
-          .row = row_};
-}
-
-// Notes how many rows a chunk has.
-void Hdf5Array::note_chunks(std::span<const hsize_t> dims) {
-  Handle creation(H5Dget_create_plist(dataset_), H5Pclose, "read the layout");
-  if (H5Pget_layout(creation) != H5D_CHUNKED) return;
-  std::array<hsize_t, max_rank> chunk{};
-  check(H5Pget_chunk(creation, max_rank, chunk.data()), "read the layout");
-  chunk_rows_ = static_cast<int64_t>(std::min(chunk[0], dims[0]));
-}
-
-// Refuses shapes that the file's size cannot account for, before memory is allocated for them.
-void Hdf5Array::check_storage(int rank, const hsize_t* dims) const {
-  uint64_t row = 8;  // bytes, from the largest element in memory
-  for (int axis = 1; axis < rank; ++axis)
-    if (dims[axis] == 0 || __builtin_mul_overflow(row, dims[axis], &row) || row > max_hdf5_row)
-      fail(Category::data, "{}: dimension {} is {}; the file is damaged or is not a set of samples",
-           location_, axis, dims[axis]);
-  if (dims[0] == 0) fail(Category::data, "{}: contains no samples", location_);
-  uint64_t total = 0, stored = H5Dget_storage_size(dataset_);
-  if (__builtin_mul_overflow(row, dims[0], &total) || total / max_compression > stored)
+  bool floats = layout_.type == H5T_FLOAT;
+  if (layout_.type == H5T_STRING)
     fail(Category::data,
-         "{}: has {} rows, but the file contains {} bytes of them; get an intact copy", location_,
-         dims[0], stored);
+         "{}: contains texts, not numbers; of labels that are words store "
+         "numpy.unique(y, return_inverse=True)[1], and the names numpy.unique(y) as attribute "
+         "class_names",
+         location_);
+  if (!floats && layout_.type != H5T_INTEGER)
+    fail(Category::data, "{}: contains neither integers nor floating-point numbers", location_);
+  StoredArray array = {.location = location_,
+                       .exact = layout_.element_bytes <= (floats ? 4 : 2),
+                       .row = {layout_.dims.begin() + 1, layout_.dims.end()}};
+  if (!floats) array.numbers = Numbers::integers;
+  if (!floats && layout_.natural && layout_.element_bytes == 1) array.numbers = Numbers::bytes;
+  if (!floats && layout_.natural && layout_.element_bytes == 2) array.numbers = Numbers::words16;
+  return array;
+}
+
+std::string Hdf5Array::layout() const {
+  const char* type = layout_.type == H5T_FLOAT ? "float" : layout_.natural ? "uint" : "int";
+  std::string chunks =
+      layout_.chunk.empty() ? "no chunks" : "chunks of " + dims_text(layout_.chunk);
+  if (!layout_.chunk.empty())
+    for (const auto& [filter, name] : layout_.filters) chunks += ", " + name;
+  return fmt::format("{}: {}{} {}, {}, {} bytes", name_, type, 8 * layout_.element_bytes,
+                     dims_text(layout_.dims), chunks, H5Dget_storage_size(dataset_));
 }
 
 void Hdf5Array::read_chunk_index() const {
-  Handle creation(H5Dget_create_plist(dataset_), H5Pclose, "read the layout");
+  if (layout_.chunk.empty()) return;
   Handle all(H5Dget_space(dataset_), H5Sclose, "read the shape");
   hsize_t chunks = 0;
-  if (H5Pget_layout(creation) == H5D_CHUNKED)
-    check(H5Dget_num_chunks(dataset_, all, &chunks), "read chunks of " + name_);
+  check(H5Dget_num_chunks(dataset_, all, &chunks), "read chunks of " + name_);
 }
 
 void Hdf5Array::read(int64_t first, int64_t rows, DType dtype, std::byte* out) const {
   translate_hdf5_errors(path_, [&] {
-    guard_->require_bounded(first, rows);
+    require_bounded(first, rows);
     std::string what = fmt::format("read rows {} to {} of {}", first, first + rows - 1, name_);
     Handle from(H5Dget_space(dataset_), H5Sclose, what);
-    std::array<hsize_t, max_rank> start{}, extent{};
-    check(H5Sget_simple_extent_dims(from, extent.data(), nullptr), what);
-    start[0] = static_cast<hsize_t>(first);
+    std::array<hsize_t, max_rank> start{static_cast<hsize_t>(first)}, extent{};
+    std::ranges::copy(layout_.dims, extent.begin());
     extent[0] = static_cast<hsize_t>(rows);
     check(H5Sselect_hyperslab(from, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
           what);
-    int rank = check(H5Sget_simple_extent_ndims(from), what);
-    Handle to(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose, what);
-    hid_t type = memory_type(dtype);
-    check(H5Dread(dataset_, type, to, from, H5P_DEFAULT, out), what);
+    Handle to(H5Screate_simple(static_cast<int>(layout_.dims.size()), extent.data(), nullptr),
+              H5Sclose, what);
+    check(H5Dread(dataset_, memory_type(dtype), to, from, H5P_DEFAULT, out), what);
   });
+}
+
+// Checks all chunks that overlap the rows, each only once, so that later epochs lose no time.
+void Hdf5Array::require_bounded(int64_t first, int64_t rows) const {
+  if (!layout_.is_packed()) return;
+  hsize_t step = layout_.chunk[0], end = static_cast<hsize_t>(first + rows);
+  for (hsize_t row = static_cast<hsize_t>(first) / step * step; row < end; row += step) {
+    Offset offset{row};
+    do {
+      check_chunk(offset);
+    } while (next_in_row(offset));
+  }
+}
+
+// Advances to the next chunk of the same first row, like an odometer; false after the last one.
+bool Hdf5Array::next_in_row(Offset& offset) const {
+  for (size_t axis = layout_.dims.size(); axis-- > 1;) {
+    offset[axis] += layout_.chunk[axis];
+    if (offset[axis] < layout_.dims[axis]) return true;
+    offset[axis] = 0;
+  }
+  return false;
+}
+
+void Hdf5Array::check_chunk(const Offset& offset) const {
+  hsize_t bytes = 0;
+  // A chunk never written has no storage; some versions of libhdf5 return an error for it.
+  if (H5Dget_chunk_storage_size(dataset_, offset.data(), &bytes) < 0 || bytes == 0) return;
+  if (bytes <= harmless_bytes / deflate_ratio || checked_.contains(offset)) return;
+  uint64_t expected = layout_.chunk_bytes();
+  // Deflate expands incompressible data by less than 1/64; other filters add a few bytes.
+  if (bytes > expected + expected / 64 + 4096)
+    fail(Category::data,
+         "{}: the chunk from row {} on has {} bytes, but holds {}; get an intact copy", location_,
+         offset[0], bytes, expected);
+  stored_.resize(bytes);
+  uint32_t left_out = 0;
+  check(H5Dread_chunk(dataset_, H5P_DEFAULT, offset.data(), &left_out, stored_.data()),
+        fmt::format("read the chunk from row {} on of {}", offset[0], location_));
+  if (inflates_beyond(stored_, expected + 4096))
+    fail(Category::data,
+         "{}: the chunk from row {} on unpacks to more than the {} bytes that it holds; get an "
+         "intact copy",
+         location_, offset[0], expected);
+  checked_.insert(offset);
 }
 
 }  // namespace spire::inline data

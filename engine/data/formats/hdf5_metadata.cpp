@@ -1,7 +1,5 @@
-// Metadata of arrays and tables: attributes as h5py and others write them, storage layout, row
-// checksums.
+// Metadata of arrays and tables: attributes as h5py and others write them, row checksums.
 #include <algorithm>
-#include <array>
 
 #include <spire/error.h>
 
@@ -52,37 +50,6 @@ std::vector<std::string> variable_words(hid_t attribute, hid_t type, size_t coun
   for (const char* word : pointers) words.emplace_back(word == nullptr ? "" : word);
   H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
   return words;
-}
-
-std::string dims_text(std::span<const hsize_t> dims) {
-  return fmt::format("({}{})", fmt::join(dims, ", "), dims.size() == 1 ? "," : "");
-}
-
-// Returns "int32", "uint8", "float64".
-std::string type_text(hid_t dataset) {
-  Handle type(H5Dget_type(dataset), H5Tclose, "read the type");
-  bool floats = H5Tget_class(type) == H5T_FLOAT, natural = H5Tget_sign(type) == H5T_SGN_NONE;
-  return fmt::format("{}{}", floats ? "float" : natural ? "uint" : "int", 8 * H5Tget_size(type));
-}
-
-// Returns ", chunks of (64, 28, 28, 1), shuffle, deflate".
-std::string chunks_text(hid_t dataset) {
-  Handle creation(H5Dget_create_plist(dataset), H5Pclose, "read the layout");
-  if (H5Pget_layout(creation) != H5D_CHUNKED) return ", no chunks";
-  std::array<hsize_t, H5S_MAX_RANK> chunk{};
-  int rank = check(H5Pget_chunk(creation, H5S_MAX_RANK, chunk.data()), "read the layout");
-  std::string text = ", chunks of " + dims_text(std::span(chunk).first(static_cast<size_t>(rank)));
-  int filters = check(H5Pget_nfilters(creation), "read the filters");
-  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
-    std::array<char, 64> name{};
-    size_t values = 0;
-    unsigned flags = 0, config = 0;
-    check(H5Pget_filter2(creation, i, &flags, &values, nullptr, name.size() - 1, name.data(),
-                         &config),
-          "read the filters");
-    text += fmt::format(", {}", name.data());
-  }
-  return text;
 }
 
 struct BlockChecksums {
@@ -154,17 +121,6 @@ std::vector<std::string> Hdf5Array::words(const char* name) const {
     bool variable = check(H5Tis_variable_str(type), "read the type of " + what) > 0;
     return variable ? variable_words(*attribute, type, count, what)
                     : fixed_words(*attribute, type, count, what);
-  });
-}
-
-std::string Hdf5Array::layout() const {
-  return translate_hdf5_errors(path_, [&] {
-    Handle space(H5Dget_space(dataset_), H5Sclose, "read the shape");
-    std::array<hsize_t, H5S_MAX_RANK> dims{};
-    int rank = check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "read the shape");
-    return fmt::format("{}: {} {}{}, {} bytes", name_, type_text(dataset_),
-                       dims_text(std::span(dims).first(static_cast<size_t>(rank))),
-                       chunks_text(dataset_), H5Dget_storage_size(dataset_));
   });
 }
 
