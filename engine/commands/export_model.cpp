@@ -10,7 +10,7 @@
 #include "engine/config/words.h"
 #include "engine/onnx/inference_graph.h"
 #include "engine/onnx/onnx_graph.h"
-#include "engine/weights/files/finite_tensors.h"
+#include "engine/weights/files/weight_file.h"
 #include "models/adapters.h"
 
 namespace spire {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -12,13 +13,99 @@
 #include "engine/base/name_patterns.h"
 #include "engine/base/read_file.h"
 #include "engine/config/words.h"
-#include "engine/weights/file_names.h"
-#include "engine/weights/names/foreign_config.h"
 #include "engine/weights/names/known_names.h"
 #include "engine/weights/names/own_metadata.h"
 
 namespace spire::inline weights {
 namespace {
+
+// An entry of init.map.
+struct Renaming {
+  std::string theirs, ours;
+};
+
+Renaming parse(const std::string& entry) {
+  size_t colon = entry.find(':');
+  if (colon == entry.npos || colon == 0)
+    fail(Category::config,
+         "init.map: '{}' does not say what becomes of a name; write {{theirs: ours}}",
+         printable(entry));
+  Renaming renaming{entry.substr(0, colon), entry.substr(colon + 1)};
+  auto stars = std::ranges::count(renaming.theirs, '*');
+  if (stars > 1 || stars != std::ranges::count(renaming.ours, '*'))
+    fail(Category::config,
+         "init.map: '{}': a pattern has one '*' on either side, for the text that stays",
+         printable(entry));
+  return renaming;
+}
+
+// Returns the new name; nothing if the entry does not fit.
+std::optional<std::string> renamed(const Renaming& entry, const std::string& name) {
+  const std::string &theirs = entry.theirs, &ours = entry.ours;
+  if (size_t star = theirs.find('*'); star != theirs.npos) {
+    std::string before = theirs.substr(0, star), after = theirs.substr(star + 1);
+    bool fits = name.size() >= before.size() + after.size() && name.starts_with(before) &&
+                name.ends_with(after);
+    if (!fits) return std::nullopt;
+    std::string kept = name.substr(star, name.size() - before.size() - after.size());
+    size_t place = ours.find('*');
+    return ours.substr(0, place) + kept + ours.substr(place + 1);
+  }
+  if (name == theirs) return ours;
+  if (theirs.ends_with('.') && name.starts_with(theirs)) return ours + name.substr(theirs.size());
+  return std::nullopt;
+}
+
+// The names of a file's tensors after init.map has renamed them.
+class FileNames {
+ public:
+  // map: "theirs:ours". `theirs` is a whole name, a prefix that ends with a dot, or has one '*',
+  // whose text takes the place of the '*' of `ours`. The first that fits a name renames it. Throws
+  // Error(config) for an entry without a colon or that fits no name, and for two tensors of one
+  // name.
+  FileNames(const WeightFile& file, const std::vector<std::string>& map);
+
+  std::optional<size_t> find(const std::string& name) const;
+  const std::string& name_of(size_t tensor) const { return names_.at(tensor); }
+  const std::map<std::string, size_t>& all() const { return tensors_; }  // name -> tensor
+
+ private:
+  std::map<std::string, size_t> tensors_;
+  std::vector<std::string> names_;  // of each tensor
+};
+
+FileNames::FileNames(const WeightFile& file, const std::vector<std::string>& map) {
+  std::vector<Renaming> entries;
+  for (const std::string& entry : map) entries.push_back(parse(entry));
+  std::vector<bool> used(map.size());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < file.tensors().size(); ++i) {
+    std::string name = file.tensors()[i].name;
+    names.push_back(name);
+    for (size_t entry = 0; entry < map.size(); ++entry) {
+      auto other = renamed(entries[entry], name);
+      if (!other) continue;
+      used[entry] = true;
+      name = *other;
+      break;
+    }
+    if (!tensors_.emplace(name, i).second)
+      fail(Category::config, "init.map: two tensors of {} would be named '{}'",
+           file.path().string(), printable(name));
+    names_.push_back(std::move(name));
+  }
+  for (size_t entry = 0; entry < map.size(); ++entry) {
+    if (used[entry]) continue;
+    const std::string& theirs = entries[entry].theirs;
+    fail(Category::config, "init.map: '{}' fits no tensor of {}, which has {}{}", printable(theirs),
+         file.path().string(), quoted_list(names), did_you_mean(nearest(theirs, names)));
+  }
+}
+
+std::optional<size_t> FileNames::find(const std::string& name) const {
+  auto found = tensors_.find(name);
+  return found == tensors_.end() ? std::nullopt : std::optional(found->second);
+}
 
 constexpr size_t most_shown = 8;  // tensors in a message
 

@@ -9,7 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/config/words.h"
-#include "engine/weights/names/axis_order.h"
+#include "engine/weights/names/known_names.h"
 #include "engine/weights/weight_match.h"
 #include "tests/weights/made_tensors.h"
 

@@ -21,8 +21,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold numbers as memory does");
 
-constexpr size_t npz_piece_floats = size_t{1} << 21;
-
 // Header of a .npy file of version 1.0: a Python dict, padded so that the data begin at a multiple
 // of 64 bytes.
 std::string npy_header(const Shape& shape) {
@@ -121,18 +119,14 @@ void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite>
                Existing existing) {
   AtomicWriter file(path, Category::config, existing);
   StoredZip zip(file);
-  std::vector<float> piece(npz_piece_floats);
+  std::vector<float> memory;
   for (const TensorToWrite& tensor : tensors) {
     std::string header = npy_header(tensor.shape);
-    int64_t count = tensor.shape.elements();
-    zip.begin(tensor.name + ".npy", header.size() + static_cast<uint64_t>(count) * sizeof(float));
+    auto count = static_cast<uint64_t>(tensor.shape.elements());
+    zip.begin(tensor.name + ".npy", header.size() + count * sizeof(float));
     zip.write(header.data(), header.size());
-    for (int64_t at = 0; at < count;) {
-      auto part = std::span(piece).first(std::min(piece.size(), static_cast<size_t>(count - at)));
-      tensor.read(at, part);
-      zip.write(part.data(), part.size_bytes());
-      at += std::ssize(part);
-    }
+    read_in_parts(tensor, memory,
+                  [&](std::span<const float> part) { zip.write(part.data(), part.size_bytes()); });
     zip.end();
   }
   zip.close();

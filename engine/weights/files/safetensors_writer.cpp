@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -14,15 +16,12 @@
 #include <spire/text.h>
 
 #include "engine/base/read_file.h"
-#include "engine/weights/files/group_commit.h"
 #include "engine/weights/files/safetensors_header.h"
 
 namespace spire::inline weights {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t piece_floats = size_t{1} << 21;
 
 // One of the files to write.
 struct File {
@@ -80,24 +79,20 @@ T rounded(float value, const std::string& name) {
   return result;
 }
 
-class Pieces {
+// Writes numbers in a type for files.
+class NumberWriter {
  public:
-  explicit Pieces(DType dtype) : dtype_(dtype), floats_(piece_floats) {}
+  explicit NumberWriter(DType dtype) : dtype_(dtype) {}
 
   void write(const TensorToWrite& tensor, AtomicWriter& file) {
-    int64_t count = tensor.shape.elements();
-    for (int64_t at = 0; at < count;) {
-      auto part =
-          std::span(floats_).first(std::min(floats_.size(), static_cast<size_t>(count - at)));
-      tensor.read(at, part);
+    read_in_parts(tensor, floats_, [&](std::span<const float> part) {
       with_any_float_type(dtype_, [&](auto type) { put(tensor, part, type, file); });
-      at += std::ssize(part);
-    }
+    });
   }
 
  private:
   template <typename T>
-  void put(const TensorToWrite& tensor, std::span<float> part, T, AtomicWriter& file) {
+  void put(const TensorToWrite& tensor, std::span<const float> part, T, AtomicWriter& file) {
     if constexpr (std::is_same_v<T, float>) {
       file.write({reinterpret_cast<const char*>(part.data()), part.size_bytes()});
     } else {
@@ -113,7 +108,7 @@ class Pieces {
 };
 
 void write_file(const File& file, std::span<const TensorToWrite> tensors,
-                const SafetensorsOptions& options, Pieces& pieces, AtomicWriter& writer) {
+                const SafetensorsOptions& options, NumberWriter& numbers, AtomicWriter& writer) {
   std::vector<StoredTensor> stored;
   uint64_t at = 0;
   for (size_t i : file.tensors) {
@@ -125,7 +120,7 @@ void write_file(const File& file, std::span<const TensorToWrite> tensors,
   auto metadata = options.metadata;
   metadata["format"] = "pt";
   writer.write(safetensors_header(stored, metadata));
-  for (size_t i : file.tensors) pieces.write(tensors[i], writer);
+  for (size_t i : file.tensors) numbers.write(tensors[i], writer);
 }
 
 std::string index_text(const std::vector<File>& files, std::span<const TensorToWrite> tensors) {
@@ -137,6 +132,143 @@ std::string index_text(const std::vector<File>& files, std::span<const TensorToW
     for (size_t i : file.tensors)
       index["weight_map"][tensors[i].name] = file.path.filename().string();
   return index.dump(2) + "\n";
+}
+
+// Suffix of files that give way to new ones. A kill leaves them; the next write removes them.
+constexpr std::string_view former_suffix = ".former";
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+fs::path former_of(fs::path path) {
+  path += former_suffix;
+  return path;
+}
+
+// Gives the file a second name. File systems without links get a copy. Returns false if there is no
+// file.
+bool keep(const fs::path& path) {
+  fs::path former = former_of(path);
+  std::error_code error;
+  if (!fs::exists(path, error)) return false;
+  fs::remove(former, error);
+  fs::create_hard_link(path, former, error);
+  if (error) fs::copy_file(path, former, error);
+  if (error)
+    fail(Category::config, "cannot keep {} as {} until all files are written: {}", path.string(),
+         former.string(), error.message());
+  return true;
+}
+
+constexpr std::string_view digits = "0123456789";
+
+// NAME-00001-of-00002.ENDING
+bool is_shard(const std::string& name, const fs::path& path) {
+  std::string stem = path.stem().string() + "-", ending = path.extension().string();
+  if (!name.starts_with(stem) || !name.ends_with(ending)) return false;
+  if (name.size() < stem.size() + ending.size()) return false;
+  std::string_view numbers(name.data() + stem.size(), name.size() - stem.size() - ending.size());
+  size_t of = numbers.find_first_not_of(digits);
+  if (of == numbers.npos || !numbers.substr(of).starts_with("-of-")) return false;
+  std::string_view count = numbers.substr(of + 4);
+  return of >= 5 && count.size() >= 5 && count.find_first_not_of(digits) == count.npos;
+}
+
+// Gives several files that belong together their names, one after another, so that no reader takes
+// new files for a part of old ones: not after an error, a kill or a power cut either. One of them,
+// the leading file, is what readers open first. It loses its name before any other
+// file gets one, and gets its new name last: in between there is no group at all.
+class GroupCommit {
+ public:
+  // With Existing::replace a file at `leading` is renamed to "<leading>.former".
+  GroupCommit(fs::path leading, Existing existing);
+  // Unless complete() was called, the new files lose their names to those that had them before.
+  ~GroupCommit();
+  GroupCommit(const GroupCommit&) = delete;
+  GroupCommit& operator=(const GroupCommit&) = delete;
+
+  // Commits the writer of `path`; the leading file comes last. Throws Error(config).
+  void commit(AtomicWriter& writer, const fs::path& path);
+
+  // Removes the files that gave way; returns the new ones, in the order of their commits.
+  std::vector<fs::path> complete();
+
+ private:
+  struct Member {
+    fs::path path;
+    bool had_former;
+  };
+
+  fs::path leading_;
+  bool aside_ = false;  // the old leading file has its second name alone
+  std::vector<Member> done_;
+  bool complete_ = false;
+};
+
+GroupCommit::GroupCommit(fs::path leading, Existing existing) : leading_(std::move(leading)) {
+  std::error_code error;
+  if (existing == Existing::keep || !fs::exists(leading_, error)) return;
+  require_replaceable(leading_, Category::config);
+  fs::rename(leading_, former_of(leading_), error);
+  if (error)
+    fail(Category::config, "cannot keep {} as {} until all files are written: {}",
+         leading_.string(), former_of(leading_).string(), error.message());
+  aside_ = true;
+  sync_directory(folder_of(leading_), Category::config);
+}
+
+GroupCommit::~GroupCommit() {
+  if (complete_) return;
+  std::error_code error;
+  for (const Member& member : done_)
+    if (member.had_former) {
+      fs::rename(former_of(member.path), member.path, error);
+    } else {
+      fs::remove(member.path, error);
+    }
+  if (aside_) fs::rename(former_of(leading_), leading_, error);
+}
+
+void GroupCommit::commit(AtomicWriter& writer, const fs::path& path) {
+  bool had_former = path != leading_ && keep(path);
+  try {
+    writer.commit();
+  } catch (...) {
+    std::error_code error;
+    if (had_former) fs::remove(former_of(path), error);
+    throw;
+  }
+  done_.push_back({path, had_former});
+}
+
+std::vector<fs::path> GroupCommit::complete() {
+  complete_ = true;
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const Member& member : done_) {
+    if (member.had_former) fs::remove(former_of(member.path), error);
+    paths.push_back(member.path);
+  }
+  if (aside_) fs::remove(former_of(leading_), error);
+  return paths;
+}
+
+// Removes what killed writes of `path` left in its folder: "<name>.former" and "<name>.tmp" of the
+// file, its index and shards of any number (SafetensorsOptions), and of `companion`, if not empty.
+// What cannot be removed stays.
+void sweep_leftovers(const fs::path& path, const fs::path& companion) {
+  std::string name = path.filename().string();
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder_of(path), error)) {
+    std::string ending = entry.path().extension().string(), base = entry.path().stem().string();
+    if (ending != former_suffix && ending != temporary_suffix) continue;
+    bool ours = base == name || base == name + ".index.json" || is_shard(base, path) ||
+                (!companion.empty() && base == companion.filename().string());
+    if (ours && fs::is_regular_file(entry.symlink_status(error))) leftovers.push_back(entry);
+  }
+  for (const fs::path& leftover : leftovers) fs::remove(leftover, error);
 }
 
 // Whether the companion is there already as it would be written.
@@ -164,7 +296,7 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
                                         const SafetensorsOptions& options) {
   check_names(tensors);
   std::vector<File> files = divide(path, tensors, options);
-  Pieces pieces(options.dtype);
+  NumberWriter numbers(options.dtype);
   std::vector<std::pair<std::unique_ptr<AtomicWriter>, fs::path>> writers;
   auto open = [&](const fs::path& name) -> AtomicWriter& {
     writers.emplace_back(std::make_unique<AtomicWriter>(name, Category::config, options.existing),
@@ -173,7 +305,7 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
   };
   const auto& companion = options.companion;
   if (companion && !is_written(*companion)) open(companion->path).write(companion->text);
-  for (const File& file : files) write_file(file, tensors, options, pieces, open(file.path));
+  for (const File& file : files) write_file(file, tensors, options, numbers, open(file.path));
   if (files.size() > 1) {
     fs::path index = path.string() + ".index.json";
     open(index).write(index_text(files, tensors));

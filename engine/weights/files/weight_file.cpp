@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text.h>
 
 #include "engine/base/adapter_names.h"
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/checkpoint/merged_tensors.h"
-#include "engine/weights/files/finite_tensors.h"
 #include "engine/weights/files/safetensors_reader.h"
 #include "models/adapters.h"
 
@@ -58,6 +60,20 @@ std::shared_ptr<const SavedTensors> without_adapters(const LoadedCheckpoint& loa
 }
 
 }  // namespace
+
+FiniteTensors::FiniteTensors(std::filesystem::path path, std::shared_ptr<const SavedTensors> saved)
+    : path_(std::move(path)), saved_(std::move(saved)) {}
+
+void FiniteTensors::read(size_t group, size_t tensor, int64_t begin, std::span<float> out) const {
+  saved_->read(group, tensor, begin, out);
+  auto bad = std::ranges::find_if(out, [](float value) { return !std::isfinite(value); });
+  if (bad == out.end()) return;
+  fail(Category::checkpoint,
+       "{}: {} has a number that is not finite: element {} is {}; take weights from before the run "
+       "that wrote them diverged",
+       path_.string(), printable(groups()[group].tensors[tensor].name), begin + (bad - out.begin()),
+       unsigned_nan(static_cast<double>(*bad)));
+}
 
 WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged& on_damaged)
     : path_(from) {

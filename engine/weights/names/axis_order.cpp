@@ -1,11 +1,11 @@
-#include "engine/weights/names/axis_order.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>
 
 #include <spire/error.h>
+
+#include "engine/weights/names/known_names.h"
 
 namespace spire::inline weights {
 namespace {

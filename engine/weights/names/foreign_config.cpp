@@ -1,5 +1,3 @@
-#include "engine/weights/names/foreign_config.h"
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>

@@ -1,19 +1,20 @@
-// The tables of each kind of names. Private to this folder.
+// The tables of each kind of names, and what they are made from.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/graph/graph.h"
 #include "engine/weights/names/name_table.h"
 
 namespace spire::inline weights {
 
-struct OwnTensor {  // a parameter or running statistic of a model
-  std::string name;
-  Shape shape;
-};
-std::vector<OwnTensor> own_tensors(const Graph& graph);
+// Returns the parameters and running statistics of a model.
+std::vector<TensorEntry> own_tensors(const Graph& graph);
 
 // Each throws as name_table().
 NameTable spire_names(const Graph& graph);
@@ -32,5 +33,36 @@ struct TransformerFacts {
   bool gelu_tanh = false, swiglu = false;
 };
 TransformerFacts transformer_facts(const Graph& graph);
+
+// axis_order.cpp: where a model's features are pixels in the order H, W, C, which programs with
+// images in the order C, H, W number in another order.
+struct PixelExtents {
+  int64_t h = 1, w = 1, c = 1;
+  bool operator==(const PixelExtents&) const = default;
+};
+
+// Axes of a parameter that are such features. rows: its first axis (or its only one), columns: its
+// last one of two. Extents that leave the order as it is, of one pixel or one channel, count as
+// none.
+struct FeatureOrder {
+  std::optional<PixelExtents> rows, columns;
+};
+
+// Returns the parameters and statistics with such axes: of dense layers behind flatten() or in
+// front of a reshape to an image, and of biases and normalization between them. graph: for
+// evaluation, before any pass. Throws Error(config) where images become features in another way.
+std::map<std::string, FeatureOrder> feature_orders(const Graph& graph);
+
+// Returns the part for a parameter that is a tensor of its own shape, but for the order of features
+// where the file has C, H, W.
+TensorPart channels_first(const std::string& name, const Shape& shape, const FeatureOrder& order);
+
+// foreign_config.cpp: what a config.json beside a file of weights says of the computation, which no
+// tensor shows: the number of heads, epsilons, activations.
+
+// Compares the config.json of Hugging Face's GPT-2, ViT or Llama with the model's graph. Missing
+// keys mean transformers' defaults. text: its content; path: for messages. Throws Error(checkpoint)
+// with the first key by which the two compute something else, and what to set.
+void check_foreign_config(const std::string& text, const std::string& path, const Graph& graph);
 
 }  // namespace spire::inline weights

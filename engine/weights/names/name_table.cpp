@@ -67,8 +67,8 @@ void to_file(const TensorPart& part, std::span<const float> parameter, std::span
   });
 }
 
-std::vector<OwnTensor> own_tensors(const Graph& graph) {
-  std::vector<OwnTensor> tensors;
+std::vector<TensorEntry> own_tensors(const Graph& graph) {
+  std::vector<TensorEntry> tensors;
   for (Role role : {Role::parameter, Role::state})
     for (Value value : graph.values_of(role))
       tensors.push_back({graph.tensor(value).name, graph.spec(value).shape});
@@ -77,8 +77,27 @@ std::vector<OwnTensor> own_tensors(const Graph& graph) {
 
 NameTable spire_names(const Graph& graph) {
   NameTable table{.names = WeightNames::spire, .parameters = {}};
-  for (const OwnTensor& own : own_tensors(graph))
+  for (const TensorEntry& own : own_tensors(graph))
     table.parameters.push_back({own.name, own.shape, {{.name = own.name, .shape = own.shape}}});
+  return table;
+}
+
+std::string_view state_dict_word(std::string_view word) {
+  if (word == "gamma") return "weight";
+  return word == "beta" ? "bias" : word;
+}
+
+NameTable pytorch_names(const Graph& graph) {
+  NameTable table{
+      .names = WeightNames::pytorch, .parameters = {}, .without_use = {"*num_batches_tracked"}};
+  auto orders = feature_orders(graph);
+  for (const TensorEntry& own : own_tensors(graph)) {
+    size_t word = own.name.rfind('.') + 1;
+    std::string name =
+        own.name.substr(0, word).append(state_dict_word(std::string_view(own.name).substr(word)));
+    table.parameters.push_back(
+        {own.name, own.shape, {channels_first(name, own.shape, orders[own.name])}});
+  }
   return table;
 }
 

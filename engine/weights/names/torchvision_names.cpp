@@ -4,7 +4,6 @@
 
 #include <spire/error.h>
 
-#include "engine/weights/names/axis_order.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire::inline weights {
@@ -17,7 +16,7 @@ NameTable rename_all(const Graph& graph, const LayerNames& layer_names) {
   NameTable table{
       .names = WeightNames::torchvision, .parameters = {}, .without_use = {"*num_batches_tracked"}};
   auto orders = feature_orders(graph);
-  for (const OwnTensor& own : own_tensors(graph)) {
+  for (const TensorEntry& own : own_tensors(graph)) {
     size_t dot = own.name.rfind('.');
     std::string layer = layer_names(own.name.substr(0, dot));
     require(!layer.empty(), "torchvision has no counterpart of {}", own.name);
@@ -81,7 +80,7 @@ NameTable vgg_names(const ModelConfig& model, const Graph& graph) {
       {"dense1", "classifier.0"}, {"dense2", "classifier.3"}, {"head", "classifier.6"}};
   int64_t place = 0;
   char group = '1';
-  for (const OwnTensor& own : own_tensors(graph)) {  // in the order of the layers: conv1_1, ...
+  for (const TensorEntry& own : own_tensors(graph)) {  // in the order of the layers: conv1_1, ...
     if (own.name == "dense1.weight") large = own.shape[1] == 512 * 7 * 7;
     std::string layer = own.name.substr(0, own.name.rfind('.'));
     if (!own.name.starts_with("conv") || names.contains(layer) || layer.ends_with(".norm"))
