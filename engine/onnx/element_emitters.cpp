@@ -1,4 +1,5 @@
-// Functions of one tensor, sums, differences, products and quotients.
+// Functions of one tensor, sums, differences, products and quotients, softmax and sums over an
+// axis; and ops that only move elements.
 #include <cmath>
 #include <numbers>
 
@@ -7,6 +8,12 @@
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/binary/binary.h"
+#include "kernels/ops/concat/concat.h"
+#include "kernels/ops/expand/expand.h"
+#include "kernels/ops/gather/gather.h"
+#include "kernels/ops/reduce/reduce.h"
+#include "kernels/ops/softmax/softmax.h"
+#include "kernels/ops/transpose/transpose.h"
 
 namespace spire::inline onnx {
 namespace {
@@ -78,12 +85,6 @@ void emit_binary(OnnxBuilder& builder, const Node& node, const char* op) {
   builder.define_as(node.outputs[0], builder.add(op, {a, b}), node.inputs[0]);
 }
 
-}  // namespace
-
-std::string silu_of(OnnxBuilder& builder, const std::string& x) {
-  return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
-}
-
 void emit_activation(OnnxBuilder& builder, const Node& node) {
   const auto& attributes = static_cast<const ActivationOp&>(*node.op).attributes();
   std::string y = activation(builder, attributes, builder.any_form(node.inputs[0]));
@@ -120,6 +121,128 @@ void emit_bias(OnnxBuilder& builder, const Node& node) {
   } else {
     builder.define(node.outputs[0], builder.add("Add", {builder.plain(x), builder.plain(b)}));
   }
+}
+
+void emit_softmax(OnnxBuilder& builder, const Node& node) {
+  bool logarithm = static_cast<const SoftmaxOp&>(*node.op).attributes().logarithm;
+  builder.define(node.outputs[0],
+                 builder.add(logarithm ? "LogSoftmax" : "Softmax", {builder.plain(node.inputs[0])},
+                             {{"axis", int64_t{-1}}}));
+}
+
+void emit_reduce(OnnxBuilder& builder, const Node& node) {
+  const ReduceAttributes& attributes = static_cast<const ReduceOp&>(*node.op).attributes();
+  std::string x = builder.plain(node.inputs[0]), axes = builder.whole_numbers({attributes.axis});
+  builder.define(node.outputs[0], builder.add(attributes.mean ? "ReduceMean" : "ReduceSum",
+                                              {x, axes}, {{"keepdims", int64_t{0}}}));
+}
+
+// The place of an axis where the channels, Spire's last axis, are first.
+int64_t axis_in(Channels order, int axis, int rank) {
+  if (order == Channels::last || axis == 0) return axis;
+  return axis == rank - 1 ? 1 : axis + 1;
+}
+
+std::string tensor_in(OnnxBuilder& builder, Value value, Channels order) {
+  return order == Channels::first ? builder.channels_first(value) : builder.plain(value);
+}
+
+void emit_view(OnnxBuilder& builder, const Node& node) {
+  builder.define_view(node.outputs[0], node.inputs[0]);
+}
+
+void emit_transpose(OnnxBuilder& builder, const Node& node) {
+  const auto& axes = static_cast<const TransposeOp&>(*node.op).axes();
+  std::vector<int64_t> order(axes.begin(), axes.end());
+  builder.define(node.outputs[0],
+                 builder.add("Transpose", {builder.plain(node.inputs[0])}, {{"perm", order}}));
+}
+
+void emit_concat(OnnxBuilder& builder, const Node& node) {
+  const TensorSpec& spec = builder.graph().spec(node.outputs[0]);
+  Channels order = Channels::last;
+  for (Value input : node.inputs)
+    if (builder.is_channels_first(input)) order = Channels::first;
+  int axis = static_cast<const ConcatOp&>(*node.op).axis_of(spec);
+  std::vector<std::string> parts;
+  for (Value input : node.inputs) parts.push_back(tensor_in(builder, input, order));
+  builder.define(node.outputs[0],
+                 builder.add("Concat", parts, {{"axis", axis_in(order, axis, spec.shape.rank())}}),
+                 order);
+}
+
+void emit_slice(OnnxBuilder& builder, const Node& node) {
+  const auto& op = static_cast<const SliceOp&>(*node.op);
+  Value x = node.inputs[0];
+  if (builder.shape(x) == builder.shape(node.outputs[0])) {  // all of it
+    builder.define_view(node.outputs[0], x);
+    return;
+  }
+  Channels order = builder.is_channels_first(x) ? Channels::first : Channels::last;
+  int64_t end = op.begin() + builder.shape(node.outputs[0])[op.axis()];
+  int64_t axis = axis_in(order, op.axis(), builder.shape(x).rank());
+  builder.define(
+      node.outputs[0],
+      builder.add("Slice", {tensor_in(builder, x, order), builder.whole_numbers({op.begin()}),
+                            builder.whole_numbers({end}), builder.whole_numbers({axis})}),
+      order);
+}
+
+void emit_gather(OnnxBuilder& builder, const Node& node) {
+  int64_t axis = static_cast<const GatherOp&>(*node.op).axis();
+  builder.define(
+      node.outputs[0],
+      builder.add("Gather", {builder.plain(node.inputs[0]), builder.plain(node.inputs[1])},
+                  {{"axis", axis}}));
+}
+
+// Expand takes the whole shape; the number of samples in it is that of the model's input.
+void emit_expand(OnnxBuilder& builder, const Node& node) {
+  std::string shape = builder.shape_tensor(builder.dims(node.outputs[0]));
+  builder.define(node.outputs[0], builder.add("Expand", {builder.plain(node.inputs[0]), shape}));
+}
+
+constexpr OnnxEmitter element_table[] = {
+    {"relu", emit_activation},
+    {"leaky_relu", emit_activation},
+    {"gelu", emit_activation},
+    {"gelu_tanh", emit_activation},
+    {"silu", emit_activation},
+    {"sigmoid", emit_activation},
+    {"tanh", emit_activation},
+    {"affine", emit_activation},
+    {"exp", emit_activation},
+    {"log", emit_activation},
+    {"square", emit_activation},
+    {"sqrt", emit_activation},
+    {"abs", emit_activation},
+    {"add", emit_add},
+    {"mul", emit_mul},
+    {"sub", emit_sub},
+    {"div", emit_div},
+    {"cast", emit_cast},
+    {"bias", emit_bias},
+    {"softmax", emit_softmax},
+    {"log_softmax", emit_softmax},
+    {"sum", emit_reduce},
+    {"mean", emit_reduce},
+    {"reshape", emit_view},
+    {"flatten", emit_view},
+    {"transpose", emit_transpose},
+    {"concat", emit_concat},
+    {"slice", emit_slice},
+    {"gather", emit_gather},
+    {"expand", emit_expand},
+};
+
+}  // namespace
+
+std::string silu_of(OnnxBuilder& builder, const std::string& x) {
+  return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
+}
+
+std::span<const OnnxEmitter> element_emitters() {
+  return element_table;
 }
 
 }  // namespace spire::inline onnx

@@ -40,8 +40,6 @@ std::vector<OnnxAttribute> conv_attributes(const Attributes& attributes, const S
           {"group", attributes.groups}};
 }
 
-}  // namespace
-
 void emit_conv2d(OnnxBuilder& builder, const Node& node) {
   const auto& attributes = static_cast<const Conv2dOp&>(*node.op).attributes();
   require(!attributes.relu, "a fused conv2d in an inference graph");
@@ -132,6 +130,23 @@ void emit_pad_channels(OnnxBuilder& builder, const Node& node) {
   std::string tensor = first ? builder.channels_first(x) : builder.plain(x);
   builder.define(node.outputs[0], builder.add("Pad", {tensor, builder.whole_numbers(counts)}),
                  first ? Channels::first : Channels::last);
+}
+
+constexpr OnnxEmitter image_table[] = {
+    {"conv2d", emit_conv2d},
+    {"conv_transpose2d", emit_conv_transpose2d},
+    {"batch_norm_eval", emit_batch_norm},
+    {"max_pool2d", emit_max_pool2d},
+    {"avg_pool2d", emit_avg_pool2d},
+    {"global_avg_pool", emit_global_avg_pool},
+    {"resize", emit_resize},
+    {"pad_channels", emit_pad_channels},
+};
+
+}  // namespace
+
+std::span<const OnnxEmitter> image_emitters() {
+  return image_table;
 }
 
 }  // namespace spire::inline onnx
