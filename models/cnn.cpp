@@ -1,4 +1,5 @@
-// Plain convolutional networks for images, without shortcuts: lenet, cnn and vgg.
+// Networks without shortcuts: linear and mlp, which are fully connected, and for images lenet, cnn
+// and vgg.
 #include <algorithm>
 #include <array>
 
@@ -137,6 +138,26 @@ Value vgg(Graph& graph, Value images, const ModelConfig& config, int64_t classes
     x = dropout(graph, x, static_cast<float>(config.dropout));
   }
   return dense(graph, "head", x, classes, true, normal(0.01));
+}
+
+// Logistic regression with cross_entropy, least squares with mse: the baseline that any deeper
+// model has to beat.
+Value linear(Graph& graph, Value images, const ModelConfig&, int64_t classes) {
+  Value x = flatten(graph, images);
+  return dense(graph, "dense", x, classes, true, linear_uniform(graph.spec(x).shape.back()));
+}
+
+// Dense layers with relu; widths from `hidden` (default 512, 256); dropout before the last layer.
+Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes) {
+  auto widths = config.hidden.empty() ? std::vector<int64_t>{512, 256} : config.hidden;
+  Value x = flatten(graph, images);
+  int layer = 1;
+  for (int64_t width : widths) {
+    x = relu(graph, dense(graph, fmt::format("dense{}", layer++), x, width));
+  }
+  x = dropout(graph, x, static_cast<float>(config.dropout));
+  return dense(graph, fmt::format("dense{}", layer), x, classes, true,
+               linear_uniform(graph.spec(x).shape.back()));
 }
 
 }  // namespace spire::inline models

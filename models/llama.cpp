@@ -9,7 +9,6 @@
 
 #include "models/model.h"
 #include "models/transformer.h"
-#include "models/transformer_size.h"
 
 namespace spire::inline models {
 namespace {

@@ -1,10 +1,14 @@
-// Layers of a pre-norm transformer, for gpt, vit and model.layers.
+// Layers of a pre-norm transformer, for gpt, llama, vit and model.layers; and the sizes of such
+// models, which are published ones and the config keys that override them.
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include <spire/layers.h>
 #include <spire/run_config.h>
+
+#include "engine/config/transformer_sizes.h"
 
 namespace spire::inline models {
 
@@ -40,5 +44,16 @@ Value self_attention(Graph& graph, const std::string& name, Value x,
 // y = x + self_attention(norm(x)); returns y + mlp(norm(y)), a block that recompute may repeat.
 Value transformer_block(Graph& graph, const std::string& name, Value x,
                         const TransformerOptions& options);
+
+// Returns the size of a family of engine/config/transformer_sizes.h that config.size names,
+// overridden by single keys of the config. Throws Error(config) for an unknown size, and for heads
+// that do not divide the width.
+TransformerSize transformer_size(const ModelConfig& config, std::string_view family);
+
+// Of norms: the config's, or the model's own.
+float epsilon_of(const ModelConfig& config, float own);
+
+// Throws Error(config) if rows of `length` tokens are longer than the model's context.
+void expect_context(const ModelConfig& config, int64_t length);
 
 }  // namespace spire::inline models
