@@ -11,8 +11,8 @@
 
 namespace spire::inline data {
 
-// These functions are defined in the folder formats, in cifar.cpp, csv_dataset.cpp,
-// hdf5_dataset.cpp, idx.cpp (which also has fashion_mnist) and webdataset.cpp, in
+// These functions are defined in cifar.cpp, hdf5_dataset.cpp, idx.cpp (which also has
+// fashion_mnist) and webdataset.cpp of the folder formats, in tables/csv_dataset.cpp, in
 // numpy/npy_dataset.cpp, and in synthetic_dataset.cpp.
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options);
 DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options);

@@ -8,7 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
-#include "engine/data/binary_labels.h"
+#include "engine/data/label_survey.h"
 #include "engine/device/device_memory.h"
 
 namespace spire::inline data {

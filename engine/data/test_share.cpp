@@ -7,7 +7,6 @@
 #include <spire/random_stream.h>
 
 #include "engine/data/sampler.h"
-#include "engine/data/split_streams.h"
 
 namespace spire::inline data {
 

@@ -15,9 +15,8 @@
 
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/images/augment.h"
-#include "engine/data/sample_subset.h"
 #include "engine/data/sampler.h"
-#include "engine/data/split_streams.h"
+#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {
@@ -78,6 +77,65 @@ ValidationSplit split_samples(const Dataset& data, double share) {
   std::ranges::sort(split.train);
   std::ranges::sort(split.val);
   return split;
+}
+
+// Some samples of a dataset, as a dataset of their own.
+class SampleSubset : public Dataset {
+ public:
+  // Whether the broken samples and the files of `data` count as this one's: true for one of the
+  // subsets of a dataset.
+  enum class Reports { yes, no };
+
+  // samples: of `data`, ascending, at least one. Sample i is samples[i] of `data`, with its random
+  // numbers.
+  SampleSubset(std::shared_ptr<const Dataset> data, std::vector<int64_t> samples, Reports reports);
+
+  const SampleSpec& spec() const override { return data_->spec(); }
+  int64_t count() const override { return std::ssize(samples_); }
+  void read(std::span<const int64_t> samples, int64_t epoch,
+            std::span<std::byte* const> columns) const override;
+  void read_labels(int64_t first, std::span<int32_t> out) const override;
+  int64_t skipped() const override { return reports_ ? data_->skipped() : 0; }
+  std::vector<std::string> problems() const override;
+  // Neighbours here are neighbours there, so a run of as many samples is in about one chunk.
+  int64_t chunk() const override { return data_->chunk(); }
+  void verify_files() const override { data_->verify_files(); }
+  std::vector<std::string> layout() const override { return data_->layout(); }
+  std::vector<std::filesystem::path> files() const override { return data_->files(); }
+
+ private:
+  std::shared_ptr<const Dataset> data_;
+  std::vector<int64_t> samples_;
+  bool reports_;
+};
+
+SampleSubset::SampleSubset(std::shared_ptr<const Dataset> data, std::vector<int64_t> samples,
+                           Reports reports)
+    : data_(std::move(data)), samples_(std::move(samples)), reports_(reports == Reports::yes) {
+  require(!samples_.empty(), "a subset without samples");
+}
+
+void SampleSubset::read(std::span<const int64_t> samples, int64_t epoch,
+                        std::span<std::byte* const> columns) const {
+  thread_local std::vector<int64_t> there;  // grows once a reader thread
+  there.clear();
+  for (int64_t sample : samples) there.push_back(samples_[static_cast<size_t>(sample)]);
+  data_->read(there, epoch, columns);
+}
+
+// Reads the labels of all samples from the first to the last one, in between those of others.
+void SampleSubset::read_labels(int64_t first, std::span<int32_t> out) const {
+  if (out.empty()) return;
+  std::span<const int64_t> wanted = std::span(samples_).subspan(static_cast<size_t>(first));
+  wanted = wanted.first(out.size());
+  std::vector<int32_t> labels(static_cast<size_t>(wanted.back() - wanted.front() + 1));
+  data_->read_labels(wanted.front(), labels);
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = labels[static_cast<size_t>(wanted[i] - wanted.front())];
+}
+
+std::vector<std::string> SampleSubset::problems() const {
+  return reports_ ? data_->problems() : std::vector<std::string>();
 }
 
 // All samples of two datasets with equal columns, one behind the other.

@@ -90,7 +90,7 @@ void put_words(hid_t object, const std::string& name, const Words& words) {
   put_list(object, name, type, words.size(), all.data());
 }
 
-// Writes the attributes that hdf5_schema.cpp reads.
+// Writes the attributes that row_schema.cpp reads.
 void write_attributes(hid_t dataset, const SampleSpec& spec, size_t column) {
   if (column == 0) {
     put_numbers(dataset, "mean", spec.normalization.mean);

@@ -12,7 +12,6 @@
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/images/encoded_images.h"
-#include "engine/data/images/image_files.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/part_names.h"

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <spire/error.h>
 #include <spire/text.h>
 
 #include "engine/data/images/encoded_images.h"
-#include "engine/data/images/image_files.h"
+#include "engine/data/images/image_decode.h"
 #include "engine/data/part_names.h"
 #include "engine/data/test_share.h"
 #include "engine/data/text/unicode_form.h"
@@ -164,6 +165,27 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
   splits.test = std::make_unique<FolderImages>(std::move(listed[1]));
   if (listed.size() > 2) splits.val = std::make_unique<FolderImages>(std::move(listed[2]));
   return make_encoded_pair(std::move(splits), config, options);
+}
+
+namespace fs = std::filesystem;
+
+void require_still_a_file(const fs::path& path) {
+  std::error_code error;
+  fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found) throw FileChanged(path, "it is gone");
+  if (type != fs::file_type::regular && !error)
+    throw FileChanged(path, "it is not a regular file any more");
+}
+
+void ImageFiles::read(int64_t file, const fs::path& path, std::vector<uint8_t>& bytes) const {
+  try {
+    seen_.check(file, read_image_file(path, bytes), path);
+  } catch (const FileChanged&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.category() == Category::data && seen_.has(file)) require_still_a_file(path);
+    throw;
+  }
 }
 
 }  // namespace spire::inline data

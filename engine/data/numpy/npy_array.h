@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/data/formats/row_table.h"
-#include "engine/data/numpy/byte_source.h"
+#include "engine/data/numpy/zip_file.h"
 
 namespace spire::inline data {
 

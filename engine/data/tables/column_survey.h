@@ -1,20 +1,45 @@
 // What the columns of a table hold, by the fields of their training rows: numbers, dates or words,
 // and how they are written.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spire/run_config.h>
 
+#include "engine/base/hash.h"
 #include "engine/data/tables/field_text.h"
-#include "engine/data/tables/word_sketch.h"
 
 namespace spire::inline data {
+
+// About how many different words there are, of any number of them, in little memory.
+
+// Keeps the smallest hashes: the largest of them tells how close they lie. Exact below `kept`
+// words, else within some percent; the same words in any order give the same number.
+class WordSketch {
+ public:
+  void add(std::string_view word) {
+    uint64_t hash = hash64(word.data(), word.size());
+    if (hashes_.size() == kept && hash >= *hashes_.rbegin()) return;
+    hashes_.insert(hash);
+    if (hashes_.size() > kept) hashes_.erase(std::prev(hashes_.end()));
+  }
+  int64_t different() const {
+    if (hashes_.size() < kept) return static_cast<int64_t>(hashes_.size());
+    return static_cast<int64_t>((kept - 1) / (static_cast<double>(*hashes_.rbegin()) * 0x1p-64));
+  }
+
+ private:
+  static constexpr size_t kept = 4096;
+  std::set<uint64_t> hashes_;
+};
 
 // A form, and how many numbers a column has by it.
 struct Reading {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "engine/data/tables/csv_table.h"
-#include "engine/data/tables/date_text.h"
+#include "engine/data/tables/field_text.h"
 
 namespace spire::inline data {
 

@@ -3,11 +3,26 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <spire/error.h>
 
 namespace spire::inline data {
+
+// Members of a JSON object in a line of text, of which only those that are asked for are read.
+
+struct JsonMember {
+  std::string key;
+  std::string_view value;  // as it is written, within the line
+};
+
+// Returns the members of an object (RFC 8259), in their order. Values are not decoded: numbers of
+// any size, bytes that are no UTF-8, and the NaN, Infinity and -Infinity that Python writes are let
+// through. nullopt: the text is no object.
+std::optional<std::vector<JsonMember>> json_members(std::string_view object);
 
 // Returns whether a file has this form, by its name: *.jsonl or *.jsonl.gz.
 bool is_jsonl(const std::filesystem::path& path);

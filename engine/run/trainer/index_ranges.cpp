@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/data/binary_labels.h"
+#include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"
 
 namespace spire::inline run {

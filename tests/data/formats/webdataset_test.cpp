@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/formats/tar_file.h"
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/sampler.h"
 #include "tests/data/formats/tar_files.h"

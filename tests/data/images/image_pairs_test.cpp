@@ -8,7 +8,6 @@
 #include <png.h>
 
 #include "engine/data/images/mask_values.h"
-#include "engine/data/images/pair_listing.h"
 #include "engine/data/images/png.h"
 #include "tests/data/images/image_files.h"
 

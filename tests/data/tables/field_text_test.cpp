@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/tables/date_text.h"
-
 namespace spire {
 namespace {
 
