@@ -1,10 +1,14 @@
 #include "engine/data/images/image_decode.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
+#include "engine/data/images/codecs/exif.h"
+#include "tests/data/images/bmp_files.h"
 #include "tests/data/images/image_files.h"
 
 namespace spire {
@@ -189,6 +193,167 @@ TEST(ImageDecode, SizesBeyondTheLimitsAreRefused) {
                     HasSubstr("make it smaller")));
   EXPECT_THAT(refusal(with_size(9000, 9000)), HasSubstr("the file is damaged"));
   EXPECT_THROW(decoded(jpeg, 3), Error);
+}
+
+// Images are read as viewers show them: turned upright, whatever the format.
+
+// The letter F, whose eight positions all differ, stored as `orientation` says.
+constexpr std::array<std::array<std::string_view, 5>, 8> stored_letters = {{
+    {"xxx", "x..", "xx.", "x..", "x.."},  // 1: upright
+    {"xxx", "..x", ".xx", "..x", "..x"},  // 2: right and left exchanged
+    {"..x", "..x", ".xx", "..x", "xxx"},  // 3: turned by 180 degrees
+    {"x..", "x..", "xx.", "x..", "xxx"},  // 4: top and bottom exchanged
+    {"xxxxx", "x.x..", "x...."},          // 5: rows and columns exchanged
+    {"x....", "x.x..", "xxxxx"},          // 6: to be turned to the right
+    {"....x", "..x.x", "xxxxx"},          // 7
+    {"xxxxx", "..x.x", "....x"},          // 8: to be turned to the left
+}};
+
+RgbImage letter(int orientation) {
+  RgbImage image;
+  for (std::string_view row : stored_letters[static_cast<size_t>(orientation - 1)]) {
+    if (row.empty()) continue;
+    ++image.size.height;
+    image.size.width = std::ssize(row);
+    for (char pixel : row) image.pixels.insert(image.pixels.end(), 3, pixel == 'x' ? 250 : 10);
+  }
+  return image;
+}
+
+RgbImage shown(const Bytes& file) {
+  RgbImage image;
+  decode_image(file, 1, image);
+  EXPECT_EQ(image.size, image_size(file));
+  return image;
+}
+
+TEST(Exif, EveryOrientationIsTurnedUpright) {
+  RgbImage upright = letter(1);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    RgbImage image = letter(orientation);
+    turn_upright(orientation, 3, image.size, image.pixels);
+    EXPECT_EQ(image.size, upright.size) << orientation;
+    EXPECT_EQ(image.pixels, upright.pixels) << orientation;
+    for (bool big : {false, true}) {
+      Bytes png = with_chunk(png_bytes(letter(orientation)), "eXIf", exif_bytes(orientation, big));
+      EXPECT_EQ(shown(png).pixels, upright.pixels) << orientation;
+    }
+    EXPECT_EQ(exif_orientation(jpeg_bytes(letter(orientation), {.orientation = orientation})),
+              orientation);
+  }
+}
+
+TEST(Exif, JpegsLieOnTheirSides) {
+  RgbImage image = smooth_image(24, 40);
+  RgbImage turned = shown(jpeg_bytes(image, {.orientation = 6}));
+  RgbImage plain = shown(jpeg_bytes(image));
+  ASSERT_EQ(turned.size, (ImageSize{40, 24}));
+  for (int64_t y = 0; y < 40; ++y)
+    for (int64_t x = 0; x < 24; ++x)
+      for (int64_t c = 0; c < 3; ++c)
+        ASSERT_EQ(turned.pixels[static_cast<size_t>((y * 24 + x) * 3 + c)],
+                  plain.pixels[static_cast<size_t>(((23 - x) * 40 + y) * 3 + c)]);
+  RgbImage reduced;
+  decode_image(jpeg_bytes(image, {.orientation = 6}), 2, reduced);
+  EXPECT_EQ(reduced.size, (ImageSize{20, 12}));
+}
+
+TEST(Exif, MasksAreTurnedToo) {
+  const Bytes numbers = {1, 2, 3, 4, 5, 6};
+  Bytes png = with_chunk(png_bytes(numbers.data(), {2, 3}, PNG_FORMAT_GRAY), "eXIf", exif_bytes(8));
+  LabelImage mask;
+  decode_labels(png, mask);
+  EXPECT_EQ(mask.size, (ImageSize{3, 2}));
+  EXPECT_EQ(mask.labels, (Bytes{3, 6, 2, 5, 1, 4}));
+}
+
+// A block that is cut off anywhere, or says nonsense, says nothing.
+TEST(Exif, DamagedBlocksSayNothing) {
+  Bytes png = png_bytes(smooth_image(4, 4)), exif = exif_bytes(6);
+  for (size_t bytes = 0; bytes < 20; ++bytes)
+    EXPECT_EQ(exif_orientation(with_chunk(png, "eXIf", {exif.begin(), exif.begin() + bytes})), 1);
+  for (int wrong : {0, 9, 255})
+    EXPECT_EQ(exif_orientation(with_chunk(png, "eXIf", exif_bytes(wrong))), 1);
+  exif[7] = 0xff;  // the directory lies behind the end
+  EXPECT_EQ(exif_orientation(with_chunk(png, "eXIf", exif)), 1);
+  Bytes jpeg = jpeg_bytes(smooth_image(8, 8), {.orientation = 3});
+  for (size_t bytes = 3; bytes < 60; ++bytes) exif_orientation({jpeg.data(), bytes});
+}
+
+Bytes pixels_of(const Bytes& file) {
+  RgbImage image;
+  decode_image(file, 1, image);
+  EXPECT_EQ(image.size, image_size(file));
+  return image.pixels;
+}
+
+// Rows are stored from the lowest on, blue first, and padded to 4 bytes.
+TEST(Bmp, ColorsOf24Bits) {
+  Bytes rows = {3, 2, 1, 6, 5, 4, 0, 0, 9, 8, 7, 12, 11, 10, 0, 0};
+  EXPECT_EQ(pixels_of(bmp_bytes({2, 2}, rows)), (Bytes{7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(pixels_of(bmp_bytes({2, 2}, rows, {.from_top = true})),
+            (Bytes{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST(Bmp, ColorsOf32Bits) {
+  Bytes rows = {3, 2, 1, 255, 6, 5, 4, 255};
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, rows, {.bits = 32})), (Bytes{1, 2, 3, 4, 5, 6}));
+  BmpKind masked = {.bits = 32, .compression = 3, .masks = {0xff, 0xff00, 0xff0000}};
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, rows, masked)), (Bytes{3, 2, 1, 6, 5, 4}));
+}
+
+TEST(Bmp, Palettes) {
+  std::vector<uint32_t> palette = {0x000000, 0x010203, 0xa0b0c0, 0xffffff};
+  Bytes expected = {1, 2, 3, 0xa0, 0xb0, 0xc0, 255, 255, 255};
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {1, 2, 3, 0}, {.bits = 8, .palette = palette})), expected);
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {0x12, 0x30, 0, 0}, {.bits = 4, .palette = palette})),
+            expected);
+  palette.resize(2);
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {0b01000000, 0, 0, 0}, {.bits = 1, .palette = palette})),
+            (Bytes{0, 0, 0, 1, 2, 3, 0, 0, 0}));
+}
+
+// Four masks: the last one is of alpha. Where all of it is 0, nothing is meant to be clear.
+TEST(Bmp, TransparentPixelsLieOnBlack) {
+  BmpKind clear = {.bits = 32, .compression = 6, .masks = {0xff0000, 0xff00, 0xff, 0xff000000}};
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 128, 3, 2, 1, 255}, clear)),
+            (Bytes{100, 50, 25, 1, 2, 3}));
+  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 0, 3, 2, 1, 0}, clear)),
+            (Bytes{200, 100, 50, 1, 2, 3}));
+}
+
+std::string bmp_refusal(const Bytes& file) {
+  return message_of(Category::data, [&] { pixels_of(file); });
+}
+
+TEST(Bmp, WhatIsNotSupportedIsRefused) {
+  Bytes rows(64);
+  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, {.bits = 16})),
+              HasSubstr("BMP: only 1, 4, 8, 24 or 32 bits"));
+  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, {.bits = 8, .compression = 1})),
+              HasSubstr("compression is not supported"));
+  BmpKind odd = {.bits = 32, .compression = 3, .masks = {0x1f, 0xff00, 0xff0000}};
+  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, odd)), HasSubstr("no whole bytes"));
+  BmpKind crowded = {.bits = 8, .palette = std::vector<uint32_t>(257)};
+  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, crowded)), HasSubstr("more than 256 colors"));
+}
+
+TEST(Bmp, CutOffFilesAreRefused) {
+  Bytes file = bmp_bytes({4, 4}, Bytes(48));
+  RgbImage image;
+  for (size_t size = 2; size < file.size(); ++size)
+    EXPECT_THAT(message_of(Category::data,
+                           [&] {
+                             decode_image({file.data(), size}, 1, image);
+                           }),
+                HasSubstr("cut off"))
+        << size;
+}
+
+TEST(Bmp, ImpossibleSizesAreRefused) {
+  EXPECT_THAT(bmp_refusal(bmp_bytes({20000, 8}, {})), HasSubstr("at most 16384 a side"));
+  EXPECT_THAT(bmp_refusal(bmp_bytes({9000, 9000}, {})), HasSubstr("the file is damaged"));
+  EXPECT_THAT(bmp_refusal(bmp_bytes({INT32_MIN, 4}, {})), HasSubstr("an impossible height"));
 }
 
 }  // namespace

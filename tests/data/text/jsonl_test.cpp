@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/text/documents.h"
 #include "engine/data/text/text_tokens.h"
+#include "tests/data/test_files.h"
 #include "tests/data/text/bpe_files.h"
 
 namespace spire {
@@ -138,6 +140,28 @@ TEST_F(JsonlTest, DocumentsOfAllVocabulariesAreJoinedBySeparators) {
   EXPECT_EQ(characters.vocabulary->size(), 5);
   EXPECT_THAT(characters.ids, ElementsAre(0, 1, 2, 0, 3, 0, 4));
   EXPECT_THAT(characters.files, ElementsAre(folder_ / "1.jsonl", folder_ / "2.jsonl"));
+}
+
+// Files that hold several documents, by their names and in folders.
+
+TEST(Documents, AreKnownByTheNamesOfFiles) {
+  for (const char* name :
+       {"a.jsonl", "a.jsonl.gz", "x/a.parquet", "a.arrow", "a.feather", "a.ipc.gz"})
+    EXPECT_TRUE(holds_documents(name)) << name;
+  for (const char* name : {"a.txt", "a.json", "parquet"})
+    EXPECT_FALSE(holds_documents(name)) << name;
+}
+
+TEST(Documents, OfAFolderAreSorted) {
+  TemporaryFolder folder, texts, empty;
+  for (const char* name : {"b.jsonl", "a.jsonl.gz", "c.txt", "a.parquet"})
+    write_text(folder / name, "");
+  EXPECT_THAT(document_files(folder.path()),
+              ElementsAre(folder / "a.jsonl.gz", folder / "a.parquet", folder / "b.jsonl"));
+  for (const char* name : {"b.txt", "a.md", ".c.txt", "d.png"}) write_text(texts / name, "");
+  EXPECT_THAT(document_files(texts.path()), ElementsAre(texts / "a.md", texts / "b.txt"));
+  EXPECT_THAT(message_of(Category::data, [&] { document_files(empty.path()); }),
+              AllOf(StartsWith(empty.path().string()), HasSubstr("has no *.jsonl")));
 }
 
 }  // namespace
