@@ -11,7 +11,7 @@
 #include <spire/text.h>
 
 #include "engine/data/dataset.h"
-#include "engine/data/text/unicode_form.h"
+#include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {

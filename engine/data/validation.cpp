@@ -15,8 +15,8 @@
 
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/part_names.h"
 #include "engine/data/sampler.h"
-#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "engine/data/numpy/npy_set.h"
+#include "engine/data/numpy/npy_array.h"
 #include "tests/data/numpy/npy_files.h"
 #include "tests/data/numpy/zip_files.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -13,8 +13,8 @@
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/tables/record_reader.h"
-#include "engine/data/text/documents.h"
 #include "engine/data/text/encoding.h"
+#include "engine/data/text/jsonl.h"
 
 namespace spire::inline commands {
 

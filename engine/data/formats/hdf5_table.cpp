@@ -13,6 +13,8 @@ namespace spire::inline data {
 namespace {
 
 namespace fs = std::filesystem;
+using h5::check;
+using h5::Handle;
 
 constexpr int64_t mib = 1 << 20;
 constexpr int64_t max_fetched_bytes = 8 * mib, max_fetched_rows = 1024;
@@ -70,6 +72,31 @@ int64_t block_rows_of(const RowTable& table, int64_t chunk_rows, int64_t window)
   if (chunk_rows > 0) return chunk_rows;
   int64_t rows = window > 1 ? mib / static_cast<int64_t>(table.row_bytes()) : 1;
   return std::clamp<int64_t>(rows, 1, table.count());
+}
+
+struct BlockChecksums {
+  int64_t rows = 0;  // of a block
+  std::vector<uint64_t> blocks = {};
+};
+
+// Returns the checksums of one dataset; nullopt: the file has none.
+std::optional<BlockChecksums> read_block_checksums(const Hdf5LinkResolver& links,
+                                                   const std::string& name) {
+  std::string path = hdf5_checksum_group + name;
+  if (!links.has(path)) return {};
+  Handle dataset = links.open_dataset(path);
+  Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
+  hssize_t count = H5Sget_simple_extent_npoints(space);
+  // Bounds the allocation: a damaged header may claim any number of checksums.
+  auto stored = static_cast<hssize_t>(H5Dget_storage_size(dataset) / sizeof(uint64_t));
+  BlockChecksums result;
+  h5::read_attribute(dataset, "rows", result.rows);
+  if (result.rows < 1 || count < 0 || count > stored)
+    fail(Category::data, "{}: is damaged; get an intact copy", path);
+  result.blocks.resize(static_cast<size_t>(count));
+  check(H5Dread(dataset, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, result.blocks.data()),
+        "read " + path);
+  return result;
 }
 
 }  // namespace
@@ -200,6 +227,29 @@ std::vector<std::string> Hdf5Table::words(size_t column, const char* attribute) 
 std::optional<int64_t> Hdf5Table::number(size_t column, const char* attribute) const {
   h5::Session session;
   return arrays_[column].number(attribute);
+}
+
+std::optional<RowChecksums> Hdf5Table::checksums() const {
+  h5::Session session;
+  return translate_hdf5_errors(path_, [&]() -> std::optional<RowChecksums> {
+    RowChecksums result;
+    for (const Hdf5Array& array : arrays_) {
+      const std::string& name = array.name();
+      std::optional<BlockChecksums> found = read_block_checksums(*links_, name);
+      if (!found) return {};
+      if (result.rows != 0 && result.rows != found->rows)
+        fail(Category::data, "{}: checksums of {} are of {} rows, those of {} of {}",
+             path_.string(), arrays_[0].name(), result.rows, arrays_[1].name(), found->rows);
+      result.rows = found->rows;
+      result.blocks.push_back(std::move(found->blocks));
+      // Rounds up without overflow: a damaged file may say any number of rows.
+      auto expected = static_cast<size_t>((count_ - 1) / result.rows + 1);
+      if (result.blocks.back().size() != expected)
+        fail(Category::data, "{}: {} checksums of {}, expected {}; get an intact copy",
+             path_.string(), result.blocks.back().size(), name, expected);
+    }
+    return result;
+  });
 }
 
 void Hdf5Table::keep_blocks(const BlockOptions& options) {

@@ -10,8 +10,8 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/images/mask_values.h"
-#include "engine/data/images/stored_images.h"
 
 namespace spire::inline data {
 

@@ -15,7 +15,6 @@
 #include "engine/data/images/image_folder.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/part_names.h"
-#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {

@@ -9,7 +9,6 @@
 #include <spire/random_stream.h>
 
 #include "engine/data/images/colors.h"
-#include "engine/data/images/erase.h"
 #include "engine/data/images/rand_augment.h"
 #include "engine/data/images/warp.h"
 

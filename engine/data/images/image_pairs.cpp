@@ -22,9 +22,8 @@
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/sample_reading.h"
-#include "engine/data/tables/csv_reader.h"
 #include "engine/data/tables/csv_table.h"
-#include "engine/data/test_share.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire::inline data {
 namespace {

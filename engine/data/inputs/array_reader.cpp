@@ -16,7 +16,7 @@
 #include "engine/data/formats/hdf5_table.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/inputs/file_reader.h"
-#include "engine/data/numpy/npy_set.h"
+#include "engine/data/numpy/npy_array.h"
 
 namespace spire::inline inference {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/data/images/image_folder.h"
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/field_text.h"
-#include "engine/data/text/unicode_form.h"
+#include "engine/data/text/encoding.h"
 
 namespace spire::inline inference {
 namespace {

@@ -14,8 +14,7 @@
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/numpy/npy_array.h"
-#include "engine/data/numpy/npy_set.h"
-#include "engine/data/test_share.h"
+#include "engine/data/part_names.h"
 
 namespace spire::inline data {
 namespace {

@@ -20,7 +20,6 @@
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/tables/csv_columns.h"
-#include "engine/data/test_share.h"
 
 namespace spire::inline data {
 namespace {

@@ -1,8 +1,10 @@
 // Texts in other encodings than UTF-8, which are refused with the command that converts the file.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spire::inline data {
 
@@ -21,5 +23,14 @@ void require_text(const std::filesystem::path& file, std::string_view begin);
 
 // Returns the text with bytes that are no ASCII as \xe9: a word of an unknown encoding.
 std::string with_bytes_shown(std::string_view text);
+
+// Compares names that may be written in two Unicode forms: macOS stores names of files with letters
+// and accents apart (NFD), other systems and most programs together (NFC).
+
+// Returns the text in the form NFC; what is no UTF-8 as it is.
+std::string composed(std::string_view text);
+
+// Returns the index of `name`, or else of the one name that differs only in Unicode form.
+std::optional<size_t> find_name(const std::vector<std::string>& names, std::string_view name);
 
 }  // namespace spire::inline data

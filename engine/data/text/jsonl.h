@@ -43,4 +43,17 @@ inline void refuse_broken(const Error& error) {
 void for_each_json_text(const std::filesystem::path& path, const std::string& field,
                         const UseText& use, const OnBroken& on_broken = refuse_broken);
 
+// Returns whether a file has documents, by its name.
+bool holds_documents(const std::filesystem::path& path);
+
+// Returns such files in a folder, sorted by name; where there are none its *.txt, *.txt.gz and
+// *.md. Throws Error(data) if it has none of these.
+std::vector<std::filesystem::path> document_files(const std::filesystem::path& folder);
+
+// Calls use(text) for each document of the file, in order, but for empty ones. field: the member of
+// a JSON object, or the column of a table, that is the text. A line or row without a text of UTF-8
+// is broken. Throws Error(data), naming the file, where it cannot be read.
+void for_each_document(const std::filesystem::path& path, const std::string& field,
+                       const UseText& use, const OnBroken& on_broken = refuse_broken);
+
 }  // namespace spire::inline data

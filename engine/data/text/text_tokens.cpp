@@ -7,8 +7,8 @@
 #include <spire/text.h>
 
 #include "engine/data/input_file.h"
-#include "engine/data/text/documents.h"
 #include "engine/data/text/encoding.h"
+#include "engine/data/text/jsonl.h"
 #include "engine/data/text/vocabulary.h"
 
 namespace spire::inline data {

@@ -10,7 +10,6 @@
 #include "engine/base/read_file.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
-#include "engine/data/test_share.h"
 #include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"
 

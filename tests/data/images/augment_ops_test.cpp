@@ -11,7 +11,6 @@
 
 #include "engine/data/images/augment.h"
 #include "engine/data/images/colors.h"
-#include "engine/data/images/erase.h"
 #include "engine/data/images/rand_augment.h"
 #include "engine/data/images/warp.h"
 #include "tests/data/images/pillow_images.h"

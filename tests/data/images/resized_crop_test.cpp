@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/data/images/stored_images.h"
+#include "engine/data/images/image_dataset.h"
 #include "tests/data/numbered.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 
 #include "engine/data/dataset_table.h"
 #include "engine/data/numpy/npy_array.h"
-#include "engine/data/test_share.h"
+#include "engine/data/part_names.h"
 #include "tests/data/numpy/npy_files.h"
 
 namespace spire {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/numpy/npy_set.h"
+#include "engine/data/numpy/npy_array.h"
 #include "tests/data/numpy/npy_files.h"
 #include "tests/data/numpy/zip_files.h"
 

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/part_names.h"
 #include "engine/data/tables/column_survey.h"
-#include "engine/data/test_share.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/dataset_table.h"
-#include "engine/data/test_share.h"
+#include "engine/data/part_names.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

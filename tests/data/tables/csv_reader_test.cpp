@@ -1,9 +1,8 @@
 // Records of CSV files: quotes, line ends, positions, limits.
-#include "engine/data/tables/csv_reader.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/tables/record_reader.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/text/documents.h"
 #include "engine/data/text/text_tokens.h"
 #include "tests/data/test_files.h"
 #include "tests/data/text/bpe_files.h"
