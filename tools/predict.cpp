@@ -17,9 +17,7 @@
 #include "tools/output/streams.h"
 #include "tools/predict/prediction_inputs.h"
 #include "tools/predict/prediction_rows.h"
-#include "tools/predict/prompt_list.h"
 #include "tools/predict/text_generation.h"
-#include "tools/predict/truth_summary.h"
 #include "tools/process/signals.h"
 
 namespace spire::tool {

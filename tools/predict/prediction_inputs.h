@@ -1,7 +1,9 @@
-// The inputs of `trainer predict`: the run's test data, the user's own files, or a prompt.
+// The inputs of `trainer predict`: the run's test data, the user's own files, or prompts.
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <spire/commands/input_rows.h>
 
@@ -40,5 +42,10 @@ class PredictionInputs {
 // Returns the content of --prompt-file (at most 1 MiB) without its last newline, or, if it is not
 // given, a newline. Throws Error(data).
 std::string read_prompt(const PredictArguments& arguments);
+
+// Reads a file (at most 64 MiB) of prompts: one a line, without its end; or, if its name ends with
+// .jsonl, an object {"prompt": "text"} a line, whose other members are ignored. Empty lines are
+// left out. Throws Error(data) that names the file and the line.
+std::vector<std::string> read_prompts(const std::filesystem::path& path);
 
 }  // namespace spire::tool
