@@ -5,6 +5,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/read_file.h"
 #include "engine/data/formats/idx.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
@@ -34,9 +35,11 @@ void make_rgb(std::vector<uint8_t>& pixels) {
     std::fill_n(pixels.begin() + 3 * static_cast<int64_t>(i), 3, pixels[i]);
 }
 
-// Returns whether the file begins with two zero bytes: no image file does.
+// Returns whether the file, unpacked if it is gzip, begins with two zero bytes: no image file does.
 bool is_idx(const std::filesystem::path& path) {
-  InputFile file(path);
+  if (begins_with(path, std::string_view("\0\0", 2))) return true;
+  if (!begins_with(path, "\x1f\x8b")) return false;
+  InputFile file(path);  // unpacks it
   std::array<uint8_t, 4> magic{};
   return file.read(magic) == magic.size() && magic[0] == 0 && magic[1] == 0;
 }
