@@ -65,11 +65,4 @@ std::vector<BenchSeries> series_of(const BenchReport& report) {
   return all;
 }
 
-std::vector<std::string> labels_of(const std::vector<BenchSeries>& series) {
-  std::vector<std::string> labels;
-  for (const BenchSeries& one : series)
-    if (std::ranges::find(labels, one.label) == labels.end()) labels.push_back(one.label);
-  return labels;
-}
-
 }  // namespace spire::inline bench

@@ -18,7 +18,4 @@ struct BenchSeries {
 // number of devices ran with several.
 std::vector<BenchSeries> series_of(const BenchReport& report);
 
-// Returns the labels of all series in order, each once: a label's index is its colour.
-std::vector<std::string> labels_of(const std::vector<BenchSeries>& series);
-
 }  // namespace spire::inline bench

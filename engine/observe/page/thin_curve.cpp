@@ -16,7 +16,7 @@ void ThinCurve::Merged::add(const Merged& next) {
 }
 
 void ThinCurve::add(double x, double y, int64_t group) {
-  bool same_group = group >= 0 && group == group_ && count_ > 0;
+  bool same_group = group >= 0 && group == group_;
   Merged one{.first_x = x, .last_x = x, .groups = same_group ? 0 : 1};
   if (std::isfinite(y)) {
     one.sum = one.low = one.high = y;
@@ -26,9 +26,7 @@ void ThinCurve::add(double x, double y, int64_t group) {
   if (begins && points_.size() == most_points) halve();  // the merged ones are full, too
   if (begins) points_.emplace_back();
   points_.back().add(one);
-  ++count_;
   group_ = group;
-  last_ = y;
 }
 
 void ThinCurve::halve() {

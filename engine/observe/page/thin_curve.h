@@ -23,10 +23,7 @@ class ThinCurve {
   // group: neighbours of one group, such as an epoch, share a point. Never allocates.
   void add(double x, double y, int64_t group = -1);
 
-  bool empty() const { return points_.empty(); }
-  int64_t count() const { return count_; }  // values added
   int64_t width() const { return width_; }  // values or groups in each point but the last
-  double last() const { return last_; }     // NaN before the first
   std::vector<CurvePoint> points() const;   // most_points at most, in order
 
  private:
@@ -39,8 +36,7 @@ class ThinCurve {
   void halve();
 
   std::vector<Merged> points_;
-  int64_t width_ = 1, count_ = 0, group_ = -1;
-  double last_ = std::numeric_limits<double>::quiet_NaN();
+  int64_t width_ = 1, group_ = -1;
 };
 
 }  // namespace spire::inline observe
