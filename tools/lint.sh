@@ -11,6 +11,7 @@ Checks the tree without building it, in about a minute on two cores and without 
   files       CMakeLists.txt name every source, somebody includes every header, all named files exist
   markdown    lines of at most 120 columns; tables, code blocks and single long words are free
   numbers     files of at most 500 lines, folders of at most 45 files, functions of at most 80 lines
+  budget      product and test lines, files, rooms, public headers: no more than tools/lint/budget.json
   duplicates  six or more equal lines in two files: no more than today
   api         trainer includes public headers alone, and these include no other
   cuda        CUDA files reach no header that takes nvcc long
@@ -74,6 +75,7 @@ check format formatted
 check files tools/lint/files.py
 check markdown tools/lint/markdown.py
 check numbers tools/lint/measure.py
+check budget tools/lint/budget.py
 check duplicates tools/lint/duplicates.py "$max_duplicates"
 check api tools/lint/public_api.py
 check cuda tools/lint/cuda_includes.py

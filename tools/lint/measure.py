@@ -53,13 +53,16 @@ for tag in tags.splitlines():
         problems.append(f"{file}:{value['line']}: {name} has {length} lines; at most {MAX_FUNCTION}")
 
 
+if not functions:
+    sys.exit("lint: ctags finds no function: its --version must say Universal Ctags")
+
+
 def share(values, part):
     return sorted(values)[int(len(values) * part)]
 
 
 sizes = [lines[f] for f in product]
 folder, count = by_folder.most_common(1)[0]
-functions = functions or [0]
 print(f"lint: files: {len(product)} of the product, {len(files) - len(product)} of the tests; lines per file: median "
       f"{statistics.median(sizes):.0f} (target 80 to 160), p90 {share(sizes, 0.9)}, most {max(lines.values())}")
 print(f"lint: largest folder: {folder}, {count} files; lines per function: p90 {share(functions, 0.9)} "
