@@ -50,7 +50,7 @@ echo "2026-11-22T00:00:00Z step 1/60 loss 2.3" >&2
 printf '{\n  "train_loss": %s,\n  "samples_per_s": 2500.5,\n  "parameter_hash": "%s",\n}\n' $loss $hash >"$folder/summary.json"
 echo '{"step":1,"time/data_wait_ms":0.25,"time/comm_wait_ms":0.1}' >"$folder/metrics.jsonl"
 TEXT
-for name in device collective kernels train; do
+for name in device update kernels train; do
   pretend "fake/tests/$name/${name}_test" <<'TEXT'
 #!/usr/bin/env bash
 [ "$GTEST_SHARD_INDEX" = 0 ] || exit 0
