@@ -11,7 +11,8 @@ inline constexpr size_t digest_digits = 64;
 
 void need_sodium();  // call it before any use of libsodium; throws Error(device)
 
-// Returns the digest of the parts, one after another, as 64 lower-case hex digits.
+// Returns the digest of the parts, one after another, as 64 lower-case hex digits. Throws as
+// need_sodium().
 std::string digest(std::initializer_list<std::string_view> parts);
 
 }  // namespace spire

@@ -1,12 +1,13 @@
 #include "engine/observe/page/page.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sodium.h>
+
+#include "engine/base/digest.h"
 
 namespace spire::inline observe {
 
@@ -74,16 +75,12 @@ double drawn_number(double value) {
 }
 
 std::string base64(std::string_view bytes) {
-  static constexpr const char* digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    size_t count = std::min<size_t>(3, bytes.size() - at);
-    uint32_t group = 0;
-    for (size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (size_t i = 0; i < 4; ++i) text += i <= count ? digits[group >> (18 - 6 * i) & 63] : '=';
-  }
+  constexpr int variant = sodium_base64_VARIANT_ORIGINAL;
+  need_sodium();
+  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
+  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                    bytes.size(), variant);
+  text.pop_back();  // its zero
   return text;
 }
 
