@@ -87,14 +87,14 @@ void prove_threads(int count, const std::string& name) {
 }
 
 // The affinity mask has the cores that taskset, a launcher or a cpuset cgroup allows.
-std::vector<int> allowed_cores() {
+std::vector<int> allowed_cores(pid_t thread) {
   std::vector<int> cores;
   // The kernel refuses a mask with fewer bits than it has for cores.
   constexpr int most = 1 << 20;
   for (int bits = CPU_SETSIZE; cores.empty() && bits <= most; bits *= 2) {
     std::vector<cpu_set_t> mask(mask_parts(bits));
     size_t bytes = mask.size() * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
+    if (sched_getaffinity(thread, bytes, mask.data()) != 0) continue;
     for (int cpu = 0; cpu < bits; ++cpu)
       if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, mask.data())) cores.push_back(cpu);
   }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,8 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 // start_thread() throws. Call it before OpenMP starts as many: OpenMP ends the program if it fails.
 void prove_threads(int count, const std::string& name);
 
-std::vector<int> allowed_cores();  // of the calling thread, ascending; never empty
+// Of a thread (0: the calling one; getpid(): the process's first), ascending; never empty.
+std::vector<int> allowed_cores(pid_t thread = 0);
 
 // Paces a polling loop that shares its core with computing threads. pause() returns at once for
 // 50 us, yields for the next 150 us, and then sleeps, at first for 20 us, in the end for 200 us.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <sys/stat.h>
@@ -34,9 +33,7 @@ bool has_windows(const Dataset& data) {
 std::map<int32_t, std::vector<int64_t>> strata_of(const Dataset& data) {
   std::map<int32_t, std::vector<int64_t>> strata;
   if (data.spec().find("labels") == nullptr) {
-    std::vector<int64_t>& all = strata[0];
-    all.resize(static_cast<size_t>(data.count()));
-    std::iota(all.begin(), all.end(), 0);
+    strata[0] = sequence(0, data.count());
     return strata;
   }
   constexpr int64_t labels_at_once = 1 << 16;

@@ -39,7 +39,6 @@ SweepSlots::SweepSlots(const SlotRequest& request, const RunConfig& config, cons
     : claims_(std::make_unique<Claims>()),
       slots_(make_slots(request, config, hardware_for(request, config, claims_->gpus, queue))) {
   for (const SweepSlot& slot : slots_) {
-    if (slot.uuid.empty()) continue;
     if (auto holder = claims_->gpus.claim(slot.uuid))
       queue.say(fmt::format("warning: {} is also used by {}; --devices auto:N takes idle GPUs",
                             to_string(slot.device), to_string(*holder)));

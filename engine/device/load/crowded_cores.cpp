@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <omp.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -26,9 +25,7 @@ constexpr auto turn = std::chrono::microseconds(500);
 
 // As libgomp counts them when the process begins.
 int cores_of_process() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return static_cast<int>(allowed_cores(getpid()).size());
 }
 
 // The least time between two decisions. Runs in containers do not see each other's locks: a pace of
