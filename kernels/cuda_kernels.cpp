@@ -1,6 +1,6 @@
 #include "kernels/kernel_table.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -17,4 +17,4 @@ std::span<const KernelEntry> cuda_kernels() {
   return kernel_table<OnCuda>();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // The unsigned integers with as many lanes as V.
 template <typename V>
@@ -82,4 +82,4 @@ SPIRE_HOST_DEVICE inline Normal normal(float x) {
   return {x < 0 ? tail : 1.0f - tail, bell * 0.398942280f};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

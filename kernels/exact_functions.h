@@ -7,7 +7,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns e^x for x <= 0, below -700 that of -700; a NaN gives a NaN. It is 2^n e^r for x = n ln 2
 // + r with |r| <= ln 2 / 2, and e^r is its Taylor series up to r^13, whose rest is below 2^-55.
@@ -54,4 +54,4 @@ SPIRE_HOST_DEVICE inline double exact_logarithm(double x) {
   return x - x == 0 ? y : x;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Exponents that a float can have, as its bits tell them: 0 (zero and subnormal numbers) to 255
 // (infinity and NaN).
@@ -67,4 +67,4 @@ SPIRE_HOST_DEVICE inline int highest_exponent(const double* flags) {
   return exponent;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/packing.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -59,4 +59,4 @@ Kernel make_kernel(const Op& op, const KernelRequest& request) {
   return row.make(op, request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

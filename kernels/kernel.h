@@ -5,7 +5,7 @@
 
 #include <spire/kernel.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Makes the kernel of `op` for the request's device. Throws Error(device) if the device's kernel
 // table lacks the op, and Error(unexpected) for padded rows that the kernel does not take.
@@ -49,4 +49,4 @@ const KernelEntry& kernel_entry(const Op& op, DeviceId device);
 std::span<const KernelEntry> cpu_kernels();
 std::span<const KernelEntry> cuda_kernels();  // empty in a build without CUDA
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -40,7 +40,7 @@
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <template <typename> class On>
 std::span<const KernelEntry> kernel_table() {
@@ -175,4 +175,4 @@ std::span<const KernelEntry> kernel_table() {
   return table;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns ln x: -infinity for 0, NaN below. x = 2^n m with m in [sqrt(1/2), sqrt(2)), and ln m = 2
 // artanh s with s = (m - 1) / (m + 1), |s| < 0.172: the terms of its series behind s^9 / 9 are
@@ -30,4 +30,4 @@ SPIRE_HOST_DEVICE inline float natural_logarithm(float x) {
   return x < 0 ? std::numeric_limits<float>::quiet_NaN() : y;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/nvidia/libraries.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::span<const KernelEntry> cuda_kernels() {
   return {};
@@ -21,4 +21,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device, const CudaLi
   refuse_cuda(device.index);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <spire/op.h>
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 size_t TensorSpec::bytes() const {
   // A padded row has row_pitch elements instead of the last dimension.
@@ -37,4 +37,4 @@ void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t leas
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

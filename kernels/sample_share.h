@@ -4,7 +4,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns N / elements for an input (N, ...): 1 / F, also for no rows.
 inline double sample_share(const TensorSpec& spec) {
@@ -13,4 +13,4 @@ inline double sample_share(const TensorSpec& spec) {
          static_cast<double>(elements > 1 ? elements : 1);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 void expect_rows(const Op& op, const TensorSpec& x) {
   expect(op, x.shape.rank() >= 1 && x.shape.elements() > 0 && is_float_type(x.dtype),
@@ -18,4 +18,4 @@ TensorSpec per_channel(const TensorSpec& x) {
   return {{x.shape.back()}, DType::f32};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

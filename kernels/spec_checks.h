@@ -2,7 +2,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Throw Error(config) that names the op: expect_rows() unless x is (.., C), not empty, of fp32,
 // bf16 or fp16; expect_like() unless `got` equals `want`.
@@ -12,4 +12,4 @@ void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, co
 // Returns fp32 (C), C being the last axis of x: the spec of gamma, beta and statistics of channels.
 TensorSpec per_channel(const TensorSpec& x);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::string to_string(Extent2d extent) {
   return fmt::format("{}x{}", extent.h, extent.w);
@@ -52,4 +52,4 @@ void expect_nhwc(const Op& op, const TensorSpec& x) {
   expect(op, is_float_type(x.dtype), "cannot compute on {}", name(x.dtype));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

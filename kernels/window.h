@@ -4,7 +4,7 @@
 #include <spire/layer_options.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Window {
   Extent2d kernel{1, 1};
@@ -71,4 +71,4 @@ inline WindowAxes axes_of(const Window& window, const Shape& x, const Shape& y) 
           {window.kernel.w, window.stride.w, window.padding.w, x[2], y[2]}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

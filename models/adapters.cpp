@@ -10,7 +10,7 @@
 #include "engine/base/name_patterns.h"
 #include "kernels/ops/dense/dense.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 int64_t count_uses(const Graph& graph, Value value) {
@@ -101,4 +101,4 @@ double adapter_factor(const LoraConfig& lora) {
   return lora.rank == 0 ? 0 : lora.alpha / static_cast<double>(lora.rank);
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

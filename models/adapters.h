@@ -10,7 +10,7 @@
 #include "engine/graph/freeze.h"
 #include "engine/graph/graph.h"
 
-namespace spire::inline models {
+namespace spire {
 
 // Adds the products to the dense layers whose names match lora.patterns (none: to all) in a graph
 // from build_model(), before any pass. A matrix that another layer shares, as a tied head, is no
@@ -26,4 +26,4 @@ FreezeOptions freeze_beside_adapters(const Graph& graph, const LoraConfig& lora,
 // alpha / rank, by which a product counts; 0 for rank 0.
 double adapter_factor(const LoraConfig& lora);
 
-}  // namespace spire::inline models
+}  // namespace spire

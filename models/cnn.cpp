@@ -8,7 +8,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // Uniform in +-2.4 / fan_in, as in the paper of LeNet-5.
@@ -160,4 +160,4 @@ Value mlp(Graph& graph, Value images, const ModelConfig& config, int64_t classes
                linear_uniform(graph.spec(x).shape.back()));
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

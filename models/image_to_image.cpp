@@ -4,7 +4,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // Batch norm if model.normalization asks for it, then relu.
@@ -138,4 +138,4 @@ Value autoencoder(Graph& graph, Value images, const ModelConfig& config, int64_t
   return image_head(graph, "pixels", x, channels, 3, config);
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // The zeros on each side that keep an axis as long as it is. kernel: as messages show it.
@@ -257,4 +257,4 @@ Value build_layer(const LayerBuild& b) {
   return build_activation(b, b.word("activation"), y);
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

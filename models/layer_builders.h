@@ -9,7 +9,7 @@
 #include "engine/config/layer_types.h"
 #include "models/transformer.h"
 
-namespace spire::inline models {
+namespace spire {
 
 // A layer to build, with its inputs and typed access to its keys.
 struct LayerBuild {
@@ -55,4 +55,4 @@ struct LayerBuild {
 // Returns the layer's output. Throws Error(config) for keys and shapes that do not fit.
 Value build_layer(const LayerBuild& build);
 
-}  // namespace spire::inline models
+}  // namespace spire

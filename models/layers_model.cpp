@@ -10,7 +10,7 @@
 #include "models/layer_builders.h"
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // Returns a layer's `name` or `from`, "" for what is not given.
@@ -213,4 +213,4 @@ bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sam
   return sample.rank() == 3 && rank_behind(layers, 3, {}) == 3;
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "models/transformer.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 constexpr double llama_deviation = 0.02;
@@ -80,4 +80,4 @@ Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocab
   return dense(graph, "head", x, vocabulary, false, normal(llama_deviation));
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "models/table_layers.h"
 #include "models/teacher.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // Shape of a model's output: (N, K); (N, T, vocabulary); (N, H, W, C); any of these, by its layers.
@@ -450,7 +450,7 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   return graph;
 }
 
-}  // namespace spire::inline models
+}  // namespace spire
 
 namespace spire {
 

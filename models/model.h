@@ -9,7 +9,7 @@
 
 #include "engine/graph/graph.h"
 
-namespace spire::inline models {
+namespace spire {
 
 // The task of a model, from which its loss and metric follow.
 enum class Task : uint8_t {
@@ -82,4 +82,4 @@ Value llama(Graph& graph, Value tokens, const ModelConfig& config, int64_t vocab
 Value layers_model(Graph& graph, Value input, const ModelConfig& config, int64_t classes);
 bool layers_make_images(const std::vector<LayerConfig>& layers, const Shape& sample);
 
-}  // namespace spire::inline models
+}  // namespace spire

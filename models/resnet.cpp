@@ -17,7 +17,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 class Blocks {
@@ -133,4 +133,4 @@ Value resnet(Graph& graph, Value images, const ModelConfig& config, int64_t clas
   return cifar_resnet(graph, images, config, classes);
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

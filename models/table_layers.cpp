@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/layers.h>
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 // Applies a function to each column of x (N, K).
@@ -66,4 +66,4 @@ Value in_own_unit(Graph& graph, Value found, const Normalization& by) {
   });
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <spire/graph.h>
 #include <spire/sample_spec.h>
 
-namespace spire::inline models {
+namespace spire {
 
 // features (N, F) of the columns of a table -> (N, G): each embedded column's levels become a
 // vector, the row of the parameter embedding.<column>.weight (width, levels) for the level; a word
@@ -19,4 +19,4 @@ Value embed_categories(Graph& graph, Value features, const std::vector<TableColu
 Value standardized(Graph& graph, Value values, const Normalization& by);
 Value in_own_unit(Graph& graph, Value found, const Normalization& by);
 
-}  // namespace spire::inline models
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/config/words.h"
 #include "engine/graph/graft.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 void expect_classes(const LossConfig& loss, Task task) {
@@ -42,4 +42,4 @@ Value teach(Graph& graph, const Teacher& teacher, const LossConfig& loss, Task t
   return graft_teacher(graph, std::move(own), "output");
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

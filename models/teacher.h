@@ -9,7 +9,7 @@
 #include "engine/graph/graph.h"
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 
 struct Teacher {
   ModelConfig model;
@@ -25,4 +25,4 @@ struct Teacher {
 Value teach(Graph& graph, const Teacher& teacher, const LossConfig& loss, Task task,
             const ModelInput& input);
 
-}  // namespace spire::inline models
+}  // namespace spire

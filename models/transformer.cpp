@@ -10,7 +10,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline models {
+namespace spire {
 namespace {
 
 using Norm = TransformerOptions::Norm;
@@ -205,4 +205,4 @@ void expect_context(const ModelConfig& config, int64_t length) {
        context, length);
 }
 
-}  // namespace spire::inline models
+}  // namespace spire

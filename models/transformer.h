@@ -10,7 +10,7 @@
 
 #include "engine/config/transformer_sizes.h"
 
-namespace spire::inline models {
+namespace spire {
 
 using WeightInitializer = std::function<Initializer(int64_t inputs, int64_t outputs)>;
 
@@ -56,4 +56,4 @@ float epsilon_of(const ModelConfig& config, float own);
 // Throws Error(config) if rows of `length` tokens are longer than the model's context.
 void expect_context(const ModelConfig& config, int64_t length);
 
-}  // namespace spire::inline models
+}  // namespace spire

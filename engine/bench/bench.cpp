@@ -32,7 +32,7 @@
 #include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // Throws Error(config) for a word that is none of the enum's. option: what was set to it.
@@ -232,7 +232,7 @@ RunConfig config_to_bench(RunConfig config, const BenchOptions& options) {
 }
 
 }  // namespace
-}  // namespace spire::inline bench
+}  // namespace spire
 
 namespace spire {
 

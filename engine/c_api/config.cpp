@@ -5,7 +5,7 @@
 #include "engine/c_api/handles.h"
 #include "engine/c_api/status.h"
 
-namespace spire::inline c_api {
+namespace spire {
 
 DType dtype_of_c(spire_dtype dtype) {
   switch (dtype) {
@@ -68,7 +68,7 @@ DataSource data_of_c(const spire_data& data) {
                       arrays_of_c(data.test, data.test_arrays, "spire_data", "test"), options);
 }
 
-}  // namespace spire::inline c_api
+}  // namespace spire
 
 spire_status spire_config_create(const char* yaml, const char* const* words, size_t count,
                                  spire_config** config) {

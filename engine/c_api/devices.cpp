@@ -7,7 +7,7 @@ struct spire_devices {
   std::vector<spire::ListedDevice> list;
 };
 
-namespace spire::inline c_api {
+namespace spire {
 namespace {
 
 int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
@@ -15,7 +15,7 @@ int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
 }
 
 }  // namespace
-}  // namespace spire::inline c_api
+}  // namespace spire
 
 using spire::bytes_or_unknown;
 spire_status spire_devices_create(spire_devices** devices) {

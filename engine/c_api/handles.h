@@ -23,7 +23,7 @@ struct spire_run {
   spire::RunResult result;
 };
 
-namespace spire::inline c_api {
+namespace spire {
 
 DType dtype_of_c(spire_dtype dtype);  // throws Error(config) for other values
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);  // likewise
@@ -32,4 +32,4 @@ std::vector<Array> arrays_of_c(const spire_array* arrays, size_t count, std::str
                                const std::string& place);
 DataSource data_of_c(const spire_data& data);
 
-}  // namespace spire::inline c_api
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline c_api {
+namespace spire {
 namespace {
 
 std::string& last_error() {
@@ -49,7 +49,7 @@ void check_index(size_t index, size_t count, std::string_view function, std::str
        counted(static_cast<int64_t>(count), what));
 }
 
-}  // namespace spire::inline c_api
+}  // namespace spire
 
 int spire_c_api_version(void) {
   return SPIRE_C_API_VERSION;

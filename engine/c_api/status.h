@@ -7,7 +7,7 @@
 
 #include <spire/c.h>
 
-namespace spire::inline c_api {
+namespace spire {
 
 // Call it in a handler: records the exception that is being handled.
 spire_status record_exception() noexcept;
@@ -40,4 +40,4 @@ spire_status call(const char* function, std::initializer_list<Given> given,
 // Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights".
 void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
 
-}  // namespace spire::inline c_api
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "engine/c_api/handles.h"
 #include "engine/c_api/status.h"
 
-namespace spire::inline c_api {
+namespace spire {
 namespace {
 
 class Callbacks : public Observer {
@@ -67,7 +67,7 @@ RunResult train_with(const spire_config& config, const spire_train_options& want
 }
 
 }  // namespace
-}  // namespace spire::inline c_api
+}  // namespace spire
 
 spire_status spire_train(const spire_config* config, const spire_train_options* options,
                          spire_run** run) {

@@ -22,7 +22,7 @@ struct spire_trainer {
   std::vector<std::string> devices;  // of this process
 };
 
-namespace spire::inline c_api {
+namespace spire {
 namespace {
 
 SampleSpec spec_of(const spire_sample_spec& from) {
@@ -97,7 +97,7 @@ void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, floa
 }
 
 }  // namespace
-}  // namespace spire::inline c_api
+}  // namespace spire
 
 spire_status spire_trainer_create(const spire_config* config, const spire_sample_spec* spec,
                                   spire_trainer** trainer) {

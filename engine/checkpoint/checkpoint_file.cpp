@@ -12,7 +12,7 @@
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold floats as memory does");
@@ -162,4 +162,4 @@ TrainingState read_checkpoint(const std::filesystem::path& path) {
   return state;
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/checkpoint/checkpoint_header.h"
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 inline constexpr size_t checkpoint_piece = size_t{1} << 21;  // floats; the usual size of `piece`
 
@@ -48,4 +48,4 @@ std::optional<std::string> unchecked_warning(const std::filesystem::path& path, 
 // Reads a whole file into memory; for small files. Throws what CheckpointFile throws.
 TrainingState read_checkpoint(const std::filesystem::path& path);
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/checkpoint/checkpoint_header.h"
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 inline constexpr int64_t checkpoint_format = 2;  // a file with another number is refused
 
@@ -39,4 +39,4 @@ CheckpointContents read_contents(const std::filesystem::path& path, const Header
 // Main of the program spire-hdf5-check for a checkpoint: calls read_contents().
 [[noreturn]] void checkpoint_check_main(const std::filesystem::path& path);
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

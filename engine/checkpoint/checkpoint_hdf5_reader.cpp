@@ -8,7 +8,7 @@
 #include "engine/base/hdf5_program.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 using h5::check;
@@ -167,4 +167,4 @@ void checkpoint_check_main(const std::filesystem::path& path) {
   });
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/base/hdf5.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 using h5::check;
@@ -134,4 +134,4 @@ CheckpointLayout lay_out_checkpoint(const StateMetadata& metadata,
   return layout;
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

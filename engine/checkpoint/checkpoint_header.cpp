@@ -10,7 +10,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 constexpr std::string_view magic = "spire checkpoint\n";
@@ -196,4 +196,4 @@ Header verify_header(const CheckpointBytes& file) {
   return header;
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 // Bytes of an open checkpoint file. Any thread may read them, at any offset.
 class CheckpointBytes {
@@ -50,4 +50,4 @@ Header read_header(const CheckpointBytes& file);
 // Checks all bytes of the file against its checksums. Throws Error(checkpoint) with the bad part.
 Header verify_header(const CheckpointBytes& file);
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/base/read_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ LoadedCheckpoint CheckpointLocator::load(const CheckpointStore::OnDamaged& on_da
        (run_ / folder).string());
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/checkpoint/checkpoint_store.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 class CheckpointLocator {
  public:
@@ -41,4 +41,4 @@ class CheckpointLocator {
   std::filesystem::path run_, file_;
 };
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,4 +210,4 @@ std::vector<fs::path> CheckpointStore::sweep_temporaries() const {
   return removed;
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

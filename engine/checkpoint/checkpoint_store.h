@@ -12,7 +12,7 @@
 
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 struct Retention {
   int64_t keep_last = 3;   // number of newest checkpoints to keep; at least 1
@@ -87,4 +87,4 @@ class CheckpointStore {
   Retention retention_;
 };
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/base/thread.h"
 #include "engine/base/write_file.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -167,4 +167,4 @@ bool CheckpointWriter::attempt(bool last, std::unique_lock<std::mutex>& lock) {
   return written || results_.back().final;
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 // One attempt to write one checkpoint.
 struct CheckpointResult {
@@ -92,4 +92,4 @@ class CheckpointWriter {
   std::jthread thread_;  // last: it uses all other members
 };
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/base/adapter_names.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 // Where each adapter is, by its name.
@@ -77,4 +77,4 @@ void MergedTensors::add_product(const Adapters& adapters, int64_t begin,
   }
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 class MergedTensors : public SavedTensors {
  public:
@@ -37,4 +37,4 @@ class MergedTensors : public SavedTensors {
   std::vector<std::vector<Kept>> kept_;  // of each group
 };
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

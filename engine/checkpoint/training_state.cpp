@@ -13,7 +13,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline checkpoint {
+namespace spire {
 namespace {
 
 // Text of a field's value, and parse() back. A double is written by its bits, which loses nothing.
@@ -215,4 +215,4 @@ void read_all(const SavedTensors& tensors, TrainingState& state) {
   }
 }
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include <spire/metric.h>
 #include <spire/shape.h>
 
-namespace spire::inline checkpoint {
+namespace spire {
 
 struct EarlyStopState {
   int64_t waited = -1;   // evaluations in a row without improvement; -1: no evaluation yet
@@ -160,4 +160,4 @@ struct TrainingState : StateMetadata, SavedTensors {
 
 void read_all(const SavedTensors& tensors, TrainingState& state);  // copies all of `tensors`
 
-}  // namespace spire::inline checkpoint
+}  // namespace spire

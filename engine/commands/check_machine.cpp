@@ -24,7 +24,7 @@
 #include "engine/doctor/storage.h"
 #include "engine/run/checkpoint_need.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 namespace {
 
@@ -146,4 +146,4 @@ Findings check_machine(const MachineCheck& check) {
   return Examination(check).run();
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

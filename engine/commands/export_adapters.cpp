@@ -14,7 +14,7 @@
 #include "engine/weights/files/safetensors_writer.h"
 #include "engine/weights/names/name_table.h"
 
-namespace spire::inline commands {
+namespace spire {
 namespace {
 
 struct Adapters {
@@ -153,4 +153,4 @@ ExportedModel export_adapters(const ExportJob& job) {
   return result;
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

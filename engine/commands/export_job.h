@@ -10,7 +10,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/weights/files/tensor_to_write.h"
 
-namespace spire::inline commands {
+namespace spire {
 
 struct ExportJob {
   const ExportOptions& asked;
@@ -33,4 +33,4 @@ int64_t elements_of(const std::vector<TensorToWrite>& tensors);
 
 WrittenFile written_file(const std::filesystem::path& path);  // with its size
 
-}  // namespace spire::inline commands
+}  // namespace spire

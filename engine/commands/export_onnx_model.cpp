@@ -2,7 +2,7 @@
 #include "engine/commands/export_job.h"
 #include "engine/onnx/export_onnx.h"
 
-namespace spire::inline commands {
+namespace spire {
 
 ExportedModel export_as_onnx(const ExportJob& job) {
   OnnxOptions options;
@@ -33,4 +33,4 @@ ExportedModel export_as_onnx(const ExportJob& job) {
   return result;
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

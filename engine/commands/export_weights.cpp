@@ -13,7 +13,7 @@
 #include "engine/weights/names/name_table.h"
 #include "engine/weights/names/own_metadata.h"
 
-namespace spire::inline commands {
+namespace spire {
 
 namespace {
 
@@ -115,4 +115,4 @@ ExportedModel export_as_npz(const ExportJob& job) {
   return result_of(weights, {job.to});
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

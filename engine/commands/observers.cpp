@@ -11,7 +11,7 @@
 #include "engine/publish/prometheus/prometheus_endpoint.h"
 #include "engine/publish/tensorboard/tensorboard_files.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 class WithoutWarnings : public Console {
@@ -49,4 +49,4 @@ std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& 
   return all;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/tables/record_reader.h"
 
-namespace spire::inline commands {
+namespace spire {
 namespace {
 
 constexpr size_t most_different = 100, shown_words = 3;
@@ -140,4 +140,4 @@ void set_roles(const SampleSpec& spec, std::vector<TableColumnFacts>& columns) {
                         : "left out";
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

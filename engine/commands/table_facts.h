@@ -8,7 +8,7 @@
 #include <spire/commands/dataset_tools.h>
 #include <spire/run_config.h>
 
-namespace spire::inline commands {
+namespace spire {
 
 // Returns all columns of the training file; empty where the data is no table. Of the roles it knows
 // the target's. Throws Error(config) and Error(data) as opening the table does, but not for what
@@ -28,4 +28,4 @@ std::optional<UnlabelledTest> find_unlabelled_test(const DataConfig& config);
 // Sets the roles of the others by what a run makes of the table.
 void set_roles(const SampleSpec& spec, std::vector<TableColumnFacts>& columns);
 
-}  // namespace spire::inline commands
+}  // namespace spire

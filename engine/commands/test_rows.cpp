@@ -9,7 +9,7 @@
 #include "engine/data/dataset.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Reads the samples of a dataset in order.
@@ -85,4 +85,4 @@ TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec, const s
   return test;
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

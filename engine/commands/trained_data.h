@@ -6,7 +6,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
-namespace spire::inline inference {
+namespace spire {
 
 // spec: of the trained model, which messages call `model`. classes: whether labels must be those of
 // the spec. all_test: as in ReadOptions. Throws what the dataset throws, Error(data) for data that
@@ -14,4 +14,4 @@ namespace spire::inline inference {
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
                               const std::string& model, bool classes, bool all_test = false);
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/config/transformer_sizes.h"
 #include "engine/config/value.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -228,4 +228,4 @@ void settle_batch(RunConfig& config, int64_t default_towers) {
   if (!conflict.empty()) fail(Category::config, "global_batch: {}", conflict);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

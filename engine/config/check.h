@@ -6,7 +6,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline config {
+namespace spire {
 
 struct Problem {
   std::string path;        // the key to change
@@ -33,4 +33,4 @@ bool evenly_divided(const RunConfig& config);
 // all three are given and disagree, and for a batch_size that is still auto. Idempotent.
 void settle_batch(RunConfig& config, int64_t default_towers);
 
-}  // namespace spire::inline config
+}  // namespace spire

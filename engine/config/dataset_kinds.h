@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline config {
+namespace spire {
 
 struct DatasetKind {
   std::string_view name;
@@ -45,4 +45,4 @@ std::vector<std::string> dataset_names(Chosen chosen) {
   return names;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

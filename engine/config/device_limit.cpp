@@ -6,7 +6,7 @@
 #include "engine/config/memory_limit.h"
 #include "engine/config/scalar.h"
 
-namespace spire::inline config {
+namespace spire {
 namespace {
 
 bool is_number(std::string_view text) {
@@ -57,4 +57,4 @@ std::vector<std::string> without_limits(std::vector<std::string> words) {
   return words;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

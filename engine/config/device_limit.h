@@ -5,9 +5,9 @@
 
 #include <spire/device_words.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Returns the words without their limits.
 std::vector<std::string> without_limits(std::vector<std::string> words);
 
-}  // namespace spire::inline config
+}  // namespace spire

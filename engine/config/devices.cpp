@@ -11,7 +11,7 @@
 #include "engine/config/device_limit.h"
 #include "engine/config/scalar.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -166,4 +166,4 @@ void check_parameter_device(const std::string& device) {
        excerpt(device));
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/device_words.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Returns advice if `devices` has the old form {"cpu:N"}, which means N CPU devices; else "".
 std::string devices_note(const std::vector<std::string>& devices);
@@ -19,4 +19,4 @@ bool is_pci_bus_id(std::string_view word);
 // Throws Error(config) unless `device` is auto, cpu or the name of a single device.
 void check_parameter_device(const std::string& device);
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 
-namespace spire::inline config {
+namespace spire {
 namespace {
 
 // Returns the node as YAML on one line, as an override has it. A quoted word stays one.
@@ -106,4 +106,4 @@ std::vector<std::string> grid_point(const std::vector<GridAxis>& axes, size_t in
   return words;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include <spire/config_text.h>
 #include <spire/load_config.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Splits "0.1,0.05" at its commas: {"0.1", "0.05"}. Commas in brackets, braces and quotes belong to
 // a value: "[16],[32,16]" are two. A text that has no other comma is one value, as it is.
@@ -28,4 +28,4 @@ void check_axis(const GridAxis& axis, const std::vector<std::string>& refused);
 std::vector<std::string> grid_point(const std::vector<GridAxis>& axes, size_t index);
 size_t grid_size(const std::vector<GridAxis>& axes);
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/config_text.h>
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -33,4 +33,4 @@ std::string expand_home(const std::string& path) {
   return home.empty() ? path : home + path.substr(end);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

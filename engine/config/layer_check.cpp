@@ -12,7 +12,7 @@
 #include "engine/config/scalar.h"
 #include "engine/config/synonyms.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -185,4 +185,4 @@ std::string layer_path(std::string_view list, size_t index, std::string_view typ
   return type.empty() ? path : fmt::format("{}.{}", path, excerpt(type));
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

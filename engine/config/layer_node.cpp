@@ -10,7 +10,7 @@
 #include "engine/config/synonyms.h"
 #include "engine/config/value.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -249,4 +249,4 @@ std::vector<LayerConfig> read(const YAML::Node& node, const std::vector<LayerCon
   return layers;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/config/layer_types.h"
 #include "engine/config/text.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -130,4 +130,4 @@ std::string layer_help() {
   return help;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

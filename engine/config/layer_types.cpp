@@ -6,7 +6,7 @@
 
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -292,4 +292,4 @@ const std::vector<LayerKey>& link_keys() {
   return keys;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/config/schema.h"
 
-namespace spire::inline config {
+namespace spire {
 
 // Type of a key's value. extent: height and width, as two integers or one for both. name, names: of
 // layers, which a LayerValue holds as one text: "stem", "stem, left".
@@ -76,4 +76,4 @@ std::string layer_path(std::string_view list, size_t index, std::string_view typ
 inline constexpr int64_t max_layers = 10000;  // largest count_layers() of a model
 inline constexpr int max_layer_depth = 16;    // levels of nested lists
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/config/scalar.h"
 
-namespace spire::inline config {
+namespace spire {
 namespace {
 
 constexpr int64_t max_port = 65535;
@@ -45,4 +45,4 @@ std::optional<ListenAddress> parse_listen_address(std::string_view text) {
   return address;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline config {
+namespace spire {
 
 struct ListenAddress {
   std::string host = "127.0.0.1";  // a name or an IPv4 address; 0.0.0.0: all interfaces
@@ -17,4 +17,4 @@ struct ListenAddress {
 // Error(config) for anything else.
 std::optional<ListenAddress> parse_listen_address(std::string_view text);
 
-}  // namespace spire::inline config
+}  // namespace spire

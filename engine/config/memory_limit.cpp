@@ -9,7 +9,7 @@
 
 #include "engine/config/scalar.h"
 
-namespace spire::inline config {
+namespace spire {
 namespace {
 
 // Case counts, as in the units of SI and IEC 80000-13: kB is 1000 bytes, KiB 1024.
@@ -70,4 +70,4 @@ MemoryLimit parse_memory_limit(std::string_view text) {
        excerpt(text), memory_forms);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace spire::inline config {
+namespace spire {
 
 struct MemoryLimit {
   std::optional<double> fraction;  // of the device's memory, in (0, 1]
@@ -18,4 +18,4 @@ struct MemoryLimit {
 // Throws Error(config) for anything else.
 MemoryLimit parse_memory_limit(std::string_view text);
 
-}  // namespace spire::inline config
+}  // namespace spire

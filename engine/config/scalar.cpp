@@ -10,7 +10,7 @@
 
 #include "engine/config/synonyms.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::string excerpt(std::string_view text) {
   return printable(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/config_text.h>
 
-namespace spire::inline config {
+namespace spire {
 
 bool parse_boolean(std::string_view text);  // "true", "false"
 
@@ -17,4 +17,4 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
 
 std::string excerpt(std::string_view text);  // at most 60 characters, none of them control ones
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/config/synonyms.h"
 #include "engine/config/text.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -186,4 +186,4 @@ std::string nearest_key(std::string_view path) {
   return nearest(path, close);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -15,7 +15,7 @@
 
 #include "engine/config/words.h"
 
-namespace spire::inline config {
+namespace spire {
 
 // Type-erased pointer to an enum member of a config, which is read and set as a word.
 class EnumSlot {
@@ -109,4 +109,4 @@ std::string key_of_synonym(std::string_view word);  // "learning_rate" -> "optim
 std::string_view section_of(std::string_view path);
 std::string_view leaf_of(std::string_view path);
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -1,7 +1,7 @@
 // Keys of the data that all datasets share, and of the augmentation of images.
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 std::vector<Field> data_fields() {
   const Use with_files = {"data.name",
@@ -114,4 +114,4 @@ std::vector<Field> augment_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

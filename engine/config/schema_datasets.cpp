@@ -5,7 +5,7 @@
 
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 namespace {
 
@@ -214,4 +214,4 @@ std::vector<Field> pair_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

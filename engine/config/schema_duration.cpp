@@ -1,7 +1,7 @@
 // Keys of the length of a run, and of its checkpoints, logs and deadlines.
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::vector<Field> record_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

@@ -6,7 +6,7 @@
 #include "engine/config/schema_parts.h"
 #include "engine/config/transformer_sizes.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 namespace {
 
@@ -203,4 +203,4 @@ std::vector<Field> distill_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

@@ -6,7 +6,7 @@
 
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::vector<Field> schedule_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

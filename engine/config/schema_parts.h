@@ -7,7 +7,7 @@
 #include "engine/config/dataset_kinds.h"
 #include "engine/config/schema.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 using C = RunConfig;
 
@@ -53,4 +53,4 @@ std::vector<Field> guard_fields();
 std::vector<Field> record_fields();
 std::vector<Field> monitor_fields();
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

@@ -5,7 +5,7 @@
 #include "engine/config/memory_limit.h"
 #include "engine/config/schema_parts.h"
 
-namespace spire::inline config::schema_parts {
+namespace spire::schema_parts {
 
 namespace {
 
@@ -150,4 +150,4 @@ std::vector<Field> monitor_fields() {
   };
 }
 
-}  // namespace spire::inline config::schema_parts
+}  // namespace spire::schema_parts

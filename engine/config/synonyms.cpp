@@ -5,7 +5,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -183,4 +183,4 @@ std::string meant_word(Vocabulary vocabulary, std::string_view word,
   return same != known.end() ? *same : nearest(word, known);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline config {
+namespace spire {
 
 // What a word is used as: a type of layer, a key of one, a key of the config, or the value of such
 // a key.
@@ -26,4 +26,4 @@ std::string our_word(Vocabulary vocabulary, std::string_view theirs,
 std::string meant_word(Vocabulary vocabulary, std::string_view word,
                        const std::vector<std::string>& known);
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -236,4 +236,4 @@ std::string config_help() {
   return text + "\n" + layer_help();
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

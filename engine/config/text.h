@@ -9,7 +9,7 @@
 
 #include "engine/config/schema.h"
 
-namespace spire::inline config {
+namespace spire {
 
 // Return a value on one line.
 std::string value_text(const Field& field, const RunConfig& config);  // "0.1", "[64, 32]", "null"
@@ -24,4 +24,4 @@ std::string top_level_value(const std::string& yaml, const std::string& key);
 
 std::string layer_help();  // each layer's keys, defaults, allowed values and meanings
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace spire::inline config {
+namespace spire {
 
 struct TransformerSize {
   int64_t blocks = 12, width = 768, heads = 12;
@@ -52,4 +52,4 @@ constexpr const TransformerFamily* find_transformer_family(std::string_view mode
   return found == transformer_families.end() ? nullptr : &*found;
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/config/scalar.h"
 
-namespace spire::inline config {
+namespace spire {
 
 namespace {
 
@@ -312,4 +312,4 @@ void check_value(const Field& field, RunConfig& config) {
   if (field.settle != nullptr) field.settle(config);
 }
 
-}  // namespace spire::inline config
+}  // namespace spire

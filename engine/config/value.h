@@ -14,7 +14,7 @@
 #include "engine/config/layer_types.h"
 #include "engine/config/schema.h"
 
-namespace spire::inline config {
+namespace spire {
 
 // Errors are Error(config) without line and column, which the caller adds.
 
@@ -70,4 +70,4 @@ std::string assign(const Field& field, const YAML::Node& node, RunConfig& config
 
 void check_value(const Field& field, RunConfig& config);  // the checks of assign()
 
-}  // namespace spire::inline config
+}  // namespace spire

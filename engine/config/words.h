@@ -11,7 +11,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Enumerators whose word is not their name, mostly because C++ reserves that word.
 struct ReservedWord {
@@ -86,4 +86,4 @@ constexpr std::optional<Enum> find_word(std::string_view word) {
 static_assert(word_of(RunConfig::Strategy::sharded) == "sharded");
 static_assert(word_of(CsvConfig::Header::automatic) == "auto");
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Returns a hash that is never 0, which FileStampCache keeps for files that were not read yet.
@@ -74,4 +74,4 @@ void FileStampCache::check(int64_t file, const FileStamp& stamp,
   if (before != now) throw FileChanged(path, "it is another one than was read before");
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

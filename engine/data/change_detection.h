@@ -12,7 +12,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Identity and version of a file. Misses only a write after which the time was set back.
 struct FileStamp {
@@ -65,4 +65,4 @@ class FileStampCache {
   mutable std::vector<std::atomic<uint64_t>> hashes_;  // of the stamps; 0: not read yet
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

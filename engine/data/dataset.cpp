@@ -13,7 +13,7 @@
 #include "engine/data/dataset_table.h"
 #include "engine/data/images/degrade.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // The table of engine/config has the same datasets in the same order.
@@ -147,4 +147,4 @@ std::string to_json(const DatasetDescription& description) {
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/data/sample.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Opens the dataset that data.name names (dataset_table.h). Throws Error(config) for an unknown
 // name or a key that does not suit the dataset, Error(data) for defects of the files.
@@ -73,4 +73,4 @@ DatasetDescription describe_dataset(const DataConfig& config);
 
 std::string to_json(const DatasetDescription& description);  // one JSON object
 
-}  // namespace spire::inline data
+}  // namespace spire

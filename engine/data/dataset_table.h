@@ -9,7 +9,7 @@
 #include "engine/data/images/image_pairs.h"
 #include "engine/data/text/token_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // These functions are defined in cifar.cpp, hdf5_dataset.cpp, idx.cpp (which also has
 // fashion_mnist) and webdataset.cpp of the folder formats, in tables/csv_dataset.cpp, in
@@ -44,4 +44,4 @@ inline constexpr std::array dataset_table = {
     DatasetEntry{"webdataset", open_webdataset},
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

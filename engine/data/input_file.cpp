@@ -10,7 +10,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t buffer_bytes = size_t{256} << 10;
@@ -170,4 +170,4 @@ void InputFile::fail_gzip(const char* reason) const {
        trailing ? "other bytes follow its end" : reason);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

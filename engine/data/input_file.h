@@ -12,7 +12,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Return `path` if it exists, else it with .gz added or removed. If neither exists, find_input()
 // returns an empty path and existing_input() throws.
@@ -60,4 +60,4 @@ class InputFile {
   std::unique_ptr<Inflater> inflater_;  // null for a plain file
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr const char* renumbered = "numpy.unique(y, return_inverse=True)[1]";
@@ -71,4 +71,4 @@ std::optional<std::string> LabelSurvey::note_first(const std::string& where) con
       where);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 
 class LabelSurvey {
  public:
@@ -50,4 +50,4 @@ void require_binary(const float* values, int64_t count, const Where& where) {
       where(), wrong - values, *wrong);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

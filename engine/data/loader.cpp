@@ -11,7 +11,7 @@
 #include "engine/data/label_survey.h"
 #include "engine/device/device_memory.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 int64_t at_least(int64_t least, int64_t value, const char* key) {
@@ -249,4 +249,4 @@ void BatchLoader::mix(Slot& slot, std::span<const int64_t> samples) const {
                 slot.columns);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -18,7 +18,7 @@
 #include "engine/data/sampler.h"
 #include "engine/device/device_memory.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct LoaderOptions {
   int64_t batch_size = 1;  // samples per tower per step
@@ -131,4 +131,4 @@ class BatchLoader {
   bool stopping_ = false;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

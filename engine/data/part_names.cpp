@@ -15,7 +15,7 @@
 
 #include "engine/data/sampler.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 struct PartWord {
@@ -170,4 +170,4 @@ std::vector<bool> test_images_of(std::span<const int32_t> labels, double share,
   return chosen;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

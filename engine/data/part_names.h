@@ -11,7 +11,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline data {
+namespace spire {
 
 enum class Part { train, val, test };
 
@@ -75,4 +75,4 @@ std::string all_test_note(const std::string& what, const std::string& samples, c
 std::vector<bool> test_images_of(std::span<const int32_t> labels, double share,
                                  const std::string& what);
 
-}  // namespace spire::inline data
+}  // namespace spire

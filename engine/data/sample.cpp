@@ -11,7 +11,7 @@
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using Json = nlohmann::json;
@@ -225,4 +225,4 @@ SampleSpec sample_spec_from_text(const std::string& text) {
   return spec;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

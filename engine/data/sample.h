@@ -4,7 +4,7 @@
 
 #include <spire/sample_spec.h>
 
-namespace spire::inline data {
+namespace spire {
 
 // Convert to JSON and back. Throw what require_utf8() throws, and Error(checkpoint) naming the key.
 std::string to_text(const SampleSpec& spec);
@@ -14,4 +14,4 @@ SampleSpec sample_spec_from_text(const std::string& text);
 // nothing.
 void require_utf8(const SampleSpec& spec, const std::string& where);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -18,7 +18,7 @@
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Policy for corrupt samples: either the run stops, or the next readable sample of the same part
 // takes the place of the corrupt one. Thread-safe. Keeps 64 bytes per corrupt sample, and
@@ -151,4 +151,4 @@ class ScratchPool {
   std::vector<std::unique_ptr<Scratch>> free_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr uint64_t rounds = 8;
@@ -85,4 +85,4 @@ int64_t Sampler::chunked_index(int64_t epoch, int64_t position) const {
   return chunk * chunk_ + within;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

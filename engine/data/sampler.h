@@ -5,7 +5,7 @@
 
 #include <spire/random_stream.h>
 
-namespace spire::inline data {
+namespace spire {
 
 // Maps a position by the permutation of [0, count) that the stream is the key of; count >= 1.
 int64_t permuted(const RandomStream& stream, int64_t count, int64_t position);
@@ -30,4 +30,4 @@ class Sampler {
   int64_t chunk_, chunks_;  // chunks_ counts also a smaller last chunk
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -304,4 +304,4 @@ DatasetPair match_validation_schema(DatasetPair data, const SampleSpec& trained)
   return match(std::move(data), trained, "the training data", true, Lacking::allowed);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Random numbers are drawn once, into strips `max_offset` longer than a row; a sample is a copy
@@ -205,4 +205,4 @@ DatasetPair open_synthetic(const DataConfig& config, const ReadOptions& options)
   return {make(0, synthetic.samples), make(synthetic.samples, synthetic.test_samples)};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

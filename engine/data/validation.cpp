@@ -17,7 +17,7 @@
 #include "engine/data/part_names.h"
 #include "engine/data/sampler.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Runs of windows of tokens that are held out together.
@@ -300,4 +300,4 @@ void open_validation(const DataConfig& config, const ReadOptions& options, Datas
   if (val.val) data.val = std::make_unique<JoinedDataset>(std::move(data.val), std::move(val.val));
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

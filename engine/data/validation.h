@@ -8,7 +8,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Samples of a dataset, both ascending.
 struct ValidationSplit {
@@ -40,4 +40,4 @@ void hold_out_validation(const DataConfig& config, const std::function<DatasetPa
 // lacks.
 void open_validation(const DataConfig& config, const ReadOptions& options, DatasetPair& data);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -22,7 +22,7 @@
 #include "engine/device/pci_bus_id.h"
 #include "engine/device/visible_gpus.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 // Decodes a CUDA version: 13010 is 13.1.
@@ -199,4 +199,4 @@ CudaStatus discover_cuda() {
   return status;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 std::string_view file_name(std::string_view path) {
@@ -143,4 +143,4 @@ void check_device(const char* call, std::source_location where) {
   check_cuda(cudaMemGetInfo(&free_bytes, &total), call, where);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-namespace spire::inline device {
+namespace spire {
 
 struct CudaDeviceInfo;  // device.h
 
@@ -41,4 +41,4 @@ class CurrentCudaDevice {
   int before_ = 0;
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

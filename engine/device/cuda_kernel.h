@@ -11,7 +11,7 @@
 
 #include "engine/device/cuda_error.h"
 
-namespace spire::inline device {
+namespace spire {
 
 // What <algorithm> has for numbers of one type; that header takes long to compile.
 template <typename T>
@@ -118,4 +118,4 @@ bool rows_take_packs(int64_t width) {
   return width % N == 0;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

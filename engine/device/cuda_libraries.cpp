@@ -7,7 +7,7 @@
 
 #include "engine/device/nvidia_library.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 constexpr int cuda_major = CUDART_VERSION / 1000;
@@ -47,4 +47,4 @@ const NvidiaLibrary& nccl_library() {
   return library;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

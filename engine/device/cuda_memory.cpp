@@ -6,7 +6,7 @@
 #include "engine/device/cuda_error.h"
 #include "engine/device/device_memory.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 double mib(size_t bytes) {
@@ -107,4 +107,4 @@ std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes) {
   return std::make_unique<PinnedMemory>(index, bytes);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -17,7 +17,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline device {
+namespace spire {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr bool compiled_with_mma = false;
@@ -86,4 +86,4 @@ __device__ inline uint32_t halves_of(float first, float second) {
   return word;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/device/device.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 // Without timing an event is cheaper to record and to wait for.
@@ -176,4 +176,4 @@ void connect_cuda_devices(std::span<const DeviceId> devices) {
   }
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/device/gpu_requirements.h"
 
-namespace spire::inline device {
+namespace spire {
 
 std::string to_string(DeviceId device) {
   return fmt::format("{}:{}", device.kind == DeviceKind::cuda ? "cuda" : "cpu", device.index);
@@ -61,4 +61,4 @@ void expect_precision(DeviceId device, DType dtype) {
   if (auto problem = dtype_problem(dtype, *gpu)) fail(Category::device, "{}", *problem);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include <spire/device_id.h>
 #include <spire/dtype.h>
 
-namespace spire::inline device {
+namespace spire {
 
 struct CudaDeviceInfo {  // a GPU as the driver describes it
   int index = 0;         // the N of cuda:N, see in_spire_order()
@@ -53,4 +53,4 @@ void expect_precision(DeviceId device, DType dtype);
 // Throws Error(device). Builds without CUDA call it in place of what needs a GPU (no_cuda.cpp).
 [[noreturn]] void refuse_cuda(int index);
 
-}  // namespace spire::inline device
+}  // namespace spire

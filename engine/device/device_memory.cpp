@@ -8,7 +8,7 @@
 
 #include "engine/device/topology.h"
 
-namespace spire::inline device {
+namespace spire {
 
 // Allocates by mmap, not malloc: pages are zeroed by the kernel, begin at a page boundary, and
 // return to the system at once.
@@ -66,4 +66,4 @@ std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes) {
   return std::make_unique<HostMemory>(bytes);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

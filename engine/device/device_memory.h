@@ -8,7 +8,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 // Alignments in bytes, the same on every device. tensor_alignment: of each tensor within an arena,
 // a batch or a parameter buffer. workspace_alignment: of arenas (the allocations for all
@@ -93,4 +93,4 @@ DeviceSpace space_of_cuda(int index);
 std::unique_ptr<DeviceMemory> allocate_staging(DeviceId device, size_t bytes);
 std::unique_ptr<DeviceMemory> allocate_cuda_staging(int index, size_t bytes);
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -18,7 +18,7 @@
 
 #include "engine/base/file_locks.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 // Opens the file, or makes it. Another user's file may be read, and that suffices for a lock; only
@@ -137,4 +137,4 @@ void GpuClaims::release() {
   files_.clear();
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

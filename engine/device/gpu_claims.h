@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace spire::inline device {
+namespace spire {
 
 // The environment variable with the PID of a process whose claims are also those of the processes
 // that it starts.
@@ -51,4 +51,4 @@ class GpuClaims {
   std::map<std::string, int> files_;  // UUID -> descriptor of the locked file
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

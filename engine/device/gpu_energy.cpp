@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace spire::inline device {
+namespace spire {
 
 GpuEnergy::GpuEnergy(const std::vector<CudaDeviceInfo>& gpus, const std::string& file) {
   if (gpus.empty()) return;
@@ -31,4 +31,4 @@ std::optional<double> GpuEnergy::joules() const {
   return sum;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 class GpuEnergy {
  public:
@@ -29,4 +29,4 @@ class GpuEnergy {
   std::vector<int> numbers_;             // nvidia-smi's
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/device/nvml_library.h"
 #include "engine/device/pci_bus_id.h"
 
-namespace spire::inline device {
+namespace spire {
 
 using namespace nvml;
 
@@ -194,4 +194,4 @@ GpusOfHost read_gpus(const GpuMonitor& monitor) {
   return host;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

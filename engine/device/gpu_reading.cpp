@@ -10,7 +10,7 @@
 
 #include "engine/device/pci_bus_id.h"
 
-namespace spire::inline device {
+namespace spire {
 
 using namespace nvml;
 
@@ -254,4 +254,4 @@ std::optional<std::vector<GpuProcess>> read_processes(const NvmlLibrary& nvml, n
   return processes;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/device/nvml_library.h"
 
-namespace spire::inline device {
+namespace spire {
 
 // Calls functions for a GPU. Values that the GPU, its driver or this user's rights do not offer
 // are empty. Other errors mark the GPU as failing, and a lost GPU is not called again.
@@ -58,4 +58,4 @@ std::optional<std::vector<GpuProcess>> read_processes(const NvmlLibrary& nvml,
                                                       nvml::nvmlDevice_t device,
                                                       const std::filesystem::path& root);
 
-}  // namespace spire::inline device
+}  // namespace spire

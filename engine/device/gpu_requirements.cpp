@@ -14,7 +14,7 @@
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 constexpr Version oldest_nccl{2, 19, 0};  // ncclCommRegister
@@ -251,4 +251,4 @@ void probe_gpu(int index) {
          to_string(gpu));
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

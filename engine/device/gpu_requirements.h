@@ -11,7 +11,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 struct Version {
   int major = 0, minor = 0, patch = 0;
@@ -69,4 +69,4 @@ std::string describe_architectures(std::string_view architectures);  // "7.5, 9.
 std::optional<std::string> code_problem(const CudaVersions& versions, const CudaDeviceInfo& gpu);
 std::optional<std::string> dtype_problem(DType dtype, const CudaDeviceInfo& gpu);
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/device/topology.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,4 +123,4 @@ HostSpace host_space(const fs::path& root) {
   return memory;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/device/load/crowded_cores.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline device {
+namespace spire {
 void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old) {
   // About 50 microseconds: longer than lanes usually wait for each other within a step, shorter
   // than a time slice, so that a neighbour on the same core loses little.
@@ -264,4 +264,4 @@ void StreamBarrier::meet(int lane) {
   }
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

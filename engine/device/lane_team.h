@@ -18,7 +18,7 @@
 #include "engine/device/device.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline device {
+namespace spire {
 
 struct BarrierBroken {};  // thrown in the threads that wait, not in the one that has failed
 
@@ -121,4 +121,4 @@ class StreamBarrier {
   std::vector<size_t> turn_;                       // per lane: index of the set to use next
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline device {
+namespace spire {
 
 std::string_view name(MemoryKind kind) {
   switch (kind) {
@@ -214,4 +214,4 @@ std::string plain_text(const MemoryShortage& shortage) {
                      mib(shortage.asked.total()), name(shortage.asked.largest()), left);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -15,7 +15,7 @@
 
 #include "engine/device/device_memory.h"
 
-namespace spire::inline device {
+namespace spire {
 
 enum class MemoryKind : uint8_t {
   weights,        // plain fp32 weights and the packed forms that kernels read
@@ -120,4 +120,4 @@ std::optional<MemoryShortage> foresee_shortage(const MemoryPools& pools, double 
 // Returns "cuda:0: cannot allocate 7.0 MiB for activations; 3.0 MiB are left".
 std::string plain_text(const MemoryShortage& shortage);
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline device {
+namespace spire {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
@@ -54,4 +54,4 @@ void connect_cuda_devices(std::span<const DeviceId> devices) {
   refuse_cuda(devices.front().index);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include "engine/base/own_file.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,4 +131,4 @@ void* NvidiaLibrary::look_up_or_throw(const char* function) const {
        function, name_.wheel);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

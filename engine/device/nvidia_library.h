@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace spire::inline device {
+namespace spire {
 
 class NvidiaLibrary {
  public:
@@ -55,4 +55,4 @@ const NvidiaLibrary& cudnn_library();
 const NvidiaLibrary& nccl_library();
 const NvidiaLibrary& nvrtc_library();
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-namespace spire::inline device {
+namespace spire {
 
 using namespace nvml;
 
@@ -55,4 +55,4 @@ std::string NvmlLibrary::words(nvmlReturn_t error) const {
   return text ? text : fmt::format("error {}", static_cast<int>(error));
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

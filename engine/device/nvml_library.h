@@ -4,7 +4,7 @@
 
 #include "engine/device/nvml_abi.h"
 
-namespace spire::inline device {
+namespace spire {
 
 void* find_nvml_function(void* library, const char* name);  // null: there is none
 
@@ -94,4 +94,4 @@ class NvmlLibrary {
 #undef SPIRE_NVML
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

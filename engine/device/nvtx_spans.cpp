@@ -4,7 +4,7 @@
 
 #include "engine/device/spans.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 class NvtxSpans : public SpanSink {
@@ -37,4 +37,4 @@ std::unique_ptr<SpanSink> make_profiler_spans(DeviceId device) {
   return std::make_unique<NvtxSpans>();
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 // Takes a hexadecimal number of 1 to `digits` digits from the front of text; false if there is
@@ -37,4 +37,4 @@ std::string normal_pci_bus_id(std::string_view text) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", domain, bus, device, function);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

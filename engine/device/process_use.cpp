@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ CoreState core_state(std::span<const int> cores, const fs::path& root) {
           heat ? std::optional(static_cast<uint64_t>(std::llround(*heat * count))) : std::nullopt};
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

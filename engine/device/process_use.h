@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace spire::inline device {
+namespace spire {
 
 // Returns the CPU time, in seconds, of the threads of this process by their names
 // (ThreadPlace::name); threads of one name are added up. It advances in steps of 10 ms (proc(5)).
@@ -24,4 +24,4 @@ struct CoreState {
 // Reads at most four of the cores, as reading a clock can disturb or delay a core.
 CoreState core_state(std::span<const int> cores, const std::filesystem::path& root = "/");
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 enum class SpanKind : uint8_t {
   step,    // one optimizer step; number: of the step
@@ -53,4 +53,4 @@ class Span {  // from its construction to its destruction; null: nothing
 // pointer. Null for a CPU, and in a build without CUDA.
 std::unique_ptr<SpanSink> make_profiler_spans(DeviceId device);
 
-}  // namespace spire::inline device
+}  // namespace spire

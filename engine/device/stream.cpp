@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -61,4 +61,4 @@ void connect_devices(std::span<const DeviceId> devices) {
   }
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

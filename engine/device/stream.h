@@ -10,7 +10,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 enum class Timing : uint8_t { off, on };  // on: the event stores the time at which it is reached
 
@@ -74,4 +74,4 @@ void make_cuda_current(int index);
 void connect_devices(std::span<const DeviceId> devices);
 void connect_cuda_devices(std::span<const DeviceId> devices);
 
-}  // namespace spire::inline device
+}  // namespace spire

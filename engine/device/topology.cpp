@@ -19,7 +19,7 @@
 #include "engine/base/thread.h"
 #include "engine/device/pci_bus_id.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ void CoreLocks::release() {
   sockets_.clear();
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

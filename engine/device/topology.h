@@ -9,7 +9,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline device {
+namespace spire {
 
 struct CoreLimits {     // limits that may allow fewer threads than there are cores
   double quota = 0.0;   // CPU quota of the process's cgroups, in CPUs; 0 if there is none
@@ -77,4 +77,4 @@ struct HostSpace {             // what host_limits() leave, in bytes
 };
 HostSpace host_space(const std::filesystem::path& root = "/");
 
-}  // namespace spire::inline device
+}  // namespace spire

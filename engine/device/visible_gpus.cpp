@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 using Uuids = std::vector<std::string>;
@@ -100,4 +100,4 @@ VisibleGpus visible_gpus(const std::optional<std::string>& value, std::span<cons
   return visible;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/gpu_monitor.h>
 
-namespace spire::inline device {
+namespace spire {
 
 struct VisibleGpus {
   std::vector<std::string> uuids;  // of the GPUs or the MIG device that CUDA shows, in its order
@@ -26,4 +26,4 @@ std::vector<HostGpu> working(std::span<const HostGpu> gpus);
 // device. CUDA shows at most one MIG device to a process, and no GPU beside it.
 VisibleGpus visible_gpus(const std::optional<std::string>& value, std::span<const HostGpu> gpus);
 
-}  // namespace spire::inline device
+}  // namespace spire

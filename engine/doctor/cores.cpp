@@ -12,7 +12,7 @@
 #include "engine/device/pci_bus_id.h"
 #include "engine/doctor/system_text.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,4 +127,4 @@ Findings check_numa(const Numa& numa, const std::vector<int>& cores) {
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

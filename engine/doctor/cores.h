@@ -10,7 +10,7 @@
 #include "engine/device/topology.h"
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 // Topics: affinity, cgroup_cpu, omp_num_threads.
 Findings check_cores(const Topology& topology);
@@ -44,4 +44,4 @@ Numa read_numa(const std::vector<GpuAddress>& gpus, const std::filesystem::path&
 // cores: those that this process may use. Topic: numa.
 Findings check_numa(const Numa& numa, const std::vector<int>& cores);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

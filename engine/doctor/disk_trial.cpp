@@ -13,7 +13,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/doctor/storage.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -180,4 +180,4 @@ Findings check_disk(const DiskTrial& trial, const std::optional<CheckpointNeed>&
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

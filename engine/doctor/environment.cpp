@@ -7,7 +7,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,4 +89,4 @@ Findings check_environment(const Variables& variables, const std::vector<std::st
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

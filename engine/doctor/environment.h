@@ -8,7 +8,7 @@
 
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // name, value; sorted
 
@@ -29,4 +29,4 @@ std::string environment_text(const Variables& variables, const std::vector<std::
 // Topic: environment.
 Findings check_environment(const Variables& variables, const std::vector<std::string>& files);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/observe/formatting.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 std::string_view to_string(FindingLevel level) {
   constexpr std::array<std::string_view, 3> words = {"ok", "warn", "fail"};
@@ -41,4 +41,4 @@ std::string rate_text(double bytes_per_s) {
                            : fmt::format("{:.1f} GB/s", bytes_per_s / 1e9);
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

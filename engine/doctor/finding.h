@@ -5,7 +5,7 @@
 
 #include <spire/commands/finding.h>
 
-namespace spire::inline doctor {
+namespace spire {
 
 Finding warning(Finding finding, std::string remedy);  // raises its level
 void append(Findings& findings, Findings more);
@@ -14,4 +14,4 @@ void append(Findings& findings, Findings more);
 std::string limit_text(uint64_t bytes);
 std::string rate_text(double bytes_per_s);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

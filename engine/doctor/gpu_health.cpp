@@ -8,7 +8,7 @@
 
 #include "engine/observe/formatting.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 std::string name_of(const HostGpu& gpu) {
@@ -131,4 +131,4 @@ Findings check_gpus(const GpusOfHost& host) {
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -4,10 +4,10 @@
 
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 // Topics: gpu_health (lost, failing, ECC errors, XIDs), gpu_clocks (why they are low), gpu_use
 // (other processes), mig.
 Findings check_gpus(const GpusOfHost& host);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

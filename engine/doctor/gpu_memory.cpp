@@ -6,7 +6,7 @@
 
 #include "engine/observe/formatting.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 std::string text_of(uint64_t bytes) {
@@ -76,4 +76,4 @@ std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor) {
   return lines;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

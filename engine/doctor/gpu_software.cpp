@@ -6,7 +6,7 @@
 
 #include "engine/doctor/system_text.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ Findings check_gpu_software(const GpuSoftware& software) {
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct GpuSoftware {
   CudaStatus cuda;                       // the GPUs that CUDA shows to this process
@@ -28,4 +28,4 @@ std::vector<std::string> gpus_on_bus(const std::filesystem::path& root);
 // Topics: driver, cuda, cudnn, cublas, nccl, nvrtc, architectures.
 Findings check_gpu_software(const GpuSoftware& software);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/doctor/storage.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ Finding check_hdf5(const Hdf5Trial& trial) {
       "with chunks of whole samples (trainer dataset convert)");
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/doctor/system_text.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ Findings check_memory_state(const MemoryState& memory) {
           check_huge_pages(memory.huge_pages)};
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/device/topology.h"
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct SwapState {               // bytes, of the machine
   uint64_t total = 0, used = 0;  // swap space
@@ -29,4 +29,4 @@ MemoryState read_memory_state(const std::filesystem::path& root = "/");
 Findings check_memory_state(const MemoryState& memory);
 Finding check_swap(const SwapState& swap);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

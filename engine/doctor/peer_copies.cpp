@@ -15,7 +15,7 @@
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 using Outcome = PeerCopy::Outcome;
@@ -156,4 +156,4 @@ Findings check_peers(const std::vector<PeerCopy>& copies, double seconds) {
   return findings;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

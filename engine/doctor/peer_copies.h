@@ -7,7 +7,7 @@
 #include "engine/device/device.h"
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 // Returns the copies to try: each GPU to each other one, with peer access where the driver has it.
 std::vector<PeerCopy> copies_between(const std::vector<CudaDeviceInfo>& gpus);
@@ -16,4 +16,4 @@ std::vector<PeerCopy> copies_between(const std::vector<CudaDeviceInfo>& gpus);
 // Topic: peer_copies.
 Findings check_peers(const std::vector<PeerCopy>& copies, double seconds);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ Findings check_process_limits(const ProcessLimits& limits, int gpus) {
   return {check_shm(limits, gpus), check_memlock(limits), check_files(limits)};
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct FileSystemSpace {  // bytes
   uint64_t total = 0, free = 0;
@@ -32,4 +32,4 @@ Findings check_process_limits(const ProcessLimits& limits, int gpus);
 Finding check_shm(const ProcessLimits& limits, int gpus);
 Finding check_memlock(const ProcessLimits& limits);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

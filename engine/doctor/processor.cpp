@@ -9,7 +9,7 @@
 
 #include "engine/doctor/system_text.h"
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,4 +116,4 @@ Findings check_processor(const Processor& processor, const std::vector<CudaDevic
           check_governor(processor), check_clock_source(processor)};
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/device/device.h"
 #include "engine/doctor/finding.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct Processor {
   std::string name = {};             // "AMD EPYC 9B45"
@@ -30,4 +30,4 @@ std::vector<std::string> instruction_sets(const Processor& processor);
 // instructions, precision, governor, clock_source.
 Findings check_processor(const Processor& processor, const std::vector<CudaDeviceInfo>& gpus);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-namespace spire::inline doctor {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,4 +75,4 @@ Findings check_run(const RunUse& use, const RunMachine& machine) {
   return all;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/doctor/process_limits.h"
 #include "engine/doctor/storage.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct RunUse {            // what a run takes of this host
   int gpus_by_nccl = 0;    // GPUs here that exchange data by NCCL
@@ -39,4 +39,4 @@ RunMachine read_run_machine(const RunUse& use, Topology topology,
 // Returns only what a user should hear of: warn or fail, none that the start block shows.
 Findings check_run(const RunUse& use, const RunMachine& machine);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/doctor/finding.h"
 #include "engine/doctor/process_limits.h"
 
-namespace spire::inline doctor {
+namespace spire {
 
 // How much a trial of a disk takes at most.
 struct TrialLimits {
@@ -58,4 +58,4 @@ Hdf5Trial try_made_hdf5(const std::filesystem::path& folder, const TrialLimits& 
 // Topic: hdf5.
 Finding check_hdf5(const Hdf5Trial& trial);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

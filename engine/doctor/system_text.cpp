@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace spire::inline doctor {
+namespace spire {
 
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -27,4 +27,4 @@ std::map<std::string, uint64_t> read_meminfo(const std::filesystem::path& path) 
   return bytes;
 }
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace spire::inline doctor {
+namespace spire {
 
 // Returns the first line of a file; empty if it cannot be read.
 std::string first_line(const std::filesystem::path& path);
@@ -14,4 +14,4 @@ std::string first_line(const std::filesystem::path& path);
 // before them; opens it once. Without a file, or in another form: empty.
 std::map<std::string, uint64_t> read_meminfo(const std::filesystem::path& path);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

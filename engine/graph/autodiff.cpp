@@ -7,7 +7,7 @@
 #include "engine/graph/graph.h"
 #include "kernels/ops/binary/binary.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Gradients of all tensors so far, and the builder by which an op appends its gradient.
@@ -113,4 +113,4 @@ std::vector<ParameterGradient> differentiate(Graph& graph) {
   return gradients;
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

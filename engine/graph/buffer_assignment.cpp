@@ -7,7 +7,7 @@
 
 #include "engine/device/device_memory.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
@@ -238,4 +238,4 @@ void BufferAssignment::place_arena_tensors(bool over_gradients) {
   peak_bytes_ = align_up(peak_live_bytes(lifetimes));
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include "engine/graph/parameter_layout.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 enum class Space : uint8_t { none, arena, weights, packed, gradients, input };
 
@@ -84,4 +84,4 @@ std::vector<FixedBlock> gradient_blocks(const ParameterLayout& layout,
 // Returns the largest number of bytes that are alive at one node: a lower bound for every plan.
 size_t peak_live_bytes(const std::vector<Lifetime>& lifetimes);
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "kernels/ops/reshape/reshape.h"
 #include "kernels/ops/rope/rope.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Records the nodes of `from` once more, for other rows.
@@ -208,4 +208,4 @@ std::optional<Graph> decoding_graph(Graph window, int64_t rows, KeyValueCache& c
   return DecodingBuilder(window, rows, cache).build();
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/graph/graph.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 // window: built with training = false, before any pass; its first input is the tokens (N, T), and
 // its output "output" is computed of these alone. Returns a graph with the inputs tokens (N, rows)
@@ -16,4 +16,4 @@ namespace spire::inline graph {
 // that may mix positions otherwise than by causal attention. cache: outlives the graph's plans.
 std::optional<Graph> decoding_graph(Graph window, int64_t rows, KeyValueCache& cache);
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "kernels/ops/cast/cast.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 Value activation(Graph& graph, Value x, Activation kind) {
@@ -83,4 +83,4 @@ Value cast(Graph& graph, Value x, DType dtype) {
   return graph.emit_op<CastOp>({x}, dtype)[0];
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

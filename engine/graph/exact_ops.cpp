@@ -15,7 +15,7 @@
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 #include "kernels/ops/exact_product/exact_product.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Ops that compute each element by itself, or choose or move elements: the same bits for any split
@@ -92,4 +92,4 @@ int use_exact_ops(Graph& graph, int64_t global_batch) {
   return replaced;
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

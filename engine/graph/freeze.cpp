@@ -9,7 +9,7 @@
 #include "engine/graph/passes.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Running statistics are no parameters, though checkpoints name them beside these.
@@ -89,4 +89,4 @@ void freeze_parameters(Graph& graph, const FreezeOptions& options) {
   if (unread_sums) remove_dead_nodes(graph);
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/graph/graph.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 struct FreezeOptions {
   std::vector<std::string> patterns;  // of names of parameters (engine/base/name_patterns.h)
@@ -20,4 +20,4 @@ struct FreezeOptions {
 // matches no parameter, and if no parameter is left to train.
 void freeze_parameters(Graph& graph, const FreezeOptions& options);
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/graph/passes.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 Value input_named(const Graph& graph, const Tensor& wanted) {
@@ -60,4 +60,4 @@ Value graft_teacher(Graph& graph, Graph teacher, const std::string& output) {
   return graft.here(teacher.outputs().at(output));
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/graph/graph.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 inline constexpr const char* teacher_prefix = "teacher.";  // of names of a teacher's tensors
 
@@ -14,4 +14,4 @@ inline constexpr const char* teacher_prefix = "teacher.";  // of names of a teac
 // input that `graph` lacks or has in another shape.
 Value graft_teacher(Graph& graph, Graph teacher, const std::string& output);
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 namespace {
 
@@ -152,4 +152,4 @@ Graph::Block::~Block() {
   if (graph_) graph_->open_block_ = -1;
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <spire/graph.h>
 #include <spire/layer_row.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 struct ParameterGradient {
   Value parameter, gradient;
@@ -22,4 +22,4 @@ std::vector<LayerRow> layer_table(const Graph& graph);
 
 LayerRow total_of(const std::vector<LayerRow>& rows);  // sums; op and output stay empty
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "kernels/ops/resize/resize.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Returns the outputs of BatchNormOp; sync: by sums over all towers, where towers wait for each
@@ -102,4 +102,4 @@ Value pad_channels(Graph& graph, Value x, int64_t channels) {
   return graph.emit_op<PadChannelsOp>({x}, channels)[0];
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

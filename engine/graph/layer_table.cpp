@@ -3,7 +3,7 @@
 
 #include "engine/graph/graph.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 bool belongs_to_layer(const Tensor& tensor) {
@@ -63,4 +63,4 @@ LayerRow total_of(const std::vector<LayerRow>& rows) {
   return total;
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -23,7 +23,7 @@
 #include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/transpose/transpose.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Returns a negative axis as one that counts from the first.
@@ -236,4 +236,4 @@ Value rope(Graph& graph, Value x, const RopeOptions& options) {
   return graph.emit_op<RopeOp>(inputs, attributes)[0];
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

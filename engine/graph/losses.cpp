@@ -15,7 +15,7 @@
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 Value reduce(Graph& graph, Value x, int axis, bool mean) {
@@ -215,4 +215,4 @@ void huber_loss(Graph& graph, Value prediction, Value target, float delta) {
                     graph.emit_op<RegressionLossOp>({prediction, target}, Regression::mse)[1]);
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

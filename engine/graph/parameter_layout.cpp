@@ -7,7 +7,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 ParameterLayout::ParameterLayout(const Graph& graph,
                                  const std::vector<ParameterGradient>& gradients) {
@@ -202,4 +202,4 @@ void PackedWeights::pack_form(const Form& form, const float* weights, Extent sha
                           first, last, stream.native());
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

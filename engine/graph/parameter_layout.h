@@ -22,7 +22,7 @@
 #include "engine/graph/graph.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 struct ParameterEntry {
   std::string name;
@@ -132,4 +132,4 @@ class PackedWeights {
   std::unique_ptr<DeviceMemory> memory_;
 };
 
-}  // namespace spire::inline graph
+}  // namespace spire

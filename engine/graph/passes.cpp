@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Fuses (Op::with_relu, Op::with_residual), where nothing else reads the tensors
@@ -154,4 +154,4 @@ int fuse_activations(Graph& graph) {
   return Fusion(graph).run();
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

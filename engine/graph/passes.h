@@ -6,7 +6,7 @@
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 // Replaces the ops that sum by those of precision: exact, whose results are the same bits for any
 // split of `global_batch` samples into towers and on any device (docs/numerics.md#exact-sums). Call
@@ -29,4 +29,4 @@ int pad_rows(Graph& graph, DeviceId device);
 // "Training Deep Nets with Sublinear Memory Cost", 2016). Results keep their bits. Call it last.
 int recompute_blocks(Graph& graph);
 
-}  // namespace spire::inline graph
+}  // namespace spire

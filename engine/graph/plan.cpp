@@ -8,7 +8,7 @@
 
 #include "engine/graph/buffer_assignment.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 // Compiles a graph: BufferAssignment places its tensors, then each node that is no view becomes a
 // step.
@@ -314,4 +314,4 @@ void CudaGraphCache::record(Entry& entry, bool notifies) {
   }
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

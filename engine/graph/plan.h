@@ -15,7 +15,7 @@
 #include "engine/graph/plan_observer.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline graph {
+namespace spire {
 
 struct PlanOptions {
   DeviceId device;
@@ -156,4 +156,4 @@ class CudaGraphCache {
   std::vector<Entry> entries_;  // few: one per pair of gradient buffer and input slot
 };
 
-}  // namespace spire::inline graph
+}  // namespace spire

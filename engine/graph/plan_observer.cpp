@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 std::string TensorName::text() const {
   if (op == "input") return "input " + parameter;
@@ -16,4 +16,4 @@ std::string TensorName::kernel() const {
   return layer.empty() ? op : op + " of " + layer;
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

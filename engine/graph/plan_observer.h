@@ -7,7 +7,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 // What wrote a tensor. Equal plans list equal names in equal order.
 struct TensorName {
@@ -38,4 +38,4 @@ class PlanObserver {
   virtual void after_kernel() {}
 };
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -2,7 +2,7 @@
 
 #include "engine/graph/passes.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 constexpr size_t small_share = 32;  // tensors up to 1 / 32 of a block's largest are kept
@@ -160,4 +160,4 @@ int recompute_blocks(Graph& graph) {
   return Recomputation(graph).run();
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

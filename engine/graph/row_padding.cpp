@@ -5,7 +5,7 @@
 #include "engine/graph/passes.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline graph {
+namespace spire {
 namespace {
 
 // Matrices from this width on are padded to this multiple of elements, where their rows are no
@@ -80,4 +80,4 @@ int pad_rows(Graph& graph, DeviceId device) {
   return RowPadding(graph, device).run();
 }
 
-}  // namespace spire::inline graph
+}  // namespace spire

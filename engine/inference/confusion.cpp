@@ -9,7 +9,7 @@
 
 #include "engine/inference/sample_images.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // The share that softmax gives the largest output.
@@ -73,4 +73,4 @@ ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t 
   return matrix;
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/data/dataset.h"
 #include "engine/inference/predictor.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 // Returns counts and most_wrong of the matrix, without names. stop: ends it with
 // Error(interrupted); null: nothing does. REQUIRES: the predictor's task is Task::classify, and the
@@ -16,4 +16,4 @@ namespace spire::inline inference {
 ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t batch,
                              const std::atomic<bool>* stop = nullptr);
 
-}  // namespace spire::inline inference
+}  // namespace spire

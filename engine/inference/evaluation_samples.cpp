@@ -10,7 +10,7 @@
 #include "engine/inference/generate.h"
 #include "engine/inference/sample_images.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 constexpr int64_t text_tokens = 256;  // per sample
@@ -117,4 +117,4 @@ std::string EvaluationSamples::text(ForwardPass& pass) const {
   return all;
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/train/forward_pass.h"
 #include "models/model.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 class EvaluationSamples {
  public:
@@ -35,4 +35,4 @@ class EvaluationSamples {
   std::vector<std::vector<std::byte>> columns_;  // `count` rows each; the first is the input
 };
 
-}  // namespace spire::inline inference
+}  // namespace spire

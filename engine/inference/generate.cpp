@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 void check_prompt(std::span<const int32_t> prompt, int64_t vocabulary) {
@@ -113,4 +113,4 @@ std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> pr
   return std::move(generate_texts(one_at_a_time(pass), prompts, options, take_any)[0]);
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

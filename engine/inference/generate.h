@@ -7,7 +7,7 @@
 
 #include "engine/inference/token_sampler.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 struct GenerateOptions : SamplingOptions {
   int64_t tokens = 256;  // number of tokens to generate
@@ -59,4 +59,4 @@ std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
                                                  const GenerateOptions& options,
                                                  const TakeTextToken& take = {});
 
-}  // namespace spire::inline inference
+}  // namespace spire

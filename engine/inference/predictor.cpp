@@ -20,7 +20,7 @@
 #include "engine/train/state_tensors.h"
 #include "models/adapters.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Parses the config of a checkpoint.
@@ -239,4 +239,4 @@ TextsPass Predictor::texts_pass() {
           [this](size_t place) { decoder_->begin(place); }};
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -20,7 +20,7 @@
 #include "kernels/nvidia/libraries.h"
 #include "models/model.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
@@ -85,4 +85,4 @@ class Predictor {
   std::vector<std::byte> padded_;  // (batch) rows: inputs, then zeros
 };
 
-}  // namespace spire::inline inference
+}  // namespace spire

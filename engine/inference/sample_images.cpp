@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 constexpr uint8_t white = 255;
@@ -97,4 +97,4 @@ std::vector<PngImage> sample_images(const SampleSpec& spec, Task task, const std
   return images;
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/data/sample.h"
 #include "models/model.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 bool has_sample_images(Task task);  // whether the functions below are for this task
 
@@ -30,4 +30,4 @@ std::vector<PngImage> sample_images(const SampleSpec& spec, Task task, const std
                                     std::span<const float> outputs,
                                     const std::byte* target = nullptr);
 
-}  // namespace spire::inline inference
+}  // namespace spire

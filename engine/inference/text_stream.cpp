@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Returns the length of the longest end of `text` that begins `word`, but is not all of it.
@@ -61,4 +61,4 @@ std::string TextStream::finish() {
   return take(held_.size());
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline inference {
+namespace spire {
 
 // Parts end between UTF-8 characters (bytes that are no UTF-8 are passed on as they are), and hold
 // nothing that may become a stop word, at the first of which the text ends. The parts together are
@@ -26,4 +26,4 @@ class TextStream {
   bool stopped_ = false;
 };
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/graph/decoding.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Of prompts: in all, and of each at least.
@@ -150,4 +150,4 @@ std::span<const float> TokenDecoder::logits(std::span<const std::span<const int3
   }
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/train/replica.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
-namespace spire::inline inference {
+namespace spire {
 
 // Tokens of a text at the positions from `first` on; none: the text is left out.
 struct TextPiece {
@@ -80,4 +80,4 @@ class TokenDecoder {
   std::vector<float> logits_;  // (texts, vocabulary)
 };
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline inference {
+namespace spire {
 
 TokenSampler::TokenSampler(int64_t vocabulary, const SamplingOptions& options) : options_(options) {
   if (!(options.temperature >= 0) || std::isinf(options.temperature))
@@ -51,4 +51,4 @@ int32_t TokenSampler::draw(std::span<const float> logits, double uniform) {
   return ids_[std::min(kept - 1, static_cast<size_t>(chosen - sums_.begin()))];
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace spire::inline inference {
+namespace spire {
 
 struct SamplingOptions {
   double temperature = 1.0;  // divides the logits; 0: always the likeliest token
@@ -30,4 +30,4 @@ class TokenSampler {
   std::vector<double> sums_;  // of the likeliest tokens' e^(..), from the first on
 };
 
-}  // namespace spire::inline inference
+}  // namespace spire

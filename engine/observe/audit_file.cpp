@@ -6,7 +6,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 // All lines begin with their step, so that a long file need not be parsed.
@@ -38,4 +38,4 @@ void AuditFile::on_start(const StartInfo& start) {
   file_.begin(kept + start.audit_lines);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/observe/line_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // A resumed run first cuts off a torn last line and all steps after its checkpoint, as MetricsFile.
 // A run without audit.chain removes what an earlier one has left in the file.
@@ -29,4 +29,4 @@ class AuditFile : public Observer {
 // Returns the whole lines of `text`, to the first that is of a later step or not of this file.
 std::string audit_through(std::string_view text, int64_t step);
 
-}  // namespace spire::inline observe
+}  // namespace spire

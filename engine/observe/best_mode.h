@@ -5,7 +5,7 @@
 #include <spire/metric.h>
 #include <spire/run_config.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Whether the metric that decides is better when it is higher.
 inline bool best_is_higher(const BestConfig& best, Metric metric) {
@@ -19,4 +19,4 @@ inline bool better_by(bool higher, double value, double than) {
   return higher ? value > than : value < than;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

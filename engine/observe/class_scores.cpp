@@ -2,7 +2,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 std::optional<double> ratio(int64_t part, int64_t whole) {
@@ -51,4 +51,4 @@ std::optional<double> f1_macro(std::span<const ClassScore> scores) {
   return sum / static_cast<double>(classes);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Of one class: tp samples of it are found, out of `actual` that are of it and `predicted` that the
 // model takes for it. A score is empty where it would be 0 / 0.
@@ -26,4 +26,4 @@ std::vector<ClassScore> class_scores(std::span<const int64_t> counts, size_t cla
 // scikit-learn's f1_score(average="macro"). Empty without samples. (Micro F1 is the accuracy.)
 std::optional<double> f1_macro(std::span<const ClassScore> scores);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 // An unset variable reads as an empty one; NO_COLOR counts when it is not empty (no-color.org).
@@ -128,4 +128,4 @@ void Console::on_end(const RunSummary& summary) {
   results_ << end_block(summary) << std::flush;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

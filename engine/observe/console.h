@@ -10,7 +10,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // What console_observer() makes.
 class Console : public Observer {
@@ -45,4 +45,4 @@ class Console : public Observer {
   std::optional<Time> shown_at_;  // when progress was last shown
 };
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 constexpr size_t usual_reasons = 4;  // that a device has in a run, at most
@@ -109,4 +109,4 @@ const ThrottleWords* throttle_words(std::string_view reason) {
   return found == words.end() ? nullptr : &*found;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // A device as messages name it, and its share of the work.
 struct DeviceLabel {
@@ -92,4 +92,4 @@ struct ThrottleWords {
 };
 const ThrottleWords* throttle_words(std::string_view reason);  // null: nothing to mention
 
-}  // namespace spire::inline observe
+}  // namespace spire

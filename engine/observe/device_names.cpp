@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 std::string DeviceNames::next(int rank, const std::string& device) {
   int count = ++counts_[{rank, device}];
@@ -17,4 +17,4 @@ std::vector<std::string> unique_device_names(const StartInfo& start) {
   return all;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

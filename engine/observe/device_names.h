@@ -7,7 +7,7 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Gives each device a name that no other device of its process has: "cuda:0", then "cuda:0#2" for
 // the second logical device of that GPU. Ask in the order of the run's devices.
@@ -22,4 +22,4 @@ class DeviceNames {
 // Returns the name of each device of the run.
 std::vector<std::string> unique_device_names(const StartInfo& start);
 
-}  // namespace spire::inline observe
+}  // namespace spire

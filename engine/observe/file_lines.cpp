@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 constexpr size_t piece_bytes = size_t{1} << 20;
@@ -29,4 +29,4 @@ void for_each_line(const RegularFile& file, const std::function<void(std::string
   if (!rest.empty()) torn(rest);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // Calls take(line) for each line that ends with a newline, and torn(line) for what is behind the
 // last one; none of them has its newline, and empty ones are left out. Of a line of several MiB the
@@ -13,4 +13,4 @@ namespace spire::inline observe {
 void for_each_line(const RegularFile& file, const std::function<void(std::string_view)>& take,
                    const std::function<void(std::string_view)>& torn);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 std::chrono::system_clock::time_point wall_time() {
   return std::chrono::system_clock::now();
@@ -139,4 +139,4 @@ std::string Sections::text() const {
   return aligned_text(lines_);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

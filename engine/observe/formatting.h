@@ -9,7 +9,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // A clock that tests can replace.
 using WallClock = std::function<std::chrono::system_clock::time_point()>;
@@ -32,4 +32,4 @@ class Sections {
   TextTable lines_;  // title (empty after a table's first line), line
 };
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/observe/device_history.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 // ": 93 °C, 1200 of 1980 MHz", as far as it is known
@@ -68,4 +68,4 @@ void HealthWatch::look(Device& device, const DeviceReport& report,
   }
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

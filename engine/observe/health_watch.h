@@ -10,7 +10,7 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Each device gets one warning for each error code of the driver (XID), each time that its memory
 // has had more errors than ECC could correct, the first time that ECC has corrected one, and for
@@ -38,4 +38,4 @@ class HealthWatch {
   std::vector<Device> devices_;
 };
 
-}  // namespace spire::inline observe
+}  // namespace spire

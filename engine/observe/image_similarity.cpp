@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 constexpr size_t taps = static_cast<size_t>(ssim_window);
@@ -79,4 +79,4 @@ double ssim(std::span<const float> a, std::span<const float> b, int64_t height, 
          static_cast<double>((height - ssim_window + 1) * (width - ssim_window + 1) * channels);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-namespace spire::inline observe {
+namespace spire {
 
 inline constexpr int64_t ssim_window = 11;  // pixels a side; smaller images have no SSIM
 
@@ -17,4 +17,4 @@ inline constexpr int64_t ssim_window = 11;  // pixels a side; smaller images hav
 double ssim(std::span<const float> a, std::span<const float> b, int64_t height, int64_t width,
             int64_t channels);
 
-}  // namespace spire::inline observe
+}  // namespace spire

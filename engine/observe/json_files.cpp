@@ -16,7 +16,7 @@
 #include "engine/observe/measured.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -245,4 +245,4 @@ void SummaryFile::on_end(const RunSummary& summary) {
   }
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

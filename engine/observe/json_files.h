@@ -13,7 +13,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/line_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // Writes metrics.jsonl: steps (those with `record` set), each followed by the devices' lines,
 // evaluations, checkpoints, and the warnings since on_start(). A resumed run first cuts off a torn
@@ -62,4 +62,4 @@ class SummaryFile : public Observer {
 
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 LineFile::LineFile(std::filesystem::path path, Warn warn)
     : path_(std::move(path)), warn_(std::move(warn)) {}
@@ -85,4 +85,4 @@ void LineFile::failed(std::string_view what) {
                       whole ? "" : " (its last line is torn)"));
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

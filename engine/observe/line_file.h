@@ -8,7 +8,7 @@
 
 #include "engine/base/write_file.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // A line that cannot be written is left out as a whole. `warn` is called at the first one and, with
 // their number, when writing works again. If the file is removed during the run, it is written
@@ -40,4 +40,4 @@ class LineFile {
   int64_t lost_ = 0;     // lines lost before that
 };
 
-}  // namespace spire::inline observe
+}  // namespace spire

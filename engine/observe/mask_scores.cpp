@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline observe {
+namespace spire {
 
 void count_pixels(std::span<const int32_t> mask, std::span<const float> logits,
                   std::span<ClassScore> counts) {
@@ -40,4 +40,4 @@ std::optional<double> pixel_accuracy(std::span<const ClassScore> counts) {
   return static_cast<double>(found) / static_cast<double>(all);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

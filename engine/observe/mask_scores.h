@@ -7,7 +7,7 @@
 
 #include "engine/observe/class_scores.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // Adds the pixels of one sample to `counts` (classes). mask: (pixels), -1: the pixel has no class
 // and counts nowhere. logits: (pixels, classes); the first of the largest is found.
@@ -21,4 +21,4 @@ std::optional<double> mean_iou(std::span<const ClassScore> counts);
 // Share of the pixels with a class whose class is found. Empty if there are none.
 std::optional<double> pixel_accuracy(std::span<const ClassScore> counts);
 
-}  // namespace spire::inline observe
+}  // namespace spire

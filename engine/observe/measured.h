@@ -5,7 +5,7 @@
 
 #include <spire/metric.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Evaluation: has a loss, the task's metric, and others. None where it did not measure `wanted`.
 template <typename Evaluation>
@@ -22,4 +22,4 @@ inline const char* name_of_data(bool held_out) {
   return held_out ? "validation" : "test";
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/observe/file_lines.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -57,4 +57,4 @@ std::vector<MetricsLine> read_metrics_lines(const std::filesystem::path& path) {
   return lines;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

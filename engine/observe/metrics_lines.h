@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire::inline observe {
+namespace spire {
 
 struct MetricsLine {
   enum class Kind { train, val, test };
@@ -23,4 +23,4 @@ struct MetricsLine {
 // none without the file. Throws what RegularFile does.
 std::vector<MetricsLine> read_metrics_lines(const std::filesystem::path& path);
 
-}  // namespace spire::inline observe
+}  // namespace spire

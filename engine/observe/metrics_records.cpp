@@ -10,7 +10,7 @@
 #include "engine/base/read_file.h"
 #include "engine/observe/file_lines.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 // Returns none where the line lacks the number, NaN where it was not finite.
@@ -49,4 +49,4 @@ std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& pat
   return records;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

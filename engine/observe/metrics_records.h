@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Numbers of one step, as far as its line has them.
 struct StepRecord {
@@ -21,4 +21,4 @@ struct StepRecord {
 // such file.
 std::map<int64_t, StepRecord> read_step_records(const std::filesystem::path& path);
 
-}  // namespace spire::inline observe
+}  // namespace spire

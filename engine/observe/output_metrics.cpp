@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -95,4 +95,4 @@ double mean_absolute_error(std::span<const double> targets, std::span<const doub
   return sum / static_cast<double>(targets.size());
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

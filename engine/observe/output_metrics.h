@@ -8,7 +8,7 @@
 
 #include "engine/observe/class_scores.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // Returns the place of `label` among the outputs: how many are larger, or as large and before it. A
 // label out of range, or whose output is NaN, has the last place.
@@ -31,4 +31,4 @@ double f1_macro_of_labels(std::span<const ClassScore> scores);
 double r2(std::span<const double> targets, std::span<const double> outputs, size_t values);
 double mean_absolute_error(std::span<const double> targets, std::span<const double> outputs);
 
-}  // namespace spire::inline observe
+}  // namespace spire

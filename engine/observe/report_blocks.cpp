@@ -12,7 +12,7 @@
 #include "engine/observe/measured.h"
 #include "engine/observe/report_text.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 namespace {
 
@@ -272,4 +272,4 @@ std::string end_block(const RunSummary& summary) {
   return block.text();
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 // A labelled value of a progress line.
@@ -145,4 +145,4 @@ std::string checkpoint_line(const CheckpointReport& checkpoint) {
                      checkpoint.path);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Return lines that begin with a title; facts that do not apply to the run are left out.
 std::string start_block(const StartInfo& start);   // model, data, devices, memory, length, output
@@ -34,4 +34,4 @@ std::string test_line(const EvalReport& eval);  // of the test data, at the end 
 // Returns "checkpoint step 1200 1.6 MiB runs/x/checkpoints/step_00001200.h5"
 std::string checkpoint_line(const CheckpointReport& checkpoint);
 
-}  // namespace spire::inline observe
+}  // namespace spire

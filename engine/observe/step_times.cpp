@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline observe {
+namespace spire {
 
 double total_of(const StepTimes& times) {
   double total = 0;
@@ -28,4 +28,4 @@ StepTimes complete_times(const StepTimes& lanes, double waited, double seconds) 
   return times;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

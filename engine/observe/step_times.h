@@ -5,7 +5,7 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 struct StepPart {
   std::string_view name;  // as in summary.json
@@ -30,4 +30,4 @@ StepTimes operator*(StepTimes times, double factor);
 // little more than the host's: then the lanes' parts are scaled down to the step.
 StepTimes complete_times(const StepTimes& lanes, double waited, double seconds);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 constexpr double lasting_share = 0.5;  // of the steps in which a cause must hold
@@ -85,4 +85,4 @@ std::string StragglerWatch::judge() {
   return straggler_text(labels_, window_, *found);
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

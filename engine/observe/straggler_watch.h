@@ -10,7 +10,7 @@
 
 #include "engine/observe/device_history.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // From here on a device is a straggler: it is last in this share of the steps, and then later than
 // the median by this share of it. docs/metrics.md names these numbers.
@@ -48,4 +48,4 @@ std::string straggler_text(const std::vector<DeviceLabel>& labels, const DeviceH
 // Whether its towers explain it: other devices have fewer.
 bool has_more_towers(const std::vector<DeviceLabel>& labels, size_t device);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/observe/step_times.h"
 #include "engine/observe/straggler_watch.h"
 
-namespace spire::inline observe {
+namespace spire {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -187,4 +187,4 @@ std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& his
   return lines;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

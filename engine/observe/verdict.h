@@ -9,7 +9,7 @@
 
 #include "engine/observe/device_history.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 // A line begins from these numbers on; docs/metrics.md names them, too. (Stragglers' are in
 // straggler_watch.h, those of a load in engine/base/crowded.h.) A run of fewer steps or less time
@@ -35,4 +35,4 @@ struct RunNumbers {
 // nothing else stands out the share of computing: "compute-bound 93 %: ...".
 std::vector<std::string> verdict(const RunNumbers& run, const DeviceHistory& history);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/transpose/transpose.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 constexpr int64_t first_opset_with_gelu = 20;
@@ -245,4 +245,4 @@ std::span<const OnnxEmitter> element_emitters() {
   return element_table;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/onnx/emitters.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 const OnnxEmitter& emitter_of(const Op& op) {
@@ -30,4 +30,4 @@ OnnxGraph to_onnx(const BatchGraphs& graphs, int64_t opset, const std::string& o
   return builder.finish(output, images);
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/onnx/onnx_builder.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 struct OnnxEmitter {
   std::string_view op;  // Op::name()
@@ -30,4 +30,4 @@ std::string silu_of(OnnxBuilder& builder, const std::string& x);  // of a tensor
 bool is_recurrent(const Node& node);  // lstm, gru
 void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps);
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/weights/names/name_table.h"
 #include "models/model.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 // What a task is called in the file, and its output.
@@ -152,4 +152,4 @@ ExportedOnnx export_onnx(const std::filesystem::path& path, const RunConfig& con
   return exported;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/onnx/onnx_file.h"
 #include "engine/onnx/onnx_graph.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 struct OnnxOptions {
   int64_t opset = default_opset;
@@ -46,4 +46,4 @@ ExportedOnnx export_onnx(const std::filesystem::path& path, const RunConfig& con
 
 std::string to_string(const OnnxTensor& tensor);  // "images float32 (batch, 3, 32, 32)"
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/ops/resize/resize.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 using Numbers = std::vector<int64_t>;
@@ -149,4 +149,4 @@ std::span<const OnnxEmitter> image_emitters() {
   return image_table;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

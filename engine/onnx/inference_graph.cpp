@@ -4,7 +4,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch) {
   ModelInput input{.columns = unpacked_columns(spec.columns),
@@ -27,4 +27,4 @@ bool takes_average(const SavedTensors& saved, std::optional<bool> asked) {
   return there && asked.value_or(true);
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

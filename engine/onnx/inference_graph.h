@@ -8,7 +8,7 @@
 #include "engine/data/sample.h"
 #include "engine/graph/graph.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 // Returns the model's graph in inference, before any pass, in fp32 whatever the run computed in.
 Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch);
@@ -17,4 +17,4 @@ Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t b
 // there are any. Throws Error(checkpoint) if they are asked for and there are none.
 bool takes_average(const SavedTensors& saved, std::optional<bool> asked);
 
-}  // namespace spire::inline onnx
+}  // namespace spire

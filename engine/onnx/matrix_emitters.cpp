@@ -10,7 +10,7 @@
 #include "kernels/ops/matmul/matmul.h"
 #include "kernels/ops/rope/rope.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 using Numbers = std::vector<int64_t>;
@@ -184,4 +184,4 @@ std::span<const OnnxEmitter> matrix_emitters() {
   return matrix_table;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/row_norm/row_norm.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 // The mean over the last axis of x (N, G, M), as (N, G, 1).
@@ -75,4 +75,4 @@ std::span<const OnnxEmitter> norm_emitters() {
   return norm_table;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 bool has_channels(const OnnxDims& dims) {
@@ -337,4 +337,4 @@ OnnxGraph OnnxBuilder::finish(const std::string& output, bool images) {
   return std::move(result_);
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/graph/graph.h"
 #include "engine/onnx/onnx_graph.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 enum class Channels : uint8_t { last, first };
 
@@ -119,4 +119,4 @@ class OnnxBuilder {
   std::string batch_;                              // the number of samples, a tensor (1)
 };
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/base/read_file.h"
 #include "engine/onnx/onnx_messages.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,4 +175,4 @@ WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadW
   return written;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

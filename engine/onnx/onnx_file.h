@@ -9,7 +9,7 @@
 #include "engine/base/write_file.h"
 #include "engine/onnx/onnx_graph.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 // Fills `out` with the values from element `begin` on of graph.weights[weight]. May throw.
 using ReadWeight = std::function<void(size_t weight, int64_t begin, std::span<float> out)>;
@@ -42,4 +42,4 @@ struct WrittenOnnx {
 WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,
                        const ReadWeight& read, const OnnxFileOptions& options);
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include <spire/shape.h>
 
-namespace spire::inline onnx {
+namespace spire {
 
 // Element types, numbered as TensorProto.DataType.
 enum class OnnxType : int32_t { float32 = 1, int64 = 7, boolean = 9 };
@@ -73,4 +73,4 @@ struct OnnxModel {
 // Resize takes sizes of single axes, 20 the first with Gelu.
 inline constexpr int64_t min_opset = 18, max_opset = 23, default_opset = 20;
 
-}  // namespace spire::inline onnx
+}  // namespace spire

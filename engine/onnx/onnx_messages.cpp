@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 // Numbers of the fields, as onnx.proto has them.
@@ -191,4 +191,4 @@ std::string weight_elsewhere(const OnnxWeight& weight, const ExternalPlace& plac
   return field + message;
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include "engine/onnx/onnx_graph.h"
 
-namespace spire::inline onnx {
+namespace spire {
 
 // A ModelProto is these bytes, in this order. `before_graph` ends where the graph's bytes begin;
 // the caller adds their number as a varint.
@@ -28,4 +28,4 @@ std::string weight_elsewhere(const OnnxWeight& weight, const ExternalPlace& plac
 
 void append_varint(std::string& bytes, uint64_t number);
 
-}  // namespace spire::inline onnx
+}  // namespace spire

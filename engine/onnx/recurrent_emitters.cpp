@@ -2,7 +2,7 @@
 #include "engine/onnx/emitters.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
-namespace spire::inline onnx {
+namespace spire {
 namespace {
 
 // Spire's gates in ONNX's order: i, o, f, g of an LSTM, and z, r, n of a GRU.
@@ -58,4 +58,4 @@ void emit_recurrent(OnnxBuilder& builder, const Node& product, const Node& steps
   builder.define_by_step(y, builder.add("Reshape", {states, builder.target_shape(by_step, made)}));
 }
 
-}  // namespace spire::inline onnx
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 // No other protocol begins with these bytes; the last two are the version of the frames.
@@ -88,4 +88,4 @@ FrameReader::State FrameReader::read(const Socket& socket) {
   }
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

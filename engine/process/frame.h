@@ -5,7 +5,7 @@
 
 #include "engine/process/socket.h"
 
-namespace spire::inline process {
+namespace spire {
 
 enum class FrameKind : uint32_t {
   // The handshake (rendezvous/handshake.h):
@@ -62,4 +62,4 @@ class FrameReader {
   Frame frame_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline process {
+namespace spire {
 
 // Serializes a message. Bytes that are not UTF-8, as in the name of a file, become U+FFFD.
 inline std::string to_message(const nlohmann::json& json) {
@@ -102,4 +102,4 @@ class JsonFields {
   const nlohmann::json& object_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -21,7 +21,7 @@
 
 #include "engine/base/system_limits.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -294,4 +294,4 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

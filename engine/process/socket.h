@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire::inline process {
+namespace spire {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
@@ -92,4 +92,4 @@ bool is_loopback(const std::string& address);  // true for numeric ones, such as
 
 std::vector<std::string> own_addresses();  // this machine's IPv4 addresses, loopback last
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -1,6 +1,6 @@
 #include "engine/publish/device_values.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 std::optional<double> known_number(const auto& value) {
@@ -19,4 +19,4 @@ const std::array<DeviceValue, 7> device_values = {{
     {"clock_mhz", [](const DeviceReport& d) { return known_number(d.clock_mhz); }},
 }};
 
-}  // namespace spire::inline publish
+}  // namespace spire

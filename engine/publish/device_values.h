@@ -8,7 +8,7 @@
 
 #include "engine/observe/device_names.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 struct DeviceValue {
   std::string_view name;  // behind "device/"
@@ -17,4 +17,4 @@ struct DeviceValue {
 
 extern const std::array<DeviceValue, 7> device_values;
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace spire::inline publish {
+namespace spire {
 
 std::string job_name(const StartInfo& start) {
   std::filesystem::path path = std::filesystem::path(start.output).lexically_normal();
@@ -11,4 +11,4 @@ std::string job_name(const StartInfo& start) {
   return name.empty() || name == "." || name == ".." ? start.model : name;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

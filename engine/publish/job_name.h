@@ -4,8 +4,8 @@
 
 #include <spire/observer.h>
 
-namespace spire::inline publish {
+namespace spire {
 
 std::string job_name(const StartInfo& start);  // the last folder of its output: "cifar10_resnet20"
 
-}  // namespace spire::inline publish
+}  // namespace spire

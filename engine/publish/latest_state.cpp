@@ -1,6 +1,6 @@
 #include "engine/publish/latest_state.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 void LatestState::on_start(const StartInfo& start) {
   auto now = now_();
@@ -46,4 +46,4 @@ PublishedState LatestState::state() const {
   return state_;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include "engine/observe/formatting.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 // What had been reported of a run at one moment. An empty value is one that has not been reported.
 struct PublishedState {
@@ -48,4 +48,4 @@ class LatestState : public Observer {
   PublishedState state_;
 };
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace spire::inline publish {
+namespace spire {
 
 // JSON is UTF-8, and its writer has the replacement.
 std::string valid_utf8(std::string_view text) {
@@ -11,4 +11,4 @@ std::string valid_utf8(std::string_view text) {
   return Json::parse(json).get<std::string>();
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline publish {
+namespace spire {
 
 // Returns the text with U+FFFD in place of what is not UTF-8, as in the name of a file.
 std::string valid_utf8(std::string_view text);
 
-}  // namespace spire::inline publish
+}  // namespace spire

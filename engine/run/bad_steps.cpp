@@ -11,7 +11,7 @@
 
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using OnBadStep = GuardConfig::OnBadStep;
@@ -172,4 +172,4 @@ void BadSteps::stop(const StepOutcome& result, const std::string& problem,
                   result.step, reason.empty() ? "" : fmt::format(" ({})", reason), problem, saved));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 
-namespace spire::inline run {
+namespace spire {
 
 class BadSteps {
  public:
@@ -38,4 +38,4 @@ class BadSteps {
   RunCheckpoints& checkpoints_;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // 1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, ...: quarters of powers of two.
@@ -73,4 +73,4 @@ size_t last_fitting(const std::vector<BatchShape>& shapes,
   return low;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

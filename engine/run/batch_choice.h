@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace spire::inline run {
+namespace spire {
 
 // Part of a device's free memory that a chosen batch may plan. The rest is for what no plan counts
 // (CUDA's graphs and rounding, batches being read, the program) and for what others take meanwhile.
@@ -48,4 +48,4 @@ std::vector<BatchShape> batch_shapes(const BatchRequest& request);
 size_t last_fitting(const std::vector<BatchShape>& shapes,
                     const std::function<bool(const BatchShape&)>& fits);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/update/optimizer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -24,4 +24,4 @@ CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t 
   return need;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/doctor/storage.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // floats: all numbers that the weights have. frozen: how many of these are frozen, and so have no
 // slots and no average. steps: of the whole run. Weights, slots of the optimizer and averages
@@ -16,4 +16,4 @@ namespace spire::inline run {
 CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
                                int64_t steps);
 
-}  // namespace spire::inline run
+}  // namespace spire

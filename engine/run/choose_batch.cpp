@@ -7,7 +7,7 @@
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // The first two clauses of a shortage: what is missing, and of what.
@@ -139,4 +139,4 @@ void RunSetup::try_batch(Observer& observer) {
   }
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

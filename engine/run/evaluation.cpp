@@ -11,7 +11,7 @@
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // A loss of so many times the first training loss means divergence: losses of a model that
@@ -199,7 +199,7 @@ void Evaluation::write_samples() {
   }
 }
 
-}  // namespace spire::inline run
+}  // namespace spire
 
 namespace spire {
 namespace {

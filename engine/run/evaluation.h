@@ -15,7 +15,7 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Counts successive evaluations without improvement, `patience` of which end a run.
 class EarlyStop {
@@ -85,4 +85,4 @@ class Evaluation {
   bool warned_of_explosion_ = false, warned_of_undefined_ = false;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline run {
+namespace spire {
 
 bool Guard::judges() const {
   return config_.on_bad_step != GuardConfig::OnBadStep::stop || config_.loss_zscore > 0 ||
@@ -94,4 +94,4 @@ Guard::State Guard::parse(const std::string& text) {
   return state;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 class Guard {
  public:
@@ -54,4 +54,4 @@ class Guard {
   State state_;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

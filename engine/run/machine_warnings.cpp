@@ -13,7 +13,7 @@
 #include "engine/doctor/environment.h"
 #include "engine/run/checkpoint_need.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 bool on_gpus(const Placement& placement) {
@@ -149,4 +149,4 @@ void note_environment(const RunSetup& setup, Observer& observer) {
   if (!text.empty()) observer.on_note("environment: " + text);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/doctor/run_checks.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // writes: whether this run writes checkpoints.
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);
@@ -37,4 +37,4 @@ std::vector<std::string> gather_by_host(const RankGroup& ranks,
 // For runs on GPUs: notes the variables of NCCL and CUDA that are set, and NCCL's files.
 void note_environment(const RunSetup& setup, Observer& observer);
 
-}  // namespace spire::inline run
+}  // namespace spire

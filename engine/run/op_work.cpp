@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // Names each node's layer by the parameter that the node reads, or whose gradient it makes.
@@ -120,4 +120,4 @@ std::vector<OpWork> work_of(const Graph& graph, const std::vector<ParameterGradi
   return work;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/graph/graph.h"
 
-namespace spire::inline run {
+namespace spire {
 
 enum class Pass : uint8_t { forward, backward, update };
 std::string word_of(Pass pass);
@@ -47,4 +47,4 @@ std::vector<Row> sums_by_kind(const std::vector<Row>& rows, const Add& add) {
   return kinds;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-namespace spire::inline run {
+namespace spire {
 
 // Samples per second over about the last second: what lies t seconds back counts e^-t. A mean of
 // samples by seconds, so that a step which ended early, as steps of a GPU in flight may, counts for
@@ -22,4 +22,4 @@ class RecentRate {
   double samples_ = 0, seconds_ = 0;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/data/dataset.h"
 #include "engine/run/audit/bit_keys.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoi
   return match_trained_schema(std::move(data), *known, checkpoint.path.string(), classes);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

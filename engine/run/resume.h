@@ -9,7 +9,7 @@
 #include "engine/data/dataset.h"
 #include "engine/train/placement/place_run.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct ResumePoint {
   // None: a new run starts. Only rank 0 has the checkpoint's tensors.
@@ -48,4 +48,4 @@ std::shared_ptr<const SampleSpec> trained_spec(const LoadedCheckpoint& checkpoin
 // nothing is checked or changed, and a note is added to the result.
 DatasetPair fit_to_checkpoint(DatasetPair data, const LoadedCheckpoint& checkpoint, bool classes);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/config/text.h"
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 CheckpointStore store_of(const RunSetup& setup, const RunOutput& output) {  // which outlive it
@@ -291,4 +291,4 @@ void RunCheckpoints::restore_output() {
   urgent_ = run_.world.size() == 1;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

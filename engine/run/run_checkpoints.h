@@ -10,7 +10,7 @@
 #include "engine/run/run_context.h"
 #include "engine/run/run_directory.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // The newest step before `step` with which an interval of the config ended; 0: there is none. It
 // does not depend on when the run was stopped and resumed.
@@ -81,4 +81,4 @@ class RunCheckpoints {
   double snapshot_ms_ = 0;  // time that the step loop waited for the last checkpoint
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

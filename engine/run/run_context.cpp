@@ -5,7 +5,7 @@
 
 #include "engine/observe/step_times.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 double seconds_between(RunClock::Clock::time_point a, RunClock::Clock::time_point b) {
@@ -103,4 +103,4 @@ RunSummary RunClock::summary() const {
   return summary;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -18,7 +18,7 @@
 #include "engine/run/time_limit.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Means of loss and score over the epoch's samples so far, in a resumed run since the resumption.
 class EpochMeans {
@@ -102,4 +102,4 @@ inline bool is_due(int64_t every, int64_t count) {
   return every > 0 && count % every == 0;  // every = 0 turns it off
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

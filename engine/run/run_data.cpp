@@ -11,7 +11,7 @@
 #include "engine/run/resume.h"
 #include "engine/train/model_graph.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // Reports the notes and removes them, so that none is reported twice.
@@ -213,4 +213,4 @@ void SkippedSampleWarnings::warn(const DatasetPair& data, Observer& observer) {
   }
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/train/placement/placement.h"
 #include "models/model.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Opens the dataset, of the config or of the program (RunOptions::data), and replaces `auto` in
 // data.normalize and model.name. resumed: the checkpoint that the data must match, or null. Throws
@@ -52,4 +52,4 @@ class SkippedSampleWarnings {
   std::map<const Dataset*, int64_t> reported_;  // number of samples
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/observe/device_names.h"
 #include "engine/observe/verdict.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 std::vector<DeviceLabel> labels_of(const Placement& placement) {
@@ -83,4 +83,4 @@ std::vector<std::string> RunDevices::verdict(const StepTimes& times) const {
                           history_);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/run/run_context.h"
 #include "engine/train/monitor/device_monitor.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Used on the leading lane's thread only.
 class RunDevices {
@@ -42,4 +42,4 @@ class RunDevices {
   std::unique_ptr<DeviceMonitor> monitor_;  // null: none
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -37,7 +37,7 @@
 //   saved step_00001000.h5
 //
 // On NFS, Linux sends the lock to the server, so that runs on other hosts see it.
-namespace spire::inline run {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -386,4 +386,4 @@ bool RunOutput::restore(int64_t step) {
   return true;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 
 class RunDirectory {
  public:
@@ -125,4 +125,4 @@ class RunOutput {
   std::string lost_;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -20,7 +20,7 @@
 #include "engine/run/audit/bit_keys.h"
 #include "engine/train/placement/accumulation.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr size_t max_names = 5;  // of classes
@@ -362,4 +362,4 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
   return summary;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

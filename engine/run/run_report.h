@@ -10,7 +10,7 @@
 #include "engine/run/run_directory.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Describes model, task, data, devices and memory. All ranks call it.
 StartInfo start_info(const RunSetup& setup, const TowerTrainer& trainer, int64_t total_steps);
@@ -40,4 +40,4 @@ RunSummary summarize(const RunContext& run, const RunOutput& output,
                      const RunCheckpoints& checkpoints, int exit, const std::string& stopped_by,
                      const std::string& ema_hash);
 
-}  // namespace spire::inline run
+}  // namespace spire

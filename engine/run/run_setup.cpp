@@ -18,7 +18,7 @@
 #include "engine/run/run_report.h"
 #include "engine/update/schedule.h"
 
-namespace spire::inline run {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -347,4 +347,4 @@ int64_t RunSetup::total_steps() const {
   return config.steps ? *config.steps : config.epochs * steps_per_epoch();
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

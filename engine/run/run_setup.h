@@ -18,7 +18,7 @@
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 class RunSetup {
  public:
@@ -92,4 +92,4 @@ class RunSetup {
   const std::atomic<bool>* stop_;  // RunOptions::stop
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

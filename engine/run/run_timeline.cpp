@@ -9,7 +9,7 @@
 #include "engine/base/write_file.h"
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // Without a choice: late enough for the first steps' slowness to be over.
@@ -175,4 +175,4 @@ void RunTimeline::report(int64_t last) {
         done, max_spans));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

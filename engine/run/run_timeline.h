@@ -11,7 +11,7 @@
 #include "engine/run/trace_events.h"
 #include "engine/train/trace/span_recorder.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Used on the leading lane's thread, by all ranks alike. Without RunOptions::timeline, and outside
 // the window, it does nothing.
@@ -56,4 +56,4 @@ class RunTimeline {
   std::string lost_;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/run/run_setup.h"
 #include "engine/update/optimizer.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr size_t longest = 10;  // ops that are listed
@@ -163,4 +163,4 @@ std::string to_text(const StepEstimate& estimate) {
   return text + aligned_text(table) + "\n" + aligned_text(tops);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/run/op_work.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // A GPU's peak rates, from its data sheet.
 struct DescribedGpu {
@@ -48,4 +48,4 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu);
 // Returns the assumptions, the time per kind of op and pass, their sum, and the ten longest ops.
 std::string to_text(const StepEstimate& estimate);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace spire::inline run {
+namespace spire {
 
 class TimeLimit {
  public:
@@ -47,4 +47,4 @@ class TimeLimit {
   double checkpoint_seconds_, step_seconds_ = 0;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

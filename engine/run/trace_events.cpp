@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -102,4 +102,4 @@ std::string trace_end(const TraceFacts& facts) {
                      other.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

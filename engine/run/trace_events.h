@@ -10,7 +10,7 @@
 
 #include "engine/train/trace/span_recorder.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct TracedProcess {
   int rank = 0;                       // its `pid`
@@ -50,4 +50,4 @@ inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ms\",\"t
 inline constexpr std::string_view trace_between = ",\n";
 std::string trace_end(const TraceFacts& facts);
 
-}  // namespace spire::inline run
+}  // namespace spire

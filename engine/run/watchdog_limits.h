@@ -7,7 +7,7 @@
 
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // A run of one process has no other rank to wait for, and may read data for hours, so its start has
 // no limit but for GPUs (Phase::setup), which may hang. Others may also wait for idle GPUs.
@@ -18,4 +18,4 @@ inline WatchdogLimits watchdog_limits(const RunConfig& config, const World& worl
           config.timeouts.checkpoint, config.timeouts.silence};
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
 
-namespace spire::inline run_page {
+namespace spire {
 namespace {
 
 using Json = nlohmann::json;
@@ -83,4 +83,4 @@ Json confusion_json(const ConfusionMatrix& matrix) {
   return json;
 }
 
-}  // namespace spire::inline run_page
+}  // namespace spire

@@ -4,10 +4,10 @@
 
 #include <spire/commands/run_report.h>
 
-namespace spire::inline run_page {
+namespace spire {
 
 // REQUIRES: counts has classes x classes entries. Of many classes it has the pairs that are most
 // often taken for each other in place of the counts.
 nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
-}  // namespace spire::inline run_page
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include "engine/observe/page/page.h"
 
-namespace spire::inline run_page {
+namespace spire {
 namespace {
 
 std::string loss_of(double value) {
@@ -53,4 +53,4 @@ std::string range_test_html(const std::string& title, const RangeTest& test) {
                   data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
 }
 
-}  // namespace spire::inline run_page
+}  // namespace spire

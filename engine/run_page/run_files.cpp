@@ -20,7 +20,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/measured.h"
 
-namespace spire::inline run_page {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -267,4 +267,4 @@ void tell_apart(std::vector<RunFiles>& runs) {
   }
 }
 
-}  // namespace spire::inline run_page
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/run_page/run_metrics.h"
 
-namespace spire::inline run_page {
+namespace spire {
 
 // summary.json; what it lacks is empty.
 struct SummaryRecord {
@@ -68,4 +68,4 @@ const char* evaluated_data(const RunFiles& run);
 // Gives runs that share their last name their whole path as label.
 void tell_apart(std::vector<RunFiles>& runs);
 
-}  // namespace spire::inline run_page
+}  // namespace spire

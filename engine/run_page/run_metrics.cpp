@@ -11,7 +11,7 @@
 #include "engine/observe/best_mode.h"
 #include "engine/observe/file_lines.h"
 
-namespace spire::inline run_page {
+namespace spire {
 namespace {
 
 using Json = nlohmann::json;
@@ -165,4 +165,4 @@ RunMetrics read_run_metrics(const std::filesystem::path& path, const BestConfig&
   return std::move(reader.result());
 }
 
-}  // namespace spire::inline run_page
+}  // namespace spire

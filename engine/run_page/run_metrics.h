@@ -12,7 +12,7 @@
 
 #include "engine/observe/page/thin_curve.h"
 
-namespace spire::inline run_page {
+namespace spire {
 
 using Curves = std::map<std::string, ThinCurve>;  // tag of metrics.jsonl -> values over epochs
 
@@ -43,4 +43,4 @@ struct RunMetrics {
 // Error(config) if the system refuses to read it, or if it is no regular file.
 RunMetrics read_run_metrics(const std::filesystem::path& path, const BestConfig& best = {});
 
-}  // namespace spire::inline run_page
+}  // namespace spire

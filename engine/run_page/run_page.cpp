@@ -15,7 +15,7 @@
 #include "engine/observe/page/page.h"
 #include "engine/run_page/confusion_json.h"
 
-namespace spire::inline run_page {
+namespace spire {
 namespace {
 
 constexpr const char* of_the_host = "host_rss";  // no memory of a device
@@ -267,4 +267,4 @@ std::string report_html(const std::vector<RunFiles>& runs, const ConfusionMatrix
                   summary, data.dump(-1, ' ', false, Json::error_handler_t::replace)});
 }
 
-}  // namespace spire::inline run_page
+}  // namespace spire

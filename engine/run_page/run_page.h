@@ -9,7 +9,7 @@
 
 #include "engine/run_page/run_files.h"
 
-namespace spire::inline run_page {
+namespace spire {
 
 // What views.report (engine/observe/page/views.js) draws. REQUIRES: at least one run. confusion: of
 // the only run; null: the page says how to get one, if its task has classes.
@@ -21,4 +21,4 @@ std::string report_html(const std::vector<RunFiles>& runs,
 // One line about a run: "done, step 400, epoch 0.52, best validation perplexity 11.17 at step 400".
 std::string state_text(const RunFiles& run);
 
-}  // namespace spire::inline run_page
+}  // namespace spire

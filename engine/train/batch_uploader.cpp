@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline training {
+namespace spire {
 
 BatchUploader::BatchUploader(Stream& stream, MemoryPool& memory,
                              const std::vector<size_t>& input_bytes, size_t slots, size_t ahead)
@@ -68,4 +68,4 @@ size_t BatchUploader::bytes(DeviceId device, const std::vector<size_t>& input_by
   return slots * std::accumulate(input_bytes.begin(), input_bytes.end(), sizeof(StepContext));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

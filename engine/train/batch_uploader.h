@@ -9,7 +9,7 @@
 #include "engine/device/stream.h"
 #include "engine/graph/plan.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct HostRows {
   const std::byte* data = nullptr;
@@ -51,4 +51,4 @@ class BatchUploader {
   size_t next_ = 0;  // number of uploads so far
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

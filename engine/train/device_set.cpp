@@ -6,7 +6,7 @@
 #include "engine/config/device_limit.h"
 #include "engine/train/memory/device_limits.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns the rows of the thread status: "cpu:0", or "cpu:0 lane 1" where a device has several;
@@ -137,4 +137,4 @@ void DeviceSet::abort_communicators() noexcept {
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "kernels/autotune/tuning.h"
 #include "kernels/nvidia/libraries.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // A group of this process's devices that read each other's memory: see Member in placement.h.
 struct LocalMember {
@@ -129,4 +129,4 @@ class DeviceSet {
   std::vector<LocalMember> members_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns thread and phase for the front of a message; empty where the message names them itself,
@@ -43,4 +43,4 @@ Failure settle_failure(const std::exception& error, const PhaseRow& at, World& w
   return world.watchdog->fail(mine);
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

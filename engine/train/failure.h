@@ -3,7 +3,7 @@
 #include <spire/phase.h>
 #include <spire/world.h>
 
-namespace spire::inline training {
+namespace spire {
 
 // Reports `error` to the other ranks and waits, a bounded time, for the failure that all ranks
 // agree on. at: phase of the thread that caught it. An Error of a single process stays as it is.
@@ -13,4 +13,4 @@ inline Error to_error(const Failure& failure) {
   return {failure.category, failure.text};
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/train/model_graph.h"
 #include "engine/train/output_reader.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 bool is_read(const Graph& graph, Value value) {
@@ -73,4 +73,4 @@ void ForwardPass::run(const void* rows) {
   stream_->synchronize();
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

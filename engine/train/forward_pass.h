@@ -8,7 +8,7 @@
 #include "engine/train/batch_uploader.h"
 #include "engine/train/replica.h"
 
-namespace spire::inline training {
+namespace spire {
 
 class ForwardPass {
  public:
@@ -38,4 +38,4 @@ class ForwardPass {
   Bindings bindings_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -1,6 +1,6 @@
 #include "engine/train/gradient_stage.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Kernels are prepared where they will run, with that thread's OpenMP team; replicas' tables of
 // packed weights are shared by the lanes of a device, so lanes compile one after another.
@@ -180,4 +180,4 @@ std::span<double> GradientStage::squares(const LocalMember& member) const {
   return {members_[static_cast<size_t>(member.position)].squares->as<double>(), chunks()};
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/update/cross_tower_sums.h"
 #include "engine/update/gradient_reduction.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Thread ownership: lane `lane` calls train() and evaluate(). Any thread may call interrupt() and,
 // after connect(), the const methods. The thread that constructs the trainer, or the leading thread
@@ -96,4 +96,4 @@ class GradientStage {
   bool sum_in_update_;                                 // Options::sum_in_update
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/graph/passes.h"
 #include "engine/graph/plan.h"
 
-namespace spire::inline training {
+namespace spire {
 
 DType compute_dtype(const RunConfig& config) {
   if (config.precision == RunConfig::Precision::bf16) return DType::bf16;
@@ -52,4 +52,4 @@ LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLay
   return lowered;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/update/tree.h"
 #include "models/model.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Builds the graph of one tower (a share of the global batch) for `batch` samples. Its inputs are
 // the batch's columns; its outputs "loss" and "score" (fp64 sums) and "output", the model's result.
@@ -37,4 +37,4 @@ LoweredGraph lower_for_evaluation(Graph graph, DeviceId device);
 LoweredGraph lower_for_training(Graph graph, DeviceId device, const ParameterLayout& layout,
                                 bool recompute);
 
-}  // namespace spire::inline training
+}  // namespace spire

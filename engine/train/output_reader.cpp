@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline training {
+namespace spire {
 
 void copy_rows(const TensorSpec& spec, const void* from, std::span<float> to) {
   bool padded = spec.row_pitch > 0;
@@ -29,4 +29,4 @@ std::span<const float> OutputReader::read(const TensorSpec& spec, const void* fr
   return floats;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

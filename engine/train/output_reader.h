@@ -9,7 +9,7 @@
 #include "engine/device/stream.h"
 #include "engine/graph/graph.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Is shown the outputs of an evaluation. Lanes call it at the same time, each for its own rows.
 class OutputObserver {
@@ -40,4 +40,4 @@ class OutputReader {  // of one lane
   std::vector<float> floats_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/base/hash.h"
 #include "engine/train/device_set.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns the index of the first value that differs from most others; of two that differ, 1;
@@ -89,4 +89,4 @@ void check_replicas(DeviceSet& devices, const ParameterLayout& layout) {
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"
 
-namespace spire::inline training {
+namespace spire {
 
 class DeviceSet;
 
@@ -37,4 +37,4 @@ class Replica {
 // names the first tensor that differs and the device whose bits are unlike most, or PeerLost.
 void check_replicas(DeviceSet& devices, const ParameterLayout& layout);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/train/tuning_cache.h"
 #include "kernels/autotune/engine_choice.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,4 +137,4 @@ std::string changed_versions(const LibraryVersions& before, const LibraryVersion
   return fmt::format("{}", fmt::join(changes, "; "));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/process/group/process_group.h"
 #include "kernels/autotune/tuning.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct TuningSource {
   std::string recorded = {};  // recorded_text() of the checkpoint that the run resumes
@@ -45,4 +45,4 @@ LibraryVersions library_versions(DeviceKind kind);  // cuBLASLt and cuDNN; empty
 // Lists the libraries whose version changed: "cuBLASLt is 13.1.0, was 13.0.2; ..."; empty if none.
 std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now);
 
-}  // namespace spire::inline training
+}  // namespace spire

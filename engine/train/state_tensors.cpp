@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns the index of the tensor of that name, if there is one.
@@ -164,4 +164,4 @@ void TowerTrainerTensors::read(size_t group, size_t tensor, int64_t begin,
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

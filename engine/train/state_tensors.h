@@ -11,7 +11,7 @@
 #include "engine/graph/parameter_layout.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Reads one group of a saved state (weights, statistics or a slot) into a flat buffer.
 class GroupReader {
@@ -71,4 +71,4 @@ class TowerTrainerTensors : public SavedTensors {
   ReadSlot read_slot_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

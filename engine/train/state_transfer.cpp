@@ -8,7 +8,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/train/state_tensors.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 constexpr size_t room_beside_plan = size_t{64} << 20;  // bytes that are in no plan
@@ -177,4 +177,4 @@ void StateTransfer::restore_slot(size_t slot, const std::string& name,
   });
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

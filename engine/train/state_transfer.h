@@ -11,7 +11,7 @@
 #include "engine/train/update_stage.h"
 #include "engine/update/exchange.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Whether checkpoints are written from a snapshot, a copy of the state in host memory, so that
 // training steps continue during the write. fitting: if there is memory for the copy, or if several
@@ -75,4 +75,4 @@ class StateTransfer {
   std::unique_ptr<DeviceMemory> snapshot_, piece_;  // host memory; snapshot: rank 0 only
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

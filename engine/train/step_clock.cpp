@@ -4,7 +4,7 @@
 
 #include "engine/observe/step_times.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // A part's name, which is a literal.
@@ -54,4 +54,4 @@ StepTimes LaneClock::times() const {
   return times;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/device/spans.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // The leading thread calls begin(), before the lane calls enter() and end(). None of them allocates
 // or waits.
@@ -54,4 +54,4 @@ class LaneClock {
   SpanSink* spans_ = nullptr;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/observe/step_times.h"
 #include "engine/train/monitor/device_numbers.h"
 
-namespace spire::inline training {
+namespace spire {
 
 void StepMetrics::allocate(DeviceSet& set, std::span<double> device_squares) {
   const Placement& placement = set.placement();
@@ -89,4 +89,4 @@ std::vector<int> StepMetrics::owners(const Placement& placement) {
   return all;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/train/tower_runner.h"
 #include "engine/update/parameter_update.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct StepMetrics {
   // fp64: per tower a loss and a score, per rank a stop, DeviceNumbers per device of the run and,
@@ -63,4 +63,4 @@ struct StepJob {
   OutputObserver* outputs = nullptr;  // evaluated batches only; null: nobody looks at outputs
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 template <typename T>
@@ -105,4 +105,4 @@ void NonFiniteSearch::on_tensor(int tower, const TensorName& name, const TensorS
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

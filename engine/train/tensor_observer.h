@@ -13,7 +13,7 @@
 #include "engine/device/stream.h"
 #include "engine/graph/plan_observer.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Receives the inputs of each tower, what its kernels write, in their order, and no other tensors.
 // Each lane calls it for its own towers: calls for one tower come one after another, those for two
@@ -97,4 +97,4 @@ double element_value(DType dtype, std::span<const std::byte> values, int64_t ind
 // Returns "[3, 0, 17]", the coordinates of an element; "[]" of a scalar.
 std::string coordinates(const TensorSpec& spec, int64_t index);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace spire::inline training {
+namespace spire {
 
 // Watches one tower's run kernel by kernel, where somebody wants to see its tensors or kernels.
 class TowerRunner::Watch : public PlanObserver {
@@ -385,4 +385,4 @@ std::optional<RecomputeInfo> TowerRunner::recompute() const {
                        static_cast<int64_t>(bytes_without_recompute_ - buffer_bytes())};
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

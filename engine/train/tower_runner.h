@@ -24,7 +24,7 @@
 #include "engine/update/gradient_reduction.h"
 #include "engine/update/lane_arithmetic.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct LaneOptions {
   TowerRange range;        // the lane's towers
@@ -155,4 +155,4 @@ class TowerRunner {
   std::unique_ptr<DeviceMemory> tower_vector_;   // receives a sum over towers for the arenas
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/train/replica.h"
 #include "engine/update/update_launches.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Runs body(lane) on all lanes. A lane that fails releases the others and says where it was.
 // LaneTeam::parallel() takes a std::function; one pointer and a reference fit in it without an
@@ -388,4 +388,4 @@ void TowerTrainer::check_replicas() {
   training::check_replicas(*devices_, layout_);
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -29,7 +29,7 @@
 #include "models/model.h"
 #include "models/teacher.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct TowerTrainerOptions {
   ModelConfig model;
@@ -292,4 +292,4 @@ class TowerTrainer {
   std::atomic<bool> peers_aborted_{false};
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/train/tower_trainer.h"
 #include "models/adapters.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns the sample counts of towers, other than 0 and batch_size, in whole global batches and in
@@ -331,4 +331,4 @@ std::vector<TowerTrainer::Room> TowerTrainer::memory_room() const {
   return rooms;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ void add_to_tuning_cache(const fs::path& path, const Tuning& tuning) {
   write_file_atomically(path, all.to_text(), Category::config);
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "kernels/autotune/tuning.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Returns the path that `cuda.autotune_cache` means: "auto" is spire/tuning.txt in $XDG_CACHE_HOME
 // or ~/.cache. "none", and "auto" without a home, give an empty path: no cache.
@@ -28,4 +28,4 @@ std::filesystem::path plan_folder(const std::filesystem::path& path);
 // Writes the store's new plans while it holds the cache file's lock. Throws as PlanStore::write().
 void add_plans_to_cache(const std::filesystem::path& path, PlanStore& plans);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline training {
+namespace spire {
 
 UpdatePass::UpdatePass(DeviceSet& devices, GradientStage& gradients, int64_t floats,
                        std::vector<Group> groups)
@@ -76,4 +76,4 @@ void UpdatePass::finish(int lane) {
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

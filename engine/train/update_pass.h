@@ -9,7 +9,7 @@
 #include "engine/update/host_update.h"
 #include "engine/update/packing_share.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Thread ownership: each lane calls run() and finish() for itself.
 class UpdatePass {
@@ -51,4 +51,4 @@ class UpdatePass {
   std::vector<Lane> lanes_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/train/state_tensors.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Returns, of each member, the ranges of a table whose entries it owns.
@@ -308,4 +308,4 @@ void UpdateStage::copy_state_in(size_t slot, FloatRange window, const float* fla
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/update/strategy.h"
 #include "engine/update/update_pieces.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Thread ownership: methods with a parameter `lane` are called by that lane, inside
 // LaneTeam::parallel; all others by the leading thread, while no lane works.
@@ -117,4 +117,4 @@ class UpdateStage {
   std::unique_ptr<UpdatePass> pass_;            // null before connect(), or if none suits
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline update {
+namespace spire {
 
 FloatRange BucketReducer::Options::shard(size_t bucket, int rank) const {
   const Share& share = ranks.share[static_cast<size_t>(rank)];
@@ -137,4 +137,4 @@ void BucketReducer::run(size_t bucket, const Messages& messages) {
   status_.enter(row_, Phase::bucket, static_cast<int64_t>(bucket));
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/update/lane_arithmetic.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline update {
+namespace spire {
 
 enum class SumsTo : uint8_t {
   root,          // strategy parameter_device: the sums go to one member
@@ -87,4 +87,4 @@ class BucketReducer {
   std::unique_ptr<LaneArithmetic> arithmetic_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

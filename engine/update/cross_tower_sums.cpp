@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline update {
+namespace spire {
 
 CrossTowerSums::CrossTowerSums(const Options& options) : options_(options) {
   const auto& ranks = options_.rank_towers;
@@ -46,4 +46,4 @@ void CrossTowerSums::meet(size_t index, int lane, int64_t count) {
   options_.joint->meet(lane);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/update/exchange.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline update {
+namespace spire {
 
 class CrossTowerSums {
  public:
@@ -48,4 +48,4 @@ class CrossTowerSums {
   std::map<int64_t, ShardExchange> gathers_;  // count -> exchange of its rows
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/device/stream.h"
 #include "engine/update/loss_scale.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // Launches one block on the stream that records a step in `state` (device memory). squares: one sum
 // of squares per chunk of the reduced gradient, in memory that the device can access.
@@ -40,4 +40,4 @@ class DeviceLossScale {
   LossScaleConfig config_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // A CPU's communicator. Its stream has nothing left to do when a call returns, so the group's
@@ -131,4 +131,4 @@ void HostAllGather::share(std::span<double> table) {
   }
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

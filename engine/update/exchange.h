@@ -13,7 +13,7 @@
 #include "engine/process/group/process_group.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // A member's connections to the others: by the ProcessGroup on CPUs, by NCCL on GPUs. All members
 // make the same calls in the same order. One thread at a time calls exchange() and all_reduce() of
@@ -110,4 +110,4 @@ class HostAllGather {
   std::vector<Incoming> receives_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -20,7 +20,7 @@
 
 #include "engine/update/loss_scale_state.h"
 
-namespace spire::inline update {
+namespace spire {
 
 struct TrustSquares {  // sums of squares over a slice, or over a tensor
   double weights = 0;
@@ -193,4 +193,4 @@ struct GradientScale {
   }
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

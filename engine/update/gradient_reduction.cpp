@@ -11,7 +11,7 @@
 // wait; on CPUs the counts below are enough. The exchange thread has a stream of its own, on one of
 // the lanes' devices.
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
@@ -316,4 +316,4 @@ void GradientReduction::exchange_step() {
   exchange_stream_->record(*exchange_end_);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -25,7 +25,7 @@
 #include "engine/update/exchange.h"
 #include "engine/update/lane_arithmetic.h"
 
-namespace spire::inline update {
+namespace spire {
 
 struct NodeBuffer {  // a lane's gradient buffer, with the sum over the towers of one tree node
   TowerRange node;
@@ -143,4 +143,4 @@ class GradientReduction {
   std::jthread thread_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Calls body for the entries of part `part` of `parts` of a list.
@@ -134,4 +134,4 @@ void HostUpdate::update_piece(const UpdatePiece& piece, const float* sums, const
     update_average(step.average, slice.count, slice.weights, slice.slots.back());
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

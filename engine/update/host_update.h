@@ -9,7 +9,7 @@
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_pieces.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // Threads may call measure(), update() and swap_average() for different parts, or update_chunk()
 // for different chunks, at the same time.
@@ -55,4 +55,4 @@ class HostUpdate : public ParameterUpdate {
   std::vector<float*> slots_;  // start of each slot
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/device/stream.h"
 
-namespace spire::inline update {
+namespace spire {
 
 void add_floats(float* __restrict into, const float* __restrict from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) into[i] += from[i];
@@ -108,4 +108,4 @@ std::unique_ptr<LaneArithmetic> make_lane_arithmetic(Stream& stream, int depth) 
   return std::make_unique<HostArithmetic>(depth);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

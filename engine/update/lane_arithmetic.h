@@ -5,11 +5,11 @@
 
 #include "engine/update/tree.h"
 
-namespace spire::inline device {
+namespace spire {
 class Stream;
 }
 
-namespace spire::inline update {
+namespace spire {
 
 void add_floats(float* into, const float* from, int64_t count);  // into[i] += from[i]
 
@@ -46,4 +46,4 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void* strea
 // Throws Error(unexpected) for a tree that is too large for LaneArithmetic::sum() on a GPU.
 void expect_gpu_tree(const TreeSum& tree);
 
-}  // namespace spire::inline update
+}  // namespace spire

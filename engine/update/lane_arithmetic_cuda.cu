@@ -2,7 +2,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "engine/update/lane_arithmetic.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 constexpr int threads = 256;
@@ -185,4 +185,4 @@ std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int, void* stream) {
   return std::make_unique<CudaArithmetic>(stream);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/update/loss_scale_state.h"
 
-namespace spire::inline update {
+namespace spire {
 
 class LossScale {
  public:
@@ -41,4 +41,4 @@ class LossScale {
   LossScaleState state_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline update {
+namespace spire {
 
 struct LossScaleState {
   static constexpr double largest = 0x1p40;  // far above any at which fp16 gradients stay finite
@@ -30,4 +30,4 @@ struct LossScaleState {
   }
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

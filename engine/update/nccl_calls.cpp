@@ -2,7 +2,7 @@
 
 #include "engine/device/nvidia_library.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 NcclCalls find_nccl_calls() {
@@ -33,4 +33,4 @@ const NcclCalls& nccl() {
   return calls;
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

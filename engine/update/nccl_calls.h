@@ -2,7 +2,7 @@
 #pragma once
 #include <nccl.h>
 
-namespace spire::inline update {
+namespace spire {
 
 struct NcclCalls {
   decltype(&ncclGetUniqueId) unique_id;
@@ -24,4 +24,4 @@ struct NcclCalls {
 
 const NcclCalls& nccl();  // throws Error(device) if NCCL is missing or too old
 
-}  // namespace spire::inline update
+}  // namespace spire

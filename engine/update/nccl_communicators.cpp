@@ -7,7 +7,7 @@
 #include "engine/base/thread.h"
 #include "engine/device/cuda_error.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Broadcasts rank 0's unique id of the communicators to all processes.
@@ -151,4 +151,4 @@ void NcclCommunicators::abort() noexcept {
   for (auto& communicator : all_) communicator->abort();
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/update/exchange.h"
 #include "engine/update/nccl_calls.h"
 
-namespace spire::inline update {
+namespace spire {
 
 class NcclCommunicator {
  public:
@@ -78,4 +78,4 @@ class NcclCommunicators {
   std::vector<std::unique_ptr<NcclCommunicator>> all_;
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -2,7 +2,7 @@
 // "User Buffer Registration".)
 #include "engine/update/nccl_communicators.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 class NcclExchange final : public Communicator {
@@ -80,4 +80,4 @@ DeviceExchanges make_nccl_exchanges(ProcessGroup* group, std::span<const Exchang
   return exchanges;
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

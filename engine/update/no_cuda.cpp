@@ -4,7 +4,7 @@
 #include "engine/update/lane_arithmetic.h"
 #include "engine/update/parameter_update.h"
 
-namespace spire::inline update {
+namespace spire {
 
 std::unique_ptr<LaneArithmetic> make_cuda_lane_arithmetic(int index, void*) {
   refuse_cuda(index);
@@ -28,4 +28,4 @@ void follow_cuda_loss_scale(std::span<const double>, const LossScaleConfig&, Los
   refuse_cuda(stream.device().index);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Loops of the CPU. They vectorize: __restrict says that nothing overlaps, and a formula is a copy,
@@ -160,4 +160,4 @@ void update_average(const EmaFormula& formula, int64_t count, const float* __res
   for (int64_t i = 0; i < count; ++i) average_of.update(weights[i], average[i]);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/update/formulas.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // Slice of `count` floats. Pointers lead to its first element; the arrays do not overlap.
 struct UpdateSlice {
@@ -47,4 +47,4 @@ EmaFormula average_formula(const EmaConfig& config, int64_t step);
 // average += (1 - decay) (weights - average), for the `count` elements of a slice.
 void update_average(const EmaFormula& formula, int64_t count, const float* weights, float* average);
 
-}  // namespace spire::inline update
+}  // namespace spire

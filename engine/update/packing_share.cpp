@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline update {
+namespace spire {
 
 using Unit = PackedWeights::Unit;
 
@@ -37,4 +37,4 @@ void PackingShare::pack_shared(PackedWeights& forms, const float* weights, Strea
   for (const Unit& unit : shared_) forms.pack(unit, weights, stream);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/graph/parameter_layout.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline update {
+namespace spire {
 
 class PackingShare {
  public:
@@ -30,4 +30,4 @@ class PackingShare {
   size_t next_ = 0;                                // index into own_
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include "engine/update/host_update.h"
 
-namespace spire::inline update {
+namespace spire {
 
 size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout) {
   if (options.on_host) return 0;
@@ -20,4 +20,4 @@ std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Op
   return std::make_unique<HostUpdate>(options, layout);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/update/optimizer.h"
 #include "engine/update/update_pieces.h"
 
-namespace spire::inline update {
+namespace spire {
 
 class ParameterUpdate {
  public:
@@ -83,4 +83,4 @@ std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdat
 std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Options& options,
                                                      const ParameterLayout& layout);
 
-}  // namespace spire::inline update
+}  // namespace spire

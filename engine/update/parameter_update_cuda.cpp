@@ -8,7 +8,7 @@
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_launches.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 template <typename T>
@@ -213,4 +213,4 @@ std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdat
   return std::make_unique<CudaUpdate>(options, layout);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

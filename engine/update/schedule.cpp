@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 
 double scaled_lr(double lr, const LrConfig& config, int64_t global_batch) {
   double growth = static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
@@ -63,4 +63,4 @@ double Schedule::lr(int64_t step) const {
   fail(Category::config, "schedule.name: unknown schedule");
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

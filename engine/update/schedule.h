@@ -5,7 +5,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline update {
+namespace spire {
 
 // Returns optimizer.lr scaled by global_batch / base_batch (Goyal et al. 2017), or by its square
 // root (Krizhevsky 2014). Throws Error(config) for an unknown scaling.
@@ -35,4 +35,4 @@ class Schedule {
   std::vector<int64_t> milestones_;  // in steps
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Reduced gradients go to the parameter device's member, which broadcasts the weights.
@@ -94,4 +94,4 @@ std::vector<FloatRange> shards_of(const std::vector<FloatRange>& buckets, Share 
   return shards;
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

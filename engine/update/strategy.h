@@ -10,7 +10,7 @@
 #include "engine/update/bucket_reducer.h"
 #include "engine/update/exchange.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // parameter_device: one device updates all weights. mirrored: every device updates its own replica.
 // sharded: every device updates its shard, and keeps the optimizer state of only that shard.
@@ -46,4 +46,4 @@ std::unique_ptr<UpdateStrategy> make_update_strategy(Strategy strategy, const Up
 // Returns the part of each bucket that belongs to the share (see share_of()), without empty parts.
 std::vector<FloatRange> shards_of(const std::vector<FloatRange>& buckets, Share share);
 
-}  // namespace spire::inline update
+}  // namespace spire

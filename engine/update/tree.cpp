@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline update {
+namespace spire {
 
 int tree_split(TowerRange node) {
   auto size = static_cast<unsigned>(node.size());
@@ -196,4 +196,4 @@ FloatRange share_of(FloatRange bucket, int begin, int end, int count) {
   return {cut(begin), cut(end)};
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

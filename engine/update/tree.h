@@ -9,7 +9,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline update {
+namespace spire {
 
 struct TowerRange {  // towers [begin, end): those of a node of the tree, a lane or a device
   int begin = 0, end = 0;
@@ -116,4 +116,4 @@ std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t float
 // Cuts a bucket into `count` nearly equal parts of whole chunks and returns parts [begin, end).
 FloatRange share_of(FloatRange bucket, int begin, int end, int count);
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/update/formulas.h"
 #include "engine/update/update_launches.h"
 
-namespace spire::inline update {
+namespace spire {
 
 constexpr int update_threads = 256;
 constexpr int factor_threads = 1024;
@@ -148,4 +148,4 @@ __global__ void __launch_bounds__(update_threads)
   trust[span.span] = formula.trust_ratio(tensor, span.decay);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/update/formulas.h"
 #include "engine/update/update_piece.h"
 
-namespace spire::inline update {
+namespace spire {
 
 constexpr int max_unseen = 1;  // steps that may be skipped before the host knows of it
 
@@ -67,4 +67,4 @@ void launch_trust(void* stream, const TrustSpan* spans, size_t count, const Upda
 
 void launch_update(void* stream, const UpdateBuffers& buffers, const StepRules& rules);
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -2,7 +2,7 @@
 #include "engine/update/update_kernels_cuda.h"
 #include "engine/update/update_launches.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Computes the step's factors with one block. skipped: the skipped steps that the host knows of.
@@ -109,4 +109,4 @@ void launch_update(void* stream, const UpdateBuffers& buffers, const StepRules& 
   });
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include "engine/update/parameter_update.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Runs a host update in pinned copies of the GPU's buffers, on a lane team of its own.
@@ -97,4 +97,4 @@ std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Opti
   return std::make_unique<UpdateOnHost>(options, layout);
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

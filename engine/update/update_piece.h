@@ -6,7 +6,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline update {
+namespace spire {
 
 // The weights of one chunk in one span: they share factors, trust ratio, cell and GPU block.
 struct UpdatePiece {
@@ -32,4 +32,4 @@ struct StatisticPiece {
   }
 };
 
-}  // namespace spire::inline update
+}  // namespace spire

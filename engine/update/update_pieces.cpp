@@ -9,7 +9,7 @@
 #include "engine/update/optimizer.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline update {
+namespace spire {
 namespace {
 
 // Cuts the part of each span that lies in the range, at the ends of chunks.
@@ -192,4 +192,4 @@ UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
   return pieces;
 }
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/update/tree.h"
 #include "engine/update/update_piece.h"
 
-namespace spire::inline update {
+namespace spire {
 
 // A range of the flat weights that the optimizer treats alike.
 struct WeightSpan {
@@ -105,4 +105,4 @@ UpdatePieces cut_into_pieces(const std::vector<FloatRange>& owned,
                              const std::vector<WeightSpan>& spans, const ParameterLayout& layout,
                              const TensorNorms* norms);
 
-}  // namespace spire::inline update
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/weights/names/known_names.h"
 #include "engine/weights/names/own_metadata.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 // An entry of init.map.
@@ -445,4 +445,4 @@ std::string WeightMatch::text() const {
   return text;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

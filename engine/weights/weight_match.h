@@ -13,7 +13,7 @@
 #include "engine/weights/files/weight_file.h"
 #include "engine/weights/names/name_table.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // A parameter with the tensors of the file that it consists of.
 struct FoundParameter {
@@ -64,4 +64,4 @@ class WeightMatch {
   bool unchecked_ = false;  // heads and epsilon of a model with attention
 };
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 struct Choice {
@@ -141,4 +141,4 @@ std::string EnginesAndNative::select(size_t index) {
   return is_native_ ? name_ : library_.select(index);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

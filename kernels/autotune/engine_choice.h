@@ -9,7 +9,7 @@
 
 #include "kernels/autotune/tuning.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // The engines that can compute one operation, from one library or several.
 class Engines {
@@ -101,4 +101,4 @@ class EnginesAndNative : public Engines {
   bool is_native_ = false;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/device/cuda_error.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // More than the L2 cache of a GPU. Clearing it evicts the tensors, and keeps the GPU busy while the
@@ -63,4 +63,4 @@ std::optional<float> EngineTimer::time(const std::function<void(void* stream)>& 
   return milliseconds;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

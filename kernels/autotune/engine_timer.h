@@ -8,7 +8,7 @@
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // REQUIRES: in all calls the device is the calling thread's current one.
 class EngineTimer {
@@ -33,4 +33,4 @@ class EngineTimer {
   std::unique_ptr<Events> events_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ void PlanStore::remove_oldest(size_t max_bytes) const {
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Used by one thread at a time.
 class PlanStore {
@@ -60,4 +60,4 @@ class PlanClock {
   Clock::time_point begin_ = Clock::now();
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr std::string_view tuning_title = "spire tuning 1 ";
@@ -92,4 +92,4 @@ void Tuning::adopt(const TuningChoices& chosen) {
   chosen_ = std::move(all);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "kernels/autotune/plan_store.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Map from the key of an operation to its engine's name, as stored in files and sent to processes.
 class TuningChoices {
@@ -75,4 +75,4 @@ class Tuning {
   bool measures_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

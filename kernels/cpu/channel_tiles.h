@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ChannelTiles {
   int64_t rows = 0, channels = 0;
@@ -90,4 +90,4 @@ inline void repeat_lanes(const ChannelTiles& tiles, float* lanes) {
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

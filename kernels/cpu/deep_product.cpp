@@ -9,7 +9,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/row_product.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 constexpr int64_t deep_block_rows = 512;
@@ -98,4 +98,4 @@ Kernel make_deep_product(int64_t rows, int64_t depth, int64_t columns,
   });
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

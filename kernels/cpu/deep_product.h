@@ -5,7 +5,7 @@
 
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 constexpr int64_t slab_columns = 2048;  // of dy at a time
 
@@ -17,4 +17,4 @@ inline bool is_deep(int64_t depth) {
 Kernel make_deep_product(int64_t rows, int64_t depth, int64_t columns,
                          const KernelRequest& request);
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Element (i, k) of a matrix, or of its transpose, lies at i * row + k * column.
 struct DoubleMatrix {
@@ -76,4 +76,4 @@ inline void add_product(int64_t m, DoubleMatrix a, const DoublePanels& panels, c
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // to[i] = from[i] through fp32, rounded to To. `to` and `from` do not overlap.
 template <typename From, typename To>
@@ -54,4 +54,4 @@ void elementwise(int threads, int64_t n, Out* out, F f, const In*... in) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "kernels/exact_grid.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 inline int largest_exponent(const float* x, int64_t count) {
   uint32_t most = 0;
@@ -15,4 +15,4 @@ inline int largest_exponent(const float* x, int64_t count) {
   return static_cast<int>(most >> 23);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <typename T>
 float largest_of_row(const T* x, int64_t width) {
@@ -14,4 +14,4 @@ float largest_of_row(const T* x, int64_t width) {
   return most;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "kernels/cpu/tile_packing.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::string onednn_version() {
   const dnnl_version_t* version = dnnl::version();
@@ -22,9 +22,9 @@ std::string onednn_version() {
                      version->patch, static_cast<int>(dnnl::get_effective_cpu_isa()));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire
 
-namespace spire::inline kernels::onednn {
+namespace spire::onednn {
 
 dnnl::memory::data_type data_type(DType dtype) {
   require(dtype == DType::f32 || dtype == DType::bf16,
@@ -294,4 +294,4 @@ void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error
        describe_request(op, request), error.message, static_cast<int>(error.status));
 }
 
-}  // namespace spire::inline kernels::onednn
+}  // namespace spire::onednn

@@ -13,7 +13,7 @@
 
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels::onednn {
+namespace spire::onednn {
 
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
@@ -167,4 +167,4 @@ Kernel prepare(const Op& op, const KernelRequest& request, const Body& body) {
   }
 }
 
-}  // namespace spire::inline kernels::onednn
+}  // namespace spire::onednn

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/parallel.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 // Rows of a and b that stay in the first-level cache; more where y is too large for the second, so
@@ -66,4 +66,4 @@ void OuterProduct::run(int64_t rows, const OuterRows& a, const float* b, const i
   });
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

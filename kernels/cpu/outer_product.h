@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/register_tiles.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 // Rows of a: columns [64 p, 64 p + 64) of row k are at data + p * panel_stride + k * row_stride.
 struct OuterRows {
@@ -29,4 +29,4 @@ struct OuterProduct {
            float* y, bool add) const;
 };
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

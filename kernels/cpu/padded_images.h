@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/elementwise.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 struct PaddedImages {
   int64_t h = 0, w = 0, c = 0;    // of an image
@@ -43,4 +43,4 @@ struct PaddedImages {
   }
 };
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -7,7 +7,7 @@
 
 #include <omp.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Calls body(begin, end, chunk) for at most `threads` contiguous chunks; all but the last have a
 // multiple of `grain` elements. A single chunk runs on the calling thread without OpenMP.
@@ -35,4 +35,4 @@ void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
   order.load(std::memory_order_acquire);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

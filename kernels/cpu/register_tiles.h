@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 constexpr int panel_registers = 4;
 constexpr int64_t panel_width = panel_registers * lane_count;
@@ -97,4 +97,4 @@ void over_tiles(int64_t begin, int64_t end, int most, const Body& body) {
   }
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -10,7 +10,7 @@
 
 #include "engine/device/device_memory.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 constexpr int64_t block_rows = 512;                // rows for which a panel of weights is read once
@@ -98,4 +98,4 @@ Kernel make_row_kernel(RowKernelOptions options, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

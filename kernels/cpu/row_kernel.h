@@ -8,7 +8,7 @@
 #include "kernels/cpu/row_product.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 struct RowKernelOptions {
   PaddedImages images;           // of input 0
@@ -23,4 +23,4 @@ struct RowKernelOptions {
 // Inputs and output 0 have the dtypes of the request: fp32 or bf16.
 Kernel make_row_kernel(RowKernelOptions options, const KernelRequest& request);
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

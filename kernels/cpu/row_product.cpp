@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/elementwise.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 constexpr int64_t panel_depth = 2304;  // rows of a panel that stay in the cache: 576 KiB
@@ -185,4 +185,4 @@ template void RowProduct::run(int64_t, const float*, const void*, float*, const 
 template void RowProduct::run(int64_t, const float*, const void*, bfloat16*, const Epilogue&,
                               void*) const;
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/register_tiles.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 // The matrix b, (depth, columns).
 struct Factors {
@@ -79,4 +79,4 @@ class RowProduct {
   std::vector<Chunk> chunks_;
 };
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns the sum of term(i, count) over [0, n). Lanes behind n must give 0. Four sums hide the
 // latency of an addition.
@@ -51,4 +51,4 @@ inline void add_up_chunks(const RowChunks& c, const float* sums, int64_t pitch, 
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

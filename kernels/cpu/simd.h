@@ -16,7 +16,7 @@
 
 #include "kernels/elementary.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 constexpr int lane_count = 16;
 
@@ -226,4 +226,4 @@ void over_lanes(int64_t n, const Body& body) {
   if (first < n) body(first, static_cast<int>(n - first));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

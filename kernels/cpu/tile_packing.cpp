@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr int width = 16;
@@ -83,4 +83,4 @@ void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int6
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct TileLayout {
   int64_t n = 0, k = 0;      // n a multiple of `rows`, k of 16
@@ -18,4 +18,4 @@ struct TileLayout {
 void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first,
                 int64_t last);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

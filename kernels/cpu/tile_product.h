@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels::tile_product {
+namespace spire::tile_product {
 
 // A matrix a or its transpose: element (i, k) is data[i * row + k * column].
 struct Factor {
@@ -100,4 +100,4 @@ inline void multiply(int64_t rows, int64_t depth, int64_t width, const Factor& a
   }
 }
 
-}  // namespace spire::inline kernels::tile_product
+}  // namespace spire::tile_product

@@ -11,7 +11,7 @@
 #include "kernels/cpu/row_kernel.h"
 #include "kernels/cpu/weight_panels.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 // Tiles are laid out for AVX-512.
@@ -213,4 +213,4 @@ Kernel tiled_backward_data(const ConvolutionShape& given, const KernelRequest& r
   return make_row_kernel(std::move(rows), request);
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

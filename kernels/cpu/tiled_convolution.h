@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 struct PaddedImages;
 
@@ -48,4 +48,4 @@ Kernel tiled_backward_data(const ConvolutionShape& shape, const KernelRequest& r
 Kernel tiled_backward_weights(const ConvolutionShape& shape, bool bias,
                               const KernelRequest& request);
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -10,7 +10,7 @@
 #include "kernels/cpu/padded_images.h"
 #include "kernels/cpu/tiled_convolution.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 constexpr int64_t block_positions = 1024;
@@ -201,4 +201,4 @@ Kernel tiled_backward_weights(const ConvolutionShape& given, bool bias,
   });
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/register_tiles.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 namespace {
 
 // Packs 16 columns, or the last `count`, whose numbers lie one after another in memory: blocks of
@@ -85,4 +85,4 @@ Packing panel_packing(int input, const PanelLayout& layout) {
           columns_in_order ? panel_width * layout.depth() : 0};
 }
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

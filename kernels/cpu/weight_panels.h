@@ -4,7 +4,7 @@
 
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels::product {
+namespace spire::product {
 
 // A plain fp32 weight tensor as a matrix of depth taps * inner: row k = tap * inner + i and column
 // j are at plain[j * column_stride + i * inner_stride + tap], or with `flipped` the last tap first.
@@ -21,4 +21,4 @@ struct PanelLayout {
 // Returns the packing of the op's input `input`, one panel a unit.
 Packing panel_packing(int input, const PanelLayout& layout);
 
-}  // namespace spire::inline kernels::product
+}  // namespace spire::product

@@ -12,7 +12,7 @@
 #include "kernels/cpu/tile_product.h"
 #include "kernels/cpu/winograd_tiles.h"
 
-namespace spire::inline kernels::winograd {
+namespace spire::winograd {
 namespace {
 
 constexpr int64_t panel_width = tile_product::tile_registers * lane_count;
@@ -178,4 +178,4 @@ Kernel backward_data(const ConvolutionShape& shape, const KernelRequest& request
   return make(shape.n, dy, dx, weights, {}, request);
 }
 
-}  // namespace spire::inline kernels::winograd
+}  // namespace spire::winograd

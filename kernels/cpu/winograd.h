@@ -5,7 +5,7 @@
 #include "kernels/cpu/tiled_convolution.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels::winograd {
+namespace spire::winograd {
 
 using product::ConvolutionShape;
 
@@ -22,4 +22,4 @@ Kernel forward(const ConvolutionShape& shape, const product::ForwardOptions& opt
 Kernel backward_data(const ConvolutionShape& shape, const KernelRequest& request);
 Kernel backward_weights(const ConvolutionShape& shape, bool bias, const KernelRequest& request);
 
-}  // namespace spire::inline kernels::winograd
+}  // namespace spire::winograd

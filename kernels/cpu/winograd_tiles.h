@@ -12,7 +12,7 @@
 
 #include "kernels/cpu/simd.h"
 
-namespace spire::inline kernels::winograd {
+namespace spire::winograd {
 
 constexpr int tile_side = 2, points_side = 4, points = 16;
 
@@ -192,4 +192,4 @@ struct TiledImages {
   }
 };
 
-}  // namespace spire::inline kernels::winograd
+}  // namespace spire::winograd

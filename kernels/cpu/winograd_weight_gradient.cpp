@@ -7,7 +7,7 @@
 #include "kernels/cpu/winograd.h"
 #include "kernels/cpu/winograd_tiles.h"
 
-namespace spire::inline kernels::winograd {
+namespace spire::winograd {
 namespace {
 
 template <typename T>
@@ -108,4 +108,4 @@ Kernel backward_weights(const ConvolutionShape& shape, bool bias, const KernelRe
   });
 }
 
-}  // namespace spire::inline kernels::winograd
+}  // namespace spire::winograd

@@ -11,7 +11,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 constexpr int channel_threads = 256;
 // Channels per thread. No more, as registers must hold per-channel values and four rows in flight.
@@ -227,4 +227,4 @@ class ColumnSums {
   int64_t pitch_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

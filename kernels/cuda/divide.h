@@ -4,7 +4,7 @@
 
 #include <spire/dtype.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Quotient and remainder by a fixed divisor: a multiplication and a shift if both numbers are below
 // 2^31 (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", 1994).
@@ -41,4 +41,4 @@ class Divider {
   int shift_ = 0;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Visits the items first, first + step, ... < end: calls body(i, n) for the n items i, i + step,
 // ... n is `batch`, or 1 for the last few items. It is a std::integral_constant, so that a body can
@@ -109,4 +109,4 @@ __device__ inline int64_t pixel_thread() {
   return int64_t{blockIdx.x} * pixel_threads + threadIdx.x;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

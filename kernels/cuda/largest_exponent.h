@@ -5,7 +5,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/exact_grid.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns that of elements [begin, end) to thread 0; all threads of the block call it.
 template <int threads>
@@ -18,4 +18,4 @@ __device__ int largest_exponent(const float* __restrict__ x, int64_t begin, int6
   return block_reduce<threads>(largest, Maximum{});
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/device/cuda_error.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64_t rows) {
   const Shape& shape = request.inputs[static_cast<size_t>(input)].shape;
@@ -50,4 +50,4 @@ std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& 
            .pack_units = pack}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/cuda/packing_launches.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr int64_t tile_floats = 2048;
@@ -107,4 +107,4 @@ void krsc_to_plain(const Shape& shape, DType dtype, const void* krsc, float* pla
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

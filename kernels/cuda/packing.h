@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/packing_launches.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns the packing of the op's input `input`, a parameter: plain layout, rounded to `dtype`.
 // rows: number of rows of the packed form, padded with zeros; 0: as many as the parameter has.
@@ -17,4 +17,4 @@ Packing cast_packing(int input, DType dtype, const KernelRequest& request, int64
 // Returns the packing of a filter as krsc in `dtype`; empty if the plain parameter is that already.
 std::vector<Packing> krsc_packings(int input, DType dtype, const KernelRequest& request);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <spire/dtype.h>
 #include <spire/shape.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Rounds `n` floats to `dtype`.
 void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void* packed);
@@ -20,4 +20,4 @@ void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters,
 // Writes plain = krsc, converted from `dtype` to fp32. shape: that of `plain`.
 void krsc_to_plain(const Shape& shape, DType dtype, const void* krsc, float* plain, void* stream);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

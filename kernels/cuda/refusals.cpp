@@ -2,7 +2,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 void refuse_sort(int64_t positions, int64_t ids) {
   fail(Category::unexpected, "{} positions of {} ids are too many to sort", positions, ids);
@@ -23,4 +23,4 @@ void refuse_cached_heads(int64_t columns, int64_t most) {
        most);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Throws Error(unexpected): no sort takes so many positions or ids.
 [[noreturn]] void refuse_sort(int64_t positions, int64_t ids);
@@ -16,4 +16,4 @@ namespace spire::inline kernels {
 // Throws Error(device): attention with a cache takes heads of at most `most` columns.
 [[noreturn]] void refuse_cached_heads(int64_t columns, int64_t most);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/cuda/refusals.h"
 #include "kernels/cuda/segmented_sum.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr int sort_threads = 256;
@@ -152,4 +152,4 @@ SortByKey::Sorted SortByKey::sort(void* stream, const int32_t* ids, void* worksp
   return {first, positions};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

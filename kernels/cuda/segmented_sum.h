@@ -7,7 +7,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // A stable sort of the positions of a list by the id at each position. Radix sort (Knuth, TAOCP 3,
 // 5.2.5) with digits of up to 8 bits: each chunk of positions counts its digits, and a scan over
@@ -89,4 +89,4 @@ void segmented_sum_cuda(void* stream, const SegmentedSum& s, SortByKey::Sorted o
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/vector_copy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // A RowMove with words as its unit.
@@ -62,4 +62,4 @@ void move_rows_cuda(void* stream, const RowMove& m, void* to, const void* from) 
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -2,7 +2,7 @@
 #pragma once
 #include "engine/device/cuda_kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 constexpr int64_t widest_word = 16;  // bytes of one load
 
@@ -42,4 +42,4 @@ struct RowMove {
 // Copies on `stream`. to, from: whole tensors, aligned to 16 bytes.
 void move_rows_cuda(void* stream, const RowMove& move, void* to, const void* from);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

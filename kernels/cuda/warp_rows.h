@@ -4,7 +4,7 @@
 
 #include "engine/device/cuda_kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 constexpr int row_threads = 256;  // of a block
 constexpr int rows_per_block = row_threads / warp_threads;
@@ -20,4 +20,4 @@ __device__ void over_columns(int64_t width, Visit visit) {
   for (int64_t c = threadIdx.x % warp_threads * N; c < width; c += warp_threads * N) visit(c);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "kernels/nvidia/libraries.h"
 #include "kernels/ops/attention/attention_rules.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // A pass of attention with its cuDNN engine. Kernels of the same shape on a device share one.
 struct PreparedAttention {
@@ -213,4 +213,4 @@ Kernel choose_attention(const AttentionShape& shape, const NativeAttention& nati
   return cudnn_attention(shape.pass, prepared, request.cuda->cudnn());
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

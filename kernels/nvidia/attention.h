@@ -8,7 +8,7 @@
 
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 enum class AttentionPass { forward, backward };
 
@@ -41,4 +41,4 @@ struct NativeAttention {
 Kernel choose_attention(const AttentionShape& shape, const NativeAttention& native,
                         const KernelRequest& request);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

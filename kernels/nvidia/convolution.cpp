@@ -12,7 +12,7 @@
 #include "kernels/nvidia/libraries.h"
 #include "kernels/ops/bias/bias.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // A convolution with its chosen engine. Kernels of the same shape on a device share one.
 struct PreparedConvolution {
@@ -243,4 +243,4 @@ void CudaConvolution::run(const ConvolutionPointers& pointers, void* stream) con
   shared.run(*shared.plan, prepared_->pack, pointers, stream);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 enum class ConvolutionPass {
   forward,           // x, filter -> y
@@ -57,4 +57,4 @@ class CudaConvolution {
   std::unique_ptr<Prepared> prepared_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

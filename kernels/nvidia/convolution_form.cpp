@@ -2,7 +2,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Returns true if each output pixel depends on one input pixel alone.
@@ -85,4 +85,4 @@ std::string to_string(const ConvolutionKey& k) {
                      k.tensor_cores ? "tensor cores" : "no tensor cores", k.max_workspace >> 20);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/nvidia/convolution.h"
 #include "kernels/nvidia/product.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ConvolutionForm {
   DType result;  // dtype that the pass writes
@@ -40,4 +40,4 @@ struct ConvolutionKey {
 };
 std::string to_string(const ConvolutionKey& key);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

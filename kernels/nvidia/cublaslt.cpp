@@ -5,7 +5,7 @@
 #include "engine/device/cuda_error.h"
 #include "engine/device/nvidia_library.h"
 
-namespace spire::inline kernels {
+namespace spire {
 Cublaslt::Cublaslt() {
   const NvidiaLibrary& library = cublaslt_library();
   library.need("cublasLtCreate", create);
@@ -38,4 +38,4 @@ void Cublaslt::check(cublasStatus_t status, const char* call) const {
   fail(Category::device, "{}: {}", call, status_string(status));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -2,7 +2,7 @@
 #pragma once
 #include <cublasLt.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Cublaslt {
   Cublaslt();  // throws Error(device) if the library is missing or too old
@@ -35,4 +35,4 @@ struct Cublaslt {
   void check(cublasStatus_t status, const char* call) const;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

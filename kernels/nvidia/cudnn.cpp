@@ -5,7 +5,7 @@
 #include "engine/device/cuda_error.h"
 #include "engine/device/nvidia_library.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Describes the current device as keys of engine choices do.
@@ -127,4 +127,4 @@ std::vector<CudnnDescriptor> CudnnDescriptor::descriptors(cudnnBackendAttributeN
   return found;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

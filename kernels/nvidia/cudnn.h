@@ -10,7 +10,7 @@
 
 #include <cudnn.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // The functions of cuDNN that Spire calls, of the library that is opened for the first of them.
 struct CudnnCalls {
@@ -150,4 +150,4 @@ struct Cudnn {
   std::string kind;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

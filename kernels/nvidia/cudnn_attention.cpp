@@ -5,7 +5,7 @@
 
 #include "engine/device/device_memory.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 CudnnAttention::CudnnAttention(const AttentionShape& shape, const AttentionShare& share,
                                const Cudnn& cudnn)
@@ -196,4 +196,4 @@ CudnnAttention::Tensors CudnnAttention::tensors(const AttentionPointers& whole,
   return found;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/nvidia/cudnn_graph.h"
 #include "kernels/ops/attention/attention_rules.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // The whole tensors of a run, as ops/attention/attention.h describes them.
 struct AttentionPointers {
@@ -84,4 +84,4 @@ class CudnnAttention {
   CudnnGraph graph_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -1,6 +1,6 @@
 #include "kernels/nvidia/cudnn_convolution.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Returns the strides of axes N, C, H, W that lie as (N, H, W, C).
@@ -95,4 +95,4 @@ const CudnnDescriptor& CudnnConvolution::window() {
   return made;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/nvidia/convolution_form.h"
 #include "kernels/nvidia/cudnn_graph.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 class CudnnConvolution {
  public:
@@ -32,4 +32,4 @@ class CudnnConvolution {
   CudnnGraph graph_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 cudnnDataType_t cudnn_dtype(DType dtype) {
   switch (dtype) {
@@ -148,4 +148,4 @@ void CudnnGraph::finalize(const Cudnn& cudnn) {
   graph_.finalize();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

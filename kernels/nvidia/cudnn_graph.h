@@ -7,7 +7,7 @@
 
 #include "kernels/nvidia/cudnn.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 using CudnnAxes = std::array<int64_t, 4>;  // extents or strides of a tensor, in elements
 
@@ -59,4 +59,4 @@ class CudnnGraph {
   CudnnDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

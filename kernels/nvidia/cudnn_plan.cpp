@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Engines say how they compute by notes. Those refused here change bits from run to run, round
@@ -284,4 +284,4 @@ std::string CudnnEngines::select(size_t index) {
   return selected_->engine();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "kernels/autotune/engine_choice.h"
 #include "kernels/nvidia/cudnn.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Rules that an engine must keep to.
 struct CudnnRules {
@@ -133,4 +133,4 @@ class CudnnEngines : public Engines {
   std::optional<CudnnPlan> selected_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/nvidia/cublaslt.h"
 #include "kernels/nvidia/cudnn.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu)
     : device_(device),
@@ -47,4 +47,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/device/device.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Cublaslt;
 struct Cudnn;
@@ -74,4 +74,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries::Options& options,
                                                    const CudaLibraries* same_gpu = nullptr);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "kernels/nvidia/cublaslt.h"
 #include "kernels/nvidia/libraries.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 cudaDataType_t cuda_type(DType dtype) {
@@ -238,4 +238,4 @@ void CudaProduct::run(const ProductPointers& p, void* stream) const {
       "cublasLtMatmul");
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

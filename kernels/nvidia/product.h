@@ -13,7 +13,7 @@
 #include "kernels/autotune/engine_choice.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ProductShape {
   int64_t batch = 1;            // matrices per operand, one after the other
@@ -99,4 +99,4 @@ class ProductEngines : public Engines {
   std::string algorithm_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

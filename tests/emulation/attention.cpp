@@ -3,7 +3,7 @@
 
 #include <tests/described_gpu/shapes.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 Kernel choose_attention(const AttentionShape& shape, const NativeAttention& own,
                         const KernelRequest&) {
@@ -11,4 +11,4 @@ Kernel choose_attention(const AttentionShape& shape, const NativeAttention& own,
   return own.make();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

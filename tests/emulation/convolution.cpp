@@ -19,7 +19,7 @@
 #include "kernels/nvidia/product.h"
 #include "pointers.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -195,4 +195,4 @@ void CudaConvolution::run(const ConvolutionPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cudnnBackendExecute");
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/device/cuda_error.h"
 #include "engine/device/gpu_requirements.h"
 
-namespace spire::inline device {
+namespace spire {
 
 CudaStatus discover_cuda() {
   CudaStatus status;
@@ -43,4 +43,4 @@ std::optional<CudaVersions> cuda_versions() {
                       .architectures = "90"};
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

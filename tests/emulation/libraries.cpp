@@ -1,7 +1,7 @@
 // Handles of NVIDIA's libraries in the emulation: empty, as no library is there. Options are kept.
 #include "kernels/nvidia/libraries.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Cublaslt {};
 struct Cudnn {};
@@ -20,4 +20,4 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

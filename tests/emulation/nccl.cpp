@@ -202,7 +202,7 @@ ncclResult_t release(ncclComm_t handle, bool abort) {
 
 }  // namespace
 
-namespace spire::inline update {
+namespace spire {
 
 const NcclCalls& nccl() {
   static const NcclCalls calls = {
@@ -225,7 +225,7 @@ const NcclCalls& nccl() {
   return calls;
 }
 
-}  // namespace spire::inline update
+}  // namespace spire
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<int> count{0};

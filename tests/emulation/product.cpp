@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "pointers.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct CudaProduct::Prepared {
   ProductShape shape;
@@ -94,4 +94,4 @@ void CudaProduct::run(const ProductPointers& p, void* stream) const {
   check_cuda(emulation::put_kernel(static_cast<cudaStream_t>(stream), work), "cublasLtMatmul");
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

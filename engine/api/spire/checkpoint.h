@@ -12,13 +12,9 @@
 
 namespace spire {
 
-inline namespace checkpoint {
-
 struct LoadedCheckpoint;
 
 enum class Prefer { newest, best };  // best: the newest if there is no best one
-
-}  // namespace checkpoint
 
 // Called for each damaged file that is passed over, with what is wrong with it; may be empty.
 using OnDamagedFile = std::function<void(const std::filesystem::path&, const std::string& text)>;

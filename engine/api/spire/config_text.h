@@ -10,7 +10,7 @@
 #include <spire/export.h>
 #include <spire/load_config.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Returns the config as YAML, without the keys in `but` and without unused keys that have their
 // defaults. If `but` is empty, parse_config() of the text gives the same config.
@@ -50,4 +50,4 @@ SPIRE_API uint64_t parse_unsigned(std::string_view text);  // decimal digits
 SPIRE_API double parse_number(std::string_view text);      // "0.1", "5e-4"; finite
 SPIRE_API double parse_duration(std::string_view text);    // seconds: "90", "90s", "10m", "1h30m"
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include <spire/export.h>
 #include <spire/sample_spec.h>
 
-namespace spire::inline data {
+namespace spire {
 
 inline constexpr size_t max_problems = 20;  // messages kept about corrupt samples
 
@@ -99,4 +99,4 @@ struct ReadOptions {         // how a run reads its data
 // Opens the data of a run on each rank, for the run's precision and seed.
 using DataSource = std::function<DatasetPair(const ReadOptions& options)>;
 
-}  // namespace spire::inline data
+}  // namespace spire

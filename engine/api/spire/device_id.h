@@ -7,7 +7,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline device {
+namespace spire {
 
 enum class DeviceKind : uint8_t { cpu, cuda };
 
@@ -20,4 +20,4 @@ struct DeviceId {
 SPIRE_API std::string to_string(DeviceId device);        // returns "cpu:0"
 SPIRE_API DeviceId parse_device(std::string_view text);  // throws Error(config)
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline config {
+namespace spire {
 
 // Expands the value of `devices` to {"auto"}, a word of gpu_group(), or a list of single devices:
 // "2xcpu" to {"cpu:0", "cpu:1"}, "cpu" to {"cpu:0"}, {"0", "2"} to {"cuda:0", "cuda:2"}, "all" to
@@ -44,4 +44,4 @@ SPIRE_API LimitedDevice split_limit(std::string_view word);
 
 SPIRE_API std::string to_word(const LimitedDevice& device);  // "cuda:0:8GiB"
 
-}  // namespace spire::inline config
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline device {
+namespace spire {
 
 enum class GpuCondition : uint8_t {
   works,
@@ -148,4 +148,4 @@ struct GpusOfHost {
 // Takes milliseconds, and seconds with a GPU that fails.
 SPIRE_API GpusOfHost read_gpus(const GpuMonitor& monitor);
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include <spire/op.h>
 #include <spire/random_stream.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 enum class Role : uint8_t {
   activation,  // computed by an op, in the arena
@@ -145,4 +145,4 @@ class SPIRE_API Graph {
   int open_block_ = -1;
 };
 
-}  // namespace spire::inline graph
+}  // namespace spire

@@ -10,9 +10,7 @@
 
 namespace spire {
 
-inline namespace training {
 struct RankHardware;
-}  // namespace training
 
 struct GpuInfo {  // a GPU as the driver describes it
   int index = 0;  // the N of cuda:N

@@ -13,7 +13,7 @@
 #include <spire/export.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Numbers of one tower (one of the shares of a global batch) in one training step. They are
 // the same on whichever device the tower runs.
@@ -107,4 +107,4 @@ struct KernelRequest {
   CudaLibraries* cuda = nullptr;  // libraries of a GPU, which outlive the kernel; null for a CPU
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

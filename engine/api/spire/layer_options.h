@@ -6,7 +6,7 @@
 #include <spire/export.h>
 #include <spire/shape.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Extent2d {
   int64_t h = 1, w = 1;
@@ -26,4 +26,4 @@ enum class Regression { mse, l1, l1_l2 };
 // Interpolation of images.
 enum class Resize { nearest, bilinear };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

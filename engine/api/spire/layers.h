@@ -11,7 +11,7 @@
 #include <spire/graph.h>
 #include <spire/layer_options.h>
 
-namespace spire::inline graph {
+namespace spire {
 
 // Initial values of parameters. Kaiming: He et al., "Delving Deep into Rectifiers", 2015.
 // uniform(b) is uniform in [-b, b); normal(d) has mean 0 and standard deviation d.
@@ -265,4 +265,4 @@ SPIRE_API Value mean_loss(Graph& graph, Value x);
 SPIRE_API void add_mean_loss(Graph& graph, Value x);
 SPIRE_API void mark_score(Graph& graph, Value x);
 
-}  // namespace spire::inline graph
+}  // namespace spire

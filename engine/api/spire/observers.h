@@ -11,7 +11,7 @@
 #include <spire/observer.h>
 #include <spire/run_config.h>
 
-namespace spire::inline observe {
+namespace spire {
 
 // Capabilities of a stream that may be a terminal.
 struct Terminal {
@@ -54,4 +54,4 @@ SPIRE_API std::unique_ptr<Observer> file_observer(const RunConfig& config, const
 SPIRE_API std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
                                                   const SayLine& warn);
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include <spire/export.h>
 #include <spire/shape.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Shape, dtype and row pitch of a tensor.
 struct SPIRE_API TensorSpec {
@@ -118,4 +118,4 @@ inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Both throw an Error(config) that names the op, expect_inputs() if the number
 // of inputs is not in [least, most], expect() unless `holds`.
@@ -19,4 +19,4 @@ void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&
   fail(Category::config, "[{}] {}", op.name(), fmt::format(format, std::forward<Args>(args)...));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

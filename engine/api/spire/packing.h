@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
 // of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
@@ -29,4 +29,4 @@ struct Packing {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline run {
+namespace spire {
 
 // Returns whether a directory contains anything but the record file of runs; false if it does not
 // exist. Throws Error(config) if the system refuses to list it.
@@ -14,4 +14,4 @@ SPIRE_API bool holds_something(const std::filesystem::path& directory);
 // Error(checkpoint) if the folder cannot be listed.
 SPIRE_API bool has_checkpoint(const std::filesystem::path& directory);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include <spire/export.h>
 #include <spire/shape.h>
 
-namespace spire::inline data {
+namespace spire {
 
 // A column: one of the tensors of a batch, with one row per sample. Names that models know, with
 // the shape and dtype of a row:
@@ -96,4 +96,4 @@ struct SPIRE_API SampleSpec {   // what a model is built for; every checkpoint c
   bool operator==(const SampleSpec&) const = default;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -13,9 +13,7 @@
 
 namespace spire {
 
-inline namespace process {
 class ReservedPort;
-}  // namespace process
 
 // Of one start: processes of another one cannot join. It lives until all processes have ended. Any
 // thread may call variables().

@@ -25,9 +25,7 @@ SPIRE_API std::string host_name();  // as gethostname(2) tells it
 // that; an empty list changes nothing. May be called between fork() and exec.
 SPIRE_API void keep_to_cores(const std::vector<int>& cores);
 
-inline namespace data {
 SPIRE_API std::string unicode_version();  // of PCRE2's tables, by which text is split: "14.0.0"
-}  // namespace data
 
 // Keeps libhdf5 from cleaning up at exit, which may wait for a disk that hangs. For programs that
 // close all files that they write; call it before any other use of the library.

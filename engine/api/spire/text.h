@@ -32,8 +32,6 @@ SPIRE_API std::string printable(std::string_view text);
 // "'a', 'b' and 992 more", with control characters as \x0a; "none" for an empty list.
 SPIRE_API std::string quoted_list(const std::vector<std::string>& names, size_t max_shown = 8);
 
-inline namespace observe {
-
 SPIRE_API std::string count_text(int64_t value);      // 60000 is "60 000"
 SPIRE_API std::string bytes_text(int64_t bytes);      // 1536 is "1.5 KiB"
 SPIRE_API std::string duration_text(double seconds);  // 75.2 is "1:15"; not finite: "-"
@@ -48,8 +46,6 @@ using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 // the widest cell of the one before. Widths count UTF-8 characters.
 SPIRE_API std::vector<std::string> aligned(const TextTable& table);
 SPIRE_API std::string aligned_text(const TextTable& table);  // the same lines, each with a newline
-
-}  // namespace observe
 
 // A part of a report: its title in the first column, and a table or a single line beside it.
 struct TitledTable {

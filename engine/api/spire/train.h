@@ -23,9 +23,7 @@
 
 namespace spire {
 
-inline namespace checkpoint {
 struct LoadedCheckpoint;
-}  // namespace checkpoint
 
 // A file with what every device did in some steps, in the Trace Event Format (ui.perfetto.dev).
 struct TimelineOptions {

@@ -12,10 +12,8 @@
 
 namespace spire {
 
-inline namespace process {
 class ProcessGroup;
 class Watchdog;
-}  // namespace process
 
 struct JoinOptions {
   double start_seconds = 300;   // longest wait for the other ranks

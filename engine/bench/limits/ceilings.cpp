@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 constexpr int64_t mebi = int64_t{1} << 20;
@@ -94,4 +94,4 @@ Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& opti
   return ceilings;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/bench/limits/device_crew.h"
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct ProductSize {
   int64_t rows = 0, columns = 0, depth = 0;  // (rows, depth) times (depth, columns)
@@ -43,4 +43,4 @@ double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& 
 double copy_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
 double all_reduce_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
 
-}  // namespace spire::inline bench
+}  // namespace spire

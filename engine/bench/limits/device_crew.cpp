@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -94,4 +94,4 @@ double DeviceCrew::best_seconds(const Repeats& repeats, const std::function<void
   return best;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

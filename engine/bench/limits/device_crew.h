@@ -12,7 +12,7 @@
 #include "engine/device/stream.h"
 #include "kernels/nvidia/libraries.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // How long one quantity is measured: a warm-up, then rounds of about `round_seconds` until
 // `seconds` have passed, at least `rounds`. The fastest round counts.
@@ -55,4 +55,4 @@ class DeviceCrew {
   std::vector<std::unique_ptr<CudaLibraries>> libraries_;  // null on CPUs
 };
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 constexpr size_t listed = 10;  // ops that lose most
@@ -213,4 +213,4 @@ std::string to_text(const OpTimes& times) {
          aligned_text(losses_table(times.ops, step));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

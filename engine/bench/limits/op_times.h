@@ -10,7 +10,7 @@
 #include "engine/bench/report/bench_report.h"
 #include "engine/run/op_work.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct OpTime : OpWork {
   double seconds = 0;  // median over the repetitions
@@ -47,4 +47,4 @@ OpTimes time_ops(const RunConfig& config, const Ceilings& ceilings,
 // roofline.
 std::string to_text(const OpTimes& times);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/matmul/matmul.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 template <typename T>
@@ -108,4 +108,4 @@ double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& 
   return best;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

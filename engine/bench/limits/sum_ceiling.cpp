@@ -4,7 +4,7 @@
 #include "engine/bench/limits/ceilings.h"
 #include "engine/update/gradient_reduction.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // A gradient buffer a device, and their reduction as in a step with strategy mirrored. CPU devices
@@ -109,4 +109,4 @@ double all_reduce_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options) {
   return best;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace spire::inline bench {
+namespace spire {
 
 TimedTower::TimedTower(DeviceSet& devices, int lane, const Options& options)
     : devices_(devices),
@@ -84,4 +84,4 @@ double TimedTower::seconds(size_t index) const {
   return stream_.seconds_between(*marks_[index], *marks_[index + 1]);
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

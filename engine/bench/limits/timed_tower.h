@@ -11,7 +11,7 @@
 #include "engine/train/device_set.h"
 #include "engine/train/model_graph.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Thread ownership: the lane's thread calls all methods, the constructor included.
 class TimedTower {
@@ -54,4 +54,4 @@ class TimedTower {
   std::vector<std::unique_ptr<Event>> marks_;  // before the first kernel, and after each
 };
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // Returns the share of backward's time at the end of each node; 0 for those of forward.
@@ -65,4 +65,4 @@ std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLay
   return ready;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

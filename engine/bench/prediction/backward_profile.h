@@ -11,7 +11,7 @@
 #include "engine/train/model_graph.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Returns the seconds that an op takes; only ratios count.
 using OpSeconds = std::function<double(const OpWork& work)>;
@@ -26,4 +26,4 @@ OpSeconds roofline_seconds(const Ceilings& ceilings, RunConfig::Precision precis
 std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLayout& layout,
                                  const std::vector<FloatRange>& buckets, const OpSeconds& seconds);
 
-}  // namespace spire::inline bench
+}  // namespace spire

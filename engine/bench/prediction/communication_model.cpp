@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Strategy = RunConfig::Strategy;
@@ -54,4 +54,4 @@ double copy_seconds(const CommunicationModel& model, double bytes) {
   return static_cast<double>(model.devices_per_member - 1) * bytes * model.gamma * 2 / 3;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/bench/prediction/links.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Every member sends a part of the buffer to every other one, and receives one of each: Spire's
 // reduce-scatter (before it adds), its all-gather, and the gather to and scatter from one member.
@@ -53,4 +53,4 @@ double share_seconds(const CommunicationModel& model, double bytes);
 // written, one device after another, as the source is one memory.
 double copy_seconds(const CommunicationModel& model, double bytes);
 
-}  // namespace spire::inline bench
+}  // namespace spire

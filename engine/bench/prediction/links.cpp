@@ -9,7 +9,7 @@
 
 #include "engine/config/scalar.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // alpha: seconds a step of NCCL's protocol Simple, from its own model (NCCL 2.30.7,
@@ -79,4 +79,4 @@ Link parse_link(std::string_view text) {
   refuse(text, "no known link");
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

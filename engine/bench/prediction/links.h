@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline bench {
+namespace spire {
 
 struct Link {
   std::string name;
@@ -18,4 +18,4 @@ struct Link {
 // their sources. Throws Error(config), which lists what is allowed.
 Link parse_link(std::string_view text);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 Link measure_local_link(int64_t bytes, const Repeats& repeats) {
   auto groups = threads_groups(2);
@@ -29,4 +29,4 @@ Link measure_local_link(int64_t bytes, const Repeats& repeats) {
           .beta = std::max(0.0, whole - alpha) / static_cast<double>(bytes)};
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 double range_bytes(FloatRange range) {
@@ -94,4 +94,4 @@ std::vector<PredictedPoint> predict_scaling(const StepProfile& profile,
   return points;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/bench/prediction/communication_model.h"
 #include "engine/bench/prediction/step_profile.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Returns gamma: an addition reads two floats and writes one, at the copy bandwidth of one
 // thread or GPU.
@@ -50,4 +50,4 @@ std::string to_text(const StepProfile& profile, const CommunicationModel& model,
 std::string compare_with_measured(const StepProfile& profile, CommunicationModel model,
                                   std::span<const Point> points);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 std::string bandwidth_text(double seconds_a_byte) {
@@ -82,4 +82,4 @@ std::string compare_with_measured(const StepProfile& profile, CommunicationModel
   return "the model beside what was measured\n" + aligned_text(table);
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

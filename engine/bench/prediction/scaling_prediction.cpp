@@ -10,7 +10,7 @@
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 bool is_base(const Variant& variant) {
@@ -69,4 +69,4 @@ std::vector<ModelledPoint> ScalingPrediction::predict(const BenchReport& report)
   return modelled;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/bench/report/bench_page.h"
 #include "engine/bench/runs/variants.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 class ScalingPrediction {
  public:
@@ -30,4 +30,4 @@ class ScalingPrediction {
   std::string text_;
 };
 
-}  // namespace spire::inline bench
+}  // namespace spire

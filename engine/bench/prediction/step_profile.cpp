@@ -7,7 +7,7 @@
 #include "engine/bench/runs/variants.h"
 #include "engine/run/run_setup.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 void expect_one_device(const Variant& variant, const Measurement& measured) {
@@ -43,4 +43,4 @@ StepProfile profile_of(const RunConfig& config, const Variant& variant, const Me
   return profile;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/bench/report/bench_report.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct StepProfile {
   Variant variant;          // of one device
@@ -30,4 +30,4 @@ struct StepProfile {
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 constexpr double largest_count = 1e15;  // written with all digits
@@ -46,4 +46,4 @@ std::string range_text(double low, double high) {
   return fmt::format("{} to {}", figure_text(low), figure_text(high));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

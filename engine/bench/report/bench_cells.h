@@ -6,7 +6,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // At least three significant digits: 0.0123, 0.123, 1.234, 12.34, 123.4, "12 346", from 1e15 on
 // 1.234e+15; 0 is "0". "-" if not finite.
@@ -21,4 +21,4 @@ std::string if_known(const std::optional<double>& value, Text text) {
   return value ? text(*value) : "-";
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

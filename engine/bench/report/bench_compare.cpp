@@ -10,7 +10,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // Returns the point of a variant if it ran.
@@ -150,4 +150,4 @@ std::string compare_reports(const BenchReport& first, const BenchReport& second)
   return text + lonely_lines("A", result.only_first) + lonely_lines("B", result.only_second);
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct SpeedRatio {
   double medians = 0;
@@ -39,4 +39,4 @@ std::string verdict_of(const PointRatios& ratios);
 // what only one of them has. Lines end with a newline.
 std::string compare_reports(const BenchReport& first, const BenchReport& second);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -116,4 +116,4 @@ std::string bench_csv(const BenchReport& report) {
   return text;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/bench/report/bench_report.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 template <typename Object, typename Structure>
 concept Is = std::is_same_v<std::remove_const_t<Object>, Structure>;
@@ -83,4 +83,4 @@ void fields(auto& archive, Is<BenchReport> auto& report) {
   archive("points", report.points);
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

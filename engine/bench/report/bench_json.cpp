@@ -16,7 +16,7 @@
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -227,4 +227,4 @@ BenchReport read_bench_json(const std::filesystem::path& path) {
   return parse_bench_json(read_stream(path, Category::config), path.string());
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

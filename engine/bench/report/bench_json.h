@@ -6,7 +6,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Returns indented JSON with a final newline. Numbers keep all digits; those that are not finite
 // become null. Bytes that are not UTF-8 become U+FFFD. Memory of one kind is added up.
@@ -26,4 +26,4 @@ Measurement parse_measurement_json(std::string_view text, std::string_view name)
 void write_bench_json(const std::filesystem::path& path, const BenchReport& report);
 BenchReport read_bench_json(const std::filesystem::path& path);
 
-}  // namespace spire::inline bench
+}  // namespace spire

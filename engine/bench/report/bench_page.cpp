@@ -16,7 +16,7 @@
 #include "engine/observe/page/page.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -137,4 +137,4 @@ std::string bench_html(const BenchReport& report, const std::vector<ModelledPoin
                   data.dump(-1, ' ', false, Json::error_handler_t::replace)});
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

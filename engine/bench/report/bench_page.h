@@ -8,7 +8,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // A speed that a model of the machine gives; nobody measured it.
 struct ModelledPoint {
@@ -24,4 +24,4 @@ nlohmann::ordered_json bench_page_json(const BenchReport& report,
                                        std::vector<ModelledPoint> modelled = {});
 std::string bench_html(const BenchReport& report, const std::vector<ModelledPoint>& modelled = {});
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Precision = RunConfig::Precision;
@@ -135,4 +135,4 @@ std::optional<bool> same_bits(const BenchReport& report, Precision precision) {
   return same;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

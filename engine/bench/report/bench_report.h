@@ -9,7 +9,7 @@
 #include <spire/observer.h>
 #include <spire/run_config.h>
 
-namespace spire::inline bench {
+namespace spire {
 
 // strong: the towers of the run stay, so each count of devices trains the same bits. weak: towers
 // grow with the devices.
@@ -112,4 +112,4 @@ PointFigures figures_of(const BenchReport& report, const Point& point);
 // if there are fewer than two such points, or if the reduction promises no bits.
 std::optional<bool> same_bits(const BenchReport& report, RunConfig::Precision precision);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -11,7 +11,7 @@
 
 #include "engine/config/words.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 bool has_both_kinds(const BenchReport& report) {
@@ -65,4 +65,4 @@ std::vector<BenchSeries> series_of(const BenchReport& report) {
   return all;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

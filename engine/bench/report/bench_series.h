@@ -5,7 +5,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct BenchSeries {
   Scaling scaling = Scaling::strong;
@@ -18,4 +18,4 @@ struct BenchSeries {
 // number of devices ran with several.
 std::vector<BenchSeries> series_of(const BenchReport& report);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -210,4 +210,4 @@ std::string table_text(const BenchReport& report) {
   return block;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

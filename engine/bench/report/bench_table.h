@@ -8,7 +8,7 @@
 #include "engine/bench/report/bench_report.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Tables with a heading and one row per point, in the report's order. The first variant_columns
 // cells of a row name the variant; a figure that is not known is "-".
@@ -34,4 +34,4 @@ std::vector<std::pair<std::string, std::string>> facts_of(const BenchReport& rep
 // nothing to compare.
 std::string tick_of(const BenchReport& report, const Point& point);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 BytesByKind::iterator find_kind(BytesByKind& memory, std::string_view kind) {
@@ -99,4 +99,4 @@ std::optional<double> first_step_seconds(const Point& point) {
   return median(std::move(seconds));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

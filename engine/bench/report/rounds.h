@@ -8,7 +8,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Returns the mean of the two values in the middle if their number is even. Throws
 // Error(unexpected) if there are none.
@@ -40,4 +40,4 @@ std::vector<std::string> memory_kinds(const BenchReport& report);
 // nullopt without rounds.
 std::optional<double> first_step_seconds(const Point& point);
 
-}  // namespace spire::inline bench
+}  // namespace spire

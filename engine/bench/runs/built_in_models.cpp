@@ -8,7 +8,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 struct BuiltInModel {
@@ -70,4 +70,4 @@ ConfigText built_in_model(const std::string& name) {
        name, fmt::join(built_in_models(), ", "), did_you_mean(nearest(name, built_in_models())));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

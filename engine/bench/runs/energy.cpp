@@ -9,7 +9,7 @@
 
 #include "engine/config/devices.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ std::string EnergyMeter::text() const {
   return "none: this machine has no counter of energy";
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

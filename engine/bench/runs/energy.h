@@ -10,7 +10,7 @@
 #include "engine/device/device.h"
 #include "engine/device/gpu_energy.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // Returns the GPUs whose energy counts in a run: all that this process sees, none if the run's
 // devices are CPUs.
@@ -50,4 +50,4 @@ class EnergyMeter {
   bool started_ = false;   // all counters could be read at start()
 };
 
-}  // namespace spire::inline bench
+}  // namespace spire

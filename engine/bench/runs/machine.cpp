@@ -8,7 +8,7 @@
 #include "engine/device/topology.h"
 #include "engine/doctor/processor.h"
 
-namespace spire::inline bench {
+namespace spire {
 Machine this_machine() {
   utsname system{};
   uname(&system);
@@ -23,4 +23,4 @@ Machine this_machine() {
   return machine;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

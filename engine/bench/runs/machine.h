@@ -2,8 +2,8 @@
 #pragma once
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 Machine this_machine();
 
-}  // namespace spire::inline bench
+}  // namespace spire

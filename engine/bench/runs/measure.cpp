@@ -9,7 +9,7 @@
 #include "engine/bench/runs/energy.h"
 #include "engine/observe/step_times.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 // Collects the reports of the steps after the warm-up.
@@ -99,4 +99,4 @@ Measurement combined(std::span<const Measurement> ranks) {
   return all;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct MeasureOptions {
   int64_t steps = 1;                                   // timed
@@ -31,4 +31,4 @@ Measurement measure(const RunConfig& config, const MeasureOptions& options, Worl
 // Error(unexpected) if the ranks have ended with different weights.
 Measurement combined(std::span<const Measurement> ranks);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/run/run_setup.h"
 #include "engine/train/model_graph.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 ModelFacts model_facts(const RunConfig& config) {
   Observer silent;
@@ -26,4 +26,4 @@ ModelFacts model_facts(const RunConfig& config) {
   return facts;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline bench {
+namespace spire {
 
 struct ModelFacts {
   std::string model;            // "resnet"
@@ -18,4 +18,4 @@ struct ModelFacts {
 // memory.recompute repeats does not count. Throws as train() does before its first step.
 ModelFacts model_facts(const RunConfig& config);
 
-}  // namespace spire::inline bench
+}  // namespace spire

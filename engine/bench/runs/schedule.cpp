@@ -9,7 +9,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 constexpr int64_t trial_steps = 3, trial_warmup = 1, max_steps = 1'000'000;
@@ -113,4 +113,4 @@ bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVaria
   }
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

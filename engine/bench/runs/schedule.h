@@ -8,7 +8,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 struct RoundOptions {
   int64_t rounds = 3;
@@ -30,4 +30,4 @@ using Progress = std::function<void(const std::string&)>;  // gets one line
 bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
                 const Progress& progress);
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/config/check.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 SampleSpec spec_of(const RunConfig& config) {
@@ -53,4 +53,4 @@ void use_synthetic_data(RunConfig& config) {
   config.data = data;
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/config/words.h"
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline bench {
+namespace spire {
 namespace {
 
 using Counts = std::vector<int64_t>;
@@ -182,4 +182,4 @@ std::string variant_gpus(const Variant& variant, const BenchDevices& devices) {
                      fmt::join(devices.gpus.begin(), devices.gpus.begin() + variant.devices, ","));
 }
 
-}  // namespace spire::inline bench
+}  // namespace spire

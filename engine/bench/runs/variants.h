@@ -10,7 +10,7 @@
 
 #include "engine/bench/report/bench_report.h"
 
-namespace spire::inline bench {
+namespace spire {
 
 // The devices of this machine on which variants may run. A CPU device is tower_threads cores
 // (logical CPUs), so that n devices are n times the hardware of one.
@@ -51,4 +51,4 @@ RunConfig on_one_cpu(RunConfig config);
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices);  // empty: all
 std::string variant_gpus(const Variant& variant, const BenchDevices& devices);        // "uuid,uuid"
 
-}  // namespace spire::inline bench
+}  // namespace spire

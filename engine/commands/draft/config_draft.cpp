@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline commands {
+namespace spire {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::string ConfigDraft::text() const {
   return text;
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

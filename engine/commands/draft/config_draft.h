@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline commands {
+namespace spire {
 
 class ConfigDraft {
  public:
@@ -22,4 +22,4 @@ class ConfigDraft {
   std::vector<DraftLine> lines_;
 };
 
-}  // namespace spire::inline commands
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/data/dataset.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline commands {
+namespace spire {
 
 namespace {
 
@@ -236,7 +236,7 @@ void note_table(const std::vector<TableColumnFacts>& table, RecognizedData& data
 
 }  // namespace
 
-}  // namespace spire::inline commands
+}  // namespace spire
 
 namespace spire {
 

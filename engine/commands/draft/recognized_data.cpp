@@ -16,7 +16,7 @@
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/jsonl.h"
 
-namespace spire::inline commands {
+namespace spire {
 
 namespace {
 
@@ -213,4 +213,4 @@ RecognizedData recognize_data(const fs::path& path) {
   return data;
 }
 
-}  // namespace spire::inline commands
+}  // namespace spire

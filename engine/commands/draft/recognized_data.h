@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire::inline commands {
+namespace spire {
 
 struct RecognizedData {
   std::string what;                                       // "a table", for people
@@ -16,4 +16,4 @@ struct RecognizedData {
 // what is recognized.
 RecognizedData recognize_data(const std::filesystem::path& path);
 
-}  // namespace spire::inline commands
+}  // namespace spire

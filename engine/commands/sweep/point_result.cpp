@@ -13,7 +13,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/measured.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::string outcome_text(const PointResult& result) {
                             duration_text(result.seconds));
 }
 
-}  // namespace spire::inline sweep
+}  // namespace spire

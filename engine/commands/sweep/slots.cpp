@@ -8,7 +8,7 @@
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 namespace {
 
@@ -117,4 +117,4 @@ std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& c
   return slots;
 }
 
-}  // namespace spire::inline sweep
+}  // namespace spire

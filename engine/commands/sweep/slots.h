@@ -6,10 +6,10 @@
 
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 // hardware: of share_out(). See SweepSlots.
 std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& config,
                                   const RankHardware& hardware);
 
-}  // namespace spire::inline sweep
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 namespace {
 
@@ -213,4 +213,4 @@ Words sweep_differences(const std::vector<SweepPoint>& there, const std::vector<
   return lines;
 }
 
-}  // namespace spire::inline sweep
+}  // namespace spire

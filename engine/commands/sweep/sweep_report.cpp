@@ -16,7 +16,7 @@
 #include "engine/observe/measured.h"
 #include "engine/observe/page/page.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 namespace {
 
@@ -256,4 +256,4 @@ RecordedSweep read_sweep_json(const std::string& text, const std::string& file) 
   }
 }
 
-}  // namespace spire::inline sweep
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/train/placement/idle_gpus.h"
 #include "engine/train/placement/placement.h"
 
-namespace spire::inline sweep {
+namespace spire {
 
 struct SweepSlots::Claims {
   GpuClaims gpus;
@@ -56,4 +56,4 @@ std::string to_string(const SweepSlot& slot) {
   return fmt::format("{} ({})", to_string(slot.device), describe_cores(slot.cores));
 }
 
-}  // namespace spire::inline sweep
+}  // namespace spire

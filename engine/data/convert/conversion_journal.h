@@ -9,7 +9,7 @@
 
 #include "engine/base/write_file.h"
 
-namespace spire::inline data {
+namespace spire {
 
 ConvertResult convert_to_hdf5(const RunConfig& config, const ConvertOptions& options);
 ConvertResult convert_to_tokens(const RunConfig& config, const ConvertOptions& options);
@@ -61,4 +61,4 @@ class ConversionJournal {
   std::chrono::steady_clock::time_point saved_at_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -19,7 +19,7 @@
 #include "engine/config/text.h"
 #include "engine/data/convert/conversion_journal.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ void ConversionJournal::save_if_due(const PreallocatedFile& partial, double seco
   if (passed.count() >= seconds) save(partial);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

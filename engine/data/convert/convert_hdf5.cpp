@@ -18,7 +18,7 @@
 #include "engine/data/convert/row_blocks.h"
 #include "engine/data/sampler.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ ConvertResult convert_to_hdf5(const RunConfig& config, const ConvertOptions& opt
   return Hdf5Conversion(config, options).run();
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,4 +187,4 @@ ConvertResult convert_to_tokens(const RunConfig& config, const ConvertOptions& o
   return TokenConversion(config, options).run();
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

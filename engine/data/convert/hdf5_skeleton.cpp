@@ -10,7 +10,7 @@
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using h5::check;
@@ -183,4 +183,4 @@ Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleS
   });
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

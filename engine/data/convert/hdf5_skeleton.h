@@ -9,7 +9,7 @@
 
 #include "engine/data/sample.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct SkeletonColumn {
   int64_t rows_offset = 0, checksums_offset = 0;  // in bytes from the beginning of the file
@@ -39,4 +39,4 @@ void write_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& sp
 Hdf5Skeleton read_hdf5_skeleton(const std::filesystem::path& path, const SampleSpec& spec,
                                 size_t splits);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/base/thread.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Distributes blocks over `threads` threads: the calling one, and others named "<name> 1" and so
 // on. Each thread calls next(), one at a time, and passes the block to body(block,
@@ -44,4 +44,4 @@ std::exception_ptr run_blocks(int64_t threads, const char* name, const Next& nex
   return error;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

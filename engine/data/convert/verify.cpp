@@ -16,7 +16,7 @@
 #include "engine/data/convert/row_blocks.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t usual_bytes = 1 << 20;  // of rows read together
@@ -161,4 +161,4 @@ VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& option
           .val = pair.val ? verified("val", *pair.val) : SplitReport()};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/data/dataset_table.h"
 #include "engine/data/input_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t cifar_side = 32, cifar_channels = 3, cifar_plane = cifar_side * cifar_side,
@@ -129,4 +129,4 @@ DatasetPair open_cifar100(const DataConfig& config, const ReadOptions& options) 
                   config, options);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

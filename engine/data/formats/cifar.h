@@ -6,7 +6,7 @@
 
 #include "engine/data/images/image_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct CifarLabels {
   std::vector<int64_t> classes;  // number of classes of each label byte
@@ -19,4 +19,4 @@ LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const Ci
 // Returns a file's lines; none if it is missing. Throws Error(data) unless there are `classes`.
 std::vector<std::string> read_class_names(const std::filesystem::path& path, int64_t classes);
 
-}  // namespace spire::inline data
+}  // namespace spire

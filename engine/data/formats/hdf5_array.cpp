@@ -11,7 +11,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using h5::check;
@@ -375,4 +375,4 @@ std::vector<std::string> Hdf5Array::words(const char* name) const {
   });
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

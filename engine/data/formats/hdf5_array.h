@@ -14,7 +14,7 @@
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/row_table.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct Hdf5Layout {                  // how a dataset is stored, as its header says
   std::vector<hsize_t> dims, chunk;  // shapes of the dataset and of a chunk; no chunks: empty
@@ -73,4 +73,4 @@ class Hdf5Array {
   mutable std::vector<uint8_t> stored_;  // one chunk as stored in the file
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

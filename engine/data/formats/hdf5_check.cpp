@@ -10,7 +10,7 @@
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ void hdf5_check_main(int argc, char** argv) {
   });
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct Hdf5CheckResult {
   FileStamp stamp;                 // of the file that was checked
@@ -29,4 +29,4 @@ void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& nam
 // then of test; or FILE and the names for samples to predict for.
 [[noreturn]] void hdf5_check_main(int argc, char** argv);
 
-}  // namespace spire::inline data
+}  // namespace spire

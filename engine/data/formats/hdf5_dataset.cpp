@@ -16,7 +16,7 @@
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/sampler.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t test_chunks = 8;  // cached: test rows are read in order
@@ -76,4 +76,4 @@ DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
   return data;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

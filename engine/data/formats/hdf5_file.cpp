@@ -8,7 +8,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ void Hdf5LinkResolver::fail_missing(const std::string& name) const {
        path_.string(), name, quoted_list(names), did_you_mean(nearest(name, names)));
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

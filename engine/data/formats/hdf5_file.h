@@ -10,7 +10,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Throws Error(data) unless `path` exists and is a regular file.
 void require_hdf5_file(const std::filesystem::path& path);
@@ -72,4 +72,4 @@ class Hdf5LinkResolver {
   h5::Handle access_;             // properties that refuse external links
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

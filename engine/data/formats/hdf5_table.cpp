@@ -9,7 +9,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -341,4 +341,4 @@ void BlockCache::forget(int64_t block) {
   used_[static_cast<size_t>(found - blocks_.begin())] = 0;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

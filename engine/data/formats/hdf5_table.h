@@ -19,7 +19,7 @@
 #include "engine/data/formats/row_table.h"
 #include "engine/data/part_names.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Group of row checksums: element i of dataset "xxh3/<name>" is the hash64 of rows
 // [i * R, (i + 1) * R) of dataset <name>; its attribute `rows` is R.
@@ -128,4 +128,4 @@ class Hdf5Table : public RowTable {
   mutable std::vector<size_t> order_;  // rows of the current fetch(), sorted by sample
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

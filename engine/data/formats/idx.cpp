@@ -14,7 +14,7 @@
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr uint32_t images_magic = 0x00000803;
@@ -210,4 +210,4 @@ DatasetPair open_idx(const DataConfig& config, const ReadOptions& options) {
   return read_folder(config.path, {}, config, options);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

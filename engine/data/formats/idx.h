@@ -8,7 +8,7 @@
 
 #include "engine/data/input_file.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct IdxFile {
   std::filesystem::path path;  // the file that was read, with or without .gz
@@ -38,4 +38,4 @@ class IdxImages {  // reads the images of a file one after another
   int64_t read_ = 0;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/data/formats/row_schema.h"
 #include "engine/data/sample_reading.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Scratch memory for stored rows between file and batch: `capacity` rows, and one more for the
@@ -122,4 +122,4 @@ DatasetPair open_rows(RowParts parts, const DataConfig& config, const ReadOption
           open(std::move(parts.val), true)};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/formats/row_table.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct RowParts {
   std::unique_ptr<const RowTable> train, test, val = nullptr;  // val: null if there is none
@@ -19,4 +19,4 @@ struct RowParts {
 DatasetPair open_rows(RowParts parts, const DataConfig& config, const ReadOptions& options,
                       TargetKind task, std::vector<std::string> notes);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/data/images/image_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr double largest_f16 = 65519;  // larger numbers round to infinity
@@ -165,4 +165,4 @@ void RowDecoder::write_values(const float* stored, int64_t sample, std::byte* ou
   std::memcpy(out, stored, spec_.columns[1].row_bytes());
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

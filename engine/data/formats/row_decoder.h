@@ -13,7 +13,7 @@
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/mask_values.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct StoredRow {                     // how RowTable::read() gives rows
   DType input = DType::f32;            // dtype of the input
@@ -65,4 +65,4 @@ class RowDecoder {  // immutable, hence thread-safe
   std::optional<MaskValues> masks_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -27,7 +27,7 @@
 #include "engine/data/label_survey.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t sampled_blocks = 10;
@@ -372,4 +372,4 @@ void require_same_columns(const RowTable& train, const RowTable& test) {
   }
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/formats/row_table.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Infers from the config, else from attributes, else from training rows, which are read in blocks
 // of block_rows. task: of data.<name>. Appends notes on labels. Throws Error(data).
@@ -21,4 +21,4 @@ void require_same_columns(const RowTable& train, const RowTable& test);
 void require_plausible_task(const RowTable& table, TargetKind task);
 void require_plausible_classes(const RowTable& table, TargetKind task, int64_t classes);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 bool is_whole(const StoredArray& array) {
@@ -115,4 +115,4 @@ void RowTable::set_columns(std::vector<Column> columns, double unit) {
   unit_ = unit;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include <spire/dataset.h>
 
-namespace spire::inline data {
+namespace spire {
 
 enum class Numbers : uint8_t { bytes, words16, integers, floats };  // words16: unsigned, 16 bits
 
@@ -94,4 +94,4 @@ class RowTable {  // all methods are thread-safe
   double unit_ = 1;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

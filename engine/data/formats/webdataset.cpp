@@ -16,7 +16,7 @@
 #include "engine/data/label_survey.h"
 #include "engine/data/part_names.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
   return make_encoded_pair(std::move(splits), config, options);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -386,4 +386,4 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
   return texts;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Reader of the places of files in a tar archive: ustar and pax (POSIX.1-2001), and GNU's long
 // names and large sizes. Not of compressed archives, whose files have no place of their own.
@@ -48,4 +48,4 @@ ShardIndex index_shards(const std::vector<std::filesystem::path>& shards);
 // braces stands for itself. Throws Error(config) for other braces, or more than a million texts.
 std::vector<std::string> expand_braces(const std::string& pattern);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/data/images/rand_augment.h"
 #include "engine/data/images/warp.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 struct Extents {
@@ -291,4 +291,4 @@ size_t ImageWriter::image_bytes() const {
   return static_cast<size_t>(height_ * width_ * channels_) * size_of(dtype_);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

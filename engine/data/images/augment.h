@@ -10,7 +10,7 @@
 
 #include "engine/data/sample.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // What lies beyond the edges of an image that is moved: black, 0 before normalization; or the
 // nearest pixels. An image and its target image have edges: black in both would be a pair of which
@@ -75,4 +75,4 @@ class ImageWriter {
   std::vector<uint8_t> identity_;  // if pixels change in steps: (C, 256), which keeps pixel values
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

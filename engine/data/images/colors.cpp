@@ -7,7 +7,7 @@
 
 #include <spire/random_stream.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t one = ColorFactors::one;
@@ -154,4 +154,4 @@ void sharpen(int32_t factor, ImageSize size, int64_t channels, const uint8_t* fr
     sharpen_row(factor, from + y * row, row, channels, out + y * row);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Factors f of torchvision's ColorJitter for pixel values v.
 struct ColorFactors {
@@ -42,4 +42,4 @@ void posterize(int bits, std::span<uint8_t> pixels);
 // another image than `from`.
 void sharpen(int32_t factor, ImageSize size, int64_t channels, const uint8_t* from, uint8_t* out);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/base/random_numbers.h"
 #include "engine/data/sample_reading.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using Kind = DegradeConfig::Kind;
@@ -203,4 +203,4 @@ DatasetPair degraded(DatasetPair data, const DegradeConfig& config, uint64_t see
   return data;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

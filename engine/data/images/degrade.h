@@ -10,7 +10,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Replaces both datasets of images by datasets with the columns images, degraded, then
 // target_images, the images as they were, and then what else there was. Augmentation comes first,
@@ -58,4 +58,4 @@ class Enlarger {  // immutable, hence thread-safe
   Axis rows_, columns_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

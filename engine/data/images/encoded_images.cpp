@@ -14,7 +14,7 @@
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t channels = 3;  // all images are decoded to RGB
@@ -123,4 +123,4 @@ DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
           splits.val ? dataset(splits.val, evaluated, {}) : nullptr};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 class EncodedImages {  // where the images of one split lie, with their labels; thread-safe
  public:
@@ -41,4 +41,4 @@ struct EncodedSplits {
 DatasetPair make_encoded_pair(EncodedSplits splits, const DataConfig& config,
                               const ReadOptions& options);
 
-}  // namespace spire::inline data
+}  // namespace spire

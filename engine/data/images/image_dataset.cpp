@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 Shape shape_of(const Shape& stored, int64_t size) {
@@ -186,4 +186,4 @@ Normalization configured_normalization(const DataConfig& config, int64_t channel
   return {config.mean, config.stddev};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

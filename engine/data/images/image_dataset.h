@@ -17,7 +17,7 @@
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Makes of images that are stored in one size what a model reads: another size if the config asks
 // for it, augmented and normalized.
@@ -127,4 +127,4 @@ Normalization target_normalization(const SampleSpec& spec);
 // if none. Throws Error(config) unless these have `channels` numbers each.
 Normalization configured_normalization(const DataConfig& config, int64_t channels);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/images/codecs/exif.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 template <size_t n>
@@ -121,4 +121,4 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
   return stamp;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

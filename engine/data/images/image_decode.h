@@ -9,7 +9,7 @@
 
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct ImageSize {
   int64_t height = 0, width = 0;
@@ -69,4 +69,4 @@ void rgb_from_rgba(bool premultiplied, RgbImage& image);
 // Throws unless `size` is within the limits above and at most bytes * pixels_per_byte pixels.
 void check_image_size(ImageSize size, size_t bytes, int64_t pixels_per_byte);
 
-}  // namespace spire::inline data
+}  // namespace spire

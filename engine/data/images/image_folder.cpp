@@ -17,7 +17,7 @@
 #include "engine/data/part_names.h"
 #include "engine/data/text/encoding.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,4 +309,4 @@ ImageListing list_images(const fs::path& folder, const std::vector<std::string>&
   return listing;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

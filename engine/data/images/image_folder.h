@@ -10,7 +10,7 @@
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Opens the dataset (encoded_images.h). Classes are the folders in train/, or in data.path; the
 // other parts may lack some.
@@ -71,4 +71,4 @@ class ImageFiles {  // thread-safe
   FileStampCache seen_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

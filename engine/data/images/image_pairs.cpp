@@ -25,7 +25,7 @@
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/tables/record_reader.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -446,4 +446,4 @@ DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& option
           has_val ? dataset(splits.val, {}) : nullptr};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

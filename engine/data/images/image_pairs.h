@@ -9,7 +9,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct ImagePair {
   std::filesystem::path input, target;
@@ -47,4 +47,4 @@ PairSplits list_pairs(const std::filesystem::path& path, double test_share,
 // files, resizes them to data.image.size, if it is given, and augments both alike.
 DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& options);
 
-}  // namespace spire::inline data
+}  // namespace spire

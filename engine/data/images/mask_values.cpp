@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline data {
+namespace spire {
 
 MaskValues::MaskValues(int64_t classes, int64_t ignore_label)
     : count_(classes), ignore_label_(ignore_label) {
@@ -45,4 +45,4 @@ int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label
   return so_far;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/run_config.h>
 
-namespace spire::inline data {
+namespace spire {
 
 class MaskValues {
  public:
@@ -39,4 +39,4 @@ class MaskValues {
 // `so_far` if that is more, which those of other masks gave.
 int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // A sequence of random numbers from one stream.
@@ -142,4 +142,4 @@ float Mixer::mix_pair(const RandomStream& draws, std::byte* a, std::byte* b) con
   return share;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

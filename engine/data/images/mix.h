@@ -13,7 +13,7 @@
 
 #include "engine/data/sample.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct MixOptions {
   double mixup = 0.0, cutmix = 0.0;  // alpha; 0 turns it off; if both are on, each pair draws one
@@ -45,4 +45,4 @@ class Mixer {  // immutable, hence thread-safe
 // Draws from Beta(alpha, alpha), alpha > 0, with the random blocks of `stream` from `first` on.
 double beta_draw(double alpha, const RandomStream& stream, uint64_t first);
 
-}  // namespace spire::inline data
+}  // namespace spire

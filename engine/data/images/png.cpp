@@ -10,7 +10,7 @@
 
 #include "engine/base/write_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr uint8_t white = 255;
@@ -77,4 +77,4 @@ void write_png(const std::filesystem::path& path, const PngImage& image, Existin
   write_file_atomically(path, png_bytes(image), Category::data, existing);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

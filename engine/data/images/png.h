@@ -9,7 +9,7 @@
 #include "engine/base/write_file.h"
 #include "engine/data/sample.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct PngImage {
   int64_t height = 0, width = 0, channels = 0;  // channels: 1 (gray) or 3 (red, green, blue)
@@ -29,4 +29,4 @@ std::string png_bytes(const PngImage& image);  // of a PNG file
 void write_png(const std::filesystem::path& path, const PngImage& image,
                Existing existing = Existing::replace);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/data/images/colors.h"
 #include "engine/data/images/warp.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr double largest_magnitude = 30;
@@ -106,4 +106,4 @@ Rectangle erased_rectangle(const EraseConfig& config, ImageSize size, uint64_t s
   return {};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 
 enum class ImageOp {
   identity,
@@ -66,4 +66,4 @@ struct Rectangle {  // in whole pixels
 Rectangle erased_rectangle(const EraseConfig& config, ImageSize size, uint64_t seed, int64_t epoch,
                            int64_t sample);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Weights are fixed-point numbers of so many fraction bits: 255 x 2^22 fits in 32 bits.
@@ -232,4 +232,4 @@ void Cropper::crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t c
          out + (y.begin * size_.width + x.begin) * channels, scratch, size_.width * channels);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct Box {  // a part of an image, in pixels; fractions are allowed
   double top = 0, left = 0, height = 0, width = 0;
@@ -81,4 +81,4 @@ class Cropper {
   Framing framing_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

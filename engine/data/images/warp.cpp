@@ -6,7 +6,7 @@
 
 #include <spire/random_stream.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int coordinate_bits = 16;  // of coordinates
@@ -129,4 +129,4 @@ void warp(const AffineMap& map, ImageSize size, int64_t channels, Interpolation 
   warp_channels<0>(map, size, channels, interpolation, from, out, outside);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // The parts of a map, applied about a point in this order: shear, rotation, scaling, translation.
 struct AffineParts {
@@ -40,4 +40,4 @@ enum class Interpolation { nearest, bilinear };  // of pixels between input pixe
 void warp(const AffineMap& map, ImageSize size, int64_t channels, Interpolation interpolation,
           const uint8_t* from, uint8_t* out, std::optional<uint8_t> outside = 0);
 
-}  // namespace spire::inline data
+}  // namespace spire

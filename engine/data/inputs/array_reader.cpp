@@ -18,7 +18,7 @@
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/numpy/npy_array.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ std::unique_ptr<FileReader> array_reader(const InputContext& context) {
   return std::make_unique<ArrayReader>(context);
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include <spire/commands/input_rows.h>
 
-namespace spire::inline inference {
+namespace spire {
 
 struct InputContext {
   SampleSpec spec;    // of the model
@@ -44,4 +44,4 @@ bool is_array_file(const std::filesystem::path& path);
 // Returns the class of this name; nullopt if there is none. Numbers may be spelled otherwise: 1.0.
 std::optional<int64_t> class_named(const SampleSpec& spec, const std::string& name);
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/inputs/file_reader.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Converts RGB to gray in place by ITU-R BT.601 luma, 0.299 R + 0.587 G + 0.114 B. The weights are
@@ -179,4 +179,4 @@ std::unique_ptr<FileReader> image_reader(const InputContext& context) {
   return std::make_unique<ImageReader>(context);
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

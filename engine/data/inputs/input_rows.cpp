@@ -13,7 +13,7 @@
 #include "engine/data/tables/field_text.h"
 #include "engine/data/text/encoding.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ std::unique_ptr<InputRows> open_inputs(std::vector<ListedInput> files, const Sam
   return std::make_unique<FileRows>(std::move(files), InputContext{spec, config, report});
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/csv_columns.h"
 
-namespace spire::inline inference {
+namespace spire {
 namespace {
 
 // Returns the target's column: data.csv.target where that is a number, else the last column.
@@ -261,4 +261,4 @@ std::unique_ptr<FileReader> table_reader(const InputContext& context) {
   return std::make_unique<TableReader>(context);
 }
 
-}  // namespace spire::inline inference
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t max_header_bytes = 1 << 20;
@@ -362,4 +362,4 @@ std::string require_array(const NpySet& set, NpyRole role, Part part,
        content_of(set), key_of(role, part));
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

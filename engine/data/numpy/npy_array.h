@@ -12,7 +12,7 @@
 #include "engine/data/numpy/zip_file.h"
 #include "engine/data/part_names.h"
 
-namespace spire::inline data {
+namespace spire {
 
 class NpyArray {  // all methods are thread-safe
  public:
@@ -112,4 +112,4 @@ std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part
 std::string require_array(const NpySet& set, NpyRole role, Part part,
                           const std::string& configured);
 
-}  // namespace spire::inline data
+}  // namespace spire

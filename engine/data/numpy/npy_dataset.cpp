@@ -16,7 +16,7 @@
 #include "engine/data/numpy/npy_array.h"
 #include "engine/data/part_names.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,4 +136,4 @@ DatasetPair open_npy(const DataConfig& config, const ReadOptions& options) {
   return pair;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

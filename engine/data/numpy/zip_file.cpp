@@ -16,7 +16,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr std::string_view begin_of_entry = "PK\x03\x04", begin_of_empty = "PK\x05\x06";
@@ -291,4 +291,4 @@ bool is_zip(const std::filesystem::path& path) {
   return begins_with(path, begin_of_entry) || begins_with(path, begin_of_empty);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

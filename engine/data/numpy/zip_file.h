@@ -12,7 +12,7 @@
 
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // The bytes of a file, of a part of it, or of a part that was decoded into memory.
 class ByteSource {  // thread-safe; copies share the open file
@@ -76,4 +76,4 @@ class ZipFile {  // thread-safe, and so is what open() returns
   std::vector<Entry> entries_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

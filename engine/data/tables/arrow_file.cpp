@@ -20,7 +20,7 @@
 
 #include "engine/data/change_detection.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -278,4 +278,4 @@ void for_each_arrow_text(const fs::path& path, const std::string& column, const 
     }
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/data/tables/record_reader.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Opens the file. Its first record is the columns' names. A field is what a CSV file would have:
 // the shortest text of a number, "true" and "false", an ISO date, a word of a dictionary, and
@@ -23,4 +23,4 @@ using UseArrowText = std::function<void(int64_t row, const std::string& text)>;
 void for_each_arrow_text(const std::filesystem::path& path, const std::string& column,
                          const UseArrowText& use);
 
-}  // namespace spire::inline data
+}  // namespace spire

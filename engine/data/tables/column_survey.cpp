@@ -10,7 +10,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using Decimal = CsvConfig::Decimal;
@@ -300,4 +300,4 @@ std::string some_words(const ColumnSurvey& survey) {
   return quoted_list(words, max_words_in_messages);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

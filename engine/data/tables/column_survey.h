@@ -17,7 +17,7 @@
 #include "engine/base/hash.h"
 #include "engine/data/tables/field_text.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // About how many different words there are, of any number of them, in little memory.
 
@@ -105,4 +105,4 @@ bool are_nearly_numbers(const ColumnSurvey& survey);
 
 std::string some_words(const ColumnSurvey& survey);
 
-}  // namespace spire::inline data
+}  // namespace spire

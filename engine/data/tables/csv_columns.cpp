@@ -11,7 +11,7 @@
 
 #include "engine/data/tables/column_survey.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using Notes = std::vector<std::string>;
@@ -325,4 +325,4 @@ void fill_blanks(const CsvLayout& layout, CsvRows& rows) {
     if (std::isnan(rows.values[i])) rows.values[i] = *layout.table[i % columns].blank;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/tables/field_text.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Returns what a field stands for: a number; of words the index of the level, -1 for a word that is
 // none; for an empty field column.blank, or the level "". nullopt: the field is refused.
@@ -87,4 +87,4 @@ std::optional<size_t> infinite_column(std::span<const TableColumn> table, const 
   return {};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -21,7 +21,7 @@
 #include "engine/data/part_names.h"
 #include "engine/data/tables/csv_columns.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -374,4 +374,4 @@ DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
   return open_files({.train = existing_input(config.path)}, config, options);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/tables/csv_columns.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 CsvRecord first_record(const std::filesystem::path& path, char separator) {
@@ -332,4 +332,4 @@ std::vector<std::string> remove_row_numbers(const std::filesystem::path& path,
   return notes;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/data/tables/field_text.h"
 #include "engine/data/tables/record_reader.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct CsvLayout {
   char separator = ',';
@@ -113,4 +113,4 @@ std::optional<std::string> column_that_lacks(const std::vector<std::string>& nam
 std::optional<size_t> find_column(const std::string& word, const std::vector<std::string>& names,
                                   size_t columns);
 
-}  // namespace spire::inline data
+}  // namespace spire

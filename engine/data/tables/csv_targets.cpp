@@ -9,7 +9,7 @@
 
 #include "engine/data/tables/csv_table.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t max_classes_of_numbers = 100;
@@ -163,4 +163,4 @@ std::vector<EncodedRow> encode_targets(const std::filesystem::path& path, const 
   return encoded;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

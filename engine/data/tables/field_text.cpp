@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr double day_seconds = 86400;
@@ -426,4 +426,4 @@ std::string plain_text(const TableColumn& column, std::string_view text) {
   return number ? fmt::format("{}", *number) : std::string(text);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

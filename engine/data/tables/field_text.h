@@ -10,7 +10,7 @@
 
 #include <spire/sample_spec.h>
 
-namespace spire::inline data {
+namespace spire {
 
 // Dates and times of tables, and the numbers that they become.
 
@@ -56,4 +56,4 @@ std::optional<double> number_in(const TableColumn& column, std::string_view text
 // Returns a number as finite_number() reads it, and any other text as it is.
 std::string plain_text(const TableColumn& column, std::string_view text);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include "engine/data/tables/arrow_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 [[noreturn]] void refuse(const std::filesystem::path& path) {
@@ -25,4 +25,4 @@ void for_each_arrow_text(const std::filesystem::path& path, const std::string& /
   refuse(path);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

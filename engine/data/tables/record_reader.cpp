@@ -18,7 +18,7 @@
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t csv_buffer_bytes = size_t{64} << 10;
@@ -323,4 +323,4 @@ std::string to_string(const std::filesystem::path& path, const CsvPosition& posi
   return fmt::format("{}:{}:{}", path.string(), position.line, position.column);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/data/input_file.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Line and column of CSV text; row and column of an Arrow table, whose names are row 0.
 struct CsvPosition {
@@ -94,4 +94,4 @@ class CsvReader final : public RecordReader {
   CsvPosition position_;            // of the next byte
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include <spire/error.h>
 #include <spire/system.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ std::unique_ptr<Vocabulary> read_bpe(const fs::path& path) {
   return std::make_unique<BpeVocabulary>(path, read_bpe_tables(path));
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/data/input_file.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -232,4 +232,4 @@ BpeTables read_bpe_tables(const fs::path& path) {
   return tables;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace spire::inline data {
+namespace spire {
 
 // Tokens that stand for a text wherever it occurs, before anything is split: <|endoftext|>.
 
@@ -98,4 +98,4 @@ class MergeTable {
   std::unordered_map<uint64_t, BpeMerge> merges_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/data/input_file.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 bool is_ascii(std::string_view text) {
@@ -162,4 +162,4 @@ std::string with_bytes_shown(std::string_view text) {
   return shown;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

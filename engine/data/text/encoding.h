@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline data {
+namespace spire {
 
 inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // UTF-8's, which Excel writes
 
@@ -33,4 +33,4 @@ std::string composed(std::string_view text);
 // Returns the index of `name`, or else of the one name that differs only in Unicode form.
 std::optional<size_t> find_name(const std::vector<std::string>& names, std::string_view name);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -321,4 +321,4 @@ void for_each_document(const fs::path& path, const std::string& field, const Use
   });
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

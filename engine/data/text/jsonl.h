@@ -10,7 +10,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 
 // Members of a JSON object in a line of text, of which only those that are asked for are read.
 
@@ -56,4 +56,4 @@ std::vector<std::filesystem::path> document_files(const std::filesystem::path& f
 void for_each_document(const std::filesystem::path& path, const std::string& field,
                        const UseText& use, const OnBroken& on_broken = refuse_broken);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/data/sampler.h"
 #include "engine/data/validation.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t ids_at_once = 1 << 18;  // of a search for separators
@@ -158,4 +158,4 @@ void PackedDocuments::read(std::span<const int64_t> samples, int64_t epoch,
   }
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -18,7 +18,7 @@
 
 #include "engine/data/text/token_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 struct TokenDocument {
   int64_t begin, length;  // in tokens of a sequence
@@ -82,4 +82,4 @@ class PackedDocuments : public Dataset {
   mutable std::array<std::shared_ptr<const EpochOrder>, 2> orders_;
 };
 
-}  // namespace spire::inline data
+}  // namespace spire

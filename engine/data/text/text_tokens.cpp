@@ -11,7 +11,7 @@
 #include "engine/data/text/jsonl.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ fs::path find_bpe(const std::string& path) {
        tried);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

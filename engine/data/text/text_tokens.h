@@ -12,7 +12,7 @@
 
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 
 inline constexpr size_t max_vocabulary_text = size_t{16} << 20;  // largest vocabulary.txt, in bytes
 
@@ -64,4 +64,4 @@ int64_t test_tokens(int64_t count, const TokensConfig& config);
 // searches standard_dataset_folders("gpt2"), and throws Error(data) if none has it.
 std::filesystem::path find_bpe(const std::string& path);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/data/text/packed_documents.h"
 #include "engine/data/text/text_tokens.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -379,4 +379,4 @@ std::unique_ptr<TokenSequence> sequence_of(std::span<const int32_t> ids, int64_t
   return std::make_unique<MemorySequence<int32_t>>(ids, std::move(files));
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // An open shard: a file with a header of 64 bytes, then token ids, little-endian (docs/formats.md).
 class TokenShard {
@@ -104,4 +104,4 @@ class TokenDataset : public Dataset {
 // the text for make_vocabulary().
 DatasetPair open_tokens(const DataConfig& config, const ReadOptions& options);
 
-}  // namespace spire::inline data
+}  // namespace spire

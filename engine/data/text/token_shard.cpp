@@ -11,7 +11,7 @@
 #include "engine/base/write_file.h"
 #include "engine/data/text/token_dataset.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ std::vector<TokenShard> open_token_shards(const fs::path& folder, const std::str
   return shards;
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/data/text/bpe_tables.h"
 #include "engine/data/text/vocabulary.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -233,4 +233,4 @@ BpeTables read_tokenizer_json(const fs::path& path) {
   return TokenizerReader(path).read();
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr std::string_view characters_prefix = "characters:", bpe_prefix = "gpt2:";
@@ -192,4 +192,4 @@ std::optional<size_t> invalid_utf8(std::string_view text) {
   return {};
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace spire::inline data {
+namespace spire {
 
 // Encodes and decodes text, such that decode(encode(text)) == text. Immutable, hence thread-safe.
 class Vocabulary {
@@ -68,4 +68,4 @@ void append_utf8(std::string& text, char32_t code);  // appends nothing for code
 // Returns the byte offset of the first ill-formed sequence; nullopt for valid text.
 std::optional<size_t> invalid_utf8(std::string_view text);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/base/crowded.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 constexpr size_t window = 3;     // readings that a load is the mean of
@@ -76,4 +76,4 @@ std::vector<int> CrowdDecisions::emptiest(const std::vector<int>& held) const {
   return order;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

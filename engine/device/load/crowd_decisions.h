@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace spire::inline device {
+namespace spire {
 
 // Returns how many of the cores are left to threads where others use so many; 0: enough, which is
 // one for each thread (or all cores, for more threads).
@@ -46,4 +46,4 @@ class CrowdDecisions {
   Time next_;      // no decision before
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

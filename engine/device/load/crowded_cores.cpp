@@ -17,7 +17,7 @@
 #include "engine/device/lane_team.h"
 #include "engine/device/load/other_load.h"
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 constexpr auto interval = std::chrono::milliseconds(200);  // the kernel counts in steps of 10 ms
@@ -233,4 +233,4 @@ void CrowdedCores::settle(int lane) {
   order.load(std::memory_order_acquire);
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

@@ -18,7 +18,7 @@
 #include "engine/device/load/crowd_decisions.h"
 #include "engine/device/topology.h"
 
-namespace spire::inline device {
+namespace spire {
 
 struct LaneSpec;
 
@@ -106,4 +106,4 @@ class CrowdedCores {
   std::jthread watcher_;  // last: it uses the others
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

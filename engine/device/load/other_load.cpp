@@ -40,7 +40,7 @@ CoreTimes read_core_times(const std::filesystem::path& root) {
 
 }  // namespace spire
 
-namespace spire::inline device {
+namespace spire {
 namespace {
 
 // The numbers behind "17 (trainer) S " of a process or thread; empty if it has ended. Names may
@@ -166,4 +166,4 @@ std::optional<std::vector<double>> OtherLoad::read_each() {
   return each;
 }
 
-}  // namespace spire::inline device
+}  // namespace spire

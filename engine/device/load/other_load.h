@@ -7,7 +7,7 @@
 
 #include <spire/commands/host_use.h>
 
-namespace spire::inline device {
+namespace spire {
 
 class OtherLoad {
  public:
@@ -51,4 +51,4 @@ class OtherLoad {
   std::optional<ThreadTimes> threads_before_;
 };
 
-}  // namespace spire::inline device
+}  // namespace spire

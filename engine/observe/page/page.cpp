@@ -9,7 +9,7 @@
 
 #include "engine/base/digest.h"
 
-namespace spire::inline observe {
+namespace spire {
 
 extern const std::string_view page_template;  // page_text.cpp.in
 
@@ -84,4 +84,4 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline observe {
+namespace spire {
 
 struct Page {
   std::string_view view;  // report, bench, sweep, range_test or live: a function of the script
@@ -25,4 +25,4 @@ double drawn_number(double value);
 // RFC 4648, with padding: for images in a page.
 std::string base64(std::string_view bytes);
 
-}  // namespace spire::inline observe
+}  // namespace spire

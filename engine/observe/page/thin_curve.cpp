@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace spire::inline observe {
+namespace spire {
 
 void ThinCurve::Merged::add(const Merged& next) {
   if (groups == 0) first_x = next.first_x;
@@ -52,4 +52,4 @@ std::vector<CurvePoint> ThinCurve::points() const {
   return points;
 }
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace spire::inline observe {
+namespace spire {
 
 struct CurvePoint {
   double x = 0, y = 0;       // y: the mean; NaN: a gap, because no value was finite
@@ -39,4 +39,4 @@ class ThinCurve {
   int64_t width_ = 1, group_ = -1;
 };
 
-}  // namespace spire::inline observe
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/base/thread.h"
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 // MPI counts in int: both sides cut longer messages into parts of these sizes.
@@ -181,4 +181,4 @@ std::string mpi_version() {
   return version;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -1,6 +1,6 @@
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline process {
+namespace spire {
 
 std::unique_ptr<ProcessGroup> mpi_group(const Launch& launch) {
   fail(Category::device,
@@ -14,4 +14,4 @@ std::string mpi_version() {
   return {};
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

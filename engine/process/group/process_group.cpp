@@ -3,7 +3,7 @@
 #include <atomic>
 #include <tuple>
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 class SingleProcess final : public ProcessGroup {
@@ -123,4 +123,4 @@ void gather_pieces(ProcessGroup& group, const std::function<std::string()>& next
   }
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

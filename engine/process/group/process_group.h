@@ -13,7 +13,7 @@
 
 #include "engine/process/socket.h"
 
-namespace spire::inline process {
+namespace spire {
 
 struct Outgoing {
   int peer = 0;
@@ -84,4 +84,4 @@ std::string broadcast(ProcessGroup& group, const std::string& text);
 void gather_pieces(ProcessGroup& group, const std::function<std::string()>& next,
                    const std::function<void(std::string_view)>& take);
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/process/group/process_group.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -279,4 +279,4 @@ std::unique_ptr<ProcessGroup> socket_group(int rank, std::vector<Socket> peers) 
   return std::make_unique<SocketGroup>(rank, std::move(peers));
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <poll.h>
 
-namespace spire::inline process {
+namespace spire {
 
 using Clock = std::chrono::steady_clock;
 
@@ -91,4 +91,4 @@ std::string Acceptor::turned_away() const {
   return list.empty() ? "" : fmt::format(" (turned away connections: {})", list);
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

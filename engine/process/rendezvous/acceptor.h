@@ -9,7 +9,7 @@
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/socket.h"
 
-namespace spire::inline process {
+namespace spire {
 
 class Acceptor {
  public:
@@ -51,4 +51,4 @@ class Acceptor {
   int silent_ = 0, foreign_ = 0, denied_ = 0;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

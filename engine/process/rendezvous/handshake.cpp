@@ -19,7 +19,7 @@
 //
 // Both HMACs cover the side, the request and both nonces: neither can be replayed, sent to another
 // rank, or reflected.
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 constexpr size_t min_secret_characters = 16;
@@ -187,4 +187,4 @@ HandshakeServer::State HandshakeServer::answer_proof(Socket& socket, const Crede
   return State::incomplete;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/process/frame.h"
 
-namespace spire::inline process {
+namespace spire {
 
 // Both come from the system's generator of random numbers:
 std::string random_secret();  // 64 hexadecimal digits
@@ -91,4 +91,4 @@ class HandshakeServer {
   ConnectRequest request_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/process/json_fields.h"
 #include "engine/process/rendezvous/handshake.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 // The first byte of each message of a client (QueryType of PyTorch's TCPStoreBackend.hpp).
@@ -167,4 +167,4 @@ std::optional<std::string> TorchStore::get(const std::string& key, Deadline dead
   return value;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/process/socket.h"
 
-namespace spire::inline process {
+namespace spire {
 
 struct Interface {
   std::string address;                  // on which to listen, as Listener takes it
@@ -75,4 +75,4 @@ class TorchStore {
   Socket socket_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "engine/process/json_fields.h"
 #include "engine/process/rendezvous/master_endpoint.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -159,4 +159,4 @@ std::vector<Socket> connect_mesh(Acceptor& acceptor, const std::vector<PeerInfo>
   return sockets;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/process/rendezvous/acceptor.h"
 
-namespace spire::inline process {
+namespace spire {
 
 // A rank and where it listens.
 struct PeerInfo {
@@ -46,4 +46,4 @@ std::optional<Acceptor::Connection> accept_missing(Acceptor& acceptor,
 std::vector<Socket> connect_mesh(Acceptor& acceptor, const std::vector<PeerInfo>& peers,
                                  const JoinTimeout& timeout);
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -13,7 +13,7 @@
 // Rank 0 listens (master_endpoint.h), the others connect to it and send a PeerInfo, and it answers
 // with the table of all. Then each rank connects to all lower ones (peer_mesh.h). Both ends of each
 // connection authenticate first (handshake.h); an unknown peer is turned away and changes nothing.
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -342,4 +342,4 @@ RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, doub
   return result_of(joiner.star);
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline process {
+namespace spire {
 
 struct RendezvousResult {
   std::vector<RankInfo> ranks;
@@ -26,4 +26,4 @@ RendezvousResult join_at_master(const Launch& launch, const RankInfo& self, doub
 // PeerLost, and rank 0's error on all ranks.
 RendezvousResult join_over_group(ProcessGroup& group, const RankInfo& self, double start_seconds);
 
-}  // namespace spire::inline process
+}  // namespace spire

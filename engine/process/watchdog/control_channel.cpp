@@ -8,7 +8,7 @@
 
 #include "engine/process/json_fields.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,4 +175,4 @@ void ControlChannel::flush() {
   }
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

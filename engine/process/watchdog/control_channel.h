@@ -9,7 +9,7 @@
 #include "engine/process/watchdog/thread_status.h"
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline process {
+namespace spire {
 
 struct ControlMessage {
   enum class Kind : uint8_t {
@@ -65,4 +65,4 @@ class ControlChannel {
   std::string ending_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 constexpr double min_period = 0.02, max_period = 1;
@@ -176,4 +176,4 @@ std::optional<Failure> FailureArbiter::decide(const Delays& delays, double now) 
   return cause_ ? cause_ : first_;
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

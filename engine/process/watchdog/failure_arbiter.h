@@ -10,7 +10,7 @@
 #include "engine/process/watchdog/thread_status.h"
 #include "engine/process/watchdog/watchdog.h"
 
-namespace spire::inline process {
+namespace spire {
 
 // The state of a rank as another one knows it.
 struct RankView {
@@ -68,4 +68,4 @@ class FailureArbiter {
   double first_at_ = 0;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

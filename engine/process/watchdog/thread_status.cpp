@@ -43,7 +43,6 @@ std::string position_text(const PhaseRow& row) {
   return fmt::format("{} {} step {}", phase, works ? "of" : "in", row.step);
 }
 
-inline namespace process {
 namespace {
 
 constexpr int phase_bits = 8;
@@ -116,5 +115,4 @@ std::vector<PhaseRow> ThreadStatus::read() const {
   return rows;
 }
 
-}  // namespace process
 }  // namespace spire

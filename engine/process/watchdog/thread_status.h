@@ -12,7 +12,7 @@
 #include <spire/error.h>
 #include <spire/phase.h>
 
-namespace spire::inline process {
+namespace spire {
 
 // An exception of a thread, its text preceded by the thread's position: "cpu:1, backward of step 7:
 // ...". If it has no category of its own it becomes Error(collective), as a device is lost.
@@ -52,4 +52,4 @@ class ThreadStatus {
   Hook hook_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/watchdog_logic.h"
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -301,4 +301,4 @@ void Watchdog::leave() {
   impl_->leave();
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

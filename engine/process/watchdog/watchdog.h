@@ -13,7 +13,7 @@
 #include "engine/process/socket.h"
 #include "engine/process/watchdog/thread_status.h"
 
-namespace spire::inline process {
+namespace spire {
 
 struct WatchdogLimits {
   double start_seconds = 300;        // without progress in phase start
@@ -67,4 +67,4 @@ class Watchdog {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

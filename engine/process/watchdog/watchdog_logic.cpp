@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace spire::inline process {
+namespace spire {
 namespace {
 
 using Kind = ControlMessage::Kind;
@@ -207,4 +207,4 @@ double WatchdogLogic::wake_at(double now) const {
   return std::min(next_heartbeat_, arbiter_.due(delays()).value_or(next_heartbeat_));
 }
 
-}  // namespace spire::inline process
+}  // namespace spire

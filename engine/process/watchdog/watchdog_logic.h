@@ -9,7 +9,7 @@
 #include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/failure_arbiter.h"
 
-namespace spire::inline process {
+namespace spire {
 
 class WatchdogLogic {
  public:
@@ -68,4 +68,4 @@ class WatchdogLogic {
   double ack_deadline_ = 0;
 };
 
-}  // namespace spire::inline process
+}  // namespace spire

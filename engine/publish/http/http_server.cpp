@@ -22,7 +22,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 constexpr unsigned max_connections = 64, idle_seconds = 30;
@@ -207,4 +207,4 @@ void HttpServer::serve() {
   }
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -17,7 +17,7 @@
 struct MHD_Connection;
 struct MHD_Daemon;
 
-namespace spire::inline publish {
+namespace spire {
 
 struct HttpReply {
   int status = 200;
@@ -76,4 +76,4 @@ class HttpServer {
   std::jthread thread_;  // the last member: it uses the others
 };
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/observe/page/page.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 LivePage::LivePage(const ListenAddress& address, Say note, Say warn, WallClock now)
     : LatestState(now), note_(std::move(note)), warn_(std::move(warn)), now_(std::move(now)) {
@@ -80,4 +80,4 @@ HttpReply LivePage::answer(std::string_view path) const {
   return {200, "application/json", page_json(now, history, now_())};
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

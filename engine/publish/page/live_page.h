@@ -14,7 +14,7 @@
 #include "engine/publish/http/http_server.h"
 #include "engine/publish/latest_state.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 // What the page shows beside the newest state.
 struct PageHistory {
@@ -71,4 +71,4 @@ class LivePage : public LatestState {
   std::optional<HttpServer> server_;
 };
 
-}  // namespace spire::inline publish
+}  // namespace spire

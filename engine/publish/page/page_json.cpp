@@ -10,7 +10,7 @@
 #include "engine/publish/job_name.h"
 #include "engine/publish/page/live_page.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,4 +148,4 @@ std::string page_json(const PublishedState& state, const PageHistory& history, T
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

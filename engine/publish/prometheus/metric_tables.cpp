@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 using State = const PublishedState&;
@@ -151,4 +151,4 @@ std::span<const DeviceMetric> gpu_metrics() {
   return table;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

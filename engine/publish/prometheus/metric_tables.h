@@ -7,7 +7,7 @@
 
 #include "engine/publish/latest_state.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 using MetricKind = prometheus::MetricType;
 
@@ -30,4 +30,4 @@ std::span<const DeviceMetric> device_metrics();  // of each device
 // (NVIDIA/dcgm-exporter, etc/default-counters.csv)
 std::span<const DeviceMetric> gpu_metrics();
 
-}  // namespace spire::inline publish
+}  // namespace spire

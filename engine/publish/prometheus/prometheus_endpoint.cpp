@@ -8,7 +8,7 @@
 
 #include "engine/publish/prometheus/prometheus_metrics.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 std::optional<double> free_bytes(const std::string& folder) {
@@ -49,4 +49,4 @@ HttpReply PrometheusEndpoint::answer(std::string_view path) const {
   return {200, "text/plain; version=0.0.4; charset=utf-8", prometheus_text(now, free)};
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

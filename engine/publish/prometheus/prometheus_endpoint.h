@@ -7,7 +7,7 @@
 #include "engine/publish/http/http_server.h"
 #include "engine/publish/latest_state.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 class PrometheusEndpoint : public LatestState {
  public:
@@ -32,4 +32,4 @@ class PrometheusEndpoint : public LatestState {
   std::optional<HttpServer> server_;
 };
 
-}  // namespace spire::inline publish
+}  // namespace spire

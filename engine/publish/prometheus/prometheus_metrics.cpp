@@ -15,7 +15,7 @@
 #include "engine/publish/prometheus/metric_tables.h"
 #include "engine/publish/valid_utf8.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
@@ -114,4 +114,4 @@ std::string prometheus_text(const PublishedState& state, std::optional<double> f
   return families.text();
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

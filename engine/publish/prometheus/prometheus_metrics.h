@@ -6,7 +6,7 @@
 
 #include "engine/publish/latest_state.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 // Returns the page, with each metric that has a value. Every series has the label `job`, the name
 // of the run's directory; those of devices also `rank` and `device`. Metrics of GPUs have the names
@@ -14,4 +14,4 @@ namespace spire::inline publish {
 // free_bytes: of the output's disk.
 std::string prometheus_text(const PublishedState& state, std::optional<double> free_bytes);
 
-}  // namespace spire::inline publish
+}  // namespace spire

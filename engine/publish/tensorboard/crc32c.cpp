@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 constexpr uint32_t reversed_polynomial = 0x82f63b78;
@@ -25,4 +25,4 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace spire::inline publish {
+namespace spire {
 
 // RFC 3720, appendix B.4; polynomial 0x1EDC6F41. No library of Debian 12 has it alone.
 uint32_t crc32c(std::string_view bytes);
@@ -15,4 +15,4 @@ inline uint32_t masked_crc32c(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

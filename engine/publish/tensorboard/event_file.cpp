@@ -16,7 +16,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/process/socket.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 constexpr std::string_view prefix = "events.out.tfevents.";
@@ -77,4 +77,4 @@ std::set<std::string> event_files_of_this_process(const std::filesystem::path& f
   return names;
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

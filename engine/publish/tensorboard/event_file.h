@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace spire::inline publish {
+namespace spire {
 
 // One thread at a time.
 class EventFile {
@@ -35,4 +35,4 @@ class EventFile {
 // Throws Error(config) if it cannot be listed.
 std::set<std::string> event_files_of_this_process(const std::filesystem::path& folder);
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/publish/tensorboard/crc32c.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 // Numbers of the fields, as the .proto files have them.
@@ -117,4 +117,4 @@ std::string text_event(double seconds, int64_t step, std::string_view tag, std::
   return tfrecord(bytes);
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace spire::inline publish {
+namespace spire {
 
 // Length and data, each with its masked CRC-32C; numbers are little-endian.
 std::string tfrecord(std::string_view data);
@@ -26,4 +26,4 @@ std::string scalar_event(double seconds, int64_t step, const Scalars& scalars);
 // A text in Markdown.
 std::string text_event(double seconds, int64_t step, std::string_view tag, std::string_view text);
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/publish/device_values.h"
 #include "engine/publish/valid_utf8.h"
 
-namespace spire::inline publish {
+namespace spire {
 namespace {
 
 constexpr size_t max_pending = 16 << 20;  // bytes; more wait only if the disk hangs
@@ -188,4 +188,4 @@ void TensorBoardFiles::write_frames() {
   }
 }
 
-}  // namespace spire::inline publish
+}  // namespace spire

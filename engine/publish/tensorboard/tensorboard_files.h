@@ -17,7 +17,7 @@
 #include "engine/publish/tensorboard/event_file.h"
 #include "engine/publish/tensorboard/event_records.h"
 
-namespace spire::inline publish {
+namespace spire {
 
 // Each process of a run writes a new file. That of a resumed run takes back the steps behind its
 // checkpoint, so that none is shown twice.
@@ -68,4 +68,4 @@ class TensorBoardFiles : public Observer {
   std::jthread thread_;  // the last member: it uses the others
 };
 
-}  // namespace spire::inline publish
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "engine/observe/file_lines.h"
 #include "engine/run/audit/chain.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -155,4 +155,4 @@ AuditLog read_audit_log(const std::filesystem::path& path) {
   return std::move(reader.log);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/run/audit/audit_record.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // What decides the steps behind it: a run has one where it began, and one more wherever it was
 // resumed with another config, data or libraries.
@@ -42,4 +42,4 @@ struct AuditLog {
 // such file.
 AuditLog read_audit_log(const std::filesystem::path& path);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr size_t hash_digits = 16;
@@ -156,4 +156,4 @@ std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text) {
   return hashes;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

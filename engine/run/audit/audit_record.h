@@ -10,7 +10,7 @@
 #include "engine/data/loader.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct AuditRecord {
   int64_t step = 0;                    // optimizer steps done: 1 after the first
@@ -40,4 +40,4 @@ std::optional<AuditRecord> parse_audit_record(std::string_view text);
 std::string hashes_text(const std::vector<uint64_t>& hashes);  // 16 hex digits each, joined
 std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/run/audit/data_digest.h"
 #include "kernels/cpu/onednn_version.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -97,4 +97,4 @@ std::vector<std::string> root_differences(const std::string& a, const std::strin
   return differences;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

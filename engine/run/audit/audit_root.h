@@ -7,7 +7,7 @@
 
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Steps between two hashes of the weights: audit.weights_every_steps, or as many as the size of
 // the model makes cheap. The cost of a hash grows with the model, that of a step at least as fast.
@@ -29,4 +29,4 @@ struct RootCheck {
 // count.
 RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/run/audit/record_difference.h"
 #include "engine/run/run_checkpoints.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 std::vector<std::string> tensor_names(const ParameterLayout& layout) {
@@ -293,4 +293,4 @@ std::string to_text(const SegmentAudit& audit) {
                     place_text(*audit.replays), audit.replays->a, audit.replays->b);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/run/compare/compare_runs.h"
 #include "engine/run/compare/replay_pair.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct SegmentAudit {
   AuditSegment segment = {};  // as far as it was replayed
@@ -79,4 +79,4 @@ class RunAuditor {
 
 std::string to_text(const SegmentAudit& audit);  // one or more lines
 
-}  // namespace spire::inline run
+}  // namespace spire

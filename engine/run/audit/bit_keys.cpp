@@ -9,7 +9,7 @@
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // Keys without influence on a resumed run's result that make two runs differ all the same: a
@@ -128,4 +128,4 @@ std::vector<BitDifference> differences(const BitKeys& a, const BitKeys& b) {
   return differences;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

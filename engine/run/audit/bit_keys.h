@@ -12,7 +12,7 @@
 #include "engine/run/run_setup.h"
 #include "models/model.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // What a config does not say of its run.
 struct BitContext {
@@ -46,4 +46,4 @@ struct BitDifference {
 // The keys that decide the bits of one of the two.
 std::vector<BitDifference> differences(const BitKeys& a, const BitKeys& b);
 
-}  // namespace spire::inline run
+}  // namespace spire

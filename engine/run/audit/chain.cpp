@@ -1,6 +1,6 @@
 #include "engine/run/audit/chain.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr std::string_view key = ",\"chain\":\"", end = "\"}";
@@ -37,4 +37,4 @@ std::optional<ChainedLine> split_chained(std::string_view line) {
   return ChainedLine{std::string(text) + "}", std::string(value)};
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/base/digest.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Where a chain stands. Checkpoints have it as text.
 struct ChainState {
@@ -33,4 +33,4 @@ struct ChainedLine {
 };
 std::optional<ChainedLine> split_chained(std::string_view line);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -14,7 +14,7 @@
 
 #include "engine/base/read_file.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -304,4 +304,4 @@ NumbersCheck::Result NumbersCheck::finish() {
   return std::move(result_);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/run/audit/audit_log.h"
 #include "engine/run/compare/compare_runs.h"
 
-namespace spire::inline run {
+namespace spire {
 
 using MetricsKey = std::pair<MetricsLine::Kind, int64_t>;  // kind and step
 using MetricsIndex = std::map<MetricsKey, const MetricsLine*>;
@@ -61,4 +61,4 @@ std::optional<double> number_of(const MetricsLine& line, std::string_view key);
 // Whether two recorded numbers are the same: bits, where both are finite.
 bool same_number(double a, double b);
 
-}  // namespace spire::inline run
+}  // namespace spire

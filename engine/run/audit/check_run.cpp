@@ -12,7 +12,7 @@
 #include "engine/config/text.h"
 #include "engine/run/audit/chain.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 struct WeightHashes {
@@ -154,4 +154,4 @@ RunCheck check_run(const AuditLog& log, const RunRecords& run,
   return check;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

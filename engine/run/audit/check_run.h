@@ -9,7 +9,7 @@
 #include "engine/run/audit/check_numbers.h"
 #include "engine/run/compare/compare_runs.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct RunCheck {
   // Sentences about what does not fit: lines of the chain, values of metrics.jsonl and
@@ -22,4 +22,4 @@ struct RunCheck {
 RunCheck check_run(const AuditLog& log, const RunRecords& run,
                    const std::vector<MetricsLine>& lines, const MetricsIndex& index);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/base/digest.h"
 #include "engine/base/read_file.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ std::string changed_data(const RunSetup& setup, const std::string& old_digest,
       files.empty() ? "" : fmt::format(": changed since then: {}", quoted_list(files)));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/run/run_setup.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Compares the root that the checkpoint's chain has, which audit.jsonl of its run holds, with that
 // of the run as it goes on. Returns a sentence that names the data and the files that have changed
@@ -12,4 +12,4 @@ namespace spire::inline run {
 std::string changed_data(const RunSetup& setup, const std::string& old_digest,
                          const std::string& root);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/base/read_file.h"
 #include "engine/data/sample.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr size_t most_opened = 1000;                    // files of a part
@@ -78,4 +78,4 @@ std::string data_digest(const DatasetPair& data) {
   return digest({train, test, validation_text(data)});
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

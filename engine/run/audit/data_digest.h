@@ -5,7 +5,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Covers of training, test and validation data, if there is any: number of samples, columns and
 // classes, the row checksums that its files contain, and each file's name. Of up to 1000 files also
@@ -14,4 +14,4 @@ namespace spire::inline run {
 // Error(data) for a file that cannot be read.
 std::string data_digest(const DatasetPair& data);
 
-}  // namespace spire::inline run
+}  // namespace spire

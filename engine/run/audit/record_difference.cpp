@@ -9,7 +9,7 @@
 
 #include "engine/base/hash.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr size_t most_names = 3;  // of tensors in a note
@@ -86,4 +86,4 @@ std::optional<TensorDifference> record_difference(const AuditRecord& recorded,
                 hex(computed.weights[first]));
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

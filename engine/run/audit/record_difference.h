@@ -8,7 +8,7 @@
 #include "engine/run/audit/audit_record.h"
 #include "engine/run/compare/replay_pair.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Returns where a computed step differs from its record, in the order in which a step computes:
 // samples, rate, losses of towers, gradient, weights. names: of the tensors that `weights` hash.
@@ -18,4 +18,4 @@ std::optional<TensorDifference> record_difference(const AuditRecord& recorded,
                                                   const std::vector<std::string>& names,
                                                   int64_t confirmed);
 
-}  // namespace spire::inline run
+}  // namespace spire

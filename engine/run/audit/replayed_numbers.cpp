@@ -13,7 +13,7 @@
 #include "engine/base/hash.h"
 #include "engine/run/run_context.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using Kind = MetricsLine::Kind;
@@ -148,4 +148,4 @@ std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, 
   return {};
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

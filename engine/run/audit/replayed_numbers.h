@@ -10,7 +10,7 @@
 #include "engine/run/compare/replay.h"
 #include "engine/run/compare/replay_pair.h"
 
-namespace spire::inline run {
+namespace spire {
 
 class RecordedNumbers {
  public:
@@ -36,4 +36,4 @@ class RecordedNumbers {
 // What a checkpoint says beside its tensors, its evaluations and the chain.
 std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, Replay& replay);
 
-}  // namespace spire::inline run
+}  // namespace spire

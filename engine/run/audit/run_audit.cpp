@@ -5,7 +5,7 @@
 #include "engine/run/audit/audit_root.h"
 #include "engine/run/audit/data_change.h"
 
-namespace spire::inline run {
+namespace spire {
 
 RunAudit::RunAudit(const RunSetup& setup, TowerTrainer& trainer)
     : setup_(setup),
@@ -55,4 +55,4 @@ void RunAudit::take(const StepOutcome& result, bool left_out) {
   chain_line(line_, state_.value);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

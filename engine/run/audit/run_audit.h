@@ -11,7 +11,7 @@
 #include "engine/run/run_setup.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Used on the leading lane's thread, by all ranks alike. Without audit.chain, in a dry run, and on
 // other ranks than 0, it keeps nothing, and its texts are empty.
@@ -54,4 +54,4 @@ class RunAudit {
   std::array<uint64_t, 2> samples_{};  // samples_hash() of the newest two steps, by step % 2
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/record_difference.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 using CheckpointPath = std::optional<std::filesystem::path>;
@@ -135,4 +135,4 @@ std::string to_text(const Bisection& bisection) {
   return text + fmt::format("  A  {}\n  B  {}\n", found.a, found.b);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/run/compare/compare_runs.h"
 #include "engine/run/compare/replay_pair.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct Bisection {
   int64_t from = 0;  // step of the common checkpoint; 0: both were replayed from their beginning
@@ -24,4 +24,4 @@ Bisection bisect(const RunRecords& a, const RunRecords& b);
 
 std::string to_text(const Bisection& bisection);  // several lines
 
-}  // namespace spire::inline run
+}  // namespace spire

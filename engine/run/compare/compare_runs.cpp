@@ -18,7 +18,7 @@
 #include "engine/run/audit/record_difference.h"
 #include "engine/train/tensor_observer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -313,4 +313,4 @@ std::string to_text(const RunRecords& a, const RunRecords& b,
   return text + line_of("A", first.a) + line_of("B", first.b);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -17,7 +17,7 @@
 #include "engine/run/audit/bit_keys.h"
 #include "engine/run/compare/replay_pair.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // What the directory of a run holds.
 struct RunRecords {
@@ -71,4 +71,4 @@ std::optional<ElementDifference> first_difference(const SavedTensors& a, const S
 std::string to_text(const RunRecords& a, const RunRecords& b,
                     const std::vector<std::string>& configs, const RecordComparison& comparison);
 
-}  // namespace spire::inline run
+}  // namespace spire

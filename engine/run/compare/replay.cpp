@@ -9,7 +9,7 @@
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_data.h"
 
-namespace spire::inline run {
+namespace spire {
 
 namespace {
 
@@ -179,4 +179,4 @@ const SavedTensors& Replay::state() {
   return trainer_->state();
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -20,7 +20,7 @@
 #include "engine/train/tower_trainer.h"
 #include "engine/update/schedule.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // How a program takes part in replays. Tests make a replay faulty: on a CPU an observer sees the
 // tensors where they lie, before the next kernel reads them.
@@ -83,4 +83,4 @@ class Replay {
   bool left_out_ = false;  // whether the guard kept the newest step from the weights
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

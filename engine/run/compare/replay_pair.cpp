@@ -8,7 +8,7 @@
 
 #include "engine/run/compare/compare_runs.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 TensorDifference of_state(int64_t step, const ElementDifference& found) {
@@ -167,4 +167,4 @@ std::string place_text(const TensorDifference& found) {
                      found.note.empty() ? "" : " (" + found.note + ")");
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

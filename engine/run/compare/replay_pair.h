@@ -12,7 +12,7 @@
 #include "engine/run/compare/replay.h"
 #include "engine/train/tensor_observer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct TensorDifference {
   int64_t step = 0;            // the weights after step - 1 are equal
@@ -73,4 +73,4 @@ std::optional<TensorDifference> compare_replays(const ReplayStart& a, const Repl
 // Returns "step 3, tower 1: conv2d of conv1, element [0, 2] ((4, 8), f32)".
 std::string place_text(const TensorDifference& difference);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "engine/run/initial/trained_config.h"
 #include "engine/weights/weight_match.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 // Open file, and what of it is the model's.
@@ -45,4 +45,4 @@ std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, O
   return weights ? weights->match.text() : "";
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

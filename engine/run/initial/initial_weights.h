@@ -7,7 +7,7 @@
 #include "engine/run/run_setup.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Sets the trainer's weights and running statistics to those of the file; collective, before the
 // first step. Rank 0 alone reads it. Returns what was loaded and what was not, for the start
@@ -19,4 +19,4 @@ std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, O
 // rank 0; empty for a resumed run.
 std::string match_initial_weights(const RunSetup& setup, Observer& observer);
 
-}  // namespace spire::inline run
+}  // namespace spire

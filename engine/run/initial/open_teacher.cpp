@@ -14,7 +14,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/weights/files/weight_file.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 RunConfig config_of_teacher(const WeightFile& file) {
@@ -177,4 +177,4 @@ OpenTeacher open_teacher(RunConfig& config, const SampleSpec& student, const Ran
   return {std::move(teacher), text_of(config, theirs.model.name, *file)};
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

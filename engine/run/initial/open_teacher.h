@@ -10,7 +10,7 @@
 #include "engine/train/placement/place_run.h"
 #include "models/teacher.h"
 
-namespace spire::inline run {
+namespace spire {
 
 struct OpenTeacher {
   std::shared_ptr<const Teacher> teacher;  // null: the run has none
@@ -28,4 +28,4 @@ struct OpenTeacher {
 OpenTeacher open_teacher(RunConfig& config, const SampleSpec& student, const RankGroup& ranks,
                          const LoadedCheckpoint* resumed, Observer& observer);
 
-}  // namespace spire::inline run
+}  // namespace spire

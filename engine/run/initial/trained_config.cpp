@@ -13,7 +13,7 @@
 #include "engine/weights/names/own_metadata.h"
 #include "models/model.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 struct Difference {
@@ -196,4 +196,4 @@ void check_trained_config(const StateMetadata& trained, const std::string& from,
   }
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

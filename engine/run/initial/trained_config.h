@@ -7,7 +7,7 @@
 #include "engine/run/run_setup.h"
 #include "engine/weights/weight_match.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Compares heads, epsilon, model.upsample, model.output_activation and the layers of model.layers
 // (but widths, starts and dropout). A difference is an Error(checkpoint) with the key and both
@@ -23,4 +23,4 @@ void check_trained_config(const StateMetadata& trained, const std::string& from,
 void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
                          const RunSetup& setup, const Graph& own, Observer& observer);
 
-}  // namespace spire::inline run
+}  // namespace spire

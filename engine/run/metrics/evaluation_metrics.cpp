@@ -14,7 +14,7 @@
 #include "engine/observe/best_mode.h"
 #include "engine/observe/measured.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr const char* confusion_word = "confusion";
@@ -184,4 +184,4 @@ std::string EvaluationMetrics::confusion_json(int64_t step,
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/train/placement/place_run.h"
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // What a run measures besides the loss and its task's metric.
 struct MetricChoice {
@@ -69,4 +69,4 @@ class EvaluationMetrics : public OutputObserver {
   std::vector<uint8_t> mine_;  // (samples): whether this rank has recorded it
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/observe/image_similarity.h"
 #include "engine/observe/mask_scores.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 size_t index_of(const SampleSpec& spec, const Column& column) {
@@ -112,4 +112,4 @@ std::unique_ptr<OutputRecords> mask_records(const SampleSpec& spec) {
   return std::make_unique<MaskRecords>(spec);
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/run/metrics/output_records.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // mae, and ssim where the images are large enough for it. The target is the column target_images,
 // or else the images themselves. with_ssim: whether ssim is asked for, which takes the most time.
@@ -13,4 +13,4 @@ std::unique_ptr<OutputRecords> image_records(const SampleSpec& spec, bool with_s
 // mean_iou, dice and pixel_accuracy.
 std::unique_ptr<OutputRecords> mask_records(const SampleSpec& spec);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/observe/output_metrics.h"
 #include "engine/run/metrics/image_records.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 [[noreturn]] void no_such(Metric metric) {
@@ -264,4 +264,4 @@ std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const Sample
   fail(Category::unexpected, "unknown task");
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

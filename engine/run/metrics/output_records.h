@@ -11,7 +11,7 @@
 
 #include "models/model.h"
 
-namespace spire::inline run {
+namespace spire {
 
 // Counts of classes, row: the true class, column: the class that the model finds.
 using ConfusionCounts = std::vector<int64_t>;
@@ -40,4 +40,4 @@ class OutputRecords {  // immutable, hence thread-safe
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
                                             bool with_auc, bool with_ssim);
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr int64_t endless = int64_t{1} << 40;  // samples of an epoch without an end
@@ -96,4 +96,4 @@ void check_config_for_batches(const RunConfig& config, const TrainerOptions& opt
                                  "milestone_steps)");
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include <spire/run_config.h>
 #include <spire/trainer.h>
 
-namespace spire::inline run {
+namespace spire {
 
 // Datasets without samples, for the columns of `spec`; images and features get the run's dtype.
 // Without TrainerOptions::train_samples an epoch has no end. Throws Error(config) for negative
@@ -15,4 +15,4 @@ DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options);
 // length for the schedule, or datasets whose samples are mixed.
 void check_config_for_batches(const RunConfig& config, const TrainerOptions& options);
 
-}  // namespace spire::inline run
+}  // namespace spire

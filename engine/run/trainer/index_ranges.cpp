@@ -8,7 +8,7 @@
 #include "engine/data/label_survey.h"
 #include "engine/data/text/packed_documents.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 bool is_label(const Column& column) {
@@ -85,4 +85,4 @@ void check_binary(const SampleSpec& spec, const Samples& samples) {
   }
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <spire/sample_spec.h>
 #include <spire/trainer.h>
 
-namespace spire::inline run {
+namespace spire {
 
 // Throw Error(data), with the sample's index, the number and the range, for class labels outside
 // [0, classes), and for tokens outside the vocabulary; beside labels, of which the spec counts the
@@ -17,4 +17,4 @@ void check_indices(const SampleSpec& spec, const void* rows, int64_t count);
 // Throws Error(data) for values that are no labels, 0 or 1, as loss.name: binary takes them.
 void check_binary(const SampleSpec& spec, const Samples& samples);
 
-}  // namespace spire::inline run
+}  // namespace spire

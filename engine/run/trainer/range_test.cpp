@@ -13,7 +13,7 @@
 
 #include "engine/update/schedule.h"
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 constexpr int64_t window = 4;  // steps on either side between which a slope is taken
@@ -161,4 +161,4 @@ std::string to_csv(const RangeTest& test) {
   return csv;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

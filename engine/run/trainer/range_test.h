@@ -2,9 +2,9 @@
 #pragma once
 #include <spire/commands/range_test.h>
 
-namespace spire::inline run {
+namespace spire {
 
 // Fills in smoothed, lowest and steepest from the losses.
 void judge(RangeTest& test);
 
-}  // namespace spire::inline run
+}  // namespace spire

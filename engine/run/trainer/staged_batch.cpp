@@ -9,7 +9,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline run {
+namespace spire {
 namespace {
 
 bool is_short_float(DType dtype) {
@@ -113,4 +113,4 @@ const Batch& StagedBatch::fill(const Samples& samples, int64_t first, int64_t co
   return batch_;
 }
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/device/device_memory.h"
 #include "engine/train/placement/placement.h"
 
-namespace spire::inline run {
+namespace spire {
 
 size_t given_size(DType dtype);  // bytes of a number of a column in the caller's memory
 // Copies fp32 or whole numbers to `dtype`, the dtype of a column.
@@ -39,4 +39,4 @@ class StagedBatch {
   Batch batch_;
 };
 
-}  // namespace spire::inline run
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Tells whether the name means this device of its rank.
@@ -79,4 +79,4 @@ std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
   return limits;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/config/memory_limit.h"
 #include "engine/train/placement/placement.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Sets PlacedDevice::memory_limit of each rank's devices as config.devices names them. Of several
 // logical devices on one GPU each has the limit of one of the words that name this GPU.
@@ -33,4 +33,4 @@ std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
                                    const std::vector<size_t>& total,
                                    const MemoryLimit& memory_limit);
 
-}  // namespace spire::inline training
+}  // namespace spire

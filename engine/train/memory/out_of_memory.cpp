@@ -8,7 +8,7 @@
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/observe/formatting.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 std::string text_of(size_t bytes) {
@@ -167,4 +167,4 @@ std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemed
   return text;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "engine/device/memory_pool.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Facts of the run that decide which remedy is named.
 struct MemoryRemedies {
@@ -21,4 +21,4 @@ std::string remedy(const MemoryShortage& shortage, const MemoryRemedies& remedie
 // Returns a line with shortage and remedy, then a table: kind of memory, planned, in use.
 std::string out_of_memory_text(const MemoryShortage& shortage, const MemoryRemedies& remedies);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/device/topology.h"
 #include "engine/train/monitor/device_reader.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 class CpuReader final : public DeviceReader {
@@ -124,4 +124,4 @@ std::vector<WatchedDevice> watched_devices(const Placement& placement,
   return watched;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "engine/base/thread.h"
 
-namespace spire::inline training {
+namespace spire {
 
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
@@ -136,4 +136,4 @@ std::unique_ptr<DeviceMonitor> watch_devices(const Placement& placement,
       MonitorOptions{.every_seconds = every_seconds, .cores = placement.helper_cores});
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "engine/train/monitor/device_numbers.h"
 #include "engine/train/monitor/device_reader.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct MonitorOptions {
   double every_seconds = 1;     // between the end of a reading and the next one
@@ -53,4 +53,4 @@ class DeviceMonitor {
 std::unique_ptr<DeviceMonitor> watch_devices(const Placement& placement,
                                              const RankHardware& hardware, double every_seconds);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 constexpr auto last_reason = static_cast<unsigned>(ThrottleReason::reliability);
@@ -96,4 +96,4 @@ std::span<const DeviceReport> DeviceReports::read(std::span<const double> number
   return reports_;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

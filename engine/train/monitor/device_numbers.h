@@ -12,7 +12,7 @@
 #include <spire/gpu_monitor.h>
 #include <spire/observer.h>
 
-namespace spire::inline training {
+namespace spire {
 
 // In the units of DeviceReport's members. throttle_reasons is a sum of bits, 1 << ThrottleReason.
 // The first ones are measured in each step, the others are the newest readings of a monitor.
@@ -69,4 +69,4 @@ class DeviceReports {
   std::vector<uint64_t> throttle_;  // the reasons in each report, as bits
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include "engine/train/placement/placement.h"
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // A device of this process, and how the system knows it.
 struct WatchedDevice {
@@ -44,4 +44,4 @@ std::unique_ptr<DeviceReader> make_cpu_reader(std::vector<WatchedDevice> devices
 // Opens NVML at the first read(). file: NVML's, as for GpuMonitor.
 std::unique_ptr<DeviceReader> make_gpu_reader(std::vector<WatchedDevice> devices, std::string file);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -8,7 +8,7 @@
 
 #include "engine/train/monitor/device_reader.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 class GpuReader final : public DeviceReader {
@@ -61,4 +61,4 @@ std::unique_ptr<DeviceReader> make_gpu_reader(std::vector<WatchedDevice> devices
   return std::make_unique<GpuReader>(std::move(devices), std::move(file));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Number of towers that a lane of the device runs one after another.
@@ -32,4 +32,4 @@ std::string accumulation_text(const Placement& placement) {
       placement.devices.size() == 1 ? "it" : "each device", all ? "" : "up to ", towers, row);
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

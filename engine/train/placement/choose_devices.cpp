@@ -12,7 +12,7 @@
 #include "engine/device/pci_bus_id.h"
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 using Devices = std::vector<DeviceId>;
@@ -303,4 +303,4 @@ std::string describe_exchange(const std::vector<std::vector<Devices>>& members,
   return direct ? "peer access: GPUs read each other's memory" : "";
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

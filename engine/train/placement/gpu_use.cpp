@@ -11,7 +11,7 @@
 
 #include <spire/text.h>
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 constexpr double free_share = 0.9;  // of an idle GPU's memory
@@ -141,4 +141,4 @@ bool is_less_loaded(const GpuUse& a, const GpuUse& b) {
   return rank(a) < rank(b);
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "engine/device/device.h"
 #include "engine/device/gpu_claims.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct GpuUse {
   bool works = true;
@@ -38,4 +38,4 @@ std::string others_on(const GpuUse& use);
 // those that do not work.
 bool is_less_loaded(const GpuUse& a, const GpuUse& b);
 
-}  // namespace spire::inline training
+}  // namespace spire

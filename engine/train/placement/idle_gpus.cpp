@@ -10,7 +10,7 @@
 #include "engine/config/devices.h"
 #include "engine/train/placement/gpu_use.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 constexpr int samples = 4;  // of utilisation, which counts the last second or less
@@ -202,4 +202,4 @@ void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue
   }
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

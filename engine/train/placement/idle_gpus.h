@@ -12,7 +12,7 @@
 #include "engine/device/gpu_claims.h"
 #include "engine/train/placement/rank_hardware.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // What a process of a run says after it has looked for idle GPUs. Of several the last one counts.
 enum class QueueVote : uint8_t { enough, waits, gives_up, stopped };
@@ -44,4 +44,4 @@ void keep_idle_gpus(const RunConfig& config, const GpuQueue& queue, const GpuMon
 // where the files of claims cannot be opened or written.
 void claim_least_loaded(RankHardware& hardware, int count, const GpuQueue& queue);
 
-}  // namespace spire::inline training
+}  // namespace spire

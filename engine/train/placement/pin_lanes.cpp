@@ -6,7 +6,7 @@
 
 #include "engine/train/placement/placement.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Lanes may share cores where there are few; each core is locked once.
@@ -82,4 +82,4 @@ std::string describe_ranks(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

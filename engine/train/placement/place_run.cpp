@@ -12,7 +12,7 @@
 #include "engine/config/devices.h"
 #include "engine/train/model_graph.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Exchanges the resources that a rank cannot see of another one: limits and GPUs. Host and cores
@@ -200,4 +200,4 @@ void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own
   if (ranks.group()) cores = describe_ranks(ranks.all_gather(cores));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

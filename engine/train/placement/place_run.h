@@ -9,7 +9,7 @@
 #include "engine/train/placement/placement.h"
 #include "engine/train/placement/rank_group.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct RunPlacement {
   Placement placement;
@@ -35,4 +35,4 @@ RunPlacement place_run(const RunConfig& config, const RankGroup& ranks,
 void pin_run(RunConfig::Pin pin, const RankGroup& ranks, const RankHardware& own,
              Placement& placement, std::string& cores, CoreLocks& locks);
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/config/words.h"
 #include "engine/train/memory/device_limits.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // Describes a device for the start block. cores: those of its rank's that it has threads for.
@@ -293,4 +293,4 @@ std::string exact_guarantee(const Placement& placement) {
       placement.global_batch, gpus ? "GPUs" : "CPU devices, with any tower_threads");
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/update/strategy.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // A member: devices of one process that read each other's memory (see group_peers()). Members get
 // each other's data in messages (engine/update/exchange.h).
@@ -91,4 +91,4 @@ std::string describe_use(const Placement& placement, const RankHardware& hardwar
 std::string describe_ranks(const std::vector<std::string>& texts);
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 
-}  // namespace spire::inline training
+}  // namespace spire

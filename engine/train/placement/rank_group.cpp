@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spire::inline training {
+namespace spire {
 
 std::string RankGroup::host_of(int rank) const {
   return world_ ? world_->ranks[static_cast<size_t>(rank)].host : "";
@@ -35,4 +35,4 @@ std::string RankGroup::broadcast(const std::string& text) const {
   return received;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/thread_status.h"
 
-namespace spire::inline training {
+namespace spire {
 
 // Without a World this process is the only rank.
 class RankGroup {
@@ -36,4 +36,4 @@ class RankGroup {
   ThreadStatus* status_;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

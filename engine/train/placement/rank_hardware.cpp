@@ -15,7 +15,7 @@
 #include "engine/process/socket.h"
 #include "engine/update/tree.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 // The number of a rank among the ranks that see the same cores, GPUs or host, and their count.
@@ -229,4 +229,4 @@ std::string list_gpus(const std::vector<CudaDeviceInfo>& gpus) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "engine/device/topology.h"
 #include "engine/train/placement/gpu_use.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct RankHardware {
   std::string host;
@@ -98,4 +98,4 @@ std::vector<std::vector<DeviceId>> group_peers(const std::vector<DeviceId>& devi
 std::string describe_exchange(const std::vector<std::vector<std::vector<DeviceId>>>& members,
                               CudaConfig::Peer peer);
 
-}  // namespace spire::inline training
+}  // namespace spire

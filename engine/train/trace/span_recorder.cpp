@@ -7,7 +7,7 @@
 
 #include "engine/base/steady_time.h"
 
-namespace spire::inline training {
+namespace spire {
 
 SpanRecorder::SpanRecorder(Stream& stream, SpanSink* next) : stream_(stream), next_(next) {}
 
@@ -82,4 +82,4 @@ std::vector<RecordedSpan> SpanRecorder::take(int64_t step) {
   return spans;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "engine/device/spans.h"
 #include "engine/device/stream.h"
 
-namespace spire::inline training {
+namespace spire {
 
 struct RecordedSpan {
   SpanKind kind = SpanKind::host;
@@ -62,4 +62,4 @@ class SpanRecorder : public SpanSink {
   int64_t base_time_ = 0;
 };
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/train/tower_trainer.h"
 
-namespace spire::inline training {
+namespace spire {
 namespace {
 
 template <typename Sink>
@@ -78,4 +78,4 @@ void TowerTrainer::take_trace(int64_t step) {
   if (!full) traced_through_ = step;
 }
 
-}  // namespace spire::inline training
+}  // namespace spire

@@ -16,7 +16,7 @@
 
 #include "engine/base/npy_magic.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold numbers as memory does");
@@ -133,4 +133,4 @@ void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite>
   file.commit();
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include <spire/error.h>
 #include <spire/text.h>
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 using nlohmann::json;
@@ -189,4 +189,4 @@ std::string safetensors_header(const std::vector<StoredTensor>& tensors,
   return length + text;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

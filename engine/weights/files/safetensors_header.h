@@ -9,7 +9,7 @@
 
 #include <spire/shape.h>
 
-namespace spire::inline weights {
+namespace spire {
 
 inline constexpr uint64_t largest_safetensors_header = 100'000'000;  // bytes, of its JSON
 inline constexpr size_t most_safetensors = 100'000;                  // tensors in a file
@@ -32,4 +32,4 @@ std::vector<StoredTensor> parse_safetensors_header(
 std::string safetensors_header(const std::vector<StoredTensor>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 namespace fs = std::filesystem;
 
@@ -213,4 +213,4 @@ bool is_safetensors(const fs::path& path) {
   return path.extension() == ".safetensors" || path.string().ends_with(".safetensors.index.json");
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 class SafetensorsShard;
 
@@ -49,4 +49,4 @@ class SafetensorsReader : public SavedTensors {
 // checkpoints is a run's, whatever else is in it.
 bool is_safetensors(const std::filesystem::path& path);
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -18,7 +18,7 @@
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -316,4 +316,4 @@ std::vector<fs::path> write_safetensors(const fs::path& path,
   return written;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/base/write_file.h"
 #include "engine/weights/files/tensor_to_write.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // A text that belongs to the tensors, as the config.json of Hugging Face's classes.
 struct CompanionFile {
@@ -44,4 +44,4 @@ std::vector<std::filesystem::path> write_safetensors(const std::filesystem::path
                                                      std::span<const TensorToWrite> tensors,
                                                      const SafetensorsOptions& options = {});
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include <spire/shape.h>
 
-namespace spire::inline weights {
+namespace spire {
 
 struct TensorToWrite {
   std::string name;
@@ -31,4 +31,4 @@ void read_in_parts(const TensorToWrite& tensor, std::vector<float>& memory, cons
   }
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/weights/files/safetensors_reader.h"
 #include "models/adapters.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ std::optional<fs::path> WeightFile::config_path() const {
   return folder / "config.json";
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

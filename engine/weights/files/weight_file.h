@@ -12,7 +12,7 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/checkpoint/training_state.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // A saved state whose reader meets finite numbers only: the weights of a run that diverged would
 // spoil a run that begins with them, or answer other programs with NaN.
@@ -69,4 +69,4 @@ class WeightFile {
   std::vector<TensorPlace> places_;
 };
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/weights/names/known_names.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 // Ops that treat each feature apart, or all alike: the order goes through them.
@@ -163,4 +163,4 @@ TensorPart channels_first(const std::string& name, const Shape& shape, const Fea
   return part;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include "engine/weights/names/known_names.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 using nlohmann::json;
@@ -231,4 +231,4 @@ std::string foreign_config(const NameTable& table, const ModelConfig& model, con
   return vit_config(table, model, graph, facts);
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

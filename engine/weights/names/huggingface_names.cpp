@@ -8,7 +8,7 @@
 #include "kernels/ops/rope/rope.h"
 #include "kernels/ops/row_norm/row_norm.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 // A layer of Spire's and theirs, by prefixes of names.
@@ -193,4 +193,4 @@ NameTable huggingface_names(const ModelConfig& model, const Graph& graph) {
        model.name);
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

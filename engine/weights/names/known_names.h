@@ -11,7 +11,7 @@
 #include "engine/graph/graph.h"
 #include "engine/weights/names/name_table.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // Returns the parameters and running statistics of a model.
 std::vector<TensorEntry> own_tensors(const Graph& graph);
@@ -65,4 +65,4 @@ TensorPart channels_first(const std::string& name, const Shape& shape, const Fea
 // with the first key by which the two compute something else, and what to set.
 void check_foreign_config(const std::string& text, const std::string& path, const Graph& graph);
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/weights/names/known_names.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 // Calls copy(in the file, in the parameter, count, stride in the file) for each row along the
@@ -125,4 +125,4 @@ NameTable name_table(WeightNames names, const ModelConfig& model, const Graph& g
   fail(Category::unexpected, "unknown names");
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -15,7 +15,7 @@
 #include "engine/graph/graph.h"
 #include "engine/weights/files/tensor_to_write.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // A tensor of a file, and the elements of a parameter that it holds.
 struct TensorPart {
@@ -72,4 +72,4 @@ std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedT
 std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
                            std::optional<int64_t> end_token = std::nullopt);
 
-}  // namespace spire::inline weights
+}  // namespace spire

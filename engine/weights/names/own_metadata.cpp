@@ -8,7 +8,7 @@
 #include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 constexpr const char* names_key = "spire.names";
@@ -79,4 +79,4 @@ std::vector<AttentionFact> other_attention(const Graph& first, const Graph& seco
   return facts;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

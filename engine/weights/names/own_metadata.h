@@ -9,7 +9,7 @@
 #include "engine/graph/graph.h"
 #include "engine/weights/names/name_table.h"
 
-namespace spire::inline weights {
+namespace spire {
 
 // {"spire.names": "pytorch"}, and for models with attention "spire.heads" and "spire.epsilon" (of
 // the norms), "spire.kv_heads" where these are fewer, "spire.rope_theta" where positions are
@@ -30,4 +30,4 @@ struct AttentionFact {
 };
 std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second);
 
-}  // namespace spire::inline weights
+}  // namespace spire

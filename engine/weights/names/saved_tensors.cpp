@@ -7,7 +7,7 @@
 
 #include "engine/weights/names/name_table.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 class SavedWeights {
@@ -77,4 +77,4 @@ std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedT
   return tensors;
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/weights/names/known_names.h"
 
-namespace spire::inline weights {
+namespace spire {
 namespace {
 
 // Returns torchvision's name of a layer, of which Spire's is given; empty if it has none.
@@ -150,4 +150,4 @@ NameTable torchvision_names(const ModelConfig& model, const Graph& graph) {
        model.name);
 }
 
-}  // namespace spire::inline weights
+}  // namespace spire

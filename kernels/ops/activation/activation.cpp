@@ -6,7 +6,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -84,4 +84,4 @@ Value through_relu(GradientBuilder& builder, Value dy) {
   return builder.emit(std::make_unique<ActivationBackwardOp>(relu), {dy, builder.output(0)})[0];
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "kernels/elementary.h"
 #include "kernels/logarithm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // gelu is x Phi(x), gelu_tanh its tanh form (Hendrycks & Gimpel, "Gaussian Error Linear Units");
 // silu, from the same paper, is x logistic(x).
@@ -234,4 +234,4 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
   refuse_activation();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -30,4 +30,4 @@ Kernel make_cuda(const ActivationBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <>
 Kernel make_cpu(const ActivationOp& op, const KernelRequest& request) {
@@ -40,4 +40,4 @@ Kernel make_cpu(const ActivationBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

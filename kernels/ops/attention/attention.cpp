@@ -7,7 +7,7 @@
 
 #include "kernels/ops/dropout/dropout.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 PackedHeads packed_heads(const AttentionAttributes& attributes, const Shape& qkv) {
   int64_t kv_heads = attributes.kv_heads == 0 ? attributes.heads : attributes.kv_heads;
@@ -98,4 +98,4 @@ std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> i
   return {qkv};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

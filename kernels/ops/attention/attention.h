@@ -21,7 +21,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct AttentionAttributes {
   int64_t heads = 1;  // divides C
@@ -77,4 +77,4 @@ class AttentionBackwardOp : public OpWith<AttentionAttributes> {
                         std::span<const TensorSpec> outputs) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

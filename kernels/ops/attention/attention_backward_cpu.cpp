@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cpu.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -217,4 +217,4 @@ Kernel make_cpu(const AttentionBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

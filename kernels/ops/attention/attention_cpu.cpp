@@ -11,7 +11,7 @@
 #include "kernels/cpu/tile_product.h"
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -141,4 +141,4 @@ Kernel make_cpu(const AttentionOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

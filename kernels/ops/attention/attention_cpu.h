@@ -11,7 +11,7 @@
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/dropout/dropout_bits.h"
 
-namespace spire::inline kernels::attention_cpu {
+namespace spire::attention_cpu {
 
 constexpr int64_t block = 64;  // queries or keys per block
 // Queries of a strip. Its scores are computed for the keys up to its last query, so a causal mask
@@ -172,4 +172,4 @@ class DropoutMask {
   float scale_;
 };
 
-}  // namespace spire::inline kernels::attention_cpu
+}  // namespace spire::attention_cpu

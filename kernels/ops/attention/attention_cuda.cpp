@@ -7,7 +7,7 @@
 #include "kernels/ops/attention/attention_rules.h"
 #include "kernels/ops/dropout/dropout.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -61,4 +61,4 @@ Kernel make_cuda(const AttentionBackwardOp& op, const KernelRequest& request) {
   return choose_attention(shape, native_attention(shape, mma, plain), request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"
 
-namespace spire::inline kernels::attention_cuda {
+namespace spire::attention_cuda {
 
 constexpr int block = 64;          // queries or keys per block
 constexpr int largest_size = 128;  // most columns of a head
@@ -225,4 +225,4 @@ Kernel attention_backward(void (*keys)(AttentionExtents, BackwardOperands<T>),
   return Kernel(run, static_cast<size_t>(e.batch * e.heads * e.length) * sizeof(float));
 }
 
-}  // namespace spire::inline kernels::attention_cuda
+}  // namespace spire::attention_cuda

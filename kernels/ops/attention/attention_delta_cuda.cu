@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
 
-namespace spire::inline kernels::attention_cuda {
+namespace spire::attention_cuda {
 
 namespace {
 
@@ -39,4 +39,4 @@ void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const 
   });
 }
 
-}  // namespace spire::inline kernels::attention_cuda
+}  // namespace spire::attention_cuda

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention.h"
 
-namespace spire::inline kernels::attention_cuda {
+namespace spire::attention_cuda {
 
 // Make the kernel of a pass. Throw Error(config) for heads that are too wide. The mma kernels
 // require on_tensor_cores(shape, mma_compiled_for()).
@@ -19,4 +19,4 @@ Kernel make_typed_plain_backward(const AttentionBackwardOp& op, const KernelRequ
 // Returns the compute capability of the mma kernels' code on the current device: 80 is 8.0.
 int mma_compiled_for();
 
-}  // namespace spire::inline kernels::attention_cuda
+}  // namespace spire::attention_cuda

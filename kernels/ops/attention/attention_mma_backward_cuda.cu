@@ -6,7 +6,7 @@
 #include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -157,4 +157,4 @@ Kernel attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

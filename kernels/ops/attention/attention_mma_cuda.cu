@@ -5,7 +5,7 @@
 #include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_mma_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -122,4 +122,4 @@ Kernel attention_cuda::make_mma(const AttentionOp& op, const KernelRequest& requ
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -16,7 +16,7 @@
 #include "engine/device/cuda_mma.h"
 #include "kernels/ops/attention/attention_cuda.h"
 
-namespace spire::inline kernels::attention_mma {
+namespace spire::attention_mma {
 
 using attention_cuda::attention_backward;
 using attention_cuda::attention_forward;
@@ -227,4 +227,4 @@ Kernel with_mma_kernel(DType dtype, int size, const Visit& visit) {
   return dtype == DType::bf16 ? with_size(bfloat16{}) : with_size(float16{});
 }
 
-}  // namespace spire::inline kernels::attention_mma
+}  // namespace spire::attention_mma

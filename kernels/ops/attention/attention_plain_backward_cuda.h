@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"
 
-namespace spire::inline kernels::attention_cuda {
+namespace spire::attention_cuda {
 
 // p and ds from the score s = q_i . k_j / sqrt(D) and product = dy_i . v_j.
 struct Differentials {
@@ -143,4 +143,4 @@ Kernel make_typed_plain_backward(const AttentionBackwardOp& op, const KernelRequ
   });
 }
 
-}  // namespace spire::inline kernels::attention_cuda
+}  // namespace spire::attention_cuda

@@ -9,7 +9,7 @@
 #include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_plain_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -112,4 +112,4 @@ Kernel attention_cuda::make_plain(const AttentionOp& op, const KernelRequest& re
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

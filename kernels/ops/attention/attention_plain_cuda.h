@@ -11,7 +11,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cuda.h"
 
-namespace spire::inline kernels::attention_cuda {
+namespace spire::attention_cuda {
 
 constexpr int threads = 256;
 constexpr int members = 16, team_rows = 4;
@@ -180,4 +180,4 @@ Kernel with_plain_size(int size, const Visit& visit) {
   return with_size(Constant<largest_size>{});
 }
 
-}  // namespace spire::inline kernels::attention_cuda
+}  // namespace spire::attention_cuda

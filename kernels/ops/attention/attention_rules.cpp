@@ -11,7 +11,7 @@
 
 #include <spire/error.h>
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr int64_t widest = 256, pack = 8;  // columns of a head
@@ -73,4 +73,4 @@ std::string to_string(const AttentionKey& k) {
                      k.max_workspace >> 20);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

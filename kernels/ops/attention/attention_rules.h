@@ -7,7 +7,7 @@
 
 #include "kernels/nvidia/attention.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct CudnnOnDevice {
   int compute = 0;     // capability of the GPU: 90 is 9.0
@@ -45,4 +45,4 @@ struct AttentionKey {
 };
 std::string to_string(const AttentionKey& key);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

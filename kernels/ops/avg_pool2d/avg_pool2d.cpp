@@ -6,7 +6,7 @@
 
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> AvgPool2dOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -49,4 +49,4 @@ std::vector<TensorSpec> GlobalAvgPoolBackwardOp::infer(std::span<const TensorSpe
   return {x_};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #pragma once
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct AvgPool2dAttributes {
   Extent2d kernel{2, 2};
@@ -57,4 +57,4 @@ class GlobalAvgPoolBackwardOp : public Op {
   TensorSpec x_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

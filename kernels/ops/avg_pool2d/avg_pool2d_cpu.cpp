@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -109,4 +109,4 @@ Kernel make_cpu(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -176,4 +176,4 @@ Kernel make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/spec_checks.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -201,4 +201,4 @@ std::vector<TensorSpec> BatchNormSyncBackwardOp::infer(std::span<const TensorSpe
   return {x};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

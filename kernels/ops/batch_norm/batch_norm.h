@@ -17,7 +17,7 @@
 #include <spire/dtype.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct BatchNormAttributes {
   float epsilon = 1e-5f;
@@ -184,4 +184,4 @@ SPIRE_HOST_DEVICE inline DxMap dx_map(float scale, float inv_std, ChannelGradien
           .offset = static_cast<float>(-a * gradients.dbeta)};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

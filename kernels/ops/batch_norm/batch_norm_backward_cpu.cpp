@@ -7,7 +7,7 @@
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/batch_norm/batch_norm_cpu.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -228,4 +228,4 @@ Kernel make_cpu(const BatchNormSyncBackwardOp& op, const KernelRequest& request)
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -242,4 +242,4 @@ Kernel make_cuda(const BatchNormSyncBackwardOp& op, const KernelRequest& request
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -216,4 +216,4 @@ Kernel make_cpu(const BatchNormSyncOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

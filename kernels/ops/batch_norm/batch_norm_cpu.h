@@ -3,7 +3,7 @@
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/channel_tiles.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Coefficients of affine(), one float per lane of a tile (cpu/channel_tiles.h).
 struct ChannelAffine {
@@ -64,4 +64,4 @@ class ChannelScratch {
   std::byte* memory_ = nullptr;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -248,4 +248,4 @@ Kernel make_cuda(const BatchNormSyncOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

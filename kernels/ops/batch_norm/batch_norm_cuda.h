@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Returns the grid of the kernels that sum: a warp adds up a channel's chunks in at most 32 steps.
 inline ChannelGrid sums_grid(const Shape& shape) {
@@ -47,4 +47,4 @@ struct AffineVectors {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include "kernels/spec_checks.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
@@ -30,4 +30,4 @@ std::vector<TensorSpec> BiasBackwardOp::infer(std::span<const TensorSpec> inputs
   return {{{inputs[0].shape.back()}, DType::f32}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x (.., C) fp32, bf16 or fp16, b (C) fp32 parameter. outputs: y, like x.
 class BiasOp : public Op {
@@ -29,4 +29,4 @@ Kernel column_sums_cuda(const TensorSpec& x, size_t input, size_t output);
 // true. For convolutions whose engine fuses neither.
 void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

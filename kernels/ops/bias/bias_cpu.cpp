@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/bias/bias.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -73,4 +73,4 @@ Kernel make_cpu(const BiasBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

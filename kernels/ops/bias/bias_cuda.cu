@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/bias/bias.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -62,4 +62,4 @@ Kernel make_cuda(const BiasBackwardOp&, const KernelRequest& request) {
   return column_sums_cuda(request.inputs[0], 0, 0);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -83,4 +83,4 @@ void DivOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(1, negative(builder, product));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

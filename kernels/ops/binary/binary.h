@@ -9,7 +9,7 @@
 
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: a, b. outputs: y.
 class AddOp : public Op {
@@ -90,4 +90,4 @@ struct Quotient {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

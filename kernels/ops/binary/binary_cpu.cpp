@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/binary/binary.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -43,4 +43,4 @@ Kernel make_cpu(const DivOp&, const KernelRequest& request) {
   return make_binary<Quotient>(request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/binary/binary.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -40,4 +40,4 @@ Kernel make_cuda(const DivOp&, const KernelRequest& request) {
   return make_binary_cuda<Quotient>(request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

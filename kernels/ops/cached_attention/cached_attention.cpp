@@ -2,7 +2,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> CachedAttentionOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
@@ -27,4 +27,4 @@ int64_t CachedAttentionOp::multiply_adds(std::span<const TensorSpec>,
   return 2 * outputs[0].shape.elements() * attributes_.window;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 class KeyValueCache;
 
@@ -35,4 +35,4 @@ class CachedAttentionOp : public OpWith<CachedAttentionAttributes> {
                         std::span<const TensorSpec> outputs) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

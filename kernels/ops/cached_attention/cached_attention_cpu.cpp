@@ -11,7 +11,7 @@
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 using attention_cpu::block;
@@ -148,4 +148,4 @@ Kernel make_cpu(const CachedAttentionOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/cached_attention/key_value_cache.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 constexpr int cached_attention_threads = 128,
@@ -147,4 +147,4 @@ Kernel make_cuda(const CachedAttentionOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/device/memory_pool.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 KeyValueCache::KeyValueCache() = default;
 KeyValueCache::~KeyValueCache() = default;
@@ -34,4 +34,4 @@ void KeyValueCache::allocate(MemoryPool& memory) {
   memory_ = memory.allocate(MemoryKind::activations, bytes());
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

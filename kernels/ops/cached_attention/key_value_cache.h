@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-namespace spire::inline device {
+namespace spire {
 class DeviceMemory;
 class MemoryPool;
-}  // namespace spire::inline device
+}  // namespace spire
 
-namespace spire::inline kernels {
+namespace spire {
 
 class KeyValueCache {
  public:
@@ -35,4 +35,4 @@ class KeyValueCache {
   std::unique_ptr<DeviceMemory> memory_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> CastOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -20,4 +20,4 @@ void CastOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(0, builder.emit(std::move(back), {dy})[0]);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -2,7 +2,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x, fp32, bf16 or fp16. outputs: y, of x's shape and `dtype`, one of these.
 class CastOp : public Op {
@@ -24,4 +24,4 @@ struct SameNumber {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/cast/cast.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <>
 Kernel make_cpu(const CastOp&, const KernelRequest& request) {
@@ -19,4 +19,4 @@ Kernel make_cpu(const CastOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

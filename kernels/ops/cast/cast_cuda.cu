@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/cast/cast.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <>
 Kernel make_cuda(const CastOp&, const KernelRequest& request) {
@@ -18,4 +18,4 @@ Kernel make_cuda(const CastOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

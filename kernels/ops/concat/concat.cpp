@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 size_t bytes_from_axis(const TensorSpec& spec, int axis) {
   size_t bytes = size_of(spec.dtype);
@@ -94,4 +94,4 @@ void PadChannelsOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(0, builder.emit(std::move(slice), {builder.output_gradient(0)})[0]);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

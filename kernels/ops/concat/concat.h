@@ -4,7 +4,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: one or more tensors, equal in dtype and in all dimensions but `axis`. outputs: y.
 class ConcatOp : public Op {
@@ -72,4 +72,4 @@ class PadChannelsOp : public Op {
 // Returns the bytes of the axes from `axis` on, a contiguous run for each index of those before.
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

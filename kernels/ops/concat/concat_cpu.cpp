@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -110,4 +110,4 @@ Kernel make_cpu(const PadChannelsOp&, const KernelRequest& request) {
                     .threads = request.threads};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

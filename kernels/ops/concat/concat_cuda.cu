@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/concat/concat.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -87,4 +87,4 @@ Kernel make_cuda(const PadChannelsOp&, const KernelRequest& request) {
                      .kept = part}});
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

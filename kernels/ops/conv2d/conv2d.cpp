@@ -6,7 +6,7 @@
 
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -164,4 +164,4 @@ void ConvTranspose2dOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(1, builder.emit(std::move(op), {dy, x})[0]);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

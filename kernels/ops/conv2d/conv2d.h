@@ -5,7 +5,7 @@
 #pragma once
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct Conv2dAttributes {
   Extent2d stride{1, 1};
@@ -88,4 +88,4 @@ class ConvTranspose2dOp : public OpWith<ConvTranspose2dAttributes> {
   void gradient(GradientBuilder& builder) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/conv2d/conv2d.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -144,4 +144,4 @@ Kernel make_cpu(const ConvTranspose2dOp& op, const KernelRequest& request) {
   return make_cpu(same, request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -101,4 +101,4 @@ Kernel make_cuda(const ConvTranspose2dOp& op, const KernelRequest& request) {
   return make_cuda(same, request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

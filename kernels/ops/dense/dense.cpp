@@ -6,7 +6,7 @@
 
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -102,4 +102,4 @@ int64_t DenseBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs
   return inputs[1].shape.elements() * inputs[0].shape.back();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct DenseAttributes {
   bool bias = false;
@@ -49,4 +49,4 @@ class DenseBackwardWeightsOp : public Op {
   bool bias_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

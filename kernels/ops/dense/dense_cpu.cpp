@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/dense/dense.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -100,4 +100,4 @@ Kernel make_cpu(const DenseBackwardWeightsOp& op, const KernelRequest& request) 
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/dense/dense.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -102,4 +102,4 @@ Kernel make_cuda(const DenseBackwardWeightsOp& op, const KernelRequest& request)
   return Kernel(std::move(run), bytes);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

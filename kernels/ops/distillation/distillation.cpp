@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::vector<TensorSpec> DistillationBackwardOp::infer(std::span<const TensorSpec
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct DistillationAttributes {
   float temperature = 1;        // T, above 0
@@ -72,4 +72,4 @@ struct SoftenedPair {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -92,4 +92,4 @@ Kernel make_cpu(const DistillationBackwardOp& op, const KernelRequest& request) 
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -115,4 +115,4 @@ Kernel make_cuda(const DistillationBackwardOp& op, const KernelRequest& request)
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -48,4 +48,4 @@ std::vector<TensorSpec> DropoutBackwardOp::infer(std::span<const TensorSpec> inp
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "kernels/kernel.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct DropoutAttributes {
   float rate = 0.5f;     // in [0, 1)
@@ -52,4 +52,4 @@ constexpr uint32_t dropout_threshold(float rate) {
   return static_cast<uint32_t>(static_cast<double>(rate) * 0x1p32);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

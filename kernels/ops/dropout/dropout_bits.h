@@ -3,7 +3,7 @@
 #pragma once
 #include <spire/random_stream.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // Draws one Philox block: a function of its own, so that the loop below vectorizes over blocks.
 inline void draw_block(const RandomStream& stream, int64_t index, uint32_t* bits) {
@@ -22,4 +22,4 @@ void draw_bits(const RandomStream& stream, int64_t first, uint32_t* bits) {
   for (int64_t b = 0; b < count / 4; ++b) draw_block(stream, first / 4 + b, bits + 4 * b);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

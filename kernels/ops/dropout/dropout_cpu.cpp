@@ -9,7 +9,7 @@
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/dropout/dropout_bits.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -69,4 +69,4 @@ Kernel make_cpu(const DropoutBackwardOp& op, const KernelRequest& request) {
   return make_dropout(op.attributes().rate, {}, request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

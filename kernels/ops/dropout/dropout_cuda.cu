@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/dropout/dropout.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -91,4 +91,4 @@ Kernel make_cuda(const DropoutBackwardOp& op, const KernelRequest& request) {
   return make_dropout_cuda(op.attributes().rate, true, request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
@@ -47,4 +47,4 @@ std::vector<TensorSpec> EmbeddingBackwardOp::infer(std::span<const TensorSpec> i
   return {table};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct EmbeddingAttributes {
   DType dtype = DType::f32;  // of the output
@@ -35,4 +35,4 @@ class EmbeddingBackwardOp : public Op {
   int64_t vocabulary_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

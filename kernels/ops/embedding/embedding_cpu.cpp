@@ -10,7 +10,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/embedding/embedding.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -75,4 +75,4 @@ Kernel make_cpu(const EmbeddingBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

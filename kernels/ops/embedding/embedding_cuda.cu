@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/embedding/embedding.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -64,4 +64,4 @@ Kernel make_cuda(const EmbeddingBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

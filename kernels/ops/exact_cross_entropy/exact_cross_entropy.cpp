@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::vector<TensorSpec> ExactCrossEntropyBackwardOp::infer(
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

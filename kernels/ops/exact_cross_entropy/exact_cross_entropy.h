@@ -6,7 +6,7 @@
 #include "kernels/exact_functions.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs, outputs: as SoftmaxCrossEntropyOp.
 class ExactCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
@@ -82,4 +82,4 @@ class ExactSoftmaxRow {
   double sum_ = 0;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -66,4 +66,4 @@ Kernel make_cpu(const ExactCrossEntropyBackwardOp& op, const KernelRequest& requ
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

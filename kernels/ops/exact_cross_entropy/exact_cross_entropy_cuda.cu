@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -83,4 +83,4 @@ Kernel make_cuda(const ExactCrossEntropyBackwardOp& op, const KernelRequest& req
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

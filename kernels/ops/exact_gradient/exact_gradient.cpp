@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> ExactGradientOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -15,4 +15,4 @@ std::vector<TensorSpec> ExactGradientOp::infer(std::span<const TensorSpec> input
   return gradients;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: the total (KH KW C O [+ O]) f64, dw as (KH, KW, C, O), behind it db. outputs: dw like the
 // weights (O, C, KH, KW) or (O, C), and db (O) if `bias`, both fp32; zeros unless the tower has the
@@ -52,4 +52,4 @@ inline ExactGradient exact_gradient(const Shape& w) {
   return {w[0], w[1], w.rank() == 4 ? w[2] * w[3] : 1};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_gradient/exact_gradient.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -45,4 +45,4 @@ Kernel make_cpu(const ExactGradientOp& op, const KernelRequest& request) {
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_gradient/exact_gradient.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -31,4 +31,4 @@ Kernel make_cuda(const ExactGradientOp& op, const KernelRequest&) {
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> ExactMatchOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
@@ -14,4 +14,4 @@ std::vector<TensorSpec> ExactMatchOp::infer(std::span<const TensorSpec> inputs) 
   return {{{inputs[0].shape[0]}, DType::f32}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

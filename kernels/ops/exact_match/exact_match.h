@@ -3,7 +3,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: outputs (N, K) fp32, bf16 or fp16; labels (N, K) f32, there if above 1/2. outputs: (N)
 // f32, 1 for a sample all of whose K labels are right, else 0; NaN if an output is NaN. No
@@ -27,4 +27,4 @@ SPIRE_HOST_DEVICE float exact_match(const T* outputs, const float* labels, int64
   return nan != nan ? nan : match ? 1.0f : 0.0f;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

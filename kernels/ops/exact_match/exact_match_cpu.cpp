@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_match/exact_match.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <>
 Kernel make_cpu(const ExactMatchOp&, const KernelRequest& request) {
@@ -20,4 +20,4 @@ Kernel make_cpu(const ExactMatchOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

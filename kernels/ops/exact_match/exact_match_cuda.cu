@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_match/exact_match.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -29,4 +29,4 @@ Kernel make_cuda(const ExactMatchOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/ops/exact_range/exact_range.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -147,4 +147,4 @@ int64_t ExactProductBackwardWeightsOp::multiply_adds(std::span<const TensorSpec>
   return products(inputs[1].shape, w_);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include "kernels/exact_grid.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ExactProductAttributes {
   Extent2d stride{1, 1};
@@ -127,4 +127,4 @@ inline FilterIndex filter_index(const Shape& w, bool transposed) {
   return {w[0], w[1], w[2] * w[3], transposed};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_product/exact_product.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -227,4 +227,4 @@ Kernel make_cpu(const ExactProductBackwardWeightsOp& op, const KernelRequest& re
   return Kernel(run, run.workspace_bytes());
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

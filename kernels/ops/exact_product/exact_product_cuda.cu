@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_product/exact_product.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -191,4 +191,4 @@ Kernel make_cuda(const ExactProductBackwardWeightsOp& op, const KernelRequest& r
   return Kernel(run, 2 * sizeof(int));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) const {
   expect(*this, !inputs.empty(), "takes at least one tensor");
@@ -13,4 +13,4 @@ std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) 
   return {{{static_cast<int64_t>(inputs.size()) * exponent_count}, DType::f64}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include "kernels/exact_grid.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: K tensors, fp32. outputs: flags (K * 256) f64, 0 or 1; of each tensor the highest that is
 // 1 is that of its largest magnitude. Others may be 1, too.
@@ -15,4 +15,4 @@ class ExactRangeOp : public Op {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_range/exact_range.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -35,4 +35,4 @@ Kernel make_cpu(const ExactRangeOp&, const KernelRequest& request) {
   return Kernel(run, sizeof(int) * static_cast<size_t>(request.threads));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

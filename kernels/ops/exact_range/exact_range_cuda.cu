@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_range/exact_range.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -40,4 +40,4 @@ Kernel make_cuda(const ExactRangeOp&, const KernelRequest& request) {
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

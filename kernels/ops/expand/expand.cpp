@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -35,4 +35,4 @@ std::vector<TensorSpec> ExpandBackwardOp::infer(std::span<const TensorSpec> inpu
   return {{Shape(dy.shape.dims().subspan(1)), dtype_}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ExpandAttributes {
   int64_t count = 1;         // N
@@ -32,4 +32,4 @@ class ExpandBackwardOp : public Op {
   DType dtype_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -68,4 +68,4 @@ Kernel make_cpu(const ExpandBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/expand/expand.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -58,4 +58,4 @@ Kernel make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -44,4 +44,4 @@ std::vector<TensorSpec> GatherBackwardOp::infer(std::span<const TensorSpec> inpu
   return {dx};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x, indices. outputs: y, like x but with K indices along the axis.
 class GatherOp : public Op {
@@ -36,4 +36,4 @@ class GatherBackwardOp : public Op {
   int64_t length_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

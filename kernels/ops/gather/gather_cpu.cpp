@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/gather/gather.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -83,4 +83,4 @@ Kernel make_cpu(const GatherBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

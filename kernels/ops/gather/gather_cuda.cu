@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/gather/gather.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -68,4 +68,4 @@ Kernel make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

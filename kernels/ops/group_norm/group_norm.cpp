@@ -5,7 +5,7 @@
 
 #include "kernels/spec_checks.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -54,4 +54,4 @@ std::vector<TensorSpec> GroupNormBackwardOp::infer(std::span<const TensorSpec> i
   return {x, per_channel(x), per_channel(x)};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct GroupNormAttributes {
   int64_t groups = 1;
@@ -46,4 +46,4 @@ inline GroupNormExtents group_norm_extents(const Shape& x, const Shape& mean) {
   return {x[0], x.elements() / (x[0] * x.back()), x.back(), mean[1]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

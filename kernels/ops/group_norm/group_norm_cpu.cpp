@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/group_norm/group_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -200,4 +200,4 @@ Kernel make_cpu(const GroupNormBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/group_norm/group_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -174,4 +174,4 @@ Kernel make_cuda(const GroupNormBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
@@ -54,4 +54,4 @@ void MatmulOp::gradient(GradientBuilder& builder) const {
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct MatmulAttributes {
   bool transpose_a = false;
@@ -23,4 +23,4 @@ class MatmulOp : public OpWith<MatmulAttributes> {  // inputs: a, b. outputs: y.
   void gradient(GradientBuilder& builder) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/matmul/matmul.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -37,4 +37,4 @@ Kernel make_cpu(const MatmulOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/nvidia/product.h"
 #include "kernels/ops/matmul/matmul.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 template <>
 Kernel make_cuda(const MatmulOp& op, const KernelRequest& request) {
@@ -29,4 +29,4 @@ Kernel make_cuda(const MatmulOp& op, const KernelRequest& request) {
   return Kernel(std::move(run), bytes);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::vector<TensorSpec> MaxPool2dBackwardOp::infer(std::span<const TensorSpec> i
   return {x_};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #pragma once
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct MaxPool2dAttributes {
   Extent2d kernel{2, 2};  // at most 256 taps
@@ -37,4 +37,4 @@ class MaxPool2dBackwardOp : public OpWith<MaxPool2dAttributes> {
   TensorSpec x_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

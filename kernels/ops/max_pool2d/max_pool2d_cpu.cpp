@@ -8,7 +8,7 @@
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -205,4 +205,4 @@ Kernel make_cpu(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

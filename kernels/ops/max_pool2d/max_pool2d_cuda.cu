@@ -5,7 +5,7 @@
 #include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -111,4 +111,4 @@ Kernel make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -31,4 +31,4 @@ std::vector<TensorSpec> MeanLossBackwardOp::infer(std::span<const TensorSpec> in
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x. outputs: loss (1) f64. The backward starts here.
 class MeanLossOp : public Op {
@@ -23,4 +23,4 @@ class MeanLossBackwardOp : public Op {
   bool may_overwrite(int) const override { return true; }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

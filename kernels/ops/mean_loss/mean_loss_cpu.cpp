@@ -7,7 +7,7 @@
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/sample_share.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -56,4 +56,4 @@ Kernel make_cpu(const MeanLossBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -17,4 +17,4 @@ std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) cons
   return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

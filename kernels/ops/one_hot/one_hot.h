@@ -5,7 +5,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct OneHotAttributes {
   int64_t classes = 0;
@@ -22,4 +22,4 @@ class OneHotOp : public OpWith<OneHotAttributes> {
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

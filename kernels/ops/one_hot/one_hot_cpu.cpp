@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/one_hot/one_hot.h"
 
-namespace spire::inline kernels {
+namespace spire {
 template <>
 Kernel make_cpu(const OneHotOp& op, const KernelRequest& request) {
   return with_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
@@ -30,4 +30,4 @@ Kernel make_cpu(const OneHotOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

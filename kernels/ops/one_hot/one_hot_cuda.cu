@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/one_hot/one_hot.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -91,4 +91,4 @@ Kernel make_cuda(const OneHotOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

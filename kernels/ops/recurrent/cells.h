@@ -6,7 +6,7 @@
 #include "kernels/elementary.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // h_t-1 and c_t-1 of a unit; c is an LSTM's alone.
 struct CellState {
@@ -89,4 +89,4 @@ auto with_cell(RecurrentCell cell, const Visit& visit) {
   return cell == RecurrentCell::lstm ? visit(LstmCell{}) : visit(GruCell{});
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

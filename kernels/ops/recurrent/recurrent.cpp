@@ -6,7 +6,7 @@
 
 #include "kernels/ops/dense/dense.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -89,4 +89,4 @@ int64_t RecurrentBackwardOp::multiply_adds(std::span<const TensorSpec>,
   return outputs[0].shape.elements() * outputs[2].shape[2];
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

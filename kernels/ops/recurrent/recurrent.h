@@ -10,7 +10,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 enum class RecurrentCell : uint8_t { lstm, gru };
 
@@ -58,4 +58,4 @@ inline RecurrentExtents recurrent_extents(const Shape& x, const Shape& y) {
   return {y[0], y[1], y[2], x[2]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -184,4 +184,4 @@ Kernel make_cpu(const RecurrentBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

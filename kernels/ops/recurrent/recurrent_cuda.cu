@@ -7,7 +7,7 @@
 #include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -203,4 +203,4 @@ Kernel make_cuda(const RecurrentBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> ReduceOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -52,4 +52,4 @@ ReduceExtents reduce_extents(const Shape& x, const ReduceAttributes& attributes)
   return e;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ReduceAttributes {
   int axis = 1;  // counts from the first
@@ -46,4 +46,4 @@ struct ReduceExtents {
 };
 ReduceExtents reduce_extents(const Shape& x, const ReduceAttributes& attributes);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -8,7 +8,7 @@
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/reduce/reduce.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -77,4 +77,4 @@ Kernel make_cpu(const ReduceBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/reduce/reduce.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -79,4 +79,4 @@ Kernel make_cuda(const ReduceBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::vector<TensorSpec> RegressionLossBackwardOp::infer(std::span<const TensorSp
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

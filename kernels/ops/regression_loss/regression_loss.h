@@ -10,7 +10,7 @@
 #include <spire/layer_options.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct RegressionWeights {
   float l1 = 1, l2 = 1;  // factors of l1_l2
@@ -94,4 +94,4 @@ decltype(auto) with_regression(Regression kind, const Visit& visit) {
   return visit(std::integral_constant<Regression, Regression::l1_l2>{});
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -9,7 +9,7 @@
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/sample_share.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -80,4 +80,4 @@ Kernel make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

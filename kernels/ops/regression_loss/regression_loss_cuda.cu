@@ -7,7 +7,7 @@
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/sample_share.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -128,4 +128,4 @@ Kernel make_cuda(const RegressionLossBackwardOp& op, const KernelRequest& reques
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -63,4 +63,4 @@ void FlattenOp::gradient(GradientBuilder& builder) const {
   reshape_gradient(builder);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x. outputs: x as `shape`, in which one dimension may be -1 and follows from the others.
 class ReshapeOp : public Op {
@@ -28,4 +28,4 @@ class FlattenOp : public Op {
   bool is_view() const override { return true; }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

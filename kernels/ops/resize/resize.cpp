@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::vector<TensorSpec> ResizeBackwardOp::infer(std::span<const TensorSpec> inpu
   return resized(*this, inputs, size_);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "kernels/window.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct ResizeTap {
   int64_t source;  // index along the axis that is read
@@ -85,4 +85,4 @@ class ResizeBackwardOp : public Op {
   Extent2d size_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

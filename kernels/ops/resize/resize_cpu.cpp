@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/resize/resize.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 // Writes a row of the result, which has a pixel for each of `columns`. row_taps, columns: taps in
@@ -63,4 +63,4 @@ Kernel make_cpu(const ResizeBackwardOp& op, const KernelRequest& request) {
                      transposed(resize_taps(op.kind(), x.w, y.w), x.w));
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/resize/resize.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -147,4 +147,4 @@ Kernel make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
                           request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

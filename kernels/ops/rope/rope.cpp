@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> RopeOp::infer(std::span<const TensorSpec> inputs) const {
   const auto& [heads, size, theta, inverse, positioned] = attributes_;
@@ -35,4 +35,4 @@ void RopeOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(0, builder.emit(std::make_unique<RopeOp>(back), inputs)[0]);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

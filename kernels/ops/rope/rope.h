@@ -13,7 +13,7 @@
 
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct RopeAttributes {
   int64_t heads = 1, size = 2;  // H and D of the heads that turn, the first H D of C columns
@@ -75,4 +75,4 @@ class RopeAngles {
   double step_, turn_;  // turns per radian, negative to turn back
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

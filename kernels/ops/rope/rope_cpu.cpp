@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/rope/rope.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -73,4 +73,4 @@ Kernel make_cpu(const RopeOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

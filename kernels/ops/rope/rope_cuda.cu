@@ -5,7 +5,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/rope/rope.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -57,4 +57,4 @@ Kernel make_cuda(const RopeOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

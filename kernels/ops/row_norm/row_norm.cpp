@@ -6,7 +6,7 @@
 
 #include "kernels/spec_checks.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Spec of mean and rstd.
@@ -81,4 +81,4 @@ std::vector<TensorSpec> RmsNormBackwardOp::infer(std::span<const TensorSpec> inp
   return {x, per_channel(x)};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

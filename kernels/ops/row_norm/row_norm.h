@@ -9,7 +9,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct RowNormAttributes {
   float epsilon = 1e-5f;
@@ -60,4 +60,4 @@ inline RowExtents row_extents(const Shape& x) {
   return {x.elements() / x.back(), x.back()};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

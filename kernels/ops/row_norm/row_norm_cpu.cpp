@@ -10,7 +10,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/row_norm/row_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // A row of x as xhat = (x - mean) rstd; without a mean for RMS normalization.
@@ -138,4 +138,4 @@ Kernel make_cpu(const RmsNormBackwardOp&, const KernelRequest& request) {
   return differentiate_rows<false>(request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/row_norm/row_norm.h"
 
-namespace spire::inline kernels {
+namespace spire {
 namespace {
 
 // Sum of term(value) over a row, by a warp.
@@ -189,4 +189,4 @@ Kernel make_cuda(const RmsNormBackwardOp&, const KernelRequest& request) {
   return differentiate_rows_cuda<false>(request);
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> SoftmaxOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -28,4 +28,4 @@ std::vector<TensorSpec> SoftmaxBackwardOp::infer(std::span<const TensorSpec> inp
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

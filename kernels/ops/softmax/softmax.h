@@ -8,7 +8,7 @@
 
 #include "kernels/ops/activation/activation.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct SoftmaxAttributes {
   bool logarithm = false;
@@ -63,4 +63,4 @@ struct LogSoftmax {
   }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

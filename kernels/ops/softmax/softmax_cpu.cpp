@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -94,4 +94,4 @@ Kernel make_cpu(const SoftmaxBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -93,4 +93,4 @@ Kernel make_cuda(const SoftmaxBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

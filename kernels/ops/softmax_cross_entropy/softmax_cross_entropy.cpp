@@ -4,7 +4,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(
   return {inputs[0]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

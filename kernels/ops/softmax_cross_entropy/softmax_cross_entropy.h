@@ -17,7 +17,7 @@
 #include <spire/dtype.h>
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 struct SoftmaxCrossEntropyAttributes {
   float label_smoothing = 0;    // in [0, 1)
@@ -127,4 +127,4 @@ class SampleWeights {
   const double* weights_;
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -78,4 +78,4 @@ Kernel make_cuda(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& r
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

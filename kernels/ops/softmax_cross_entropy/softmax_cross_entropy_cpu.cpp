@@ -12,7 +12,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -246,4 +246,4 @@ Kernel make_cpu(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& re
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy_cuda.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -166,4 +166,4 @@ Kernel make_cuda(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) 
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "kernels/elementary.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 constexpr int logit_threads = 256;
 constexpr int64_t warp_classes = 1024;  // with more, a block takes a row
@@ -88,4 +88,4 @@ void with_layout(int64_t classes, const Run& run, Pitches... pitches) {
   run.template operator()<logit_threads, 1>();
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::vector<TensorSpec> SwigluBackwardOp::infer(std::span<const TensorSpec> inpu
   return {inputs[1]};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: x. outputs: y.
 class SwigluOp : public Op {
@@ -24,4 +24,4 @@ class SwigluBackwardOp : public Op {
   bool may_overwrite(int index) const override { return index == 1; }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -64,4 +64,4 @@ Kernel make_cpu(const SwigluBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

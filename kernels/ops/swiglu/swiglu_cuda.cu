@@ -5,7 +5,7 @@
 #include "kernels/ops/activation/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -76,4 +76,4 @@ Kernel make_cuda(const SwigluBackwardOp&, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> TowerSumOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -14,4 +14,4 @@ std::vector<TensorSpec> TowerSumOp::infer(std::span<const TensorSpec> inputs) co
   return {terms};
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

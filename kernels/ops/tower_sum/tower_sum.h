@@ -5,7 +5,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 // inputs: this tower's vector (K) fp64. outputs: the sum (K) fp64.
 class TowerSumOp : public Op {
@@ -15,4 +15,4 @@ class TowerSumOp : public Op {
   bool sums_towers() const override { return true; }
 };
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -4,7 +4,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 // A single tower's sum is its own terms.
 template <>
@@ -14,4 +14,4 @@ Kernel make_cpu(const TowerSumOp&, const KernelRequest& request) {
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

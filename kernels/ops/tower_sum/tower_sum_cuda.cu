@@ -3,7 +3,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -24,4 +24,4 @@ Kernel make_cuda(const TowerSumOp&, const KernelRequest& request) {
   };
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -5,7 +5,7 @@
 
 #include <spire/op_checks.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 1, 1);
@@ -59,4 +59,4 @@ std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, co
   return axes;
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

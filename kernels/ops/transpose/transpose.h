@@ -2,7 +2,7 @@
 #pragma once
 #include <spire/op.h>
 
-namespace spire::inline kernels {
+namespace spire {
 
 class TransposeOp : public Op {  // inputs: x. outputs: y.
  public:
@@ -25,4 +25,4 @@ struct TransposeAxis {
 // of length 1 left out. One of them has from = 1.
 std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, const Shape& y);
 
-}  // namespace spire::inline kernels
+}  // namespace spire

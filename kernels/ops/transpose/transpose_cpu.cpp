@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/transpose/transpose.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -97,4 +97,4 @@ Kernel make_cpu(const TransposeOp& op, const KernelRequest& request) {
   }
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

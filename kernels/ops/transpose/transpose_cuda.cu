@@ -7,7 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/transpose/transpose.h"
 
-namespace spire::inline kernels {
+namespace spire {
 
 namespace {
 
@@ -156,4 +156,4 @@ Kernel make_cuda(const TransposeOp& op, const KernelRequest& request) {
   });
 }
 
-}  // namespace spire::inline kernels
+}  // namespace spire

@@ -10,13 +10,9 @@
 
 namespace spire {
 
-inline namespace run {
-
 struct AuditSegment {
   int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed
 };
-
-}  // namespace run
 
 // What a run has recorded, compared with itself.
 struct RecordAudit {

@@ -14,13 +14,9 @@
 
 namespace spire {
 
-inline namespace bench {
-
 SPIRE_API std::vector<std::string> built_in_models();  // "mlp", "cnn", ...
 // Returns one of them as YAML, with synthetic data. Throws Error(config) with the known names.
 SPIRE_API ConfigText built_in_model(const std::string& name);
-
-}  // namespace bench
 
 // What to measure. Empty lists and texts, and steps 0, stand for the defaults; other numbers are at
 // least 1. Words are those of `trainer bench`, and messages name its options.

@@ -10,7 +10,7 @@
 #include <spire/plan_report.h>
 #include <spire/run_config.h>
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct MachineCheck {
   // Its output folder's disk is tried; with `plan` its run is checked, too.
@@ -29,4 +29,4 @@ struct MachineCheck {
 // finding of level fail. Blocks for seconds; starts CUDA in this process; any thread.
 SPIRE_API Findings check_machine(const MachineCheck& check);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -11,7 +11,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
-namespace spire::inline data {
+namespace spire {
 
 struct WorkProgress {
   int64_t done = 0, total = 0;
@@ -49,7 +49,7 @@ struct ConvertResult {
 // full disk or a partial result of another source, Error(interrupted) if stopped.
 SPIRE_API ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
 
-}  // namespace spire::inline data
+}  // namespace spire
 
 namespace spire {
 
@@ -86,7 +86,7 @@ SPIRE_API DatasetFacts dataset_facts(const DataConfig& config);
 
 }  // namespace spire
 
-namespace spire::inline data {
+namespace spire {
 
 struct VerifyOptions {
   const std::atomic<bool>* stop = nullptr;  // set it to interrupt the call; null: never
@@ -117,4 +117,4 @@ struct VerifyResult {
 // cannot be opened or changes meanwhile, Error(interrupted) if stopped.
 SPIRE_API VerifyResult verify_dataset(const RunConfig& config, const VerifyOptions& options);
 
-}  // namespace spire::inline data
+}  // namespace spire

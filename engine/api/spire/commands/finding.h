@@ -8,7 +8,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline doctor {
+namespace spire {
 
 enum class FindingLevel : uint8_t {
   ok,
@@ -28,4 +28,4 @@ using Findings = std::vector<Finding>;
 
 SPIRE_API FindingLevel worst(const Findings& findings);  // ok if there are none
 
-}  // namespace spire::inline doctor
+}  // namespace spire

@@ -13,7 +13,7 @@
 #include <spire/run_config.h>
 #include <spire/sample_spec.h>
 
-namespace spire::inline inference {
+namespace spire {
 
 struct ListedInput {
   std::filesystem::path path;
@@ -72,4 +72,4 @@ struct TestRows {
 SPIRE_API TestRows open_test_rows(const RunConfig& config, const SampleSpec& spec,
                                   const std::string& model, bool classes, bool all_test = false);
 
-}  // namespace spire::inline inference
+}  // namespace spire

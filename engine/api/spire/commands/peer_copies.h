@@ -9,7 +9,7 @@
 
 #include <spire/export.h>
 
-namespace spire::inline doctor {
+namespace spire {
 
 struct PeerCopy {
   enum class Outcome : uint8_t { untried, copied, wrong, failed, hung };
@@ -32,4 +32,4 @@ SPIRE_API PeerCopy try_copy(PeerCopy copy);
 SPIRE_API std::string to_line(const PeerCopy& copy);
 SPIRE_API std::optional<PeerCopy> read_copy(const std::string& line);
 
-}  // namespace spire::inline doctor
+}  // namespace spire

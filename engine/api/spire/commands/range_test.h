@@ -12,7 +12,7 @@
 #include <spire/export.h>
 #include <spire/run_config.h>
 
-namespace spire::inline run {
+namespace spire {
 
 struct RangePoint {
   int64_t step = 0;     // from 1
@@ -63,11 +63,11 @@ SPIRE_API RangeTest test_range(const RunConfig& config, const RangeTestOptions& 
 
 SPIRE_API std::string to_csv(const RangeTest& test);  // step,lr,loss,smoothed
 
-}  // namespace spire::inline run
+}  // namespace spire
 
-namespace spire::inline run_page {
+namespace spire {
 
 // Returns a page that needs no network. title: plain text, such as the config's file.
 SPIRE_API std::string range_test_html(const std::string& title, const RangeTest& test);
 
-}  // namespace spire::inline run_page
+}  // namespace spire

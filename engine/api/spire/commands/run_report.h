@@ -16,8 +16,6 @@
 
 namespace spire {
 
-inline namespace run_page {
-
 struct WrongAnswer {
   int64_t sample = 0;            // of the test data, from 0
   size_t actual = 0, found = 0;  // classes
@@ -32,8 +30,6 @@ struct ConfusionMatrix {
   std::string checkpoint;                    // of which model
   std::vector<WrongAnswer> most_wrong = {};  // those of which the model was most sure come first
 };
-
-}  // namespace run_page
 
 // Counts what a model finds in its run's test data. config: of the run. name: its name in messages.
 // device: one word of the config's `devices`. stop: ends it with Error(interrupted); null: nothing

@@ -13,7 +13,7 @@
 #include <spire/load_config.h>
 #include <spire/run_config.h>
 
-namespace spire::inline sweep {
+namespace spire {
 
 // What the user wrote, as far as it shapes results.
 struct SweepRequest {
@@ -60,4 +60,4 @@ SPIRE_API std::vector<std::string> sweep_differences(const std::vector<SweepPoin
 SPIRE_API ResolvedConfig sweep_config(const SweepSlot& slot, const SweepPoint& point,
                                       const std::string& output);
 
-}  // namespace spire::inline sweep
+}  // namespace spire

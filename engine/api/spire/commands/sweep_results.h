@@ -12,7 +12,7 @@
 #include <spire/metric.h>
 #include <spire/run_config.h>
 
-namespace spire::inline sweep {
+namespace spire {
 
 // What became of a point, read from the files of its run.
 struct PointResult {
@@ -86,4 +86,4 @@ struct RecordedSweep {  // the plan of a sweep that has begun
 // for a text that is not of this program and version.
 SPIRE_API RecordedSweep read_sweep_json(const std::string& text, const std::string& file);
 
-}  // namespace spire::inline sweep
+}  // namespace spire

@@ -12,7 +12,7 @@
 #include <spire/export.h>
 #include <spire/run_config.h>
 
-namespace spire::inline sweep {
+namespace spire {
 
 // A place on this machine where one run at a time trains.
 struct SweepSlot {
@@ -64,4 +64,4 @@ class SPIRE_API SweepSlots {
 
 SPIRE_API std::string to_string(const SweepSlot& slot);  // "cpu:1 (4 cores: 4-7)"
 
-}  // namespace spire::inline sweep
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr size_t file_header = 14, info_header = 40;
@@ -128,4 +128,4 @@ void decode_bmp(std::span<const uint8_t> file, RgbImage& image) {
   BmpFile(file).decode(image);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 using FileBytes = std::span<const uint8_t>;
@@ -128,4 +128,4 @@ void turn_upright(int orientation, int64_t channels, ImageSize& size,
   pixels = std::move(upright);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

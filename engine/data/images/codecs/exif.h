@@ -6,7 +6,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 
 // Returns the orientation that a JPEG, PNG, WebP or TIFF file states: 1 (upright) to 8; 1 where it
 // states none, or one that does not exist.
@@ -18,4 +18,4 @@ ImageSize upright_size(ImageSize stored, int orientation);
 // Turns pixels (H, W, channels) upright. size: of the stored pixels, then of the upright ones.
 void turn_upright(int orientation, int64_t channels, ImageSize& size, std::vector<uint8_t>& pixels);
 
-}  // namespace spire::inline data
+}  // namespace spire

@@ -16,7 +16,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t jpeg_pixels_per_byte = 4096;  // far more than real images reach
@@ -146,4 +146,4 @@ void decode_jpeg(std::span<const uint8_t> file, int reduce, RgbImage& image) {
   if (jpeg.is_cmyk()) rgb_from_cmyk(image);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

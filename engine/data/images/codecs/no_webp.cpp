@@ -3,7 +3,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 [[noreturn]] void refuse() {
@@ -22,4 +22,4 @@ void decode_webp(std::span<const uint8_t> /*file*/, RgbImage& /*image*/) {
   refuse();
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

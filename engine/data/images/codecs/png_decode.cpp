@@ -15,7 +15,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t png_pixels_per_byte =
@@ -166,4 +166,4 @@ void decode_png_labels(std::span<const uint8_t> file, LabelImage& image) {
   PngFile(file).decode_labels(image);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

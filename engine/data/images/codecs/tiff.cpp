@@ -13,7 +13,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 constexpr int64_t tiff_pixels_per_byte = 8 * 4096;  // bits that deflate, LZW or fax codes pack well
@@ -124,4 +124,4 @@ void decode_tiff(std::span<const uint8_t> file, RgbImage& image) {
   TiffFile(file).decode(image);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire

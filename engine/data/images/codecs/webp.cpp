@@ -5,7 +5,7 @@
 
 #include "engine/data/images/image_decode.h"
 
-namespace spire::inline data {
+namespace spire {
 namespace {
 
 // Lossless files of one color take some bytes whatever their size.
@@ -41,4 +41,4 @@ void decode_webp(std::span<const uint8_t> file, RgbImage& image) {
   if (alpha) rgb_from_rgba(false, image);
 }
 
-}  // namespace spire::inline data
+}  // namespace spire
