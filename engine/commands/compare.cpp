@@ -18,13 +18,13 @@ ComparedRuns& ComparedRuns::operator=(ComparedRuns&&) noexcept = default;
 
 RunComparison ComparedRuns::compare_records() const {
   const auto& [a, b] = *impl_;
-  RecordComparison records = run::compare_records(a, b);
+  RecordComparison records = spire::compare_records(a, b);
   std::vector<std::string> configs = config_differences(a.config, b.config, common_context(a, b));
   return {.equal = !records.first, .steps = records.steps, .text = to_text(a, b, configs, records)};
 }
 
 RunComparison ComparedRuns::bisect() const {
-  Bisection found = run::bisect(impl_->a, impl_->b);
+  Bisection found = spire::bisect(impl_->a, impl_->b);
   return {.equal = !found.difference && found.deviation.empty(),
           .steps = found.to,
           .text = to_text(found)};

@@ -59,7 +59,7 @@ void check_options(const ExportFormat& format, const ExportOptions& asked) {
 
 }  // namespace
 
-void commands::make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job) {
+void make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job) {
   const std::atomic<bool>* stop = job.asked.stop;
   if (!stop) return;
   for (TensorToWrite& tensor : tensors)
@@ -70,13 +70,13 @@ void commands::make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJ
     };
 }
 
-int64_t commands::elements_of(const std::vector<TensorToWrite>& tensors) {
+int64_t elements_of(const std::vector<TensorToWrite>& tensors) {
   int64_t elements = 0;
   for (const TensorToWrite& tensor : tensors) elements += tensor.shape.elements();
   return elements;
 }
 
-WrittenFile commands::written_file(const fs::path& path) {
+WrittenFile written_file(const fs::path& path) {
   return {path, static_cast<int64_t>(fs::file_size(path))};
 }
 

@@ -19,7 +19,7 @@ CudaDeviceInfo internal(const GpuInfo& gpu) {
 }  // namespace
 
 std::string describe(const GpuInfo& gpu) {
-  return device::describe(internal(gpu));
+  return spire::describe(internal(gpu));
 }
 
 std::vector<int> named_gpus(const std::string& word, const std::vector<GpuInfo>& gpus) {

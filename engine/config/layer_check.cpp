@@ -131,7 +131,7 @@ std::string layer_problem(const LayerConfig& layer) {
   if (type == nullptr) {
     std::vector<std::string> names;
     for (const LayerType& known : layer_types()) names.push_back(known.name);
-    std::string near = meant_word(Vocabulary::layers, layer.type, names);
+    std::string near = meant_word(SynonymGroup::layers, layer.type, names);
     // The list of all names is long: it is shown only where there is nothing to suggest.
     return fmt::format("unknown layer '{}'{}", excerpt(layer.type),
                        near.empty() ? fmt::format("; must be one of: {}", fmt::join(names, ", "))

@@ -14,7 +14,7 @@ namespace spire {
 
 namespace {
 
-constexpr size_t max_problems = 300;
+constexpr size_t max_layer_problems = 300;
 
 bool is_word(const LayerKey& key, const YAML::Node& node) {
   return node.IsScalar() && std::ranges::count(key.words, node.Scalar()) > 0;
@@ -87,7 +87,7 @@ class LayerReader {
   void value(const LayerKey& key, const YAML::Node& node, const std::string& path,
              LayerConfig& layer);
   void report(const YAML::Mark& mark, const std::string& path, std::string text) {
-    if (problems.size() < max_problems) problems.push_back({mark, path, std::move(text)});
+    if (problems.size() < max_layer_problems) problems.push_back({mark, path, std::move(text)});
   }
 
   int64_t seen_ = 0;  // YAML aliases may expand few bytes to many layers
@@ -107,7 +107,7 @@ std::vector<LayerConfig> LayerReader::list(const YAML::Node& node, const std::st
         node.Mark(), path,
         fmt::format("layers are nested more than {} lists deep; nest them less", max_layer_depth));
   } else {
-    for (size_t i = 0; i < node.size() && problems.size() < max_problems; ++i) {
+    for (size_t i = 0; i < node.size() && problems.size() < max_layer_problems; ++i) {
       if (++seen_ > max_layers) {
         if (seen_ == max_layers + 1)
           report(node.Mark(), path, fmt::format("more than {} layers; use fewer", max_layers));
@@ -187,7 +187,7 @@ void LayerReader::keys(const YAML::Node& map, const std::string& path, const Lay
       if (type.holds_layers) known.emplace_back("layers");
       for (const LayerKey& each : link_keys())
         if (std::ranges::count(known, each.name) == 0) known.push_back(each.name);
-      std::string near = meant_word(Vocabulary::layer_keys, name, known);
+      std::string near = meant_word(SynonymGroup::layer_keys, name, known);
       report(entry.first.Mark(), here,
              near.empty() ? fmt::format("unknown key; must be one of: {}", fmt::join(known, ", "))
                           : "unknown key" + did_you_mean(near));

@@ -26,7 +26,7 @@ namespace spire {
 namespace {
 
 constexpr size_t max_file = 1 << 20;  // bytes
-constexpr size_t max_problems = 200;
+constexpr size_t max_config_problems = 200;
 constexpr std::string_view command_line = "command line", default_place = "default";
 
 // Default of optimizer.lr. A rate that suits sgd is far too large for optimizers that scale each
@@ -170,9 +170,9 @@ void Loader::report(const std::string& place, std::string_view path, std::string
 }
 
 void Loader::report(const std::string& problem) {
-  if (problems_.size() < max_problems) {
+  if (problems_.size() < max_config_problems) {
     problems_.push_back(printable(problem));
-  } else if (problems_.size() == max_problems) {
+  } else if (problems_.size() == max_config_problems) {
     problems_.push_back("there are more problems; correct these first");
   }
 }
@@ -264,7 +264,7 @@ void Loader::apply_map(const YAML::Node& map, const std::string& prefix, const O
 // Applies a value to the key or section of that path, or reports an unknown one.
 void Loader::apply(const std::string& path, const YAML::Node& value, const std::string& place,
                    const Origin& origin) {
-  if (problems_.size() > max_problems) return;
+  if (problems_.size() > max_config_problems) return;
   if (const Field* field = find_field(path)) return apply_field(*field, value, place, origin);
   if (is_section(path)) {
     if (value.IsMap()) return apply_map(value, path, origin);

@@ -123,7 +123,7 @@ bool parse_boolean(std::string_view text) {
 std::string unknown_word(std::string_view word, const std::vector<std::string>& known) {
   return fmt::format("unknown value '{}'; must be {}{}{}", excerpt(word),
                      known.size() == 1 ? "" : "one of: ", fmt::join(known, ", "),
-                     did_you_mean(meant_word(Vocabulary::values, word, known)));
+                     did_you_mean(meant_word(SynonymGroup::values, word, known)));
 }
 
 std::string excerpt(std::string_view text) {

@@ -152,7 +152,7 @@ bool parts_are_close(std::string_view path, std::string_view other) {
 }  // namespace
 
 std::string key_of_synonym(std::string_view word) {
-  return our_word(Vocabulary::keys, word, all_paths());
+  return our_word(SynonymGroup::keys, word, all_paths());
 }
 
 std::string find_key(const std::string& word) {

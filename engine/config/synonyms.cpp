@@ -9,7 +9,7 @@ namespace spire {
 
 namespace {
 
-using enum Vocabulary;
+using enum SynonymGroup;
 
 constexpr size_t longest = 64;  // longer words are in no table
 
@@ -165,20 +165,20 @@ const std::vector<Synonym>& synonyms() {
   return table;
 }
 
-std::string our_word(Vocabulary vocabulary, std::string_view theirs,
+std::string our_word(SynonymGroup group, std::string_view theirs,
                      const std::vector<std::string>& known) {
   std::string word = plain(theirs);
   for (const Synonym& each : synonyms()) {
-    if (each.vocabulary != vocabulary || plain(each.theirs) != word) continue;
+    if (each.group != group || plain(each.theirs) != word) continue;
     if (std::ranges::count(known, each.ours) > 0) return std::string(each.ours);
   }
   return "";
 }
 
 // A known word that is merely written as another program writes it, LeakyReLU, is no typo either.
-std::string meant_word(Vocabulary vocabulary, std::string_view word,
+std::string meant_word(SynonymGroup group, std::string_view word,
                        const std::vector<std::string>& known) {
-  if (std::string ours = our_word(vocabulary, word, known); !ours.empty()) return ours;
+  if (std::string ours = our_word(group, word, known); !ours.empty()) return ours;
   auto same = std::ranges::find(known, plain(word), plain);
   return same != known.end() ? *same : nearest(word, known);
 }

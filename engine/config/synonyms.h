@@ -9,21 +9,21 @@ namespace spire {
 
 // What a word is used as: a type of layer, a key of one, a key of the config, or the value of such
 // a key.
-enum class Vocabulary { layers, layer_keys, keys, values };
+enum class SynonymGroup { layers, layer_keys, keys, values };
 
 struct Synonym {
-  Vocabulary vocabulary;
+  SynonymGroup group;
   std::string_view theirs, ours;  // "learning_rate", "optimizer.lr"
 };
 const std::vector<Synonym>& synonyms();
 
 // Returns Spire's word for another program's: the first of the table that is in `known`, else "".
 // Letters' case, underscores and dashes make no difference: KernelSize is kernel_size.
-std::string our_word(Vocabulary vocabulary, std::string_view theirs,
+std::string our_word(SynonymGroup group, std::string_view theirs,
                      const std::vector<std::string>& known);
 
 // Returns our_word(), else the nearest of `known` to a mistyped word, else "".
-std::string meant_word(Vocabulary vocabulary, std::string_view word,
+std::string meant_word(SynonymGroup group, std::string_view word,
                        const std::vector<std::string>& known);
 
 }  // namespace spire

@@ -33,7 +33,7 @@ Json json_of(const Column& column) {
 
 // Adds how numbers are written, where that is not the usual way, which older checkpoints lack.
 void add_form(const TableColumn& column, Json& object) {
-  if (column.form != FieldForm::plain) object["form"] = config::word_of(column.form);
+  if (column.form != FieldForm::plain) object["form"] = word_of(column.form);
   if (!column.unit.empty()) object["unit"] = column.unit;
   if (!column.marks.empty()) object["marks"] = column.marks;
 }
@@ -116,9 +116,9 @@ Column column_of(const Json& object) {
 
 void read_form(const Json& object, TableColumn& column) {
   if (object.contains("form")) {
-    auto form = config::find_word<FieldForm>(word(object["form"], "form"));
+    auto form = find_word<FieldForm>(word(object["form"], "form"));
     if (!form)
-      refuse("form", fmt::format("one of: {}", fmt::join(config::all_words<FieldForm>, ", ")));
+      refuse("form", fmt::format("one of: {}", fmt::join(all_words<FieldForm>, ", ")));
     column.form = *form;
   }
   if (object.contains("unit")) column.unit = word(object["unit"], "unit");

@@ -73,7 +73,7 @@ std::vector<std::string> RunDevices::verdict(const StepTimes& times) const {
   std::vector<WatchedDevice> watched = watched_devices(placement, run_.setup.hardware());
   int threads = 0;  // none that compute on GPUs, which have no cores either
   for (const WatchedDevice& device : watched) threads += device.threads;
-  return observe::verdict({.times = times,
+  return spire::verdict({.times = times,
                            .data_workers = run_.setup.config.data.workers,
                            .labels = labels_,
                            .first = static_cast<size_t>(own.begin),

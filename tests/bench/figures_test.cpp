@@ -177,7 +177,7 @@ TEST(Cells, Golden) {
   EXPECT_EQ(figure_text(12345.6), "12 346");
   EXPECT_EQ(figure_text(1e300), "1.000e+300");
   EXPECT_EQ(figure_text(std::nan("")), "-");
-  EXPECT_EQ(rate_text(1.234e12), "1.234 T");
+  EXPECT_EQ(scaled_text(1.234e12), "1.234 T");
   EXPECT_EQ(share_text(0.9271), "92.7%");
 }
 

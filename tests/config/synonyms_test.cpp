@@ -21,9 +21,9 @@ bool is_ours(const Synonym& each) {
   auto has = [&](const std::vector<std::string>& words) {
     return std::ranges::count(words, ours) > 0;
   };
-  if (each.vocabulary == Vocabulary::keys) return find_field(ours) != nullptr;
-  if (each.vocabulary == Vocabulary::layers) return find_layer_type(ours) != nullptr;
-  if (each.vocabulary == Vocabulary::values)
+  if (each.group == SynonymGroup::keys) return find_field(ours) != nullptr;
+  if (each.group == SynonymGroup::layers) return find_layer_type(ours) != nullptr;
+  if (each.group == SynonymGroup::values)
     return std::ranges::any_of(schema(), [&](const Field& field) { return has(field.choices); });
   return std::ranges::any_of(
       layer_types(), [&](const LayerType& type) { return find_layer_key(type, ours) != nullptr; });
@@ -34,26 +34,26 @@ TEST(Synonyms, LeadFromOtherWordsToOurs) {
   for (const Synonym& each : synonyms()) {
     SCOPED_TRACE(std::string(each.theirs));
     EXPECT_TRUE(is_ours(each)) << each.ours;
-    if (each.vocabulary == Vocabulary::layers || each.vocabulary == Vocabulary::keys) {
-      EXPECT_FALSE(is_ours({each.vocabulary, "", each.theirs}));
+    if (each.group == SynonymGroup::layers || each.group == SynonymGroup::keys) {
+      EXPECT_FALSE(is_ours({each.group, "", each.theirs}));
     }
   }
 }
 
 TEST(Synonyms, IgnoreCaseUnderscoresAndDashes) {
   std::vector<std::string> keys = {"channels", "kernel"};
-  EXPECT_EQ(our_word(Vocabulary::layer_keys, "KernelSize", keys), "kernel");
-  EXPECT_EQ(our_word(Vocabulary::layer_keys, "kernel-size", keys), "kernel");
-  EXPECT_EQ(our_word(Vocabulary::layer_keys, "kernel_size", {"channels"}), "");
-  EXPECT_EQ(meant_word(Vocabulary::layers, "LeakyReLU", {"relu", "leaky_relu"}), "leaky_relu");
-  EXPECT_EQ(meant_word(Vocabulary::layers, "cnov2d", {"conv2d"}), "conv2d");
-  EXPECT_EQ(our_word(Vocabulary::keys, std::string(1 << 20, 'x'), {"epochs"}), "");
+  EXPECT_EQ(our_word(SynonymGroup::layer_keys, "KernelSize", keys), "kernel");
+  EXPECT_EQ(our_word(SynonymGroup::layer_keys, "kernel-size", keys), "kernel");
+  EXPECT_EQ(our_word(SynonymGroup::layer_keys, "kernel_size", {"channels"}), "");
+  EXPECT_EQ(meant_word(SynonymGroup::layers, "LeakyReLU", {"relu", "leaky_relu"}), "leaky_relu");
+  EXPECT_EQ(meant_word(SynonymGroup::layers, "cnov2d", {"conv2d"}), "conv2d");
+  EXPECT_EQ(our_word(SynonymGroup::keys, std::string(1 << 20, 'x'), {"epochs"}), "");
 }
 
 // The first row whose word the layer has.
 TEST(Synonyms, MayHaveSeveralMeanings) {
-  EXPECT_EQ(our_word(Vocabulary::layer_keys, "output_dim", {"units"}), "units");
-  EXPECT_EQ(our_word(Vocabulary::layer_keys, "output_dim", {"width"}), "width");
+  EXPECT_EQ(our_word(SynonymGroup::layer_keys, "output_dim", {"units"}), "units");
+  EXPECT_EQ(our_word(SynonymGroup::layer_keys, "output_dim", {"width"}), "width");
 }
 
 TEST(Synonyms, AreInTheMessagesOfAConfig) {

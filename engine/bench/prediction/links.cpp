@@ -25,12 +25,12 @@ constexpr std::string_view allowed =
     "seconds and seconds a byte (2e-6,1e-10)";
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  fail(Category::config, "--link {}: {}; {}", config::excerpt(text), why, allowed);
+  fail(Category::config, "--link {}: {}; {}", excerpt(text), why, allowed);
 }
 
 double number_in(std::string_view text, std::string_view number) {
   try {
-    return config::parse_number(number);
+    return parse_number(number);
   } catch (const Error& error) {
     refuse(text, error.what());
   }

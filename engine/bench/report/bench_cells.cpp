@@ -31,7 +31,7 @@ std::string ms_text(double seconds) {
   return figure_text(1000 * seconds);
 }
 
-std::string rate_text(double per_s) {
+std::string scaled_text(double per_s) {
   constexpr std::array units = {"", " K", " M", " G", " T", " P"};
   size_t unit = 0;
   for (; std::abs(per_s) >= 1000 && unit + 1 < units.size(); ++unit) per_s /= 1000;

@@ -12,7 +12,7 @@ namespace spire {
 // 1.234e+15; 0 is "0". "-" if not finite.
 std::string figure_text(double value);
 std::string ms_text(double seconds);              // 0.01234 -> "12.34"
-std::string rate_text(double per_s);              // 1.234e12 -> "1.234 T"
+std::string scaled_text(double per_s);              // 1.234e12 -> "1.234 T"
 std::string share_text(double share);             // 0.9271 -> "92.7%"
 std::string range_text(double low, double high);  // "11 900 to 12 500"
 

@@ -74,7 +74,7 @@ Row memory_cells(const Point& point, const Row& kinds) {
 
 TextTable ceilings_table(const BenchReport& report) {
   if (report.ceilings.empty()) return {};
-  auto known = [](double rate) { return rate > 0 ? rate_text(rate) : "-"; };
+  auto known = [](double rate) { return rate > 0 ? scaled_text(rate) : "-"; };
   TextTable table = {
       {"devices", "fp32 FLOP/s", "bf16 FLOP/s", "fp16 FLOP/s", "copy B/s", "all-reduce B/s"}};
   for (const Ceilings& at : report.ceilings)

@@ -84,7 +84,7 @@ std::vector<int64_t> RunAuditor::starts() const {
 // Whether the run went back from this step, which it left out, to an earlier checkpoint.
 bool RunAuditor::rolled_back(int64_t step) const {
   const RecordedRoot* root = log_.root_at(step - 1);
-  auto keys = root ? run::config_of(*root) : std::map<std::string, std::string>();
+  auto keys = root ? spire::config_of(*root) : std::map<std::string, std::string>();
   auto policy = keys.find("guard.on_bad_step");
   return policy != keys.end() && policy->second == "rollback" &&
          regular_checkpoint_before(run_.config.checkpoint, run_.steps_per_epoch, step) > 0;
