@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

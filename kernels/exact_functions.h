@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

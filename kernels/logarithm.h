@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -1,8 +1,7 @@
 // Windows that slide over the two middle axes of (N, H, W, C), for convolution and pooling.
 #pragma once
-#include <spire/dtype.h>
-#include <spire/layer_options.h>
 #include <spire/op.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

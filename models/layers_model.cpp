@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "models/layer_builders.h"
 #include "models/model.h"
 

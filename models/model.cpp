@@ -6,8 +6,8 @@
 
 #include <spire/error.h>
 #include <spire/layers.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "models/table_layers.h"
 #include "models/teacher.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <spire/dataset.h>
 #include <spire/model.h>
 #include <spire/run_config.h>
-#include <spire/sample_spec.h>
 
 #include "engine/graph/graph.h"
 

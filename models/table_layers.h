@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
+#include <spire/dataset.h>
 #include <spire/graph.h>
-#include <spire/sample_spec.h>
 
 namespace spire {
 

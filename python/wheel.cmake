@@ -1,9 +1,8 @@
 # What goes into a wheel beside the files of spire/: the module and the program `trainer`, which both link spire/lib/libspire.so,
 # the other libraries that these link, which lie there too and find each other (DT_RPATH; see SpireBundle.cmake), and the
 # configs. C's and C++'s libraries come from the machine, as do those of a GPU.
-add_executable(spire_wheel_trainer ${PROJECT_SOURCE_DIR}/tools/phase_hook.cpp $<TARGET_OBJECTS:spire_tool>)
-target_include_directories(spire_wheel_trainer PRIVATE $<TARGET_PROPERTY:spire_tool,INCLUDE_DIRECTORIES>)
-target_link_libraries(spire_wheel_trainer PRIVATE spire CLI11::CLI11 nlohmann_json::nlohmann_json spire_flags)
+add_executable(spire_wheel_trainer ${PROJECT_SOURCE_DIR}/tools/main.cpp)
+target_link_libraries(spire_wheel_trainer PRIVATE spire spire_flags)
 set_target_properties(spire_wheel_trainer PROPERTIES OUTPUT_NAME trainer RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/wheel)
 target_link_options(spire_wheel_trainer PRIVATE -Wl,--disable-new-dtags)
 target_link_options(spire PRIVATE -Wl,--disable-new-dtags)

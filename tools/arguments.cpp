@@ -9,10 +9,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/text.h>
+#include <spire/load_config.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 
 namespace spire::tool {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <spire/world.h>
+
 namespace spire::tool {
 
 // Options of `trainer predict`.
@@ -145,6 +147,7 @@ struct Arguments {
   std::optional<int64_t> max_restarts = {};  // largest number of restarts
   std::string timeline = {};                 // file; empty: none
   std::string timeline_steps = {};           // "10:12"
+  PhaseHook on_phase = {};                   // of trainer_main()
   bool quiet = false;
   std::string log_level = "info";  // info | warning | error
 

@@ -4,8 +4,8 @@
 
 #include <spire/commands/audit.h>
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 

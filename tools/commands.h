@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/phase.h>
 #include <spire/run_config.h>
 #include <spire/train.h>
+#include <spire/world.h>
 
 #include "tools/arguments.h"
 
@@ -62,9 +62,5 @@ bool keeps_results(const Arguments& arguments);
 // Reads every row of the config's dataset and prints all problems on stdout. Throws Error(data) if
 // there is a bad row or checksum; with may_skip bad rows are allowed in a split that has good ones.
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip);
-
-// Returns the hook that a run calls whenever a thread enters a phase; none in `trainer`. Test
-// programs link another definition, which makes a phase fail.
-PhaseHook phase_hook();
 
 }  // namespace spire::tool

@@ -1,7 +1,7 @@
 #include "tools/common_options.h"
 
-#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 namespace spire::tool {
 

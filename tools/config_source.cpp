@@ -7,11 +7,11 @@
 
 #include <unistd.h>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/launch.h>
-#include <spire/system.h>
+#include <spire/load_config.h>
+#include <spire/world.h>
 
+#include "engine/base/system.h"
 #include "tools/output/streams.h"
 
 namespace spire::tool {

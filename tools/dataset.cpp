@@ -4,11 +4,11 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/commands/dataset_tools.h>
 #include <spire/dataset.h>
+#include <spire/dataset_tools.h>
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"

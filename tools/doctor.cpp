@@ -5,11 +5,11 @@
 
 #include <spire/commands/check_machine.h>
 #include <spire/error.h>
-#include <spire/plan_report.h>
-#include <spire/system.h>
-#include <spire/text.h>
+#include <spire/plan.h>
 
 #include "build_info.h"
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/doctor/doctor_report.h"

@@ -1,12 +1,12 @@
 // trainer eval: computes the metrics of a checkpoint on the test data.
 #include <cmath>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/launch.h>
-#include <spire/text.h>
+#include <spire/load_config.h>
 #include <spire/train.h>
+#include <spire/world.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"

@@ -1,10 +1,10 @@
 // trainer export: writes a trained model in the form that other programs read.
 #include <CLI/CLI.hpp>
 
-#include <spire/commands/export_model.h>
 #include <spire/error.h>
-#include <spire/text.h>
+#include <spire/export_model.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"

@@ -4,7 +4,7 @@
 #include <spire/commands/draft_config.h>
 #include <spire/commands/model_table.h>
 #include <spire/load_config.h>
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 
 #include "tools/commands.h"
 #include "tools/common_options.h"

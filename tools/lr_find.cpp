@@ -5,8 +5,8 @@
 
 #include <spire/commands/range_test.h>
 #include <spire/error.h>
-#include <spire/files.h>
 
+#include "engine/base/files.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"

@@ -8,9 +8,9 @@
 
 #include <spire/commands/machine_report.h>
 #include <spire/error.h>
-#include <spire/system.h>
 
 #include "build_info.h"
+#include "engine/base/system.h"
 #include "tools/commands.h"
 #include "tools/devices/watch_devices.h"
 #include "tools/output/streams.h"

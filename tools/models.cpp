@@ -6,8 +6,8 @@
 
 #include <spire/commands/model_table.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/output/streams.h"
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 
-#include <spire/commands/text_generator.h>
-#include <spire/commands/trained_model.h>
 #include <spire/error.h>
 #include <spire/load_config.h>
+#include <spire/text_generator.h>
+#include <spire/trained_model.h>
 
 #include "tools/commands.h"
 #include "tools/config_source.h"

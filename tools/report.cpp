@@ -6,8 +6,8 @@
 
 #include <spire/commands/run_report.h>
 #include <spire/error.h>
-#include <spire/files.h>
 
+#include "engine/base/files.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/own_file.h"

@@ -6,9 +6,9 @@
 
 #include <spire/commands/sweep.h>
 #include <spire/error.h>
-#include <spire/launch.h>
-#include <spire/text.h>
+#include <spire/world.h>
 
+#include "engine/base/text.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"

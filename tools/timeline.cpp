@@ -1,8 +1,8 @@
 // The options --timeline and --timeline-steps of trainer train.
 #include <CLI/CLI.hpp>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 #include "tools/commands.h"
 #include "tools/output/own_file.h"

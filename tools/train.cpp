@@ -3,10 +3,10 @@
 #include <chrono>
 
 #include <spire/commands/gpu_estimate.h>
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/start_ranks.h>
+#include <spire/load_config.h>
 #include <spire/train.h>
+#include <spire/world.h>
 
 #include "tools/commands.h"
 #include "tools/config_source.h"
@@ -55,7 +55,7 @@ RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolve
   options.stop = signals.flag();
   options.config_yaml = to_yaml(resolved.config);
   options.on_begin = [&signals] { signals.begin_work(); };
-  options.on_phase = phase_hook();
+  options.on_phase = arguments.on_phase;
   options.timeline = timeline_options(arguments);
   return options;
 }

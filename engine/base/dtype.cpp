@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include <spire/dtype.h>
 #include <spire/error.h>
+#include <spire/tensor.h>
 
 namespace spire {
 namespace {

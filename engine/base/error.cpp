@@ -2,7 +2,8 @@
 #include <system_error>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 

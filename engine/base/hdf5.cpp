@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include <spire/error.h>
-#include <spire/system.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
 #include "engine/base/system_limits.h"
+#include "engine/base/text.h"
 
 namespace spire::h5 {
 namespace {

@@ -10,7 +10,8 @@
 #include <fmt/format.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -9,9 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <spire/text.h>
-
 #include "engine/base/system_limits.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

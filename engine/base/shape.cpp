@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -7,7 +7,8 @@
 #include <string_view>
 
 #include <spire/error.h>
-#include <spire/system.h>
+
+#include "engine/base/system.h"
 
 namespace spire {
 

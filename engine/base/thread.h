@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <spire/system.h>
+#include "engine/base/system.h"
 
 namespace spire {
 

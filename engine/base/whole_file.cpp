@@ -1,5 +1,4 @@
-#include <spire/files.h>
-
+#include "engine/base/files.h"
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 

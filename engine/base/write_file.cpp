@@ -10,10 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <spire/text.h>
-
 #include "engine/base/read_file.h"
 #include "engine/base/system_limits.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

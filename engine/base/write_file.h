@@ -9,7 +9,8 @@
 #include <sys/types.h>
 
 #include <spire/error.h>
-#include <spire/files.h>
+
+#include "engine/base/files.h"
 
 namespace spire {
 

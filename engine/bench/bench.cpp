@@ -6,11 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <spire/commands/bench.h>
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/system.h>
-#include <spire/text.h>
+#include <spire/load_config.h>
 
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 #include "engine/base/write_file.h"
 #include "engine/bench/limits/ceilings.h"
 #include "engine/bench/limits/op_times.h"

@@ -1,5 +1,5 @@
 // The devices of this machine.
-#include <spire/device_list.h>
+#include <spire/devices.h>
 
 #include "engine/c_api/status.h"
 

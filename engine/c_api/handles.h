@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/array_dataset.h>
 #include <spire/c.h>
+#include <spire/dataset.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
 

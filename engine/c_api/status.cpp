@@ -4,7 +4,8 @@
 #include <string>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -2,10 +2,10 @@
 #include <array>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/hdf5.h"
 #include "engine/base/hdf5_program.h"
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_hdf5.h"
 
 namespace spire {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/system.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_file.h"
 

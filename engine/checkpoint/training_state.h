@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <spire/metric.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 #include <spire/error.h>
 
 #include "engine/commands/table_facts.h"

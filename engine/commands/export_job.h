@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/export_model.h>
+#include <spire/export_model.h>
 
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/commands/export_model.h>
 #include <spire/error.h>
+#include <spire/export_model.h>
 
 #include "engine/checkpoint/merged_tensors.h"
 #include "engine/commands/export_job.h"

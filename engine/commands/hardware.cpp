@@ -26,7 +26,7 @@ std::vector<int> named_gpus(const std::string& word, const std::vector<GpuInfo>&
   std::vector<CudaDeviceInfo> infos;
   for (const GpuInfo& gpu : gpus) infos.push_back(internal(gpu));
   std::vector<int> indices;
-  for (DeviceId device : training::named_gpus(word, infos)) indices.push_back(device.index);
+  for (DeviceId device : spire::named_gpus(word, infos)) indices.push_back(device.index);
   return indices;
 }
 

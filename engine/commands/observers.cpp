@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include <spire/config_text.h>
-#include <spire/observers.h>
+#include <spire/load_config.h>
+#include <spire/observer.h>
 
 #include "engine/config/listen_address.h"
 #include "engine/observe/audit_file.h"

@@ -1,5 +1,4 @@
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 
 namespace spire {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/tables/csv_columns.h"

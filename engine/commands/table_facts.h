@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 #include <spire/run_config.h>
 
 namespace spire {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <spire/commands/input_rows.h>
 #include <spire/error.h>
+#include <spire/trained_model.h>
 
 #include "engine/commands/trained_data.h"
 #include "engine/data/dataset.h"

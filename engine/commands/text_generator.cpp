@@ -1,7 +1,7 @@
 #include <optional>
 
-#include <spire/commands/text_generator.h>
 #include <spire/error.h>
+#include <spire/text_generator.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/text/text_tokens.h"

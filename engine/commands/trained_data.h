@@ -4,7 +4,6 @@
 
 #include <spire/dataset.h>
 #include <spire/run_config.h>
-#include <spire/sample_spec.h>
 
 namespace spire {
 

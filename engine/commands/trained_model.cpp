@@ -1,5 +1,5 @@
-#include <spire/commands/trained_model.h>
 #include <spire/error.h>
+#include <spire/trained_model.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/images/png.h"

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/transformer_sizes.h"
 #include "engine/config/value.h"
 

@@ -1,9 +1,9 @@
-// Devices of a config's list with memory limits of their own (<spire/device_words.h>).
+// Devices of a config's list with memory limits of their own (devices.h).
 #pragma once
 #include <string>
 #include <vector>
 
-#include <spire/device_words.h>
+#include "engine/config/devices.h"
 
 namespace spire {
 

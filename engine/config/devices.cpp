@@ -6,8 +6,8 @@
 #include <optional>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/device_limit.h"
 #include "engine/config/scalar.h"
 

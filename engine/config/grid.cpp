@@ -6,8 +6,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/config_text.h>
 #include <spire/load_config.h>
 
 namespace spire {

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/layer_types.h"
 #include "engine/config/scalar.h"
 #include "engine/config/synonyms.h"

@@ -4,8 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/config/scalar.h"
 #include "engine/config/synonyms.h"
 #include "engine/config/value.h"

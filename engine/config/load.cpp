@@ -12,9 +12,9 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/config/scalar.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/synonyms.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/config_text.h>
+#include <spire/load_config.h>
 
 namespace spire {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
-#include <spire/text.h>
+#include <spire/load_config.h>
 
+#include "engine/base/text.h"
 #include "engine/config/schema_parts.h"
 #include "engine/config/synonyms.h"
 #include "engine/config/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire {
 

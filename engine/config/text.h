@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/config_text.h>
+#include <spire/load_config.h>
 
 #include "engine/config/schema.h"
 

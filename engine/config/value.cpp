@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <variant>
 
-#include <spire/config_text.h>
-#include <spire/text.h>
+#include <spire/load_config.h>
 
+#include "engine/base/text.h"
 #include "engine/config/scalar.h"
 
 namespace spire {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 #include <spire/error.h>
 
 #include "engine/data/label_survey.h"

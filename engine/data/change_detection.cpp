@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include <spire/text.h>
-
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

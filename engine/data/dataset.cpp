@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/images/degrade.h"

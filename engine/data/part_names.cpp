@@ -11,8 +11,8 @@
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/sampler.h"
 
 namespace spire {

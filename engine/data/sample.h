@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include <spire/sample_spec.h>
+#include <spire/dataset.h>
 
 namespace spire {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"

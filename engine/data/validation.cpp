@@ -10,8 +10,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/dataset_kinds.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/part_names.h"

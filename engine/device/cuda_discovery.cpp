@@ -14,9 +14,9 @@
 #include <nccl.h>
 
 #include <spire/error.h>
-#include <spire/gpu_monitor.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/nvidia_library.h"
 #include "engine/device/pci_bus_id.h"

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime.h>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "engine/device/cuda_error.h"
 

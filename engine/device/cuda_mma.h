@@ -15,7 +15,7 @@
 
 #include <cuda_runtime.h>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

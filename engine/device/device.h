@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <spire/device_id.h>
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

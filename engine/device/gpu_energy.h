@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <spire/gpu_monitor.h>
-
 #include "engine/device/device.h"
+#include "engine/device/gpu_monitor.h"
 
 namespace spire {
 

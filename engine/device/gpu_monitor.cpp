@@ -1,3 +1,5 @@
+#include "engine/device/gpu_monitor.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -7,8 +9,6 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
-
-#include <spire/gpu_monitor.h>
 
 #include "engine/device/gpu_reading.h"
 #include "engine/device/nvml_library.h"

@@ -6,8 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <spire/gpu_monitor.h>
-
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/nvml_library.h"
 
 namespace spire {

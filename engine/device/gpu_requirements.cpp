@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/dtype.h>
-#include <spire/gpu_monitor.h>
+#include <spire/tensor.h>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu_monitor.h"
 
 namespace spire {
 

@@ -6,9 +6,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
 #include "engine/base/crowded.h"
+#include "engine/base/text.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/doctor/system_text.h"
 

@@ -1,13 +1,13 @@
 // What CUDA shows to this process and what NVML tells of the host, joined.
 #include <algorithm>
 
-#include <spire/device_list.h>
+#include <spire/devices.h>
 #include <spire/error.h>
-#include <spire/gpu_monitor.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/device/device.h"
 #include "engine/device/device_memory.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/topology.h"
 
 namespace spire {

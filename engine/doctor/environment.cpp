@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -4,8 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 
 namespace spire {

@@ -1,7 +1,6 @@
 // Checks of the state of all GPUs of the host as the driver tells it (GpuMonitor).
 #pragma once
-#include <spire/gpu_monitor.h>
-
+#include "engine/device/gpu_monitor.h"
 #include "engine/doctor/finding.h"
 
 namespace spire {

@@ -2,8 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 
 namespace spire {

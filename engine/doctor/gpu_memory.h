@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/gpu_monitor.h>
+#include "engine/device/gpu_monitor.h"
 
 namespace spire {
 

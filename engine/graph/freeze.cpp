@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/name_patterns.h"
+#include "engine/base/text.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 

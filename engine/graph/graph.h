@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <spire/graph.h>
-#include <spire/layer_row.h>
 
 namespace spire {
 

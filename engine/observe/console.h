@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include <spire/observers.h>
+#include <spire/observer.h>
 
 #include "engine/observe/formatting.h"
 #include "engine/observe/report_text.h"

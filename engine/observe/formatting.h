@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire {
 

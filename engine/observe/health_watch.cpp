@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/observe/device_history.h"
 
 namespace spire {

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 
 namespace spire {
 

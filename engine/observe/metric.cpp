@@ -4,8 +4,8 @@
 
 #include <spire/error.h>
 #include <spire/metric.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 
 namespace spire {

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/measured.h"
 #include "engine/observe/report_text.h"

@@ -8,9 +8,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
 #include "engine/base/crowded.h"
+#include "engine/base/text.h"
 #include "engine/observe/step_times.h"
 #include "engine/observe/straggler_watch.h"
 

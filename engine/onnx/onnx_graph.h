@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -1,5 +1,5 @@
 #include <spire/error.h>
-#include <spire/start_ranks.h>
+#include <spire/world.h>
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/socket.h"

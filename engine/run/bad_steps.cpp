@@ -7,8 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/process/group/process_group.h"
 
 namespace spire {

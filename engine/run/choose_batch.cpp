@@ -1,8 +1,7 @@
 // batch_size: auto: a run's setup chooses the batch by plans, and tries it once before the run.
 #include <algorithm>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"

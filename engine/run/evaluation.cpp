@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
-#include <spire/text.h>
 #include <spire/train.h>
 
+#include "engine/base/text.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/run/run_data.h"

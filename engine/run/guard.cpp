@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 
 namespace spire {
 

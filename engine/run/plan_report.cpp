@@ -1,5 +1,5 @@
 // plan() and check(): a run compiled without training it, and its report as text.
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 
 #include "engine/graph/graph.h"
 #include "engine/graph/passes.h"

@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/load_config.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/config/check.h"
 #include "engine/config/schema.h"

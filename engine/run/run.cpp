@@ -1,10 +1,10 @@
 // train(): a run from its first step to its summary.
 #include <sstream>
 
-#include <spire/text.h>
 #include <spire/train.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "engine/base/thread.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"

@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <utility>
 
-#include <spire/text.h>
-
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/base/write_file.h"
 #include "engine/config/text.h"
 #include "engine/process/watchdog/watchdog.h"

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"

@@ -13,9 +13,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <spire/system.h>
-
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"

@@ -6,11 +6,17 @@
 #include <set>
 #include <string>
 
-#include <spire/run_folder.h>
-
 #include "engine/run/run_setup.h"
 
 namespace spire {
+
+// Returns whether a directory contains anything but the record file of runs; false if it does not
+// exist. Throws Error(config) if the system refuses to list it.
+bool holds_something(const std::filesystem::path& directory);
+
+// Returns whether the run has written a checkpoint, so that --resume auto goes on from it. Throws
+// Error(checkpoint) if the folder cannot be listed.
+bool has_checkpoint(const std::filesystem::path& directory);
 
 class RunDirectory {
  public:

@@ -9,9 +9,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "engine/config/text.h"
 #include "engine/config/words.h"
 #include "engine/device/gpu_requirements.h"

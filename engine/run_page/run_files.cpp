@@ -13,10 +13,10 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
 #include "engine/base/file_locks.h"
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/measured.h"
 

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"

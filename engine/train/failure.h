@@ -1,6 +1,5 @@
 // Turns a failure on one rank into the failure of the run, the same on all ranks.
 #pragma once
-#include <spire/phase.h>
 #include <spire/world.h>
 
 namespace spire {

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/train/tuning_cache.h"
 #include "kernels/autotune/engine_choice.h"

@@ -385,7 +385,7 @@ void TowerTrainer::restore(const StateMetadata& state, const SavedTensors* tenso
 }
 
 void TowerTrainer::check_replicas() {
-  training::check_replicas(*devices_, layout_);
+  spire::check_replicas(*devices_, layout_);
 }
 
 }  // namespace spire

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <variant>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "engine/update/loss_scale_state.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

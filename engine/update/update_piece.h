@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <spire/dtype.h>
 #include <spire/run_config.h>
+#include <spire/tensor.h>
 
 #include "engine/device/memory_pool.h"
 #include "engine/graph/parameter_layout.h"

@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/name_patterns.h"
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"
 #include "engine/weights/names/own_metadata.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 #include "kernels/cpu/simd.h"
 

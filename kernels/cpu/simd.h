@@ -12,7 +12,7 @@
 // Registers are passed between inlined functions only, so their ABI does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "kernels/elementary.h"
 

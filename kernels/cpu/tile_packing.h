@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

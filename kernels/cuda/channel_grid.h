@@ -6,7 +6,7 @@
 // row, and `chunks` chunks of chunk_rows rows cover all rows. These numbers, and so the order of
 // sums, depend only on the shape.
 #pragma once
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"

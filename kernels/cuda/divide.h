@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/divide.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <deque>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "kernels/nvidia/cudnn.h"
 

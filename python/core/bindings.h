@@ -15,7 +15,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 
 namespace spire::python {
 

@@ -1,5 +1,5 @@
 // The list of devices of this machine.
-#include <spire/device_list.h>
+#include <spire/devices.h>
 
 #include "python/core/bindings.h"
 

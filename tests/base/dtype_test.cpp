@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/dtype.h>
 #include <spire/error.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

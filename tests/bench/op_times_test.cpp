@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <spire/load_config.h>
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 
 #include "tests/train/device_kinds.h"
 

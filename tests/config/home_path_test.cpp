@@ -6,7 +6,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <spire/config_text.h>
+#include <spire/load_config.h>
 
 #include "engine/config/schema.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 #include <spire/error.h>
 
 #include "tests/data/test_files.h"

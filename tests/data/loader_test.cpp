@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 
 #include "tests/base/message_of.h"
 #include "tests/data/numbered.h"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 
 #include "engine/data/validation.h"
 #include "tests/data/formats/tar_files.h"

@@ -1,11 +1,11 @@
 // Tests the reader of NVML against a library in NVML's place, and against machines without one.
+#include "engine/device/gpu_monitor.h"
+
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <spire/gpu_monitor.h>
 
 #include "engine/device/gpu_energy.h"
 #include "engine/device/gpu_requirements.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstring>
 
-#include <spire/commands/input_rows.h>
+#include <spire/trained_model.h>
 
 #include "tests/data/test_files.h"
 

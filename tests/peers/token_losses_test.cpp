@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 
 #include "engine/data/loader.h"
 #include "engine/train/tower_trainer.h"

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <tests/process/ranks.h>
 
-#include <spire/system.h>
 #include <spire/world.h>
 
+#include "engine/base/system.h"
 #include "engine/process/group/process_group.h"
 #include "engine/process/watchdog/watchdog.h"
 

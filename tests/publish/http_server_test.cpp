@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
+#include "engine/base/system.h"
 #include "tests/base/message_of.h"
 #include "tests/publish/client.h"
 

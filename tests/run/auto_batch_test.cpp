@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 
 #include "engine/base/thread.h"
 #include "tests/base/message_of.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include <spire/load_config.h>
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 #include <spire/train.h>
 
 #include "engine/run/run_setup.h"

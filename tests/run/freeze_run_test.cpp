@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 
 #include "tests/base/message_of.h"
 #include "tests/run/made_run.h"

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 
 #include "engine/base/read_file.h"
 #include "engine/base/thread.h"

@@ -15,11 +15,10 @@
 #include <string>
 
 #include <spire/error.h>
-#include <spire/launch.h>
+#include <spire/trainer_main.h>
+#include <spire/world.h>
 
-#include "tools/commands.h"
-
-namespace spire::tool {
+namespace spire {
 namespace {
 
 class Fault {
@@ -81,9 +80,7 @@ class Fault {
   int passed_ = 0;
 };
 
-}  // namespace
-
-PhaseHook phase_hook() {
+PhaseHook fault_hook() {
   Environment environment = process_environment();
   auto text = environment("SPIRE_TEST_FAULT");
   if (!text) return {};
@@ -92,4 +89,9 @@ PhaseHook phase_hook() {
   return [fault](const PhaseRow& row) { fault->enter(row); };
 }
 
-}  // namespace spire::tool
+}  // namespace
+}  // namespace spire
+
+int main(int argc, char** argv) {
+  return spire::trainer_main(argc, argv, spire::fault_hook());
+}

@@ -2,7 +2,7 @@
 // none of them. tests/emulation has those that CUDA shows.
 #include <gmock/gmock.h>
 
-#include <spire/device_list.h>
+#include <spire/devices.h>
 
 #include "tests/scripted_nvml/scripted_machine.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <spire/array_dataset.h>
+#include <spire/dataset.h>
 
 #include "engine/data/images/degrade.h"
 #include "tests/train/device_kinds.h"

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/gpu_monitor.h>
-#include <spire/observers.h>
+#include <spire/observer.h>
 
+#include "engine/device/gpu_monitor.h"
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"

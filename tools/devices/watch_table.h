@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <spire/commands/host_use.h>
-#include <spire/gpu_monitor.h>
+
+#include "engine/device/gpu_monitor.h"
 
 namespace spire::tool {
 

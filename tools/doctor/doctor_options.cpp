@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 namespace spire::tool {
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
+#include "engine/base/system.h"
 #include "tools/output/streams.h"
 #include "tools/supervisor/child_process.h"
 

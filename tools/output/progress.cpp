@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire::tool {
 

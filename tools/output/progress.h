@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include <spire/commands/dataset_tools.h>
-#include <spire/observers.h>
+#include <spire/dataset_tools.h>
+#include <spire/observer.h>
 #include <spire/run_config.h>
 
 #include "tools/arguments.h"

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
+
+#include "engine/base/system.h"
 
 namespace spire::tool {
 

@@ -15,7 +15,8 @@
 #include <fmt/format.h>
 
 #include <spire/error.h>
-#include <spire/files.h>
+
+#include "engine/base/files.h"
 
 namespace spire::tool {
 

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/files.h>
-#include <spire/text.h>
+
+#include "engine/base/files.h"
+#include "engine/base/text.h"
 
 namespace spire::tool {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/input_rows.h>
+#include <spire/trained_model.h>
 
 #include "tools/arguments.h"
 #include "tools/output/streams.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire::tool {
 namespace {

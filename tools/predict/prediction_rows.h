@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/input_rows.h>
-#include <spire/commands/trained_model.h>
+#include <spire/dataset.h>
 #include <spire/run_config.h>
-#include <spire/sample_spec.h>
+#include <spire/trained_model.h>
 
 namespace spire::tool {
 

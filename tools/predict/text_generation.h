@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/text_generator.h>
+#include <spire/text_generator.h>
 
 #include "tools/arguments.h"
 #include "tools/output/streams.h"

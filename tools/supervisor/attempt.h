@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/start_ranks.h>
+#include <spire/world.h>
 
 #include "tools/process/signals.h"
 #include "tools/supervisor/child_process.h"

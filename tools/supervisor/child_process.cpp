@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
+#include "engine/base/system.h"
 #include "tools/config_source.h"
 
 namespace spire::tool {

@@ -8,9 +8,10 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/device_words.h>
 #include <spire/error.h>
-#include <spire/run_folder.h>
+
+#include "engine/config/devices.h"
+#include "engine/run/run_directory.h"
 
 namespace spire::tool {
 

@@ -7,11 +7,11 @@
 
 #include <unistd.h>
 
-#include <spire/device_words.h>
 #include <spire/error.h>
 #include <spire/hardware.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
+#include "engine/config/devices.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/supervisor/attempt.h"

@@ -1,7 +1,7 @@
 // Starts the processes of a run (--processes) and restarts them when they fail (--max-restarts).
 #pragma once
-#include <spire/launch.h>
 #include <spire/load_config.h>
+#include <spire/world.h>
 
 #include "tools/arguments.h"
 

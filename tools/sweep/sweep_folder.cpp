@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/files.h>
-#include <spire/system.h>
-#include <spire/text.h>
+
+#include "engine/base/files.h"
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 
 namespace spire::tool {
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/files.h>
-#include <spire/system.h>
-#include <spire/text.h>
 
+#include "engine/base/files.h"
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 #include "tools/config_source.h"
 #include "tools/output/reported_error.h"
 #include "tools/supervisor/attempt.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <spire/dataset.h>
 #include <spire/export.h>
-#include <spire/sample_spec.h>
 
 namespace spire {
 

@@ -24,7 +24,7 @@ struct GpuInfo {  // a GPU as the driver describes it
 // Returns "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)".
 SPIRE_API std::string describe(const GpuInfo& gpu);
 
-// Returns the indices of the GPUs that a name in a config means (<spire/device_words.h>): one,
+// Returns the indices of the GPUs that a name in a config means (devices.h): one,
 // none, or several that have the beginning of a UUID in common.
 SPIRE_API std::vector<int> named_gpus(const std::string& word, const std::vector<GpuInfo>& gpus);
 

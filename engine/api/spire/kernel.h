@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/device_id.h>
-#include <spire/dtype.h>
 #include <spire/export.h>
 #include <spire/op.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -9,7 +9,7 @@
 
 #include <spire/export.h>
 #include <spire/graph.h>
-#include <spire/layer_options.h>
+#include <spire/op.h>
 
 namespace spire {
 

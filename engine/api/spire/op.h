@@ -1,15 +1,15 @@
 // Ops: immutable descriptions of computations on tensors. An Op has a name, infers the shapes of
 // its outputs and emits the ops of its gradient. Kernels (kernel.h) compute it.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <spire/dtype.h>
 #include <spire/export.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 
@@ -117,5 +117,25 @@ class OpWith : public Op {
 inline bool is_float_type(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
 }
+
+// Values of options of layers and losses.
+
+struct Extent2d {
+  int64_t h = 1, w = 1;
+  bool operator==(const Extent2d&) const = default;
+};
+SPIRE_API std::string to_string(Extent2d extent);  // "3x5"
+SPIRE_API std::string to_short_string(
+    Extent2d extent);  // "2" if both are equal, else as to_string()
+
+inline Extent2d extent_of(const Shape& nhwc) {
+  return {nhwc[1], nhwc[2]};
+}
+
+// Loss of a regression, mean over a sample's elements: squared error, absolute error, or their sum.
+enum class Regression { mse, l1, l1_l2 };
+
+// Interpolation of images.
+enum class Resize { nearest, bilinear };
 
 }  // namespace spire

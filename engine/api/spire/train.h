@@ -13,11 +13,9 @@
 
 #include <spire/dataset.h>
 #include <spire/export.h>
-#include <spire/failure.h>
 #include <spire/model.h>
 #include <spire/observer.h>
-#include <spire/phase.h>
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 #include <spire/run_config.h>
 #include <spire/world.h>
 

@@ -13,15 +13,13 @@
 #include <type_traits>
 #include <vector>
 
-#include <spire/array_dataset.h>
 #include <spire/dataset.h>
-#include <spire/dtype.h>
 #include <spire/export.h>
 #include <spire/metric.h>
 #include <spire/model.h>
 #include <spire/observer.h>
 #include <spire/run_config.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

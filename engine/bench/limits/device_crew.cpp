@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

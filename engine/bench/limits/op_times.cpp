@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/bench/limits/timed_tower.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"

@@ -1,8 +1,7 @@
 // Predictions as tables for people.
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/bench/prediction/prediction.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/rounds.h"

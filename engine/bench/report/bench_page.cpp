@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/bench_series.h"
 #include "engine/bench/report/bench_table.h"

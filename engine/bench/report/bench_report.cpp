@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"

@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 
 namespace spire {

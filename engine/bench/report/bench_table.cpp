@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
 #include "engine/base/crowded.h"
+#include "engine/base/text.h"
 #include "engine/bench/report/bench_cells.h"
 #include "engine/bench/report/rounds.h"
 #include "engine/config/words.h"

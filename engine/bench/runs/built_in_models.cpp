@@ -6,7 +6,8 @@
 
 #include <spire/commands/bench.h>
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/config/devices.h"
 
 namespace spire {

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/config/words.h"
 #include "engine/train/placement/rank_hardware.h"

@@ -3,11 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <spire/commands/draft_config.h>
-#include <spire/config_text.h>
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/commands/draft/config_draft.h"
 #include "engine/commands/draft/recognized_data.h"
 #include "engine/commands/table_facts.h"

@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/config_text.h>
 #include <spire/error.h>
+#include <spire/load_config.h>
 
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"

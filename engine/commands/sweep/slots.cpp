@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 

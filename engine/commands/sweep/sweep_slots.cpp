@@ -1,7 +1,6 @@
 #include <unistd.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/commands/sweep/slots.h"
 #include "engine/config/devices.h"
 #include "engine/device/gpu_claims.h"

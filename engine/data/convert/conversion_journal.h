@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 
 #include "engine/base/write_file.h"
 

@@ -8,13 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
-#include <spire/system.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "engine/data/convert/conversion_journal.h"

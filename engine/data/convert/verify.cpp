@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 #include <spire/error.h>
 #include <spire/run_config.h>
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/change_detection.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/hdf5_check.h"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

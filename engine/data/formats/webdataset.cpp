@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/webdataset_index.h"
 #include "engine/data/images/encoded_images.h"

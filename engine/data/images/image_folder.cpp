@@ -9,9 +9,9 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/system_limits.h"
+#include "engine/base/text.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/part_names.h"

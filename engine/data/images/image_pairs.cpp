@@ -10,9 +10,9 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_decode.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 

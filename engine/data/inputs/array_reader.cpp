@@ -9,9 +9,9 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/npy_magic.h"
+#include "engine/base/text.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_table.h"
 #include "engine/data/formats/row_decoder.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include <spire/commands/input_rows.h>
+#include <spire/trained_model.h>
 
 namespace spire {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/field_text.h"

@@ -4,10 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include <spire/dtype.h>
 #include <spire/error.h>
-#include <spire/text.h>
+#include <spire/tensor.h>
 
+#include "engine/base/text.h"
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/tables/csv_columns.h"
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/npy_magic.h"
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/numpy/npy_array.h"

@@ -16,8 +16,8 @@
 #include <parquet/arrow/reader.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/change_detection.h"
 
 namespace spire {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/tables/column_survey.h"
 
 namespace spire {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "engine/data/input_file.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/tables/csv_columns.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include <spire/dataset.h>
 #include <spire/run_config.h>
-#include <spire/sample_spec.h>
 
 #include "engine/data/tables/field_text.h"
 #include "engine/data/tables/record_reader.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/sample_spec.h>
+#include <spire/dataset.h>
 
 namespace spire {
 

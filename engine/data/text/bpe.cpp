@@ -13,7 +13,8 @@
 #include <pcre2.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
+
+#include "engine/base/system.h"
 
 namespace spire {
 namespace {

@@ -9,8 +9,8 @@
 #include <utf8proc.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/input_file.h"
 
 namespace spire {

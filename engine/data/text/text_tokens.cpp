@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/jsonl.h"

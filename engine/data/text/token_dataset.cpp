@@ -5,9 +5,9 @@
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/text/packed_documents.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <spire/error.h>
-#include <spire/launch.h>
+#include <spire/world.h>
 
 #include "engine/process/socket.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <spire/error.h>
-#include <spire/launch.h>
+#include <spire/world.h>
 
 #include "engine/process/frame.h"
 

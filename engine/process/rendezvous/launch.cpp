@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <spire/error.h>
-#include <spire/launch.h>
+#include <spire/world.h>
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/master_endpoint.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/launch.h>
+#include <spire/world.h>
 
 #include "engine/process/socket.h"
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include <spire/launch.h>
 #include <spire/world.h>
 
 #include "engine/process/group/process_group.h"

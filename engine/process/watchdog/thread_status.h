@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <spire/error.h>
-#include <spire/phase.h>
+#include <spire/world.h>
 
 namespace spire {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/failure.h>
+#include <spire/world.h>
 
 #include "engine/process/socket.h"
 #include "engine/process/watchdog/thread_status.h"

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
+#include "engine/base/system.h"
 #include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include <spire/error.h>
-#include <spire/system.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/system.h"
 #include "engine/base/system_limits.h"
 #include "engine/process/socket.h"
 

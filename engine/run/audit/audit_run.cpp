@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include <spire/load_config.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/audit_root.h"
 #include "engine/run/audit/record_difference.h"

@@ -10,9 +10,9 @@
 
 #include <spire/load_config.h>
 #include <spire/metric.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

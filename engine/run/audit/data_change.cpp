@@ -8,10 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/text.h>
-
 #include "engine/base/digest.h"
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <spire/text.h>
-
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "engine/run/run_context.h"
 
 namespace spire {

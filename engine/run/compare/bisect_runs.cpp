@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/record_difference.h"
 

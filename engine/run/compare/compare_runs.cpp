@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include <spire/load_config.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
 #include "engine/run/audit/audit_root.h"

@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <spire/text.h>
-
+#include "engine/base/text.h"
 #include "engine/run/compare/compare_runs.h"
 
 namespace spire {

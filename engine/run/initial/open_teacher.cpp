@@ -8,9 +8,9 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "engine/observe/formatting.h"
 #include "engine/weights/files/weight_file.h"
 

@@ -5,8 +5,8 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "engine/data/text/vocabulary.h"

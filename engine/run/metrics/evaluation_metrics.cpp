@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/observe/best_mode.h"
 #include "engine/observe/measured.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <spire/dtype.h>
 #include <spire/error.h>
+#include <spire/tensor.h>
 
 #include "engine/inference/sample_images.h"
 #include "engine/observe/image_similarity.h"

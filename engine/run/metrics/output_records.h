@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <spire/dataset.h>
 #include <spire/metric.h>
-#include <spire/sample_spec.h>
 
 #include "models/model.h"
 

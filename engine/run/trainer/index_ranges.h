@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include <spire/sample_spec.h>
+#include <spire/dataset.h>
 #include <spire/trainer.h>
 
 namespace spire {

@@ -7,7 +7,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
+
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

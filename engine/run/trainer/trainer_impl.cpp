@@ -8,9 +8,9 @@
 #include <malloc.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 #include <spire/train.h>
 
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/config/text.h"
 #include "engine/process/group/process_group.h"

@@ -9,8 +9,9 @@
 #include <span>
 #include <vector>
 
-#include <spire/gpu_monitor.h>
 #include <spire/observer.h>
+
+#include "engine/device/gpu_monitor.h"
 
 namespace spire {
 

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/config/words.h"

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <spire/text.h>
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include <spire/gpu_monitor.h>
-
 #include "engine/device/device.h"
 #include "engine/device/gpu_claims.h"
+#include "engine/device/gpu_monitor.h"
 
 namespace spire {
 

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/train/placement/gpu_use.h"
 

@@ -5,11 +5,11 @@
 #include <limits>
 #include <string_view>
 
-#include <spire/gpu_monitor.h>
 #include <spire/run_config.h>
 
 #include "engine/base/steady_time.h"
 #include "engine/device/gpu_claims.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/train/placement/rank_hardware.h"
 
 namespace spire {

@@ -7,9 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
-#include <spire/gpu_monitor.h>
 
 #include "engine/config/devices.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/train/model_graph.h"
 
 namespace spire {

@@ -6,11 +6,10 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/gpu_monitor.h>
-#include <spire/system.h>
-#include <spire/text.h>
-
+#include "engine/base/system.h"
+#include "engine/base/text.h"
 #include "engine/config/devices.h"
+#include "engine/device/gpu_monitor.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
 #include "engine/update/tree.h"

@@ -12,9 +12,9 @@
 #include <minizip/zip.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/npy_magic.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

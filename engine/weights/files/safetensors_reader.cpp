@@ -8,11 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <spire/dtype.h>
 #include <spire/error.h>
-#include <spire/text.h>
+#include <spire/tensor.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/weights/files/safetensors_header.h"
 
 namespace spire {

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/weights/files/safetensors_header.h"
 
 namespace spire {

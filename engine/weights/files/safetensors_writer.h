@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "engine/base/write_file.h"
 #include "engine/weights/files/tensor_to_write.h"

@@ -7,10 +7,10 @@
 
 #include <spire/error.h>
 #include <spire/load_config.h>
-#include <spire/text.h>
 
 #include "engine/base/adapter_names.h"
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/checkpoint/merged_tensors.h"
 #include "engine/weights/files/safetensors_reader.h"

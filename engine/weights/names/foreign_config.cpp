@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/weights/names/known_names.h"
 
 namespace spire {

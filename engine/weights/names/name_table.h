@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <spire/run_config.h>
-#include <spire/shape.h>
+#include <spire/tensor.h>
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/graph/graph.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <spire/error.h>
-#include <spire/text.h>
 
+#include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"
 

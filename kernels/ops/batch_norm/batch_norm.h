@@ -14,8 +14,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include <spire/dtype.h>
 #include <spire/op.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -1,7 +1,7 @@
 // The cells of recurrent layers, for one unit in one step, on CPUs and GPUs: recurrent.h has the
 // formulas.
 #pragma once
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "kernels/elementary.h"
 #include "kernels/ops/recurrent/recurrent.h"

@@ -6,9 +6,8 @@
 #pragma once
 #include <type_traits>
 
-#include <spire/dtype.h>
-#include <spire/layer_options.h>
 #include <spire/op.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -5,8 +5,8 @@
 //   bilinear: y[n,i,..] mixes the two rows whose middles enclose u; at the border, the last row
 // Op and gradient are weighted gathers, whose taps are summed in ascending order, in fp32.
 #pragma once
-#include <spire/dtype.h>
-#include <spire/layer_options.h>
+#include <spire/op.h>
+#include <spire/tensor.h>
 
 #include "kernels/window.h"
 

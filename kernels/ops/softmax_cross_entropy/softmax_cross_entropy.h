@@ -14,8 +14,8 @@
 #pragma once
 #include <span>
 
-#include <spire/dtype.h>
 #include <spire/op.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 
 #include "engine/config/words.h"
 #include "engine/data/sampler.h"

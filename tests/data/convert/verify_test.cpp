@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <spire/commands/dataset_tools.h>
+#include <spire/dataset_tools.h>
 
 #include "engine/data/dataset.h"
 #include "tests/data/formats/hdf5_files.h"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/dtype.h>
+#include <spire/tensor.h>
 
 #include "engine/data/images/augment.h"
 #include "engine/data/images/colors.h"

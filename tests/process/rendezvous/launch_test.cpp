@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
-#include <spire/launch.h>
+#include <spire/world.h>
 
 namespace spire {
 namespace {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <string>
 
-#include <spire/launch.h>
 #include <spire/world.h>
 
 #include "engine/process/socket.h"

@@ -7,7 +7,7 @@
 #include <spire/commands/finding.h>
 #include <spire/commands/peer_copies.h>
 #include <spire/export.h>
-#include <spire/plan_report.h>
+#include <spire/plan.h>
 #include <spire/run_config.h>
 
 namespace spire {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include <spire/dataset.h>
 #include <spire/export.h>
 #include <spire/run_config.h>
-#include <spire/sample_spec.h>
 
 namespace spire {
 

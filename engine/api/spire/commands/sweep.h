@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <spire/commands/sweep_slots.h>
-#include <spire/config_text.h>
 #include <spire/export.h>
 #include <spire/load_config.h>
 #include <spire/run_config.h>

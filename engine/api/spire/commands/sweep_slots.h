@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <spire/device_id.h>
 #include <spire/export.h>
 #include <spire/run_config.h>
+#include <spire/tensor.h>
 
 namespace spire {
 

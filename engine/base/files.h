@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <spire/error.h>
-#include <spire/export.h>
 
 namespace spire {
 
@@ -18,25 +17,24 @@ class AtomicWriter;
 
 // Returns the content of a file or pipe that a user names; waits until a writer opens the pipe.
 // Throws Error(category), also if the file is missing or larger than `max_bytes`. Any thread.
-SPIRE_API std::string read_text(const std::filesystem::path& path, Category category,
-                                size_t max_bytes = size_t{64} << 20);
+std::string read_text(const std::filesystem::path& path, Category category,
+                      size_t max_bytes = size_t{64} << 20);
 // Reads an open descriptor to its end and leaves it open. name: what messages call it.
-SPIRE_API std::string read_text(int descriptor, const std::filesystem::path& name,
-                                Category category, size_t max_bytes = size_t{64} << 20);
+std::string read_text(int descriptor, const std::filesystem::path& name, Category category,
+                      size_t max_bytes = size_t{64} << 20);
 // Returns nullopt for a missing file. Throws Error(category) for what is no regular file, cannot be
 // read, or has more than 64 MiB.
-SPIRE_API std::optional<std::string> read_text_if_there(const std::filesystem::path& path,
-                                                        Category category);
+std::optional<std::string> read_text_if_there(const std::filesystem::path& path, Category category);
 
 // Opens a regular file for reading and writing, or creates it; does not follow links. The caller
 // closes the descriptor. Throws Error(category).
-SPIRE_API int open_in_place(const std::filesystem::path& path, Category category);
+int open_in_place(const std::filesystem::path& path, Category category);
 
 // A file that gets its name when it is whole: "<path>.tmp" until commit(), and removed if that is
 // not called, in a folder that is made where it is missing; so that readers see the old file or the
 // new one, also after a power cut. A path may have one writer at a time, and one thread uses an
 // object.
-class SPIRE_API WholeFile {
+class WholeFile {
  public:
   // overwrite: whether it may replace a file that holds something; without it commit() throws if
   // one has appeared meanwhile, and "<path>.tmp" keeps the data. All throw Error(category) with
@@ -55,7 +53,7 @@ class SPIRE_API WholeFile {
 };
 
 // Writes a WholeFile.
-SPIRE_API void write_whole_file(const std::filesystem::path& path, std::string_view content,
-                                Category category, bool overwrite = true);
+void write_whole_file(const std::filesystem::path& path, std::string_view content,
+                      Category category, bool overwrite = true);
 
 }  // namespace spire

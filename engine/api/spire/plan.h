@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <spire/export.h>
-#include <spire/layer_row.h>
+#include <spire/graph.h>
 #include <spire/observer.h>
 #include <spire/run_config.h>
 

@@ -4,31 +4,30 @@
 #include <vector>
 
 #include <spire/error.h>
-#include <spire/export.h>
 
 namespace spire {
 
 // Returns strerror(error); for too many open files it adds the limit to raise.
-SPIRE_API std::string system_reason(int error);
+std::string system_reason(int error);
 
 // Returns Category::device for an errno that says nothing about the file: too many open ones, or a
 // disk without room. Else `other`.
-SPIRE_API Category category_of(int error, Category other);
+Category category_of(int error, Category other);
 
 // Lists the limits that may have refused a thread or a process: "this user may have 63 threads and
 // processes (ulimit -u), ...; raise the limit, or lower data.workers and tower_threads"
-SPIRE_API std::string thread_limits();
+std::string thread_limits();
 
-SPIRE_API std::string host_name();  // as gethostname(2) tells it
+std::string host_name();  // as gethostname(2) tells it
 
 // Keeps the calling thread, and those that it starts, on these logical CPUs, if the system allows
 // that; an empty list changes nothing. May be called between fork() and exec.
-SPIRE_API void keep_to_cores(const std::vector<int>& cores);
+void keep_to_cores(const std::vector<int>& cores);
 
-SPIRE_API std::string unicode_version();  // of PCRE2's tables, by which text is split: "14.0.0"
+std::string unicode_version();  // of PCRE2's tables, by which text is split: "14.0.0"
 
 // Keeps libhdf5 from cleaning up at exit, which may wait for a disk that hangs. For programs that
 // close all files that they write; call it before any other use of the library.
-SPIRE_API void leave_hdf5_open_at_exit();
+void leave_hdf5_open_at_exit();
 
 }  // namespace spire

@@ -1,9 +1,12 @@
-// Element types of tensors, and C++ types for the 16-bit ones, on host and device.
+// What a tensor is: its element type, its shape, and the device that holds it.
 #pragma once
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <spire/export.h>
@@ -16,6 +19,8 @@
 #endif
 
 namespace spire {
+
+// Element types of tensors, and C++ types for the 16-bit ones, on host and device.
 
 enum class DType : uint8_t { f32, bf16, f16, f64, i32, u8 };
 
@@ -115,5 +120,45 @@ decltype(auto) with_any_float_type(DType dtype, const Visit& visit) {
 
 // Converts to.size() elements of type `dtype` (f32, bf16 or f16) to float.
 SPIRE_API void copy_floats(const void* from, DType dtype, std::span<float> to);
+
+// Shape of a tensor: up to six dimensions, stored inline.
+
+class SPIRE_API Shape {
+ public:
+  static constexpr int max_rank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims);
+  explicit Shape(std::span<const int64_t> dims);
+
+  int rank() const { return rank_; }
+  int64_t operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
+  int64_t& operator[](int axis) { return dims_[static_cast<size_t>(axis)]; }
+  int64_t back() const { return dims_[static_cast<size_t>(rank_ - 1)]; }
+  int64_t elements() const;  // 1 for a scalar
+  std::span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
+
+  bool operator==(const Shape& other) const = default;
+
+ private:
+  std::array<int64_t, max_rank> dims_{};
+  int rank_ = 0;
+};
+
+SPIRE_API std::string to_string(const Shape& shape);  // "(128, 28, 28, 1)"
+
+// Name of a device, on which towers (the shares of a global batch) run. "cpu:1" is the second
+// of equal shares of the process's cores; "cuda:0" is a GPU.
+
+enum class DeviceKind : uint8_t { cpu, cuda };
+
+struct DeviceId {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  bool operator==(const DeviceId&) const = default;
+};
+
+SPIRE_API std::string to_string(DeviceId device);        // returns "cpu:0"
+SPIRE_API DeviceId parse_device(std::string_view text);  // throws Error(config)
 
 }  // namespace spire

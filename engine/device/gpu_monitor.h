@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <spire/export.h>
-
 namespace spire {
 
 enum class GpuCondition : uint8_t {
@@ -57,7 +55,7 @@ enum class ThrottleReason : uint8_t {  // why clocks are below their maximum
   board_limit,
   reliability,
 };
-SPIRE_API std::string_view to_string(ThrottleReason reason);  // returns "power cap"
+std::string_view to_string(ThrottleReason reason);  // returns "power cap"
 
 // One reading. An empty value is one that the GPU or its driver does not offer; none is a zero that
 // stands for "unknown". A lost GPU has only last_xid.
@@ -96,7 +94,7 @@ struct GpuProcess {  // a process that computes on a GPU
 // state() makes about 15 calls of the driver, joules() one. NVLink's counters and processes() are
 // the slow ones. A failing GPU can hold any call for seconds: do not call it from code that a
 // training step waits for.
-class SPIRE_API GpuMonitor {
+class GpuMonitor {
  public:
   static constexpr const char* default_file = "libnvidia-ml.so.1";
 
@@ -132,7 +130,7 @@ class SPIRE_API GpuMonitor {
 };
 
 // Returns a user's name, or the number where there is none. Looking it up may ask a server.
-SPIRE_API std::string user_name(uint32_t user_id);
+std::string user_name(uint32_t user_id);
 
 struct GpuHealth {
   HostGpu gpu;
@@ -146,6 +144,6 @@ struct GpusOfHost {
 };
 
 // Takes milliseconds, and seconds with a GPU that fails.
-SPIRE_API GpusOfHost read_gpus(const GpuMonitor& monitor);
+GpusOfHost read_gpus(const GpuMonitor& monitor);
 
 }  // namespace spire
