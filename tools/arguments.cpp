@@ -15,7 +15,7 @@
 #include "engine/base/text.h"
 #include "tools/commands.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -302,4 +302,4 @@ Arguments parse_arguments(std::vector<std::string> words) {
   return finish(parsed, app);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

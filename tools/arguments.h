@@ -7,7 +7,7 @@
 
 #include <spire/world.h>
 
-namespace spire::tool {
+namespace spire {
 
 // Options of `trainer predict`.
 struct PredictArguments {
@@ -181,4 +181,4 @@ struct ParsedWords {
 // words: without the program's name. Throws Error(config) that suggests the nearest known word.
 Arguments parse_arguments(std::vector<std::string> words);
 
-}  // namespace spire::tool
+}  // namespace spire

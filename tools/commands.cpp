@@ -7,11 +7,11 @@
 
 #include <spire/error.h>
 
+#include "tools/bench/bench_options.h"
 #include "tools/common_options.h"
 #include "tools/doctor/doctor_options.h"
-#include "tools/trainer_bench/bench_options.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -374,4 +374,4 @@ const Command& find_command(std::string_view name) {
   return *found;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

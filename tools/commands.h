@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 }
 
-namespace spire::tool {
+namespace spire {
 
 int run_train(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
@@ -63,4 +63,4 @@ bool keeps_results(const Arguments& arguments);
 // there is a bad row or checksum; with may_skip bad rows are allowed in a split that has good ones.
 void verify_data(const Arguments& arguments, const RunConfig& config, bool may_skip);
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -3,7 +3,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -73,4 +73,4 @@ void add_log_options(CLI::App& app, Arguments& a) {
       ->type_name("info|warning|error");
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -9,7 +9,7 @@
 
 #include "tools/arguments.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Checks of option values return what is wrong, or an empty string.
 std::string positive_integer(const std::string& word);
@@ -26,4 +26,4 @@ CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& list, con
   return app.add_option(name, list, help)->delimiter(',')->allow_extra_args(false);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -14,7 +14,7 @@
 #include "engine/base/system.h"
 #include "tools/output/streams.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -205,4 +205,4 @@ std::string ConfigSnapshot::path() const {
   return fmt::format("{}{}", folder, descriptor_);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -13,7 +13,7 @@
 
 #include "tools/arguments.h"
 
-namespace spire::tool {
+namespace spire {
 
 // The environment variable that sets `devices` where the command line does not: "cuda:1", "0,2",
 // "auto:2". It wins over files and checkpoints; empty: it sets nothing. Child processes get their
@@ -88,4 +88,4 @@ class ConfigSnapshot {
   int descriptor_ = -1;  // a memfd, which children inherit
 };
 
-}  // namespace spire::tool
+}  // namespace spire

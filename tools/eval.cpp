@@ -13,7 +13,7 @@
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
-namespace spire::tool {
+namespace spire {
 
 int run_eval(const Arguments& arguments) {
   auto run = read_named_run(arguments, arguments.resume, Prefer::best);
@@ -56,4 +56,4 @@ int run_eval(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

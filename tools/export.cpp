@@ -11,7 +11,7 @@
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -136,4 +136,4 @@ int run_export(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -63,7 +63,7 @@ program() {  # name -> where it is
   fi
 }
 trainer=$(program trainer)
-peer=$here/bench/pytorch_gpu.py
+peer=$here/measure/pytorch_gpu.py
 
 if ! $dry; then
   [ -x "$trainer" ] || { echo "gpu_check: no $trainer here; name a build by --build" >&2; exit 2; }

@@ -23,8 +23,8 @@
 namespace spire {
 namespace {
 
-using tool::log_text;
-using tool::print_log;
+using log_text;
+using print_log;
 
 constexpr rlim_t min_stack_bytes = 512 << 10;  // a training step takes less than half of it
 // A run opens about ten files at a time, and GPU libraries end the program where they cannot load
@@ -96,7 +96,7 @@ class ExitGuard {
 int report(const Error& error) {
   int code = error.exit_code();
   std::string message = error.what();
-  tool::flush_results();
+  flush_results();
   size_t end = message.find('\n');
   std::string first = message.substr(0, end);
   if (end == std::string::npos) {
@@ -113,23 +113,23 @@ int report(const Error& error) {
 }
 
 // Flushes stdout. Lost results are an error, or a warning where the run's files hold them, too.
-void end_results(const tool::Arguments& arguments) {
-  std::string lost = tool::flush_results();
+void end_results(const Arguments& arguments) {
+  std::string lost = flush_results();
   if (lost.empty()) return;
-  if (!tool::keeps_results(arguments)) throw Error(Category::device, lost);
+  if (!keeps_results(arguments)) throw Error(Category::device, lost);
   print_log("warning: {}; the run's summary.json holds its results\n", lost);
 }
 
 int run(int argc, char** argv, const PhaseHook& on_phase) {
   check_process_limits();
   prepare_for_limits();
-  tool::Arguments arguments = tool::parse_arguments({argv + 1, argv + argc});
+  Arguments arguments = parse_arguments({argv + 1, argv + argc});
   arguments.on_phase = on_phase;
   int code = 0;
   if (arguments.command.empty()) {
-    tool::result_text(arguments.help);
+    result_text(arguments.help);
   } else {
-    code = tool::find_command(arguments.command).run(arguments);
+    code = find_command(arguments.command).run(arguments);
   }
   if (code == 0) end_results(arguments);
   return code;
@@ -138,10 +138,10 @@ int run(int argc, char** argv, const PhaseHook& on_phase) {
 }  // namespace
 
 int trainer_main(int argc, char** argv, const PhaseHook& on_phase) {
-  tool::open_missing_streams();
+  open_missing_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then fails with EPIPE
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails with EFBIG
-  tool::LossyStream lossy(std::cerr);
+  LossyStream lossy(std::cerr);
   ExitGuard exit_guard;
   leave_hdf5_open_at_exit();
   try {

@@ -45,12 +45,4 @@ using TextTable = std::vector<std::vector<std::string>>;  // rows of cells
 std::vector<std::string> aligned(const TextTable& table);
 std::string aligned_text(const TextTable& table);  // the same lines, each with a newline
 
-// A part of a report: its title in the first column, and a table or a single line beside it.
-struct TitledTable {
-  std::string title;
-  TextTable table;  // empty: the part is left out
-};
-// Returns lines of text; titles and tables are each aligned.
-std::string report_text(const std::vector<TitledTable>& parts);
-
 }  // namespace spire

@@ -4,7 +4,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/doctor/storage.h"
+#include "engine/run/machine/disk_space.h"
 
 namespace spire {
 

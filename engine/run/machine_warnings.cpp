@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "engine/device/gpu_requirements.h"
-#include "engine/doctor/environment.h"
 #include "engine/run/checkpoint_need.h"
+#include "engine/run/machine/environment.h"
 
 namespace spire {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <spire/observer.h>
 
-#include "engine/doctor/run_checks.h"
+#include "engine/run/machine/run_checks.h"
 #include "engine/run/run_setup.h"
 
 namespace spire {

@@ -1,9 +1,9 @@
 // Reports of benchmarks: bench.json, compared with itself and shown as a table.
-#include "engine/bench/report/bench_compare.h"
-#include "engine/bench/report/bench_json.h"
-#include "engine/bench/report/bench_table.h"
-#include "tests/bench/sample_report.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/tools/bench/sample_report.h"
+#include "tools/bench/report/bench_compare.h"
+#include "tools/bench/report/bench_json.h"
+#include "tools/bench/report/bench_table.h"
 
 namespace spire::fuzz {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records PyTorch's first losses, which the tests hold Spire's against. Rerun only to change the figures.
 
-  tools/bench/setup_peer.sh .cache/peer
+  tools/measure/setup_peer.sh .cache/peer
   .cache/peer/bin/python tests/peers/record_losses.py            # writes pytorch_losses.json beside this file
   .cache/peer/bin/python tests/peers/record_losses.py --spread   # how far PyTorch's own variants lie apart
 

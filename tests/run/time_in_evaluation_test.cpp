@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/run/audit_fixture.h"
+#include "tests/tools/audit/audit_fixture.h"
 
 namespace spire {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/doctor/gpu_memory.h"
+#include "tools/devices/gpu_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/supervisor/restart_conditions.h"
+#include "tools/train/restart_conditions.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 using testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(LeaveOut, RunsOnCpusHaveNone) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

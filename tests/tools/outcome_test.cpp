@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/supervisor/attempt.h"
+#include "tools/train/attempt.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 ExitStatus exited(int rank, int code) {
@@ -82,4 +82,4 @@ TEST(ExitStatusText, SaysWhoAndHow) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

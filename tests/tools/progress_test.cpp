@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 using std::chrono::milliseconds;
@@ -68,4 +68,4 @@ TEST_F(ProgressLineTest, IsNothingWhenQuiet) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

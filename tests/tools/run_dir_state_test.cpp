@@ -6,9 +6,9 @@
 #include "engine/base/write_file.h"
 #include "tests/tools/program.h"
 #include "tools/process/signals.h"
-#include "tools/supervisor/restart_conditions.h"
+#include "tools/train/restart_conditions.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 const ResumeOptions resume_auto{"auto", false};
@@ -96,4 +96,4 @@ TEST(BlockedSignals, HoldAHangupUnlessItIsIgnored) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

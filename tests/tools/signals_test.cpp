@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 TEST(StopSignals, AreThoseOfTerminalsAndBatchSystems) {
@@ -100,4 +100,4 @@ TEST(StopSignals, AnIgnoredHangupStaysIgnored) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

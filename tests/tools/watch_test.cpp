@@ -8,7 +8,7 @@
 #include "tests/tools/program.h"
 #include "tools/devices/watch_table.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 using testing::ElementsAre;
@@ -166,4 +166,4 @@ TEST(Watch, RefusesBadIntervals) {
 }
 
 }  // namespace
-}  // namespace spire::tool
+}  // namespace spire

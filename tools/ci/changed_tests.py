@@ -132,6 +132,8 @@ class Choice:
                 return self.of_source(named)
             # Whole runs, as processes, are tested beside the functions that they call.
             return self.of_folder("tests/" + parts[1]) + (self.of_folder("tests/runs") if parts[1] == "run" else [])
+        if parts[0] == "tools" and os.path.isdir("tests/tools/" + parts[1]) and path.endswith((".cpp", ".h")):
+            return self.of_folder("tests/tools/" + parts[1])
         if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h", "CMakeLists.txt")):
             return self.of_folder("tests/" + parts[0])
         if parts[0] == "configs":

@@ -15,9 +15,9 @@
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
-#include "tools/supervisor/attempt.h"
+#include "tools/train/attempt.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -114,4 +114,4 @@ int watch_devices(const WatchArguments& arguments) {
   return 0;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

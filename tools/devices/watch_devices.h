@@ -2,10 +2,10 @@
 #pragma once
 #include "tools/arguments.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Returns the exit code: 0 after the last sample or a signal. Throws Error(device) if stdout cannot
 // be written.
 int watch_devices(const WatchArguments& arguments);
 
-}  // namespace spire::tool
+}  // namespace spire

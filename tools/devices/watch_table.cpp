@@ -7,7 +7,7 @@
 
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -210,4 +210,4 @@ std::string RedrawnTable::next(std::vector<std::string> lines, int rows) {
   return text + "\x1b[J";
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/host_use.h>
-
 #include "engine/device/gpu_monitor.h"
+#include "engine/device/load/host_use.h"
 
-namespace spire::tool {
+namespace spire {
 
 struct WatchSample {
   std::chrono::system_clock::time_point time;
@@ -37,4 +36,4 @@ class RedrawnTable {
   size_t drawn_ = 0;  // lines of the table on the screen
 };
 
-}  // namespace spire::tool
+}  // namespace spire

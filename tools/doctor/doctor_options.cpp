@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -66,4 +66,4 @@ void add_watch_options(CLI::App& app, WatchArguments& arguments) {
       ->type_name("N");
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -6,9 +6,9 @@ namespace CLI {
 class App;
 }
 
-namespace spire::tool {
+namespace spire {
 
 void add_doctor_options(CLI::App& app, DoctorArguments& arguments);
 void add_watch_options(CLI::App& app, WatchArguments& arguments);
 
-}  // namespace spire::tool
+}  // namespace spire

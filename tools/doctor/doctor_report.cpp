@@ -8,7 +8,7 @@
 
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 
 std::string findings_text(const Findings& findings) {
   TextTable table;
@@ -49,4 +49,4 @@ std::string findings_json(const Findings& findings, const DoctorFacts& facts) {
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace spire::tool
+}  // namespace spire

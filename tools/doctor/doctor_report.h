@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-#include <spire/commands/finding.h>
+#include "engine/run/machine/finding.h"
 
-namespace spire::tool {
+namespace spire {
 
 // A line a finding, with its remedy below it, and a line that counts them.
 std::string findings_text(const Findings& findings);
@@ -15,4 +15,4 @@ struct DoctorFacts {
 // docs/doctor.md has the layout. Ends with a newline.
 std::string findings_json(const Findings& findings, const DoctorFacts& facts);
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -17,9 +17,9 @@
 
 #include "engine/base/system.h"
 #include "tools/output/streams.h"
-#include "tools/supervisor/child_process.h"
+#include "tools/train/child_process.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -166,4 +166,4 @@ int try_named_copies(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/peer_copies.h>
+#include "tools/doctor/peer_copies.h"
 
-namespace spire::tool {
+namespace spire {
 
 struct PeerLimits {
   double copy_seconds = 5;    // after which a copy counts as hung
@@ -20,4 +20,4 @@ std::vector<PeerCopy> try_in_children(std::vector<PeerCopy> copies, const PeerLi
 // prints a line when the GPUs have started, and a line behind each copy.
 int try_named_copies(const std::vector<std::string>& words);
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include <spire/commands/run_report.h>
 #include <spire/error.h>
 
-namespace spire::tool {
+#include "tools/report/run_report.h"
+
+namespace spire {
 
 namespace {
 
@@ -41,4 +42,4 @@ void require_own(const std::filesystem::path& path, OwnFile kind) {
        path.string());
 }
 
-}  // namespace spire::tool
+}  // namespace spire

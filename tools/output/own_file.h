@@ -2,7 +2,7 @@
 #pragma once
 #include <filesystem>
 
-namespace spire::tool {
+namespace spire {
 
 enum class OwnFile { page, range_test, timeline };
 
@@ -10,4 +10,4 @@ enum class OwnFile { page, range_test, timeline };
 // somebody else's, and is not replaced.
 void require_own(const std::filesystem::path& path, OwnFile kind);
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -10,7 +10,7 @@
 
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -113,4 +113,4 @@ ProgressLine make_progress_line(const std::string& verb, const Arguments& argume
                       hides_progress(arguments));
 }
 
-}  // namespace spire::tool
+}  // namespace spire

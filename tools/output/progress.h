@@ -13,7 +13,7 @@
 
 #include "tools/arguments.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Prints progress and warnings on stderr, if --quiet and --log-level allow, and results on stdout.
 std::unique_ptr<Observer> make_console(const Arguments& arguments, const RunConfig& config);
@@ -57,4 +57,4 @@ class ProgressLine {
 ProgressLine make_progress_line(const std::string& verb, const Arguments& arguments,
                                 const RunConfig& config);  // on stderr
 
-}  // namespace spire::tool
+}  // namespace spire

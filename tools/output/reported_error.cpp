@@ -1,6 +1,6 @@
 #include "tools/output/reported_error.h"
 
-namespace spire::tool {
+namespace spire {
 
 std::string reported_error(const std::string& err) {
   size_t line = err.rfind("error[");
@@ -10,4 +10,4 @@ std::string reported_error(const std::string& err) {
   return message == text.npos ? "" : text.substr(message + 3);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -15,7 +15,7 @@
 
 #include "engine/base/system.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -229,4 +229,4 @@ void TextOutput::write_stream(std::string_view text) const {
   }
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -18,7 +18,7 @@
 
 #include "engine/base/files.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Opens those of the descriptors 0, 1 and 2 that the parent process left closed, so that no file of
 // the run gets such a number. Reads and writes of these descriptors still fail. Call it first.
@@ -94,4 +94,4 @@ class TextOutput {
   int stream_ = -1;
 };
 
-}  // namespace spire::tool
+}  // namespace spire

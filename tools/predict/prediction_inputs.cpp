@@ -10,7 +10,7 @@
 #include "engine/base/files.h"
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 constexpr size_t max_prompt_bytes = 1 << 20;
@@ -129,4 +129,4 @@ std::vector<std::string> read_prompts(const std::filesystem::path& path) {
   return prompts;
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -10,7 +10,7 @@
 #include "tools/arguments.h"
 #include "tools/output/streams.h"
 
-namespace spire::tool {
+namespace spire {
 
 class PredictionInputs {
  public:
@@ -48,4 +48,4 @@ std::string read_prompt(const PredictArguments& arguments);
 // left out. Throws Error(data) that names the file and the line.
 std::vector<std::string> read_prompts(const std::filesystem::path& path);
 
-}  // namespace spire::tool
+}  // namespace spire

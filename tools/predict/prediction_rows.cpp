@@ -9,7 +9,7 @@
 
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 namespace {
 
 // The shortest number that reads back as the same float.
@@ -160,4 +160,4 @@ std::string TruthSummary::text() const {
   return fmt::format("{}accuracy {:.4f} {}", loss, static_cast<double>(right_) / rows, of);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

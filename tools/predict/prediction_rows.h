@@ -11,7 +11,7 @@
 #include <spire/run_config.h>
 #include <spire/trained_model.h>
 
-namespace spire::tool {
+namespace spire {
 
 struct RowFormat {
   bool json = false;
@@ -74,4 +74,4 @@ class TruthSummary {
   double loss_ = 0, squares_ = 0;  // sums
 };
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 
 std::vector<int32_t> TextGeneration::encode(const std::string& prompt) const {
   std::vector<int32_t> ids;
@@ -93,4 +93,4 @@ void TextGeneration::write_texts(const std::vector<std::string>& prompts, bool s
   output.finish();
 }
 
-}  // namespace spire::tool
+}  // namespace spire

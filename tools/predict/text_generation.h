@@ -10,7 +10,7 @@
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
-namespace spire::tool {
+namespace spire {
 
 class TextGeneration {
  public:
@@ -39,4 +39,4 @@ class TextGeneration {
   bool silent_;
 };
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -4,7 +4,7 @@
 
 #include "tools/output/streams.h"
 
-namespace spire::tool {
+namespace spire {
 
 void end_process(const Failure& failure) {
   log_text(failure.table + "\n");
@@ -18,4 +18,4 @@ std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config)
                     {.start_seconds = config.timeouts.start, .on_exit_timeout = end_process});
 }
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -5,7 +5,7 @@
 #include <spire/run_config.h>
 #include <spire/world.h>
 
-namespace spire::tool {
+namespace spire {
 
 // Ends the process with the failure on stderr. For one of whose threads hangs: no other thread can
 // end that one.
@@ -14,4 +14,4 @@ namespace spire::tool {
 // Joins the other ranks; returns null for a run of one process. Throws as join_world() does.
 std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config);
 
-}  // namespace spire::tool
+}  // namespace spire

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -124,4 +124,4 @@ std::optional<int> BlockedSignals::wait(std::optional<Deadline> deadline) {
   }
 }
 
-}  // namespace spire::tool
+}  // namespace spire

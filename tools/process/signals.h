@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace spire::tool {
+namespace spire {
 
 // Ask the program to stop. Batch systems send each of the last three some time before they kill a
 // job; SIGXCPU also comes from the system, at the soft limit on processor time.
@@ -64,4 +64,4 @@ class BlockedSignals {
   struct sigaction child_before_ {};
 };
 
-}  // namespace spire::tool
+}  // namespace spire

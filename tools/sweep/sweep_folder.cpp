@@ -17,7 +17,7 @@
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -114,4 +114,4 @@ void SweepFolder::write(const SweepReport& report) const {
   write_whole_file(path_ / "sweep.html", sweep_html(report), Category::config);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

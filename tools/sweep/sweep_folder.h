@@ -8,11 +8,10 @@
 #include <optional>
 #include <string>
 
-#include <spire/commands/sweep_results.h>
-
 #include "tools/process/signals.h"
+#include "tools/sweep/sweep_results.h"
 
-namespace spire::tool {
+namespace spire {
 
 // Returns what the folder's sweep.json says; none if it has none yet. Throws Error(config).
 std::optional<RecordedSweep> read_recorded_sweep(const std::filesystem::path& folder);
@@ -45,4 +44,4 @@ class SweepFolder {
   int lock_ = -1;  // descriptor, which child processes inherit
 };
 
-}  // namespace spire::tool
+}  // namespace spire

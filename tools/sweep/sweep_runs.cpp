@@ -13,10 +13,10 @@
 #include "engine/base/text.h"
 #include "tools/config_source.h"
 #include "tools/output/reported_error.h"
-#include "tools/supervisor/attempt.h"
-#include "tools/supervisor/restart_conditions.h"
+#include "tools/train/attempt.h"
+#include "tools/train/restart_conditions.h"
 
-namespace spire::tool {
+namespace spire {
 
 namespace {
 
@@ -175,4 +175,4 @@ void SweepRuns::signal_all(int signal) const {
   for (const Job& job : jobs_) kill(-job.process.pid(), signal);
 }
 
-}  // namespace spire::tool
+}  // namespace spire

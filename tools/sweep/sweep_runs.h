@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <spire/commands/sweep_results.h>
-
 #include "tools/process/signals.h"
-#include "tools/supervisor/child_process.h"
 #include "tools/sweep/sweep_folder.h"
+#include "tools/sweep/sweep_results.h"
+#include "tools/train/child_process.h"
 
-namespace spire::tool {
+namespace spire {
 
 class SweepRuns {
  public:
@@ -58,4 +57,4 @@ class SweepRuns {
   End end_ = End::all;
 };
 
-}  // namespace spire::tool
+}  // namespace spire

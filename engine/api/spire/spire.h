@@ -12,7 +12,6 @@
 #include <spire/export.h>          // what the shared library exports
 #include <spire/export_model.h>    // ONNX, safetensors, npz
 #include <spire/graph.h>           // models as graphs
-#include <spire/hardware.h>        // cores and GPUs that a process may use
 #include <spire/kernel.h>          // kernels of own ops
 #include <spire/layer_config.h>    // layers listed under model.layers
 #include <spire/layers.h>          // layer functions
@@ -34,20 +33,4 @@
 #include <spire/trainer_main.h>    // the program `trainer` as a function
 #include <spire/world.h>           // the processes of a run
 
-// What the subcommands of trainer do:
-#include <spire/commands/audit.h>           // checks and replays of the chain of a run
-#include <spire/commands/bench.h>           // speed on growing numbers of devices
-#include <spire/commands/check_machine.h>   // what of this machine helps or hinders runs
-#include <spire/commands/compare.h>         // where two runs differ
-#include <spire/commands/draft_config.h>    // a config for data
-#include <spire/commands/finding.h>         // what a check of the machine found
-#include <spire/commands/gpu_estimate.h>    // the time of a step on a GPU, from its data sheet
-#include <spire/commands/host_use.h>        // use of the host's cores and memory
-#include <spire/commands/machine_report.h>  // devices and versions of their software
-#include <spire/commands/model_table.h>     // the models, their keys and sizes
-#include <spire/commands/peer_copies.h>     // copies between two GPUs, tried
-#include <spire/commands/range_test.h>      // range test of the learning rate
-#include <spire/commands/run_report.h>      // pages of runs
-#include <spire/commands/sweep.h>           // a config at each point of a grid
-#include <spire/commands/sweep_results.h>   // what came of a sweep's runs
-#include <spire/commands/sweep_slots.h>     // where a sweep's runs train
+#include "tools/train/hardware.h"  // cores and GPUs that a process may use

@@ -1,4 +1,4 @@
-// Readers of the user's own files by kind, for open_inputs() (<spire/commands/input_rows.h>).
+// Readers of the user's own files by kind, for open_inputs() (<spire/trained_model.h>).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include <spire/commands/host_use.h>
+#include "engine/device/load/host_use.h"
 
 namespace spire {
 

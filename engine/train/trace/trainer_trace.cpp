@@ -33,9 +33,9 @@ void TowerTrainer::show_spans(const std::vector<std::unique_ptr<Sink>>& sinks) {
 
 void TowerTrainer::make_profiler_spans() {
   for (int lane = 0; lane < devices_->lanes(); ++lane)
-    profilers_.push_back(make_profiler_spans(devices_->stream(lane).device()));
+    profilers_.push_back(spire::make_profiler_spans(devices_->stream(lane).device()));
   for (const LocalMember& member : devices_->members())
-    profilers_.push_back(make_profiler_spans(devices_->device(member.front).id));
+    profilers_.push_back(spire::make_profiler_spans(devices_->device(member.front).id));
   show_spans(profilers_);
 }
 

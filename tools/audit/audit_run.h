@@ -1,0 +1,81 @@
+// Audits a run: replays parts of it on the devices that are here, and compares each step with its
+// record in the run's chain.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run/audit/audit_root.h"
+#include "tools/audit/audit.h"
+#include "tools/audit/audit_log.h"
+#include "tools/audit/check_run.h"
+#include "tools/audit/replayed_numbers.h"
+#include "tools/compare/compare_runs.h"
+#include "tools/compare/replay_pair.h"
+
+namespace spire {
+
+struct SegmentAudit {
+  AuditSegment segment = {};  // as far as it was replayed
+  RootCheck root = {};        // of all roots that it passed: a run's (a), and what is here
+  // Between the run (a) and the replay (b); none: all is equal.
+  std::optional<TensorDifference> difference = {};
+  // Between two further replays, side by side: none if they agree, and so the run's record or
+  // checkpoint is at fault; else this machine is not reproducible, and this names the tensor.
+  std::optional<TensorDifference> replays = {};
+  bool passed() const { return !difference && !root.other_run; }
+};
+
+// The hooks of each replay of an audit: 0 is compared with the record, 1 and 2 with each other.
+using AuditHooks = std::function<ReplayHooks(int replay)>;
+
+class RunAuditor {
+ public:
+  // overrides: config keys for the replays. They run on all devices here of the run's kind, unless
+  // one of these keys is `devices`. Throws Error(config), Error(checkpoint).
+  RunAuditor(const std::filesystem::path& directory, const std::vector<std::string>& overrides);
+  RunAuditor(const RunAuditor&) = delete;
+  RunAuditor& operator=(const RunAuditor&) = delete;
+
+  const AuditLog& log() const { return log_; }
+  RunCheck check() const { return check_run(log_, run_, lines_, numbers_.index()); }
+  // Recorded steps that no replay can reach: before the first checkpoint of a run that went on in
+  // another directory, and from a rollback to the next checkpoint.
+  std::vector<AuditSegment> unreachable() const;
+
+  // from: a step, 0 or that of a checkpoint, or the path of a checkpoint. steps: the most to
+  // replay; 0: to the end of the record, or to where the run rolled back. Throws Error(config).
+  AuditSegment segment(const std::string& from, int64_t steps);
+  // `count` segments, or all there are, from different checkpoints or the beginning to the next
+  // one, chosen by the seed. steps: the most of each; 0: any. Throws Error(config) without any.
+  std::vector<AuditSegment> random_segments(int64_t count, int64_t steps, uint64_t seed) const;
+
+  // Throws what a replay throws.
+  SegmentAudit audit(AuditSegment segment, const AuditHooks& hooks = {}) const;
+
+ private:
+  std::vector<int64_t> starts() const;
+  bool rolled_back(int64_t step) const;
+  int64_t end_of_replay(int64_t from) const;
+  RunConfig config_of(int64_t from) const;
+  void check_start(Replay& replay, SegmentAudit& audit) const;
+  void replay(Replay& replay, int64_t end, SegmentAudit& audit) const;
+  std::optional<TensorDifference> step_difference(Replay& replay, const AuditRecord& recorded,
+                                                  int64_t confirmed) const;
+  std::optional<TensorDifference> root_difference(Replay& replay) const;
+  std::optional<TensorDifference> checkpoint_difference(Replay& replay) const;
+
+  std::vector<std::string> overrides_;
+  RunRecords run_;
+  AuditLog log_;
+  std::vector<MetricsLine> lines_;  // of metrics.jsonl
+  RecordedNumbers numbers_;
+  std::vector<int64_t> rollbacks_;  // steps from which the run went back, ascending
+};
+
+std::string to_text(const SegmentAudit& audit);  // one or more lines
+
+}  // namespace spire

@@ -1,0 +1,56 @@
+// Time of the exchanges of a training step between R members (processes, or GPUs without peer
+// access; engine/update/exchange.h), by the alpha-beta model: alpha seconds to start a message,
+// beta seconds a byte, gamma seconds to add a byte. Sources of the formulas:
+//   [1] Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+//       MPICH", 2005  [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
+//       of Workstations", 2009  [3] Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth
+//       broadcast, reduction and scan", 2009
+#pragma once
+#include <cstdint>
+
+#include <spire/run_config.h>
+
+#include "engine/update/tree.h"
+#include "tools/bench/prediction/links.h"
+
+namespace spire {
+
+// Every member sends a part of the buffer to every other one, and receives one of each: Spire's
+// reduce-scatter (before it adds), its all-gather, and the gather to and scatter from one member.
+// Starts of messages follow each other: (R - 1) alpha + (R - 1) / R B beta. [1]
+double spread_seconds(const Link& link, int64_t members, double bytes);
+
+// All-reduce over a ring: 2 (R - 1) alpha + 2 (R - 1) / R B beta + (R - 1) / R B gamma. [1, 2]
+double ring_seconds(const Link& link, double gamma, int64_t members, double bytes);
+
+// All-reduce over a pair of pipelined trees: 2 ceil(log2 R) alpha + 2 B beta + B gamma. [3]
+double tree_seconds(const Link& link, double gamma, int64_t members, double bytes);
+
+struct CommunicationModel {
+  Link link;
+  double gamma = 0;  // seconds to add a byte to another
+  RunConfig::Strategy strategy = RunConfig::Strategy::parameter_device;
+  Reduction reduction = Reduction::invariant;
+  int64_t devices_per_member = 1;  // these read each other's memory
+  bool overlaps = true;            // false: exchanges take the cores that backward runs on
+};
+
+// Returns the time of a bucket of gradients on the exchange thread, which goes on during backward.
+// invariant: reduce-scatter by messages, sum of the own shard, then
+//   parameter_device: gather to one member    mirrored: all-gather    sharded: nothing
+// native: the quicker of ring and tree, whatever the strategy.
+double bucket_seconds(const CommunicationModel& model, int64_t members, double bytes);
+
+// Returns the time to send new weights to all members after the update, which nothing hides:
+//   parameter_device: scatter and all-gather    mirrored: nothing    sharded: all-gather
+double publish_seconds(const CommunicationModel& model, int64_t members, double bytes);
+
+// Returns the time in which a lane adds up its share of a bucket over the D devices of its member,
+// (D - 1) / D B gamma. It is part of the lane's backward.
+double share_seconds(const CommunicationModel& model, double bytes);
+
+// Returns the time to copy weights to the other devices of a member after the update: read and
+// written, one device after another, as the source is one memory.
+double copy_seconds(const CommunicationModel& model, double bytes);
+
+}  // namespace spire

@@ -1,0 +1,74 @@
+// Says where two runs differ: by the configs, by what their directories record, and, with a replay
+// of both, by the first tensor.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <spire/observer.h>
+#include <spire/run_config.h>
+
+#include "engine/checkpoint/training_state.h"
+#include "engine/observe/metrics_records.h"
+#include "engine/run/audit/bit_keys.h"
+#include "tools/audit/audit_log.h"
+#include "tools/compare/replay_pair.h"
+
+namespace spire {
+
+// What the directory of a run holds.
+struct RunRecords {
+  std::filesystem::path directory;
+  RunConfig config;  // of the newest checkpoint, which has towers and threads; else config.yaml
+  std::map<int64_t, StepRecord> steps;
+  std::map<int64_t, std::filesystem::path> checkpoints;  // by step
+  std::optional<AuditLog> log;                           // none: the run kept no chain
+  int64_t steps_per_epoch = 0;  // as the newest checkpoint shows; 0: none is of a whole epoch
+};
+
+// overrides: config keys that both runs are to have, such as "devices=cpu". Throws Error(config),
+// Error(checkpoint).
+RunRecords read_run_records(const std::filesystem::path& directory,
+                            const std::vector<std::string>& overrides = {});
+
+// Returns "optimizer.lr: 0.1 and 0.2" for each key that matters to bits and differs, those of the
+// starting weights (init) included. Devices, strategy and the like do not matter.
+std::vector<std::string> config_differences(const RunConfig& a, const RunConfig& b,
+                                            const BitContext& context = {});
+BitContext common_context(const RunRecords& a, const RunRecords& b);  // as their chains have it
+
+// A step that both runs record.
+struct StepDifference {
+  int64_t step = 0;
+  StepRecord a, b;
+  std::optional<TensorDifference> chained = {};  // what of it the chains show
+};
+
+struct RecordComparison {
+  int64_t steps = 0;               // that both record: of metrics.jsonl, or else of the chains
+  int64_t hashes = 0;              // of them with the weights' hash in both
+  int64_t last = 0;                // the newest
+  std::optional<bool> same_chain;  // at the newest step of which both record the chain
+  // The first step of metrics.jsonl or of the chains in which a number differs, to the last bit.
+  std::optional<StepDifference> first;
+};
+RecordComparison compare_records(const RunRecords& a, const RunRecords& b);
+
+// An element of a tensor of two states, and its two values.
+struct ElementDifference {
+  std::string tensor;        // "weights fc1.weight", "momentum of fc1.weight"
+  std::string element = {};  // "[3, 17]"
+  float a = 0, b = 0;
+};
+// Returns the first difference in bits, in the order of the groups; none if the states are equal.
+// Optimizer state that only one of them has is none: its run trained what the other had frozen.
+std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b);
+
+// Several lines. empty: the same as the other's.
+std::string to_text(const RunRecords& a, const RunRecords& b,
+                    const std::vector<std::string>& configs, const RecordComparison& comparison);
+
+}  // namespace spire

@@ -1,0 +1,124 @@
+#include "tools/devices/machine_report.h"
+
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include <spire/error.h>
+
+#include "engine/device/gpu_requirements.h"
+#include "engine/device/topology.h"
+#include "tools/devices/gpu_memory.h"
+#include "tools/train/gpu_info.h"
+
+namespace spire {
+
+namespace {
+
+std::string text_of(const char* name, const LibraryVersion& library) {
+  std::string built = fmt::format("this build: {}", to_string(library.built));
+  if (!library.found && library.why_not.empty())
+    return fmt::format("{} not opened, as there is no GPU ({})", name, built);
+  if (!library.found) return fmt::format("{} not found ({})", name, built);
+  std::string found = fmt::format("{} {}", name, to_string(library.found));
+  return library.found == library.built ? found : fmt::format("{} ({})", found, built);
+}
+
+std::string driver_text(const CudaVersions& versions) {
+  if (!versions.driver_cuda) return "no driver";
+  return fmt::format("driver {} (CUDA {})", versions.driver.empty() ? "unknown" : versions.driver,
+                     major_minor(versions.driver_cuda));
+}
+
+// Returns "driver 580.65.06 (CUDA 13.0)", "cuDNN 9.19.0", ..., "kernels for 9.0 and later".
+std::vector<std::string> version_texts(const CudaVersions& versions) {
+  return {fmt::format("toolkit {}", major_minor(versions.toolkit)),
+          driver_text(versions),
+          text_of("cuBLAS", versions.cublas),
+          text_of("cuDNN", versions.cudnn),
+          text_of("NCCL", versions.nccl),
+          versions.nvrtc ? fmt::format("NVRTC {}", major_minor(versions.nvrtc)) : "no NVRTC",
+          fmt::format("kernels for {}", describe_architectures(versions.architectures))};
+}
+
+// Returns a line per finding: "problem  " for what ends a run on these GPUs, "note     " for what
+// makes it slower or is untested; each with its remedy.
+std::vector<std::string> finding_lines(const CudaVersions& versions,
+                                       const std::vector<CudaDeviceInfo>& gpus) {
+  std::vector<std::string> lines;
+  for (const std::string& text : version_problems(versions)) lines.push_back("problem  " + text);
+  for (const CudaDeviceInfo& gpu : gpus) {
+    if (auto text = code_problem(versions, gpu)) lines.push_back("problem  " + *text);
+  }
+  for (const std::string& text : version_doubts(versions)) lines.push_back("note     " + text);
+  for (const CudaDeviceInfo& gpu : gpus) {
+    if (auto text = dtype_problem(DType::bf16, gpu)) lines.push_back("note     " + *text);
+  }
+  return lines;
+}
+
+std::string gpu_line(const CudaDeviceInfo& gpu) {
+  return fmt::format("cuda:{}  {}, {:.1f} GiB, compute {}.{}, PCI {}, {}", gpu.index, gpu.name,
+                     static_cast<double>(gpu.total_bytes) / (1 << 30), gpu.compute_major,
+                     gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
+}
+
+GpuProbe probe(const CudaDeviceInfo& gpu) {
+  GpuProbe probe{.gpu = gpu_info(gpu)};
+  try {
+    probe_gpu(gpu.index);
+  } catch (const Error& error) {
+    bool full = error.category() == Category::out_of_memory;  // other programs fill it
+    probe.outcome = full ? GpuProbe::Outcome::full : GpuProbe::Outcome::fails;
+    probe.problem = error.what();
+  }
+  return probe;
+}
+
+}  // namespace
+
+std::string cores_line() {
+  Topology topology = discover_topology();
+  const CoreLimits& limits = topology.limits;
+  return fmt::format(
+      "cpu     {} of {} cores: {}{}{}", topology.cores.size(), topology.online,
+      core_ranges(topology.cores),
+      limits.omp_threads > 0 ? fmt::format(" (OMP_NUM_THREADS={})", limits.omp_threads) : "",
+      limits.quota > 0 ? fmt::format(" (cgroup quota {:.1f} CPUs)", limits.quota) : "");
+}
+
+std::vector<std::string> gpu_lines() {
+  CudaStatus cuda = discover_cuda();
+  std::vector<std::string> lines;
+  if (cuda.devices.empty()) lines.push_back(fmt::format("cuda    none: {}", cuda.why_none));
+  for (const CudaDeviceInfo& gpu : cuda.devices) lines.push_back(gpu_line(gpu));
+  auto versions = cuda_versions();
+  if (cuda.devices.empty() || !versions) return lines;
+  lines.push_back(fmt::format("with    {}", fmt::join(version_texts(*versions), ", ")));
+  for (std::string& line : finding_lines(*versions, cuda.devices)) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> gpu_memory_lines() {
+  return gpu_memory_lines(GpuMonitor());
+}
+
+std::vector<std::string> cuda_software_lines() {
+  CudaStatus cuda = discover_cuda();
+  std::string gpus =
+      cuda.why_none.empty() ? fmt::format("{} devices", cuda.devices.size()) : cuda.why_none;
+  std::vector<std::string> lines = {
+      fmt::format("cuda: {}", cuda.built ? gpus : "not in this build")};
+  if (auto versions = cuda_versions())
+    for (const std::string& text : version_texts(*versions)) lines.push_back("  " + text);
+  return lines;
+}
+
+// Also those after one that has failed.
+void probe_gpus(const std::function<void(const GpuProbe&)>& report) {
+  CudaStatus cuda = discover_cuda();
+  if (cuda.devices.empty()) fail(Category::device, "there is no GPU to test: {}", cuda.why_none);
+  for (const CudaDeviceInfo& gpu : cuda.devices) report(probe(gpu));
+}
+
+}  // namespace spire

@@ -1,0 +1,254 @@
+// trainer predict: classes, values or images for the test data or for files, or text after a
+// prompt.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+#include <spire/text_generator.h>
+#include <spire/trained_model.h>
+
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/output/streams.h"
+#include "tools/predict/prediction_inputs.h"
+#include "tools/predict/prediction_rows.h"
+#include "tools/predict/text_generation.h"
+#include "tools/process/signals.h"
+
+namespace spire {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t rows_at_once = 64, texts_at_once = 8;  // where --batch is not given
+
+bool all_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); });
+}
+
+// Computes batch by batch and calls take(origin, input row, output row) for each sample that has
+// finite outputs. Returns the number of these.
+template <typename Take>
+int64_t predict_all(TrainedModel& model, PredictionInputs& inputs,
+                    const PredictArguments& arguments, const StopSignals& signals,
+                    const Take& take) {
+  auto outputs = static_cast<size_t>(model.output_shape().elements());
+  size_t row_bytes = model.data().columns[0].row_bytes();
+  int64_t batch = arguments.batch.value_or(rows_at_once);
+  std::vector<std::byte> input(static_cast<size_t>(batch) * row_bytes);
+  std::vector<float> out;
+  int64_t most = arguments.count == 0 ? std::numeric_limits<int64_t>::max() : arguments.count;
+  int64_t done = 0, taken = 0;
+  while (done < most) {
+    if (signals.flag()->load()) fail(Category::interrupted, "predictions stopped by a signal");
+    auto origins = inputs.rows().read(std::min(batch, most - done), input.data());
+    if (origins.empty()) break;
+    out.resize(origins.size() * outputs);
+    model.predict(input.data(), std::ssize(origins), out);
+    for (size_t row = 0; row < origins.size(); ++row) {
+      std::span<const float> found = std::span<const float>(out).subspan(row * outputs, outputs);
+      if (!all_finite(found)) {
+        inputs.take_diverged(origins[row]);
+        continue;
+      }
+      take(origins[row], input.data() + row * row_bytes, found);
+      ++taken;
+    }
+    done += std::ssize(origins);
+  }
+  return taken;
+}
+
+void predict_rows(TrainedModel& model, PredictionInputs& inputs, const PredictArguments& arguments,
+                  TextOutput& output, const StopSignals& signals) {
+  RowFormat format = {.json = arguments.format == "json",
+                      .files = !arguments.inputs.empty(),
+                      .truth = inputs.rows().names_tell_truth()};
+  PredictionRows rows(model.data(), model.task(), model.output_shape().elements(), format);
+  TruthSummary truth(model.task(), model.config().loss);
+  int64_t count =
+      predict_all(model, inputs, arguments, signals,
+                  [&](const RowOrigin& origin, const std::byte*, std::span<const float> outputs) {
+                    rows.add(origin, outputs);
+                    truth.add(origin, outputs);
+                    output.write(rows.text());
+                  });
+  inputs.finish(count);
+  output.write(rows.finish());
+  output.finish();
+  if (truth.rows() > 0) inputs.tell(truth.text());
+}
+
+// Unique file names for the images of a prediction.
+class ImageNames {
+ public:
+  // Returns the input's name without its extension: with the row where a file has several rows,
+  // with a number where another input had that name. For test data it is the sample's number.
+  std::string of(const RowOrigin& origin) {
+    std::string stem = fs::path(origin.file.name).replace_extension().string();
+    if (!origin.only) stem += fmt::format("{}{:06d}", stem.empty() ? "" : "_", origin.row);
+    std::string name = stem;
+    for (int64_t i = 2; taken_.contains(name) || taken_.contains(result_of(name)); ++i)
+      name = fmt::format("{}_{}", stem, i);
+    taken_.insert({name, result_of(name)});
+    return name;
+  }
+  static std::string result_of(const std::string& name) { return name + "_result"; }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(Category::config, "--to {}: {}", folder.string(), error.message());
+}
+
+// Writes two PNG files per sample: the input image and what the model made of it side by side, and
+// the latter alone.
+void predict_images(TrainedModel& model, PredictionInputs& inputs, const Arguments& given,
+                    const InputFiles& read, const StopSignals& signals) {
+  const PredictArguments& arguments = given.predict;
+  fs::path folder = arguments.to.empty() ? "predictions" : arguments.to;
+  make_folder(folder);
+  ImageNames names;
+  auto target = [&](const std::string& name) {
+    fs::path file = folder / (name + ".png");
+    read.refuse_as_target(file);
+    make_folder(file.parent_path());
+    return file;
+  };
+  auto write = [&](const RowOrigin& origin, const std::byte* input, std::span<const float> output) {
+    std::string name = names.of(origin);
+    model.write_comparison(target(name), input, output, given.overwrite);
+    model.write_result(target(ImageNames::result_of(name)), output, given.overwrite);
+  };
+  int64_t count = predict_all(model, inputs, arguments, signals, write);
+  inputs.finish(count);
+  print_result("{} images in {}\n", count, folder.string());
+}
+
+// Throws Error(config) for a prompt without a language model, and for inputs with one.
+void check_words(const PredictArguments& asked, bool text, const std::string& data) {
+  bool prompt = !asked.prompt.empty();
+  if (!text && (prompt || asked.prompt_file || asked.prompts))
+    fail(
+        Category::config,
+        "{} works with language models only, and this model was trained on {}; give inputs instead",
+        prompt          ? "--prompt"
+        : asked.prompts ? "--prompts"
+                        : "--prompt-file",
+        data);
+  if (text && !asked.inputs.empty())
+    fail(Category::config,
+         "{}: a language model takes no input files; give the text to continue by --prompt or "
+         "--prompt-file",
+         asked.inputs[0]);
+  if (asked.stream && !asked.prompts && asked.prompt.size() < 2)
+    fail(Category::config,
+         "--stream: is for several prompts, --prompts FILE or --prompt A --prompt B; the text of "
+         "one "
+         "comes as it is written without it");
+}
+
+// The device that --device names, else the word devices=... among those of the config. The run's
+// own devices are many at times, and elsewhere.
+std::string device_of(const Arguments& arguments) {
+  if (arguments.predict.device != "auto") return arguments.predict.device;
+  for (const std::string& word : arguments.overrides) {
+    if (!word.starts_with("devices=")) continue;
+    std::vector<std::string> devices = parse_config({}, {word}).config.devices;
+    if (devices.size() > 1)
+      fail(Category::config, "{}: predictions are computed on one device; name one", word);
+    return devices[0];
+  }
+  return "auto";
+}
+
+// The prompts of a language model. They may come from a pipe. packed: its texts are documents,
+// which may begin with nothing.
+std::vector<std::string> prompts_of(const PredictArguments& asked, bool packed) {
+  if (asked.prompts) return read_prompts(*asked.prompts);
+  if (!asked.prompt.empty()) return asked.prompt;
+  if (packed && !asked.prompt_file) return {""};
+  return {read_prompt(asked)};
+}
+
+// A target of --to is opened before anything is computed, so that a bad one fails early.
+TextOutput open_output(const Arguments& arguments, const InputFiles& read,
+                       const StopSignals& signals) {
+  const std::string& to = arguments.predict.to;
+  if (!to.empty()) read.refuse_as_target(to);
+  return TextOutput(to, arguments.overwrite, signals.flag());
+}
+
+void predict_text(const Arguments& arguments, const NamedRun& run, const InputFiles& read) {
+  const PredictArguments& asked = arguments.predict;
+  // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
+  std::vector<std::string> prompts =
+      prompts_of(asked, run.checkpoint->data().find("positions") != nullptr);
+  int64_t texts = std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts));
+  TextGenerator generator(*run.checkpoint, {.device = device_of(arguments),
+                                            .tokens = asked.tokens,
+                                            .temperature = asked.temperature,
+                                            .top_k = asked.top_k,
+                                            .top_p = asked.top_p,
+                                            .seed = run.resolved.config.seed,
+                                            .stop = asked.stop,
+                                            .texts = texts,
+                                            .settings = &run.resolved.config,
+                                            .say = line_printer(arguments)});
+  StopSignals signals(StopSignals::ending);
+  // From begin_work() on a signal sets the flag, which each batch and each token checks.
+  signals.begin_work();
+  TextGeneration generation(generator, arguments, signals);
+  TextOutput output = open_output(arguments, read, signals);
+  bool several = asked.prompts || prompts.size() > 1;
+  several ? generation.write_texts(prompts, asked.stream, output)
+          : generation.write_text(prompts[0], output);
+}
+
+}  // namespace
+
+int run_predict(const Arguments& arguments) {
+  const PredictArguments& asked = arguments.predict;
+  auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
+  if (!run) return 0;
+  refuse_other_reading(*run, arguments);
+  const RunConfig& config = run->resolved.config;
+  bool text = run->checkpoint->data().find("targets") != nullptr;  // a language model
+  check_words(asked, text, config.data.name);
+  InputFiles read;
+  read.add(run->checkpoint->path());
+  if (asked.prompt_file) read.add(*asked.prompt_file);
+  if (text && asked.prompts) read.add(*asked.prompts);
+  if (text) {
+    predict_text(arguments, *run, read);
+    return 0;
+  }
+  TrainedModel model(*run->checkpoint, {.device = device_of(arguments),
+                                        .batch = asked.batch.value_or(rows_at_once),
+                                        .settings = &config,
+                                        .say = line_printer(arguments)});
+  StopSignals signals(StopSignals::ending);
+  bool classes = model.task() == ModelTask::classify || model.task() == ModelTask::segment;
+  PredictionInputs inputs(config, model.data(), classes, arguments,
+                          takes_other_data(*run, arguments), read);
+  signals.begin_work();
+  if (model.makes_images()) {
+    predict_images(model, inputs, arguments, read, signals);
+  } else {
+    TextOutput output = open_output(arguments, read, signals);
+    predict_rows(model, inputs, asked, output, signals);
+  }
+  return 0;
+}
+
+}  // namespace spire

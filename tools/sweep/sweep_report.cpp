@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <spire/error.h>
+
+#include "engine/config/grid.h"
+#include "engine/config/schema.h"
+#include "engine/observe/formatting.h"
+#include "engine/observe/measured.h"
+#include "engine/observe/page/page.h"
+#include "tools/sweep/sweep_results.h"
+
+namespace spire {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using State = PointResult::State;
+
+constexpr std::string_view format_name = "spire sweep";
+constexpr int format_version = 1;
+
+// The last words of the keys, or the whole keys where two of them have the same last word.
+std::vector<std::string> headings(const std::vector<GridAxis>& axes) {
+  std::vector<std::string> names;
+  for (const GridAxis& axis : axes) {
+    auto leaf = leaf_of(axis.key);
+    auto same = std::count_if(axes.begin(), axes.end(),
+                              [&](const GridAxis& other) { return leaf_of(other.key) == leaf; });
+    names.emplace_back(same > 1 ? axis.key : leaf);
+  }
+  return names;
+}
+
+// What a figure is of: "validation r2". Empty: there is no figure.
+std::string best_name(const PointResult& result) {
+  if (!result.last) return "";
+  return fmt::format("{} {}", name_of_data(result.held_out), name(result.best_by));
+}
+std::string last_name(const PointResult& result) {
+  return result.last ? std::string(name(result.last->metric)) : "";
+}
+std::string test_name(const PointResult& result) {
+  return result.test ? fmt::format("test {}", name(result.test->metric)) : "";
+}
+
+std::string best_text(const PointResult& result) {
+  return result.last ? metric_text({result.best_by, result.best}) : "-";
+}
+std::string last_text(const PointResult& result) {
+  return result.last ? metric_text(*result.last) : "-";
+}
+std::string test_text(const PointResult& result) {
+  return result.test ? metric_text(*result.test) : "-";
+}
+
+// A column of figures: what they are of is in its heading where all runs agree, else in each cell.
+struct FigureColumn {
+  std::string heading;
+  std::string (*name)(const PointResult&);
+  std::string (*text)(const PointResult&);
+  bool agree = true;
+
+  std::string cell(const PointResult& result) const {
+    std::string of = name(result);
+    return agree || of.empty() ? text(result) : of + " " + text(result);
+  }
+};
+
+// Adds a column, unless no run has such a figure.
+void add_figures(const std::vector<PointResult>& results, FigureColumn column,
+                 std::vector<FigureColumn>& columns) {
+  std::set<std::string> names;
+  for (const PointResult& result : results) names.insert(column.name(result));
+  names.erase("");
+  if (names.empty()) return;
+  column.agree = names.size() == 1;
+  if (column.agree) column.heading += (column.heading.empty() ? "" : " ") + *names.begin();
+  if (column.heading.empty()) column.heading = "test";
+  columns.push_back(std::move(column));
+}
+
+std::vector<FigureColumn> figures_of(const std::vector<PointResult>& results) {
+  std::vector<FigureColumn> columns;
+  add_figures(results, {"", test_name, test_text}, columns);
+  add_figures(results, {"best", best_name, best_text}, columns);
+  add_figures(results, {"last", last_name, last_text}, columns);
+  return columns;
+}
+
+std::vector<std::string> measured_cells(const PointResult& result) {
+  if (result.steps == 0) return {"-", "-", "-", "-"};
+  return {loss_text(result.last ? result.loss : result.train_loss),
+          count_text(std::llround(result.samples_per_s)), duration_text(result.seconds),
+          result.hash};
+}
+
+// Enough digits to read back the same number; empty where there is none.
+std::string exact(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
+std::vector<std::string> csv_row(const SweepPoint& point, const PointResult& result) {
+  std::vector<std::string> row = {point.name};
+  row.insert(row.end(), point.values.begin(), point.values.end());
+  auto metric_name = [&](Metric metric) { return result.last ? std::string(name(metric)) : ""; };
+  bool ran = result.steps > 0;
+  auto measured = [&](double value) { return result.last ? exact(value) : ""; };
+  row.insert(row.end(), {state_text(result), std::to_string(result.exit), result.message,
+                         metric_name(result.last ? result.last->metric : Metric{}),
+                         metric_name(result.best_by), measured(result.best),
+                         result.last ? exact(result.last->value) : "", measured(result.loss),
+                         ran ? exact(result.train_loss) : "", std::to_string(result.steps),
+                         ran ? exact(result.samples_per_s) : "", ran ? exact(result.seconds) : "",
+                         result.hash, result.last ? name_of_data(result.held_out) : "",
+                         result.test ? exact(result.test->value) : ""});
+  return row;
+}
+
+Json number_json(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json settings_json(const SweepRequest& request, const SweepPoint& point) {
+  Json settings = Json::object();
+  for (size_t a = 0; a < request.axes.size(); ++a) settings[request.axes[a].key] = point.values[a];
+  return settings;
+}
+
+Json point_json(const SweepRequest& request, const SweepPoint& point, const PointResult& result) {
+  Json json = {{"name", point.name},          {"settings", settings_json(request, point)},
+               {"towers", point.towers},      {"tower_threads", point.tower_threads},
+               {"state", state_text(result)}, {"exit", result.exit},
+               {"message", result.message}};
+  if (result.steps == 0) return json;
+  if (result.last) {
+    json["metric"] = name(result.last->metric);
+    json["best_metric"] = name(result.best_by);
+    json["data"] = name_of_data(result.held_out);
+    json["best"] = number_json(result.best);
+    json["last"] = number_json(result.last->value);
+    json["loss"] = number_json(result.loss);
+  }
+  if (result.test) json["test"] = number_json(result.test->value);
+  json["train_loss"] = number_json(result.train_loss);
+  json["steps"] = result.steps;
+  json["samples_per_s"] = number_json(result.samples_per_s);
+  json["seconds"] = number_json(result.seconds);
+  json["parameter_hash"] = result.hash;
+  return json;
+}
+
+SweepRequest request_of(const Json& json) {
+  SweepRequest request;
+  for (const Json& text : json.at("configs"))
+    request.configs.push_back({text.at("name").get<std::string>(), text.at("text")});
+  request.overrides = json.at("overrides").get<std::vector<std::string>>();
+  for (const Json& axis : json.at("axes"))
+    request.axes.push_back({axis.at("key").get<std::string>(), axis.at("values")});
+  return request;
+}
+
+}  // namespace
+
+std::string sweep_table(const SweepReport& report) {
+  std::vector<FigureColumn> figures = figures_of(report.results);
+  TextTable table = {headings(report.request.axes)};
+  for (const FigureColumn& figure : figures) table[0].push_back(figure.heading);
+  table[0].insert(table[0].end(), {"loss", "samples/s", "time", "parameter hash", "state"});
+  std::string messages;
+  for (size_t i : sweep_ranking(report.results)) {
+    const PointResult& result = report.results[i];
+    std::vector<std::string> row = report.points[i].values, cells = measured_cells(result);
+    for (const FigureColumn& figure : figures) row.push_back(figure.cell(result));
+    row.insert(row.end(), cells.begin(), cells.end());
+    row.push_back(state_text(result));
+    table.push_back(std::move(row));
+    bool bad = result.state == State::failed || result.state == State::diverged;
+    if (bad)
+      messages += fmt::format("{}{}: {}\n", messages.empty() ? "\n" : "", report.points[i].name,
+                              result.message);
+  }
+  return aligned_text(table) + messages;
+}
+
+std::string sweep_csv(const SweepReport& report) {
+  std::vector<std::string> heading = {"point"};
+  for (const GridAxis& axis : report.request.axes) heading.push_back(axis.key);
+  heading.insert(heading.end(), {"state", "exit", "message", "metric", "best_metric", "best",
+                                 "last", "loss", "train_loss", "steps", "samples_per_s", "seconds",
+                                 "parameter_hash", "data", "test"});
+  std::string text = csv_line(heading);
+  for (size_t i : sweep_ranking(report.results))
+    text += csv_line(csv_row(report.points[i], report.results[i]));
+  return text;
+}
+
+namespace {
+
+Json json_of(const SweepReport& report) {
+  Json json = {{"format", format_name}, {"version", format_version}};
+  json["configs"] = Json::array();
+  for (const ConfigText& config : report.request.configs)
+    json["configs"].push_back({{"name", config.name}, {"text", config.text}});
+  json["overrides"] = report.request.overrides;
+  json["axes"] = Json::array();
+  for (const GridAxis& axis : report.request.axes)
+    json["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
+  json["points"] = Json::array();
+  for (size_t i = 0; i < report.points.size(); ++i)
+    json["points"].push_back(point_json(report.request, report.points[i], report.results[i]));
+  return json;
+}
+
+}  // namespace
+
+std::string sweep_json(const SweepReport& report) {
+  return json_of(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string sweep_html(const SweepReport& report) {
+  Json data = json_of(report);
+  data["ranking"] = sweep_ranking(report.results);
+  const PointResult& best = report.results.at(data["ranking"].at(0));
+  const SweepPoint& point = report.points.at(data["ranking"].at(0));
+  std::string summary = best.last ? fmt::format("The best is {}, with {} {}. ", point.name,
+                                                best_name(best), best_text(best))
+                                  : "No run has ended yet. ";
+  return html_of({"sweep", "Sweep of " + counted(std::ssize(report.points), "run"),
+                  summary + "sweep.csv has a line a run.",
+                  data.dump(-1, ' ', false, Json::error_handler_t::replace)});
+}
+
+RecordedSweep read_sweep_json(const std::string& text, const std::string& file) {
+  try {
+    Json json = Json::parse(text);
+    if (json.at("format") != format_name || json.at("version") != format_version)
+      fail(Category::config, "{}: is not the record of a sweep of this version", file);
+    RecordedSweep sweep{request_of(json), {}, {}};
+    if (json.at("points").size() != grid_size(sweep.request.axes))
+      fail(Category::config, "{}: has {} points, and its axes have {}", file,
+           json.at("points").size(), grid_size(sweep.request.axes));
+    for (const Json& point : json.at("points")) {
+      sweep.towers.push_back(point.at("towers").get<int64_t>());
+      sweep.tower_threads.push_back(point.at("tower_threads").get<int64_t>());
+    }
+    return sweep;
+  } catch (const nlohmann::json::exception& error) {
+    fail(Category::config, "{}: cannot be read as the record of a sweep: {}", file, error.what());
+  }
+}
+
+}  // namespace spire

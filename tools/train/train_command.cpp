@@ -1,0 +1,153 @@
+// trainer train: trains a model from a config. trainer plan: prints the memory that the run needs
+// and whether it fits, or, with --gpu, an estimate of the time of a step.
+#include <chrono>
+
+#include <spire/error.h>
+#include <spire/load_config.h>
+#include <spire/train.h>
+#include <spire/world.h>
+
+#include "tools/commands.h"
+#include "tools/config_source.h"
+#include "tools/output/progress.h"
+#include "tools/output/streams.h"
+#include "tools/performance/gpu_estimate.h"
+#include "tools/process/join_ranks.h"
+#include "tools/process/signals.h"
+#include "tools/train/supervisor.h"
+
+namespace spire {
+
+namespace {
+
+// Returns the config of the run. With --resume and without --config it is the checkpoint's.
+// train() reads the checkpoint again under the lock of the run directory, when no other process can
+// write a newer one.
+std::optional<ResolvedConfig> config_of_run(const Arguments& arguments) {
+  if (!arguments.resume || !arguments.configs.empty()) return read_config(arguments);
+  auto run = read_named_run(arguments, arguments.resume, Prefer::newest);
+  if (!run) return {};
+  return std::move(run->resolved);
+}
+
+bool only_prints(const Arguments& arguments) {
+  return arguments.check || arguments.print_config || arguments.help_config;
+}
+
+using Clock = std::chrono::steady_clock;
+
+// When the process began. Where a supervisor started it, when that began: max_time counts for all
+// attempts together.
+Clock::time_point process_start() {
+  auto given = process_environment()(started_variable);
+  if (!given) return Clock::now();
+  Clock::time_point then(std::chrono::nanoseconds(parse_integer(*given)));
+  return then > Clock::now() ? Clock::now() : then;  // another boot's or host's clock
+}
+
+RunOptions run_options(const Arguments& arguments, const ResolvedConfig& resolved,
+                       StopSignals& signals) {
+  RunOptions options;
+  options.left_out = left_out(resolved);
+  options.overwrite = arguments.overwrite;
+  options.resume = arguments.resume;
+  options.dry_run = arguments.dry_run;
+  options.stop = signals.flag();
+  options.config_yaml = to_yaml(resolved.config);
+  options.on_begin = [&signals] { signals.begin_work(); };
+  options.on_phase = arguments.on_phase;
+  options.timeline = timeline_options(arguments);
+  return options;
+}
+
+// Returns whether this rank prints the failure: the rank where it began does, and rank 0.
+bool reports_failure(const World& world) {
+  auto failure = failure_of(world);
+  return world.rank() == 0 || !failure || failure->rank == 0 || failure->rank == world.rank();
+}
+
+// Returns the exit code. Only the leading rank throws for a stop, so that the message appears once.
+int exit_code(const RunResult& result, bool leads) {
+  if (result.exit_code == static_cast<int>(Category::interrupted) && leads) {
+    fail(Category::interrupted, "stopped by {} at step {}; {}",
+         result.summary.stopped_by == "signal" ? "a signal" : result.summary.stopped_by,
+         result.summary.steps,
+         result.summary.checkpoint.empty() ? "there was nothing to save"
+                                           : "continue with --resume auto");
+  }
+  return result.exit_code;
+}
+
+int train_here(const Arguments& arguments, const ResolvedConfig& resolved, const Launch& launch,
+               StopSignals& signals) {
+  Clock::time_point started = process_start();
+  const RunConfig& config = resolved.config;
+  bool leads = launch.rank == 0;
+  // Before the ranks meet: an address that is taken ends rank 0 with code 2, not all with code 8.
+  auto observer = leads ? make_observers(arguments, config) : std::make_unique<Observer>();
+  std::unique_ptr<World> world = join_ranks(launch, config);
+  // Warnings with a place in a snapshot were printed by the supervisor.
+  for (const std::string& warning : resolved.warnings)
+    if (!warning.starts_with(ConfigSnapshot::folder)) observer->on_warning(warning);
+  RunOptions options = run_options(arguments, resolved, signals);
+  options.started = started;
+  options.world = world.get();
+  options.on_exit_timeout = end_process;
+  try {
+    return exit_code(train(config, options, *observer), leads);
+  } catch (const Error& error) {
+    if (!world || reports_failure(*world)) throw;
+    return error.exit_code();
+  }
+}
+
+}  // namespace
+
+bool keeps_results(const Arguments& arguments) {
+  return arguments.command == "train" && arguments.dry_run == 0 && !only_prints(arguments);
+}
+
+int run_train(const Arguments& arguments) {
+  // Before the config is read: from here on no signal kills.
+  Launch launch;
+  std::optional<StopSignals> signals;
+  if (!only_prints(arguments)) {
+    launch = read_launch(process_environment());
+    signals.emplace(launch.rank == 0 ? StopSignals::saving : "");
+  }
+  auto resolved = config_of_run(arguments);
+  if (!resolved) return 0;
+  if (arguments.check) {
+    PlanReport report = naming_places(*resolved, [&] { return check(resolved->config); });
+    print_warnings(*resolved);
+    print_warnings(report.warnings);
+    const RunConfig& config = resolved->config;
+    if (arguments.deep)
+      verify_data(arguments, config, config.data.on_error == DataConfig::OnError::skip);
+    print_result("config, data and devices are good{}\ntask: {}, with {}\n",
+                 arguments.deep ? "" : " (samples were not read; --deep reads them)",
+                 report.start.task, report.start.model);
+    return 0;
+  }
+  if (supervises(arguments)) return supervise(arguments, *resolved);
+  return naming_places(*resolved,
+                       [&] { return train_here(arguments, *resolved, launch, *signals); });
+}
+
+int run_plan(const Arguments& arguments) {
+  auto resolved = read_config(arguments);
+  if (!resolved) return 0;
+  if (arguments.gpu) {
+    auto estimate = [&] { return estimate_on_gpu(resolved->config, *arguments.gpu); };
+    result_text(naming_places(*resolved, estimate).text);
+    return 0;
+  }
+  print_warnings(*resolved);
+  PlanReport report = naming_places(*resolved, [&] { return plan(resolved->config); });
+  print_warnings(report.warnings);
+  result_text(to_text(report));
+  if (!report.shortage.empty()) throw Error(Category::out_of_memory, report.shortage);
+  return 0;
+}
+
+}  // namespace spire
