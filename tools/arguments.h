@@ -87,7 +87,7 @@ struct LrFindArguments {
 // Options of `trainer init`.
 struct InitArguments {
   std::string data = {};       // file or folder
-  std::string model = "auto";  // a name of known_models()
+  std::string model = "auto";  // a name of model_names()
   std::string target = {};     // of a table: name or number of a column; empty: the last one
   std::vector<std::string> words = {};  // data.KEY=VALUE
 };

@@ -38,12 +38,28 @@ int run_doctor(const Arguments& arguments);
 int run_doctor_peers(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 
-// Options that have a file of their own.
+// Their options.
+void add_train_options(CLI::App& app, ParsedWords& words);
+void add_eval_options(CLI::App& app, ParsedWords& words);
+void add_predict_options(CLI::App& app, ParsedWords& words);
 void add_export_options(CLI::App& app, ParsedWords& words);
-void add_report_options(CLI::App& app, ParsedWords& words);
+void add_plan_options(CLI::App& app, ParsedWords& words);
+void add_convert_options(CLI::App& app, ParsedWords& words);
+void add_inspect_options(CLI::App& app, ParsedWords& words);
+void add_verify_options(CLI::App& app, ParsedWords& words);
+void add_bench_options(CLI::App& app, ParsedWords& words);
+void add_bench_worker_options(CLI::App& app, ParsedWords& words);
+void add_sweep_options(CLI::App& app, ParsedWords& words);
+void add_audit_options(CLI::App& app, ParsedWords& words);
 void add_lr_find_options(CLI::App& app, ParsedWords& words);
 void add_init_options(CLI::App& app, ParsedWords& words);
-void add_timeline_options(CLI::App& app, Arguments& arguments);
+void add_compare_options(CLI::App& app, ParsedWords& words);
+void add_report_options(CLI::App& app, ParsedWords& words);
+void add_devices_options(CLI::App& app, ParsedWords& words);
+void add_doctor_options(CLI::App& app, ParsedWords& words);
+void add_doctor_peers_options(CLI::App& app, ParsedWords& words);
+void add_version_options(CLI::App& app, ParsedWords& words);
+void add_timeline_options(CLI::App& app, Arguments& arguments);  // of train
 
 std::optional<TimelineOptions> timeline_options(const Arguments& arguments);
 

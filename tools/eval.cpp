@@ -1,6 +1,8 @@
 // trainer eval: computes the metrics of a checkpoint on the test data.
 #include <cmath>
 
+#include <CLI/CLI.hpp>
+
 #include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
@@ -8,12 +10,26 @@
 
 #include "engine/base/text.h"
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
 namespace spire {
+
+void add_eval_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_config_options(app, words);
+  app.add_option("--resume,--checkpoint", a.resume,
+                 "what to evaluate: a run's directory (its best), a checkpoint file, or best or "
+                 "latest of the run in output; the same as a word RUN; without either: the best of "
+                 "the run in output. Without --config with the config of that run")
+      ->type_name("RUN|FILE|best|latest");
+  app.add_flag("--val", a.on_validation,
+               "evaluate the validation data (data.val), not the test data");
+  add_log_options(app, a);
+}
 
 int run_eval(const Arguments& arguments) {
   auto run = read_named_run(arguments, arguments.resume, Prefer::best);

@@ -5,6 +5,7 @@
 #include <spire/export_model.h>
 
 #include "engine/base/text.h"
+#include "engine/observe/formatting.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
@@ -91,23 +92,22 @@ void print_export(const ExportedModel& model) {
   TextTable files;
   for (const WrittenFile& file : model.files)
     files.push_back({file.path.string(), bytes_text(file.bytes)});
-  std::vector<TitledTable> parts = {{"written", files}};
-  auto add = [&](const char* title, const std::string& line) {
-    if (!line.empty()) parts.push_back({title, {{line}}});
-  };
-  add("removed", model.removed.string());
-  add("input", model.input);
-  add("output", model.output);
-  add("names", model.names);
+  Sections parts;
+  parts.add("written", files);
+  parts.add("removed", model.removed.string());
+  parts.add("input", model.input);
+  parts.add("output", model.output);
+  parts.add("names", model.names);
   if (model.rank > 0) {  // adapters alone
-    add("adapters", fmt::format("of {} modules, rank {}, step {}", model.adapted_modules,
-                                model.rank, count_text(model.step)));
+    parts.add("adapters", fmt::format("of {} modules, rank {}, step {}", model.adapted_modules,
+                                      model.rank, count_text(model.step)));
   } else {
-    add("weights", fmt::format("{} numbers in {} tensors of step {}{}", count_text(model.numbers),
-                               model.tensors, count_text(model.step),
-                               model.averaged ? ", averaged (ema.decay)" : ""));
+    parts.add("weights",
+              fmt::format("{} numbers in {} tensors of step {}{}", count_text(model.numbers),
+                          model.tensors, count_text(model.step),
+                          model.averaged ? ", averaged (ema.decay)" : ""));
   }
-  result_text(report_text(parts));
+  result_text(parts.text());
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::vector<GpuInfo> four_gpus = [] {
-  std::vector<GpuInfo> gpus;
+const std::vector<CudaDeviceInfo> four_gpus = [] {
+  std::vector<CudaDeviceInfo> gpus;
   for (int i = 0; i < 4; ++i)
     gpus.push_back(
         {.index = i, .name = "H100", .uuid = "GPU-" + std::to_string(i), .pci_bus_id = ""});
@@ -23,7 +23,7 @@ GpuChoice without(std::vector<int> lost, std::vector<std::string> devices,
   RunConfig config;
   config.devices = std::move(devices);
   config.parameter_device = parameter_device;
-  std::vector<GpuInfo> gpus;
+  std::vector<CudaDeviceInfo> gpus;
   for (int index : lost) gpus.push_back(four_gpus[static_cast<size_t>(index)]);
   return leave_out(four_gpus, gpus, config);
 }

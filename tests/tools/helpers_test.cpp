@@ -1,4 +1,4 @@
-// What programs get of trainer's own helpers: keys, files, processes, reports.
+// Helpers of the trainer: keys, files, processes, reports.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -6,6 +6,8 @@
 
 #include <spire/spire.h>
 
+#include "engine/base/files.h"
+#include "engine/config/devices.h"
 #include "tests/base/message_of.h"
 #include "tests/data/test_files.h"
 
@@ -80,32 +82,10 @@ TEST(LocalRanks, TellEachProcessItsRank) {
             "processes: 0; a run has at least 1");
 }
 
-TEST(ReportText, AlignsTitlesAndTables) {
-  EXPECT_EQ(report_text({{"a", {{"1", "2"}, {"33", "4"}}}, {"left out", {}}, {"long", {{"line"}}}}),
-            "a     1   2\n"
-            "      33  4\n"
-            "long  line\n");
-}
-
 TEST(DeviceWords, NameDevicesThatNeedNotBeHere) {
   EXPECT_EQ(expand_devices({"2xcpu"}), (std::vector<std::string>{"cpu:0", "cpu:1"}));
   EXPECT_EQ(gpu_group("auto:2")->count, 2);
   EXPECT_EQ(split_limit("cuda:0:8GiB").limit, "8GiB");
-  std::vector<GpuInfo> gpus = {{.index = 0, .name = "H100", .uuid = "GPU-12", .pci_bus_id = ""},
-                               {.index = 1, .name = "H100", .uuid = "GPU-13", .pci_bus_id = ""}};
-  EXPECT_EQ(named_gpus("GPU-1", gpus), (std::vector<int>{0, 1}));
-  EXPECT_EQ(named_gpus("cuda:1", gpus), (std::vector<int>{1}));
-  EXPECT_TRUE(named_gpus("cuda:2", gpus).empty());
-}
-
-TEST(ProcessHardware, ChoosesTowersAsARunDoes) {
-  ProcessHardware hardware;
-  ASSERT_FALSE(hardware.cores().empty());
-  RunConfig config = parse_config({}, {"devices=cpu", "towers=6", "tower_threads=1"}).config;
-  EXPECT_EQ(hardware.choose_towers(config, 2).towers, 6);
-  EXPECT_EQ(hardware.choose_towers(config, 2).tower_threads, 1);
-  EXPECT_EQ(message_of(Category::config, [&] { hardware.choose_towers(config, -1); }),
-            "processes: -1; a run has at least 1");
 }
 
 }  // namespace

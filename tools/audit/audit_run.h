@@ -1,5 +1,5 @@
-// Audits a run: replays parts of it on the devices that are here, and compares each step with its
-// record in the run's chain.
+// Audits a run (docs/audit.md): checks the chain of its steps, replays parts of it on the devices
+// that are here, and compares each step with its record in the chain.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/run/audit/audit_root.h"
-#include "tools/audit/audit.h"
 #include "tools/audit/audit_log.h"
 #include "tools/audit/check_run.h"
 #include "tools/audit/replayed_numbers.h"
@@ -17,6 +16,10 @@
 #include "tools/compare/replay_pair.h"
 
 namespace spire {
+
+struct AuditSegment {
+  int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed
+};
 
 struct SegmentAudit {
   AuditSegment segment = {};  // as far as it was replayed
@@ -32,6 +35,7 @@ struct SegmentAudit {
 // The hooks of each replay of an audit: 0 is compared with the record, 1 and 2 with each other.
 using AuditHooks = std::function<ReplayHooks(int replay)>;
 
+// Writes nothing. One thread at a time calls the methods of an object.
 class RunAuditor {
  public:
   // overrides: config keys for the replays. They run on all devices here of the run's kind, unless

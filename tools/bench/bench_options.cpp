@@ -1,8 +1,8 @@
-#include "tools/bench/bench_options.h"
-
+// The options of `trainer bench`.
 #include <fmt/ranges.h>
 
 #include "tools/bench/bench.h"
+#include "tools/commands.h"
 #include "tools/common_options.h"
 
 namespace spire {

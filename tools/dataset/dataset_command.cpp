@@ -2,6 +2,7 @@
 // prints its columns, classes and files; verify reads every row once and compares checksums.
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
 #include <spire/dataset.h>
@@ -9,8 +10,11 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
+#include "engine/observe/formatting.h"
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/config_source.h"
+#include "tools/dataset/dataset_facts.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
@@ -19,12 +23,10 @@ namespace spire {
 
 namespace {
 
-using Parts = std::vector<TitledTable>;
-
-// An empty line is left out.
-void add_line(Parts& parts, const char* title, const std::string& line) {
-  if (!line.empty()) parts.push_back({title, {{line}}});
-}
+// Help of the subcommands of `trainer dataset`, behind their options.
+constexpr const char* data_footer =
+    "The dataset is given as for train, by data.name, data.path and the other keys of "
+    "data\n(trainer --help-config). docs/formats.md describes the files.\n";
 
 constexpr std::string_view stopping =
     "\nstopping: repeat the same command to continue; press Ctrl+C again to end at once\n";
@@ -32,23 +34,54 @@ constexpr std::string_view stopping =
 // Prints size, samples and the keys with which a run reads the result.
 void print_result_of(const ConvertResult& result) {
   const char* unit = result.format == "tokens" ? "tokens" : "samples";
-  Parts parts;
-  add_line(parts, "written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
-  add_line(parts, "samples",
-           fmt::format(
-               "{} {} for training, {} for testing{}", count_text(result.train), unit,
-               count_text(result.test),
-               result.val > 0 ? fmt::format(", {} for validation", count_text(result.val)) : ""));
+  Sections parts;
+  parts.add("written", fmt::format("{}, {}", result.path.string(), bytes_text(result.bytes)));
+  parts.add("samples",
+            fmt::format(
+                "{} {} for training, {} for testing{}", count_text(result.train), unit,
+                count_text(result.test),
+                result.val > 0 ? fmt::format(", {} for validation", count_text(result.val)) : ""));
   if (result.skipped > 0)
-    add_line(parts, "replaced",
-             fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
-                         result.first_problem));
-  add_line(parts, "to read it",
-           fmt::format("data.name={} data.path={}", result.format, result.path.string()));
-  result_text(report_text(parts));
+    parts.add("replaced", fmt::format("{}; the first: {}", counted(result.skipped, "broken sample"),
+                                      result.first_problem));
+  parts.add("to read it",
+            fmt::format("data.name={} data.path={}", result.format, result.path.string()));
+  result_text(parts.text());
 }
 
 }  // namespace
+
+void add_convert_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_key_options(app, words);
+  app.add_option("--to", a.dataset.to,
+                 "hdf5: the file, *.h5 or *.hdf5, else the folder of data.h5; tokens: the folder")
+      ->type_name("PATH");
+  app.add_option("--format", a.dataset.format, "format to write; auto: tokens for text, else hdf5")
+      ->check(CLI::IsMember({"auto", "hdf5", "tokens"}))
+      ->type_name("hdf5|tokens");
+  app.add_option("--order", a.dataset.order,
+                 "hdf5: order of the training rows; auto: shuffled by the seed for image_folder, "
+                 "else source")
+      ->check(CLI::IsMember({"auto", "source", "shuffled"}))
+      ->type_name("source|shuffled");
+  app.add_option("--shard-tokens", a.dataset.shard_tokens, "most tokens in one shard")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--seed", words.seed, "seed of the order; the same as seed=N")->type_name("N");
+  app.add_flag("--overwrite", a.overwrite,
+               "replace an existing result, and start again if the source has changed");
+  add_print_options(app, a);
+  add_log_options(app, a);
+  app.footer(std::string(data_footer) +
+             "Images become bytes: those of image_folder the middle 7/8 of the shorter side, at\n"
+             "data.image.size (224). Until it is whole the result is called PATH.partial; after\n"
+             "Ctrl+C or a kill the same command goes on there and makes the same bytes.\n\n"
+             "  trainer dataset convert data.name=image_folder data.path=imagenet data.workers=8 "
+             "--to imagenet.h5\n"
+             "  trainer dataset convert data.name=tokens data.tokens.text=[a.txt,b.txt] "
+             "data.tokens.vocabulary=gpt2 --to shards\n");
+}
 
 int run_dataset_convert(const Arguments& arguments) {
   auto resolved = read_config(arguments);
@@ -97,7 +130,7 @@ TextTable columns_of(const SampleSpec& spec) {
 }
 
 // Text of a half's samples per class.
-std::string class_text(const SplitFacts& half) {
+std::string class_text(const SplitDescription& half) {
   auto [least, most] = std::ranges::minmax_element(half.class_counts);
   double mean = static_cast<double>(half.samples - half.labels_out_of_range) /
                 static_cast<double>(half.class_counts.size());
@@ -109,7 +142,7 @@ std::string class_text(const SplitFacts& half) {
 }
 
 // Adds the rows that differ between training and test data.
-void add_halves(Parts& parts, const DatasetFacts& data) {
+void add_halves(Sections& parts, const DatasetDescription& data) {
   TextTable samples, classes, storage, layout, skipped;
   const char* shared = data.val.samples > 0 ? "all" : "both";
   for (auto [name, half] : {std::pair("train", &data.train), std::pair("test", &data.test),
@@ -127,46 +160,57 @@ void add_halves(Parts& parts, const DatasetFacts& data) {
     if (half->skipped > 0)
       skipped.push_back({name, count_text(half->skipped), "the first: " + half->first_problem});
   }
-  parts.push_back({"samples", samples});
+  parts.add("samples", samples);
   if (data.spec.classes > 0)
-    add_line(
-        parts, "classes",
+    parts.add(
+        "classes",
         count_text(data.spec.classes) +
             (data.spec.class_names.empty() ? "" : ": " + some(data.spec.class_names, max_names)));
-  parts.push_back({"of a class", classes});
-  parts.push_back({"on disk", storage});
-  parts.push_back({"layout", layout});
-  parts.push_back({"broken", skipped});
+  parts.add("of a class", classes);
+  parts.add("on disk", storage);
+  parts.add("layout", layout);
+  parts.add("broken", skipped);
 }
 
-std::string text_of(const DatasetFacts& data) {
-  Parts parts;
-  add_line(parts, "data", data.name);
+std::string text_of(const DatasetFacts& facts) {
+  Sections parts;
+  const DatasetDescription& data = facts.data;
+  parts.add("data", data.name);
   TextTable table;
-  for (const TableColumnFacts& column : data.table)
+  for (const TableColumnFacts& column : facts.table)
     table.push_back({column.name, column.type, column.role});
-  parts.push_back({"table", table});
-  if (!data.refused.empty()) {
-    add_line(parts, "a run", "refuses it: " + data.refused);
-    return report_text(parts);
+  parts.add("table", table);
+  if (!facts.refused.empty()) {
+    parts.add("a run", "refuses it: " + facts.refused);
+    return parts.text();
   }
-  parts.push_back({"columns", columns_of(data.spec)});
+  parts.add("columns", columns_of(data.spec));
   add_halves(parts, data);
-  add_line(parts, "mean", some(data.spec.normalization.mean, max_numbers));
-  add_line(parts, "deviation", some(data.spec.normalization.stddev, max_numbers));
-  add_line(parts, "features", some(data.spec.feature_names, max_names));
-  add_line(parts, "vocabulary", data.spec.vocabulary.substr(0, 60));
-  return report_text(parts);
+  parts.add("mean", some(data.spec.normalization.mean, max_numbers));
+  parts.add("deviation", some(data.spec.normalization.stddev, max_numbers));
+  parts.add("features", some(data.spec.feature_names, max_names));
+  parts.add("vocabulary", data.spec.vocabulary.substr(0, 60));
+  return parts.text();
 }
 
 }  // namespace
+
+void add_inspect_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  app.add_option("--format", words.arguments.dataset.format,
+                 "a table for people, or one JSON object")
+      ->check(CLI::IsMember({"auto", "table", "json"}))
+      ->type_name("table|json");
+  add_print_options(app, words.arguments);
+  app.footer(data_footer);
+}
 
 int run_dataset_inspect(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   print_warnings(*resolved);
-  DatasetFacts data = dataset_facts(resolved->config.data);
-  result_text(arguments.dataset.format == "json" ? data.json : text_of(data));
+  DatasetFacts facts = dataset_facts(resolved->config.data);
+  result_text(arguments.dataset.format == "json" ? facts.json : text_of(facts));
   return 0;
 }
 
@@ -223,6 +267,15 @@ void verify_data(const Arguments& arguments, const RunConfig& config, bool may_s
        result.bad() > 0 && config.data.on_error != DataConfig::OnError::skip
            ? ", or leave them out of runs with data.on_error: skip"
            : "");
+}
+
+void add_verify_options(CLI::App& app, ParsedWords& words) {
+  add_key_options(app, words);
+  add_print_options(app, words.arguments);
+  add_log_options(app, words.arguments);
+  app.footer(std::string(data_footer) +
+             "Names the first 20 bad rows by file and place. Exit code: 0 if all rows are good, "
+             "else 4.\n");
 }
 
 int run_dataset_verify(const Arguments& arguments) {

@@ -5,10 +5,17 @@
 #include <string>
 #include <vector>
 
-#include <spire/dataset_tools.h>
+#include <spire/dataset.h>
 #include <spire/run_config.h>
 
 namespace spire {
+
+// A column of a table, in words.
+struct TableColumnFacts {
+  std::string name;  // or its number from 0
+  std::string type;  // "whole numbers, 3 different from 1 to 3"
+  std::string role;  // target, feature, left out; empty: unknown
+};
 
 // Returns all columns of the training file; empty where the data is no table. Of the roles it knows
 // the target's. Throws Error(config) and Error(data) as opening the table does, but not for what

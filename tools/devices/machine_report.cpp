@@ -4,12 +4,8 @@
 
 #include <fmt/ranges.h>
 
-#include <spire/error.h>
-
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
-#include "tools/devices/gpu_memory.h"
-#include "tools/train/gpu_info.h"
 
 namespace spire {
 
@@ -63,18 +59,6 @@ std::string gpu_line(const CudaDeviceInfo& gpu) {
                      gpu.compute_minor, gpu.pci_bus_id, gpu.uuid);
 }
 
-GpuProbe probe(const CudaDeviceInfo& gpu) {
-  GpuProbe probe{.gpu = gpu_info(gpu)};
-  try {
-    probe_gpu(gpu.index);
-  } catch (const Error& error) {
-    bool full = error.category() == Category::out_of_memory;  // other programs fill it
-    probe.outcome = full ? GpuProbe::Outcome::full : GpuProbe::Outcome::fails;
-    probe.problem = error.what();
-  }
-  return probe;
-}
-
 }  // namespace
 
 std::string cores_line() {
@@ -99,10 +83,6 @@ std::vector<std::string> gpu_lines() {
   return lines;
 }
 
-std::vector<std::string> gpu_memory_lines() {
-  return gpu_memory_lines(GpuMonitor());
-}
-
 std::vector<std::string> cuda_software_lines() {
   CudaStatus cuda = discover_cuda();
   std::string gpus =
@@ -112,13 +92,6 @@ std::vector<std::string> cuda_software_lines() {
   if (auto versions = cuda_versions())
     for (const std::string& text : version_texts(*versions)) lines.push_back("  " + text);
   return lines;
-}
-
-// Also those after one that has failed.
-void probe_gpus(const std::function<void(const GpuProbe&)>& report) {
-  CudaStatus cuda = discover_cuda();
-  if (cuda.devices.empty()) fail(Category::device, "there is no GPU to test: {}", cuda.why_none);
-  for (const CudaDeviceInfo& gpu : cuda.devices) report(probe(gpu));
 }
 
 }  // namespace spire

@@ -4,18 +4,18 @@
 #include <spire/load_config.h>
 #include <spire/plan.h>
 
+#include "models/model.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/init/draft_config.h"
-#include "tools/models/model_table.h"
 #include "tools/output/streams.h"
 
 namespace spire {
 
 void add_init_options(CLI::App& app, ParsedWords& words) {
   InitArguments& i = words.arguments.init;
-  std::vector<std::string> models = known_models();
+  std::vector<std::string> models = model_names();
   models.insert(models.begin(), "auto");
   std::erase(models, "layers");  // its layers are the user's to list
   app.add_option("--data", i.data, "the data: a file or a folder")->required()->type_name("PATH");

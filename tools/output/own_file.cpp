@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "tools/report/run_report.h"
+#include "engine/observe/page/page.h"
 
 namespace spire {
 
@@ -16,7 +16,7 @@ namespace {
 std::string_view beginning(OwnFile kind) {
   switch (kind) {
     case OwnFile::page:
-      return page_beginning_of_spire();
+      return page_beginning();
     case OwnFile::range_test:
       return "step,lr,loss,smoothed\n";
     case OwnFile::timeline:

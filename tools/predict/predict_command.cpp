@@ -7,12 +7,15 @@
 #include <optional>
 #include <set>
 
+#include <CLI/CLI.hpp>
+
 #include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/text_generator.h>
 #include <spire/trained_model.h>
 
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/predict/prediction_inputs.h"
@@ -23,6 +26,54 @@
 namespace spire {
 
 namespace {
+
+// Options for language models.
+void add_text_options(CLI::App& app, PredictArguments& p) {
+  auto* prompt = app.add_option("--prompt", p.prompt,
+                                "language models: the text to continue; several: --prompt A "
+                                "--prompt B, which are answered as --prompts are");
+  prompt->allow_extra_args(false)->type_name("TEXT");
+  app.add_option(
+         "--prompt-file", p.prompt_file,
+         "language models: file with the text to continue, without its last newline; -: stdin")
+      ->excludes(prompt)
+      ->type_name("FILE");
+  app.add_option("--prompts", p.prompts,
+                 "language models: file of several texts to continue, one a line; *.jsonl: "
+                 "{\"prompt\": \"text\"} a line. --batch of them are continued at once. A line of "
+                 "JSON answers each, in their order")
+      ->excludes(prompt)
+      ->excludes("--prompt-file")
+      ->type_name("FILE");
+  app.add_flag(
+      "--stream", p.stream,
+      "language models: of several prompts, write lines of JSON with parts of the texts as "
+      "they come");
+  app.add_option("--tokens", p.tokens, "language models: tokens to generate")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--temperature", p.temperature,
+                 "language models: temperature of sampling; 0: always the most likely token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("X");
+  app.add_option("--top-k", p.top_k,
+                 "language models: sample from the K most likely tokens; 0: from all")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("K");
+  app.add_option("--top-p", p.top_p,
+                 "language models: sample from the fewest most likely tokens whose probabilities "
+                 "reach P; 1: from all")
+      ->type_name("P");
+  app.add_option("--stop", p.stop,
+                 "language models: end the text before this one; several: --stop A --stop B")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  app.add_option("--unknown", p.unknown,
+                 "language models: a character of the prompt that the vocabulary lacks stops the "
+                 "command (the default), or is left out")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->type_name("stop|skip");
+}
 
 namespace fs = std::filesystem;
 
@@ -216,6 +267,48 @@ void predict_text(const Arguments& arguments, const NamedRun& run, const InputFi
 }
 
 }  // namespace
+
+void add_predict_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  PredictArguments& p = a.predict;
+  app.add_option("--seed", words.seed, "seed of generated text; the same as seed=N")
+      ->type_name("N");
+  app.add_option("--checkpoint", p.checkpoint,
+                 "a run's directory (its best), a checkpoint file, or best or latest of the run in "
+                 "output=DIR; without this option the first INPUT")
+      ->type_name("RUN|FILE|best|latest");
+  // Inputs and keys are both words; arguments.cpp tells them apart.
+  app.add_option(
+         "words", a.overrides,
+         "the run, unless --checkpoint names it, and what to predict for: images (JPEG, PNG), "
+         "folders of them, IDX, CSV, .npy, .npz or HDF5 "
+         "files; "
+         "without any: the run's test data. A word KEY.PATH=VALUE changes a config key, "
+         "such as data.path of the test data; for a file whose name looks like that, write ./NAME")
+      ->type_name("INPUT");
+  app.add_option("--device", p.device, "where to compute: cpu, or a GPU such as cuda:0")
+      ->type_name("DEVICE");
+  app.add_option("--batch", p.batch,
+                 "samples computed at a time (64), or texts written at once (8)")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--count", p.count, "predict only the first N samples; otherwise all")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--on-error", p.on_error,
+                 "an input, or a row of one, that cannot be read stops the command (the default), "
+                 "or is skipped")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->type_name("stop|skip");
+  app.add_option("--format", p.format, "format of class probabilities and values")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->type_name("csv|json");
+  app.add_option("--to", p.to, "file to write; for images the folder, ./predictions by default")
+      ->type_name("PATH");
+  app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
+  add_text_options(app, p);
+  add_log_options(app, a);
+}
 
 int run_predict(const Arguments& arguments) {
   const PredictArguments& asked = arguments.predict;

@@ -7,10 +7,14 @@
 
 #include <spire/error.h>
 
+#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/inference/sample_images.h"
+#include "engine/run/trained_data.h"
 
 namespace spire {
 namespace {
+
+constexpr int64_t rows_at_a_time = 64;
 
 // The share that softmax gives the largest output.
 double softmax_of_largest(std::span<const float> outputs) {
@@ -70,6 +74,28 @@ ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t 
                      samples.columns[0].data() + row * found.row_bytes(), matrix.most_wrong);
     }
   }
+  return matrix;
+}
+
+ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
+                                 const std::string& name, const std::string& device,
+                                 const std::atomic<bool>* stop,
+                                 const std::function<void(std::string_view)>& say) {
+  const LoadedCheckpoint& loaded = *checkpoint.loaded();
+  Predictor predictor(loaded.state, *loaded.tensors,
+                      {.device = device, .batch = rows_at_a_time, .settings = &config, .say = say});
+  if (predictor.task() != Task::classify)
+    fail(Category::config,
+         "--evaluate counts classes, and this model finds none; trainer eval --checkpoint {} "
+         "measures it",
+         name);
+  DatasetPair data = open_trained_data(config, predictor.spec(), name, true);
+  ConfusionMatrix matrix = confusion_of(predictor, *data.test, rows_at_a_time, stop);
+  matrix.checkpoint = checkpoint.path().filename().string();
+  const auto& names = predictor.spec().class_names;
+  auto classes = static_cast<size_t>(predictor.output_shape().elements());
+  for (size_t i = 0; i < classes; ++i)
+    matrix.classes.push_back(i < names.size() ? names[i] : std::to_string(i));
   return matrix;
 }
 

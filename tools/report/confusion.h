@@ -2,17 +2,47 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/checkpoint.h>
+#include <spire/run_config.h>
 
 #include "engine/data/dataset.h"
 #include "engine/inference/predictor.h"
-#include "tools/report/run_report.h"
 
 namespace spire {
+
+struct WrongAnswer {
+  int64_t sample = 0;            // of the test data, from 0
+  size_t actual = 0, found = 0;  // classes
+  double sure = 0;               // what softmax gives the class that was found
+  std::string png = {};          // the sample as a file; empty: it is no image
+};
+
+// Rows of a confusion matrix: the samples of a class, by the class that the model finds.
+struct ConfusionMatrix {
+  std::vector<std::string> classes;          // names
+  std::vector<int64_t> counts;               // (classes, classes), row: the true class
+  std::string checkpoint;                    // of which model
+  std::vector<WrongAnswer> most_wrong = {};  // those of which the model was most sure come first
+};
 
 // Returns counts and most_wrong of the matrix, without names. stop: ends it with
 // Error(interrupted); null: nothing does. REQUIRES: the predictor's task is Task::classify, and the
 // data's first column is the model's. Throws Error(data).
 ConfusionMatrix confusion_of(Predictor& predictor, const Dataset& data, int64_t batch,
                              const std::atomic<bool>* stop = nullptr);
+
+// Counts what a model finds in its run's test data. config: of the run. name: its name in messages.
+// device: one word of the config's `devices`. stop: ends it with Error(interrupted); null: nothing
+// does. say: receives notes on the device, as that of TrainedModelOptions. Throws as TrainedModel;
+// Error(config) for a model that finds no classes, Error(data) for data that does not fit it.
+ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& config,
+                                 const std::string& name, const std::string& device = "auto",
+                                 const std::atomic<bool>* stop = nullptr,
+                                 const std::function<void(std::string_view)>& say = {});
 
 }  // namespace spire

@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "tools/report/run_report.h"
+#include "tools/report/confusion.h"
 
 namespace spire {
 

@@ -12,7 +12,7 @@
 #include "tools/output/own_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
-#include "tools/report/run_report.h"
+#include "tools/report/run_page.h"
 
 namespace spire {
 
@@ -55,8 +55,9 @@ int run_report(const Arguments& arguments) {
   const ReportArguments& given = arguments.report;
   if (given.evaluate && given.runs.size() > 1)
     fail(Category::config, "--evaluate takes one run; give the runs one by one");
-  RunReport report(given.runs);
-  std::vector<ReportedRun> runs = report.runs();
+  std::vector<RunFiles> runs;
+  for (const std::string& directory : given.runs) runs.push_back(read_run_files(directory));
+  tell_apart(runs);
   std::filesystem::path target =
       given.to.empty() ? runs.front().directory / "report.html" : std::filesystem::path(given.to);
   require_own(target, OwnFile::page);
@@ -65,9 +66,9 @@ int run_report(const Arguments& arguments) {
   StopSignals signals(StopSignals::ending);
   signals.begin_work();
   if (given.evaluate) confusion = evaluate_classes(arguments, signals);
-  page.write(report.html(confusion ? &*confusion : nullptr));
+  page.write(report_html(runs, confusion ? &*confusion : nullptr));
   page.commit();
-  for (const ReportedRun& run : runs) print_result("{}: {}\n", run.label, run.state);
+  for (const RunFiles& run : runs) print_result("{}: {}\n", run.label, state_text(run));
   print_result("{}\n", target.string());
   return 0;
 }

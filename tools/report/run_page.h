@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/report/confusion.h"
 #include "tools/report/run_files.h"
-#include "tools/report/run_report.h"
 
 namespace spire {
 

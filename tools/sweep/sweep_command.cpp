@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <set>
 
+#include <CLI/CLI.hpp>
+
 #include <spire/error.h>
 #include <spire/world.h>
 
 #include "engine/base/text.h"
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/sweep/sweep.h"
@@ -172,6 +175,44 @@ class Sweep {
 };
 
 }  // namespace
+
+void add_sweep_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_key_options(app, words);
+  app.add_option("--grid", a.sweep.grid, "YAML file with axes: optimizer.lr: [0.1, 0.05]")
+      ->type_name("FILE");
+  app.add_option("-j,--jobs", a.sweep.jobs,
+                 "runs at a time; on CPUs each has its share of the cores (default: one run with "
+                 "all of them), on GPUs one GPU (default: one run on each)")
+      ->check(integer_between(1, 4096))
+      ->type_name("N");
+  add_list(app, "--devices", a.sweep.devices,
+           "the devices, one for each run at a time: cuda:0,cuda:2 or 4xcpu")
+      ->type_name("DEVICE,...");
+  app.add_option("-o,--output", words.output,
+                 "folder of the sweep; default: output of the config with _sweep behind it")
+      ->type_name("DIR");
+  app.add_option("--resume", a.resume,
+                 "go on with the sweep in that folder; the whole command again does the same")
+      ->type_name("DIR");
+  app.add_option("--max-restarts", a.max_restarts, "of each run, as of trainer train")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("M");
+  app.add_option("--seed", words.seed, "the same as seed=N; several: --seed 1,2,3")
+      ->type_name("N,...");
+  add_log_options(app, a);
+  app.footer(
+      "A key with several values, separated by commas, is an axis of the grid; each combination "
+      "is\n"
+      "a run of its own, in a folder of its own. [64,32] is one value, [64],[32] are two.\n"
+      "Prints a table, the best first, and writes it as sweep.html, .json and .csv. Runs that "
+      "fail\n"
+      "are reported, and the others go on. After Ctrl+C, a kill or a power cut the same command\n"
+      "goes on: runs that have ended stay, others resume from their checkpoints. Exit code 0: all\n"
+      "runs are done or have diverged; 75: stopped; else that of the first run that failed.\n\n"
+      "  trainer sweep --config run.yaml optimizer.lr=0.1,0.05,0.02 model.depth=8,20 --jobs 2\n"
+      "  trainer sweep --config run.yaml --seed 1,2,3 --devices cuda:0,cuda:2 -o runs/seeds\n");
+}
 
 int run_sweep(const Arguments& arguments) {
   refuse_launched_sweep(read_launch(process_environment()));

@@ -12,19 +12,20 @@
 
 #include "engine/config/devices.h"
 #include "engine/run/run_directory.h"
+#include "engine/train/placement/rank_hardware.h"
 
 namespace spire {
 
 namespace {
 
-using Gpus = std::vector<GpuInfo>;
+using Gpus = std::vector<CudaDeviceInfo>;
 
 constexpr std::chrono::seconds probe_time{60};
 
 // Returns the GPUs that are not among `lost`. By uuid: indices depend on CUDA_DEVICE_ORDER.
 Gpus without(Gpus gpus, const Gpus& lost) {
-  std::erase_if(gpus, [&](const GpuInfo& gpu) {
-    return std::ranges::find(lost, gpu.uuid, &GpuInfo::uuid) != lost.end();
+  std::erase_if(gpus, [&](const CudaDeviceInfo& gpu) {
+    return std::ranges::find(lost, gpu.uuid, &CudaDeviceInfo::uuid) != lost.end();
   });
   return gpus;
 }
@@ -32,17 +33,17 @@ Gpus without(Gpus gpus, const Gpus& lost) {
 // Returns the name of a config's GPU where CUDA shows only `left`; nothing for one that is lost.
 std::optional<std::string> renamed(const std::string& word, const Gpus& left) {
   LimitedDevice named = split_limit(word);
-  std::vector<int> found = named_gpus(named.name, left);
+  std::vector<DeviceId> found = named_gpus(named.name, left);
   if (found.empty()) return {};
-  auto gpu = std::ranges::find(left, found[0], &GpuInfo::index);
+  auto gpu = std::ranges::find(left, found[0].index, &CudaDeviceInfo::index);
   return to_word({fmt::format("cuda:{}", gpu - left.begin()), named.limit});
 }
 
 // Tests GPUs, each in a child process (trainer devices --probe), and returns those that fail: also
 // those whose process has not ended after probe_time.
 Gpus failing(const Gpus& gpus, BlockedSignals& signals) {
-  std::list<std::pair<GpuInfo, ChildProcess>> probes;
-  for (const GpuInfo& gpu : gpus) {
+  std::list<std::pair<CudaDeviceInfo, ChildProcess>> probes;
+  for (const CudaDeviceInfo& gpu : gpus) {
     ChildSetup setup{.words = {"devices", "--probe"},
                      .variables = {{"CUDA_VISIBLE_DEVICES", gpu.uuid}},
                      .signal_mask = signals.mask_before(),
@@ -87,7 +88,7 @@ GpuChoice leave_out(const Gpus& gpus, const Gpus& lost, const RunConfig& config)
   GpuChoice choice;
   choice.left = static_cast<int>(names ? devices.size() : left.size());
   if (left.size() == gpus.size() || choice.left == 0) return choice;
-  for (const GpuInfo& gpu : left) uuids.push_back(gpu.uuid);
+  for (const CudaDeviceInfo& gpu : left) uuids.push_back(gpu.uuid);
   choice.variables = {{"CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(uuids, ","))}};
   if (names) choice.words.push_back(fmt::format("devices=[{}]", fmt::join(devices, ", ")));
   if (group && group->count && *group->count > choice.left)

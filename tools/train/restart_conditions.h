@@ -9,9 +9,9 @@
 
 #include <spire/run_config.h>
 
+#include "engine/device/device.h"
 #include "tools/process/signals.h"
 #include "tools/train/child_process.h"
-#include "tools/train/hardware.h"
 
 namespace spire {
 
@@ -22,27 +22,27 @@ struct GpuChoice {
   std::vector<Variable> variables;
   int left = 0;  // number of GPUs left among those that config.devices names
 };
-GpuChoice leave_out(const std::vector<GpuInfo>& gpus, const std::vector<GpuInfo>& lost,
-                    const RunConfig& config);
+GpuChoice leave_out(const std::vector<CudaDeviceInfo>& gpus,
+                    const std::vector<CudaDeviceInfo>& lost, const RunConfig& config);
 
 bool may_use_gpus(const RunConfig& config);  // whether config.devices allows GPUs
 
 class GpuRoster {
  public:
   // gpus: all GPUs that are visible at the first start.
-  GpuRoster(const RunConfig& config, std::vector<GpuInfo> gpus);
+  GpuRoster(const RunConfig& config, std::vector<CudaDeviceInfo> gpus);
 
   // Tests each remaining GPU in a process of its own, for at most a minute, and returns those that
   // fail; choice() leaves them out from now on. If all of them fail, the cause is not a single GPU,
   // so it leaves out none. Throws Error(interrupted) on a signal.
-  std::vector<GpuInfo> find_lost(BlockedSignals& signals);
+  std::vector<CudaDeviceInfo> find_lost(BlockedSignals& signals);
 
   const GpuChoice& choice() const { return choice_; }
   bool any_lost() const { return !lost_.empty(); }
 
  private:
   const RunConfig& config_;
-  std::vector<GpuInfo> gpus_, lost_;
+  std::vector<CudaDeviceInfo> gpus_, lost_;
   GpuChoice choice_;
 };
 

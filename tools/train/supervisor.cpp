@@ -11,10 +11,11 @@
 
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
+#include "engine/train/placement/placement.h"
+#include "engine/train/placement/rank_hardware.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
 #include "tools/train/attempt.h"
-#include "tools/train/hardware.h"
 #include "tools/train/restart_conditions.h"
 
 namespace spire {
@@ -65,7 +66,7 @@ class Supervisor {
       if (end.stopped_by != 0) return end_stopped(outcome, end.stopped_by);
       if (restarts_ == arguments_.max_restarts.value_or(0)) return give_up(outcome);
       ++restarts_;
-      std::vector<GpuInfo> lost;
+      std::vector<CudaDeviceInfo> lost;
       if (may_use_gpus(config_)) lost = gpus_.find_lost(signals_);
       shrink(outcome);
       log_restart(outcome, lost);
@@ -74,10 +75,10 @@ class Supervisor {
   }
 
  private:
-  std::vector<GpuInfo> gpus_at_start() {
+  std::vector<CudaDeviceInfo> gpus_at_start() {
     if (!may_use_gpus(config_)) return {};
-    hardware_.emplace();
-    return hardware_->gpus();
+    hardware_ = local_hardware();
+    return hardware_->gpus;
   }
 
   // Returns what to do about a run that failed.
@@ -123,8 +124,8 @@ class Supervisor {
     ranks_ = most;
   }
 
-  void log_restart(const Outcome& outcome, const std::vector<GpuInfo>& lost) const {
-    for (const GpuInfo& gpu : lost)
+  void log_restart(const Outcome& outcome, const std::vector<CudaDeviceInfo>& lost) const {
+    for (const CudaDeviceInfo& gpu : lost)
       print_log("{} fails and is left out from here on\n", describe(gpu));
     if (arguments_.log_level == "error") return;
     std::string how =
@@ -178,10 +179,13 @@ class Supervisor {
   void fix_towers(std::vector<std::string>& words) const {
     int first = static_cast<int>(arguments_.processes.value_or(1));
     if (std::max(1, ranks_) == first && !gpus_.any_lost()) return;
-    ProcessHardware now = hardware_ ? *hardware_ : ProcessHardware();
-    ChosenTowers chosen = now.choose_towers(config_, first);
-    words.push_back(fmt::format("towers={}", chosen.towers));
-    words.push_back(fmt::format("tower_threads={}", chosen.tower_threads));
+    if (first < 1) fail(Category::config, "processes: {}; a run has at least 1", first);
+    std::vector<RankHardware> ranks(static_cast<size_t>(first),
+                                    hardware_ ? *hardware_ : local_hardware());
+    leave_spare_gpus(config_, ranks);
+    Placement placement = place_towers(config_, share_out(std::move(ranks)), 0);
+    words.push_back(fmt::format("towers={}", placement.towers));
+    words.push_back(fmt::format("tower_threads={}", placement.tower_threads));
   }
 
   // Waits before a restart, twice as long after each short attempt.
@@ -200,7 +204,7 @@ class Supervisor {
   BlockedSignals signals_;
   ConfigSnapshot snapshot_;
   RunDirState state_;
-  std::optional<ProcessHardware> hardware_;  // before the first attempt, where a GPU may be lost
+  std::optional<RankHardware> hardware_;  // before the first attempt, where a GPU may be lost
   GpuRoster gpus_;
   int ranks_ = 0;  // of the next attempt; 0: one process without a rank
   int64_t restarts_ = 0;

@@ -2,16 +2,19 @@
 // and whether it fits, or, with --gpu, an estimate of the time of a step.
 #include <chrono>
 
+#include <CLI/CLI.hpp>
+
 #include <spire/error.h>
 #include <spire/load_config.h>
 #include <spire/train.h>
 #include <spire/world.h>
 
 #include "tools/commands.h"
+#include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
-#include "tools/performance/gpu_estimate.h"
+#include "tools/performance/step_estimate.h"
 #include "tools/process/join_ranks.h"
 #include "tools/process/signals.h"
 #include "tools/train/supervisor.h"
@@ -107,6 +110,37 @@ bool keeps_results(const Arguments& arguments) {
   return arguments.command == "train" && arguments.dry_run == 0 && !only_prints(arguments);
 }
 
+void add_train_options(CLI::App& app, ParsedWords& words) {
+  Arguments& a = words.arguments;
+  add_config_options(app, words);
+  auto* check = app.add_flag("--check", a.check, "validate config, data and devices, then exit");
+  app.add_flag("--deep", a.deep, "with --check: read every sample once, and name the broken ones")
+      ->needs(check);
+  app.add_option("--resume", a.resume,
+                 "go on from a checkpoint: a run's directory (its newest), a file, best or latest "
+                 "of the run in output; auto: the newest good one, if any. Without --config with "
+                 "the config of that run")
+      ->type_name("auto|RUN|FILE|best|latest");
+  app.add_flag("--overwrite", a.overwrite, "delete what earlier runs left in the run directory");
+  app.add_option("--dry-run", a.dry_run,
+                 "train N steps, evaluate N batches at most and write nothing")
+      ->check(positive_integer)
+      ->type_name("N");
+  app.add_option("--serve", words.serve,
+                 "show the run to browsers at this port of the machine (0: any), or at HOST:PORT; "
+                 "the same as monitor.serve=PORT")
+      ->type_name("PORT|HOST:PORT");
+  app.add_option("--processes", a.processes, "start N processes here that train as one run")
+      ->check(integer_between(1, 4096))
+      ->type_name("N");
+  app.add_option("--max-restarts", a.max_restarts,
+                 "when a process dies or hangs, restart from the newest checkpoint, up to M times")
+      ->check(integer_between(0, 1'000'000))
+      ->type_name("M");
+  add_timeline_options(app, a);
+  add_log_options(app, a);
+}
+
 int run_train(const Arguments& arguments) {
   // Before the config is read: from here on no signal kills.
   Launch launch;
@@ -134,12 +168,20 @@ int run_train(const Arguments& arguments) {
                        [&] { return train_here(arguments, *resolved, launch, *signals); });
 }
 
+void add_plan_options(CLI::App& app, ParsedWords& words) {
+  add_config_options(app, words);
+  app.add_option("--gpu", words.arguments.gpu,
+                 "instead, estimate the time of a tower's step on a GPU from operations and "
+                 "bytes; the GPU need not be here: h100, a100, l4 or rtx4090")
+      ->type_name("NAME");
+}
+
 int run_plan(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
   if (arguments.gpu) {
-    auto estimate = [&] { return estimate_on_gpu(resolved->config, *arguments.gpu); };
-    result_text(naming_places(*resolved, estimate).text);
+    auto estimate = [&] { return estimate_step(resolved->config, *arguments.gpu); };
+    result_text(to_text(naming_places(*resolved, estimate)));
     return 0;
   }
   print_warnings(*resolved);

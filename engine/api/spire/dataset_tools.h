@@ -1,4 +1,4 @@
-// Converts, describes and verifies datasets that a config names (docs/formats.md).
+// Converts and verifies datasets that a config names (docs/formats.md).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <spire/dataset.h>
 #include <spire/export.h>
 #include <spire/run_config.h>
 
@@ -48,45 +47,6 @@ struct ConvertResult {
 // Error(config) for an unsuitable source or an existing target, Error(data) for corrupt samples, a
 // full disk or a partial result of another source, Error(interrupted) if stopped.
 SPIRE_API ConvertResult convert_dataset(const RunConfig& config, const ConvertOptions& options);
-
-}  // namespace spire
-
-namespace spire {
-
-struct SplitFacts {
-  int64_t samples = 0;
-  std::vector<int64_t> class_counts = {};  // samples of each class; empty: there are no labels
-  int64_t files = 0, bytes = 0;            // on disk, as stored
-  std::vector<std::string> layout = {};    // how it is stored, one line per part
-  int64_t labels_out_of_range = 0;
-  int64_t skipped = 0;  // samples left out as corrupt
-  std::string first_problem = {};
-};
-
-// A column of a table, in words.
-struct TableColumnFacts {
-  std::string name;  // or its number from 0
-  std::string type;  // "whole numbers, 3 different from 1 to 3"
-  std::string role;  // target, feature, left out; empty: unknown
-};
-
-struct DatasetFacts {
-  std::string name;
-  SampleSpec spec;                   // with columns as stored
-  SplitFacts train, test, val = {};  // no samples of `val`: there is none
-  bool same_files = false;           // all splits are in the same files
-  std::string json;                  // all of this as one JSON object
-  std::vector<TableColumnFacts> table = {};
-  std::string refused = {};  // why a run refuses the table; the rest is then empty, but for `table`
-};
-
-// Opens the dataset with data.on_error: skip and reads only its labels. Throws Error(config) and
-// Error(data), the latter not for a table whose columns can be told.
-SPIRE_API DatasetFacts dataset_facts(const DataConfig& config);
-
-}  // namespace spire
-
-namespace spire {
 
 struct VerifyOptions {
   const std::atomic<bool>* stop = nullptr;  // set it to interrupt the call; null: never

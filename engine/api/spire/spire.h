@@ -6,7 +6,7 @@
 #pragma once
 #include <spire/checkpoint.h>  // checkpoints by the names that users give
 #include <spire/dataset.h>     // columns of samples, the interface of datasets, datasets in memory
-#include <spire/dataset_tools.h>   // conversion, description and checks of datasets
+#include <spire/dataset_tools.h>   // conversion and checks of datasets
 #include <spire/devices.h>         // devices of this machine as they are now
 #include <spire/error.h>           // the exception type, and the categories of errors
 #include <spire/export.h>          // what the shared library exports

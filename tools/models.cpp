@@ -4,11 +4,15 @@
 
 #include <fmt/ranges.h>
 
+#include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/base/text.h"
+#include "engine/config/schema.h"
+#include "engine/config/transformer_sizes.h"
+#include "engine/observe/formatting.h"
+#include "models/model.h"
 #include "tools/commands.h"
-#include "tools/models/model_table.h"
 #include "tools/output/streams.h"
 
 namespace spire {
@@ -40,9 +44,10 @@ std::vector<ModelExample> all_examples() {
       {"autoencoder", {}, small},
   };
   // Those of texts do not read images, and are counted for texts.
-  for (const std::string& name : known_models())
-    for (const std::string& size : model_sizes(name))
-      table.push_back({name, {"size=" + size}, large, 1000});
+  for (const std::string& name : model_names())
+    if (const TransformerFamily* family = find_transformer_family(name))
+      for (const NamedSize& each : family->sizes)
+        table.push_back({name, {fmt::format("size={}", each.name)}, large, 1000});
   return table;
 }
 
@@ -65,7 +70,20 @@ SampleSpec token_input() {
 
 SampleSpec input_of(const ModelConfig& model, const ModelExample& example) {
   SampleSpec images = image_input(example);
-  return learns_from(model, images) ? images : token_input();
+  try {
+    task_of(model, images.columns);
+    return images;
+  } catch (const Error&) {
+    return token_input();
+  }
+}
+
+// Of trained numbers, without running statistics.
+int64_t count_parameters(const ModelConfig& model, const SampleSpec& data) {
+  Graph graph = build_model(model, {}, {.columns = data.columns, .classes = data.classes}, true);
+  int64_t count = 0;
+  for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
+  return count;
 }
 
 std::string input_text(const SampleSpec& input) {
@@ -74,8 +92,12 @@ std::string input_text(const SampleSpec& input) {
                      first.name == "tokens" ? "words" : "classes");
 }
 
+// Keys that only models of this name use.
 std::string keys_text(const std::string& name) {
-  std::vector<std::string> keys = model_keys(name);
+  std::vector<std::string_view> keys;
+  for (const Field& field : schema())
+    if (field.used_by.key == "model.name" && std::ranges::count(field.used_by.words, name) > 0)
+      keys.push_back(leaf_of(field.path));
   return keys.empty() ? "none" : fmt::format("{}", fmt::join(keys, ", "));
 }
 
@@ -98,12 +120,15 @@ void add_rows(const std::string& name, TextTable& table) {
 
 int run_models(const Arguments&) {
   TextTable sizes = {{"model", "sizes", "input", "parameters"}}, keys;
-  for (const std::string& name : known_models()) {
+  for (const std::string& name : model_names()) {
     bool listed = name == "layers";
     keys.push_back({name, (listed ? "layers: a list of layers; " : "") + keys_text(name)});
     if (!listed) add_rows(name, sizes);
   }
-  result_text(report_text({{"sizes", sizes}, {"keys", keys}}) +
+  Sections sections;
+  sections.add("sizes", sizes);
+  sections.add("keys", keys);
+  result_text(sections.text() +
               "\nAll keys begin with model., and have defaults: trainer --help-config\n");
   return 0;
 }
