@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/train/attempt.h"
+#include "tools/process/attempt.h"
 
 namespace spire {
 namespace {

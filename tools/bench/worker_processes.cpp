@@ -6,10 +6,9 @@
 
 #include <spire/error.h>
 
-#include "tools/bench/captured_output.h"
 #include "tools/config_source.h"
-#include "tools/output/reported_error.h"
-#include "tools/train/attempt.h"
+#include "tools/process/attempt.h"
+#include "tools/process/captured_output.h"
 
 namespace spire {
 namespace {

@@ -14,8 +14,8 @@
 #include "engine/device/gpu_monitor.h"
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
+#include "tools/process/attempt.h"
 #include "tools/process/signals.h"
-#include "tools/train/attempt.h"
 
 namespace spire {
 

@@ -17,7 +17,7 @@
 
 #include "engine/base/system.h"
 #include "tools/output/streams.h"
-#include "tools/train/child_process.h"
+#include "tools/process/child_process.h"
 
 namespace spire {
 

@@ -12,8 +12,8 @@
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "tools/config_source.h"
-#include "tools/output/reported_error.h"
-#include "tools/train/attempt.h"
+#include "tools/process/attempt.h"
+#include "tools/process/captured_output.h"
 #include "tools/train/restart_conditions.h"
 
 namespace spire {

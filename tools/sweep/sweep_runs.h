@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/process/child_process.h"
 #include "tools/process/signals.h"
 #include "tools/sweep/sweep_folder.h"
 #include "tools/sweep/sweep_results.h"
-#include "tools/train/child_process.h"
 
 namespace spire {
 

@@ -10,8 +10,8 @@
 #include <spire/run_config.h>
 
 #include "engine/device/device.h"
+#include "tools/process/child_process.h"
 #include "tools/process/signals.h"
-#include "tools/train/child_process.h"
 
 namespace spire {
 

@@ -15,7 +15,7 @@
 #include "engine/train/placement/rank_hardware.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
-#include "tools/train/attempt.h"
+#include "tools/process/attempt.h"
 #include "tools/train/restart_conditions.h"
 
 namespace spire {

@@ -1,4 +1,4 @@
-// What child processes write to a descriptor, kept in memory.
+// What child processes write to a descriptor, kept in memory, and the error in it.
 #pragma once
 #include <string>
 #include <utility>
@@ -19,5 +19,9 @@ class CapturedOutput {
  private:
   int descriptor_;  // a memfd
 };
+
+// Returns the message of the last line "error[6]: ..." in what it wrote to stderr; empty if there
+// is none.
+std::string reported_error(const std::string& err);
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-#include "tools/train/attempt.h"
+#include "tools/process/attempt.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/train/child_process.h"
+#include "tools/process/child_process.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "tools/bench/captured_output.h"
+#include "tools/process/captured_output.h"
 
 #include <cerrno>
 #include <sys/mman.h>
@@ -25,6 +25,14 @@ CapturedOutput::~CapturedOutput() {
 std::string CapturedOutput::text() const {
   lseek(descriptor_, 0, SEEK_SET);
   return read_text(descriptor_, "output of a process", Category::device);
+}
+
+std::string reported_error(const std::string& err) {
+  size_t line = err.rfind("error[");
+  if (line == err.npos) return "";
+  std::string text = err.substr(line, err.find('\n', line) - line);
+  size_t message = text.find("]: ");
+  return message == text.npos ? "" : text.substr(message + 3);
 }
 
 }  // namespace spire

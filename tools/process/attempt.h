@@ -8,8 +8,8 @@
 
 #include <spire/world.h>
 
+#include "tools/process/child_process.h"
 #include "tools/process/signals.h"
-#include "tools/train/child_process.h"
 
 namespace spire {
 
