@@ -1,3 +1,5 @@
+#include "tools/lr_find/range_test.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +12,6 @@
 #include <spire/trainer.h>
 
 #include "engine/update/schedule.h"
-#include "tools/lr_find/range_test_losses.h"
 
 namespace spire {
 namespace {

@@ -62,9 +62,8 @@ RangeTest test_range(const RunConfig& config, const RangeTestOptions& options);
 
 std::string to_csv(const RangeTest& test);  // step,lr,loss,smoothed
 
-}  // namespace spire
-
-namespace spire {
+// Fills in smoothed, lowest and steepest from the losses.
+void judge(RangeTest& test);
 
 // Returns a page that needs no network. title: plain text, such as the config's file.
 std::string range_test_html(const std::string& title, const RangeTest& test);

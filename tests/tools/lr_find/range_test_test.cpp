@@ -1,10 +1,10 @@
 // Tests what a range test says of losses whose course is known.
+#include "tools/lr_find/range_test.h"
+
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
-
-#include "tools/lr_find/range_test_losses.h"
 
 namespace spire {
 namespace {
