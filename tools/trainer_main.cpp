@@ -23,9 +23,6 @@
 namespace spire {
 namespace {
 
-using log_text;
-using print_log;
-
 constexpr rlim_t min_stack_bytes = 512 << 10;  // a training step takes less than half of it
 // A run opens about ten files at a time, and GPU libraries end the program where they cannot load
 // their parts.

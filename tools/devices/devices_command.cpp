@@ -12,7 +12,7 @@
 
 #include "build_info.h"
 #include "engine/base/system.h"
-#include "engine/device/device.h"
+#include "engine/device/gpu_requirements.h"
 #include "engine/device/gpu_monitor.h"
 #include "tools/commands.h"
 #include "tools/devices/gpu_memory.h"
@@ -85,8 +85,8 @@ void add_devices_options(CLI::App& app, ParsedWords& words) {
   app.add_flag("--probe", words.arguments.probe,
                "test each GPU by writing and reading its memory; exit code 8 if one fails");
   WatchArguments& arguments = words.arguments.watch;
-  auto take = [&arguments](const CLI::results_t& words) {
-    arguments.seconds = is_no_value(words[0]) ? 2 : parse_number(words[0]);
+  auto take = [&arguments](const CLI::results_t& values) {
+    arguments.seconds = is_no_value(values[0]) ? 2 : parse_number(values[0]);
     return true;
   };
   CLI::Option* watch =

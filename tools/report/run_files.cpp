@@ -158,7 +158,7 @@ void noting(RunFiles& run, Read read) {
   }
 }
 
-void read_config(RunFiles& run) {
+void read_run_config(RunFiles& run) {
   auto text = read_file_if_there(run.directory / "config.yaml", Category::config);
   if (!text) return;
   run.config_text = std::move(*text);
@@ -240,7 +240,7 @@ RunFiles read_run_files(const fs::path& directory) {
   RunFiles run;
   run.directory = directory;
   run.label = label_of(directory);
-  noting(run, read_config);
+  noting(run, read_run_config);
   run.metrics =
       read_run_metrics(directory / "metrics.jsonl", run.config ? run.config->best : BestConfig());
   note_metrics(run);

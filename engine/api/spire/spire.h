@@ -32,5 +32,3 @@
 #include <spire/trainer.h>         // step by step
 #include <spire/trainer_main.h>    // the program `trainer` as a function
 #include <spire/world.h>           // the processes of a run
-
-#include "tools/train/hardware.h"  // cores and GPUs that a process may use
