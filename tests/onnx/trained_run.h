@@ -10,7 +10,7 @@
 namespace spire {
 
 struct TrainedRun {
-  TemporaryFolder folder;
+  WorkFolder folder;
 
   explicit TrainedRun(const std::vector<std::string>& model) {
     std::vector<std::string> words = {"train",

@@ -11,7 +11,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 
 TEST(PrintConfig, ShowsValuesAndTheirSources) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string base = folder.write("base.yaml", "seed: 1\noptimizer:\n  lr: 0.5\n  momentum: 0.5\n");
   std::string more = folder.write("more.yaml", "optimizer: {lr: 0.25}\n");
   Output output =
@@ -33,7 +33,7 @@ class DevicesVariable {
 };
 
 TEST(PrintConfig, TheEnvironmentSetsDevicesBehindFilesAndBeforeTheCommandLine) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string file = folder.write("run.yaml", "devices: cuda\n");
   {
     DevicesVariable variable("0,GPU-1b2c");
@@ -65,7 +65,7 @@ TEST(PrintConfig, WarnsOfKeysThatMeanNothing) {
 }
 
 TEST(PrintConfig, IsAConfigItself) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output first = trainer({"--print-config", "devices=2xcpu", "towers=4", "output=a: b"});
   ASSERT_EQ(first.code, 0) << first.err;
   Output second = trainer({"--config", folder.write("printed.yaml", first.out), "--print-config"});
@@ -92,7 +92,7 @@ TEST(HelpConfig, ListsKeysOnStdout) {
 }
 
 TEST(InvalidConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string path = folder.write("run.yaml", "optimizer:\n  lrr: 0.1\nepochs: -1\n");
   for (const char* command : {"train", "eval", "plan"}) {
     Output output = trainer({command, "--config", path, "precision=int8"});
@@ -110,7 +110,7 @@ TEST(InvalidConfig, EveryProblemIsALineAndTheLastLineIsTheError) {
 
 // Only the engine finds these, as it needs the data or the devices for them.
 TEST(InvalidConfig, ErrorsOfTheEngineHaveTheirPlace) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   const std::string data = "data: {name: synthetic, synthetic: {samples: 8, test_samples: 8}}\n";
   struct Bad {
     std::string text, says;

@@ -29,7 +29,7 @@ void expect_plain(const Output& output, const Words& words) {
 }
 
 TEST(ControlCharacters, OfPathsInErrors) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string path = folder / evil;
   for (const Words& words :
        {Words{"--config", path}, Words{"data.name=csv", "data.path='" + path + "'", "--check"},
@@ -44,7 +44,7 @@ TEST(ControlCharacters, OfPathsInErrors) {
 }
 
 TEST(ControlCharacters, OfColumnsAndClassesInTablesAndMessages) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string rows;
   for (int i = 0; i < 60; ++i)
     rows += std::to_string(i) + "," + std::to_string(i * 7 % 11) + ",\"" +

@@ -150,7 +150,7 @@ TEST_F(DatasetTool, HelpOfEachNamesItsOptions) {
 class StoppedTool : public testing::TestWithParam<int> {};
 
 TEST_P(StoppedTool, GoesOnWithTheSameCommand) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   for (auto [name, count] : {std::pair("train", 80u), std::pair("t10k", 1u)}) {
     std::string pixels;
     for (uint32_t i = 0; i < count << 18; ++i) pixels += static_cast<char>(i * 7 % 251);

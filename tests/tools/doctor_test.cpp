@@ -31,7 +31,7 @@ json finding_of(const json& report, const std::string& topic) {
 
 // FindingLevel and exit code agree, whatever machine this is.
 TEST(Doctor, PrintsJsonWithEveryTopic) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output output = trainer({"doctor", "--json", "--quiet", "-o", folder / "runs/new"});
   json report = json::parse(output.out);
   EXPECT_EQ(output.code, report["level"] == "fail" ? 3 : 0) << output.err;
@@ -58,7 +58,7 @@ TEST(Doctor, PrintsJsonWithEveryTopic) {
 
 TEST(Doctor, EndsWithThreeWhereAGpuIsLost) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output output = trainer({"doctor", "-o", folder / "runs"});
   EXPECT_EQ(output.code, 3);
   EXPECT_THAT(output.out, HasSubstr("fail  gpu_health"));
@@ -75,7 +75,7 @@ TEST(Doctor, NamesTheLibraryThatADriverLacks) {
   ScriptedMachine machine(
       {{"driver", "550.54.15"},
        {"gpus", {{{"name", "NVIDIA L4"}, {"uuid", "GPU-1"}, {"pci", "00000000:3B:00.0"}}}}});
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output output = trainer({"doctor", "--json", "--quiet", "-o", folder / "runs"});
   json report = json::parse(output.out), driver = finding_of(report, "driver");
   if (finding_of(report, "cuda").dump().find("-DSPIRE_CUDA=ON") != std::string::npos)
@@ -93,7 +93,7 @@ TEST(Doctor, NamesTheLibraryThatADriverLacks) {
 }
 
 TEST(Doctor, LooksAtTheRunOfAConfig) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string config = folder.write("run.yaml",
                                     "model: {name: mlp, hidden: [8]}\n"
                                     "data: {name: synthetic, synthetic: {shape: [4, 4, 1]}}\n"

@@ -16,7 +16,7 @@ class HomePaths : public testing::Test {
   HomePaths() { setenv("HOME", home_.c_str(), 1); }
   ~HomePaths() override { setenv("HOME", before_.c_str(), 1); }
 
-  TemporaryFolder folder_;
+  WorkFolder folder_;
   std::string home_ = folder_ / "home";
 
  private:

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // Prints a config for the data, and trains two steps with it.
 // warned: a part of what a check of that config warns of; empty: it warns of nothing.
-std::string good_config(const TemporaryFolder& folder, const std::vector<std::string>& words,
+std::string good_config(const WorkFolder& folder, const std::vector<std::string>& words,
                         const std::string& warned = "") {
   std::vector<std::string> all = {"init"};
   all.insert(all.end(), words.begin(), words.end());
@@ -46,7 +46,7 @@ std::string table(int rows, const char* header, bool words) {
 }
 
 TEST(Init, WritesAConfigForATable) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string file = folder.write("flowers.csv", table(200, "a,b,kind\n", true));
   std::string config = good_config(folder, {"--data", file});
   for (const char* part : {"# a table: ", "classes", "name: mlp", "few samples: few weights",
@@ -56,7 +56,7 @@ TEST(Init, WritesAConfigForATable) {
 }
 
 TEST(Init, WritesAConfigForNumbersToPredict) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string file = folder.write("prices.csv", table(200, "a,b,price\n", false));
   EXPECT_THAT(good_config(folder, {"--data", file, "--model", "linear"}),
               HasSubstr("name: linear"));
@@ -72,7 +72,7 @@ TEST(Init, WritesAConfigForImages) {
 
 // The target's place is in no reader's head: the config names it, and the columns are shown.
 TEST(Init, NamesTargetAndColumnsOfATable) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string text = "id,width,kind,note\n";
   for (int i = 0; i < 200; ++i)
     text += fmt::format("{},{},{},{}\n", i, i % 7 * 0.5, i % 3 == 0 ? "high" : "low",
@@ -128,7 +128,7 @@ void write_bmp(const fs::path& path, int side, int seed) {
 
 // Small images are not enlarged to 224, nor given a model for such.
 TEST(Init, LooksAtTheSizeOfImages) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   struct Case {
     int side;
     const char *model, *more;
@@ -147,7 +147,7 @@ TEST(Init, LooksAtTheSizeOfImages) {
 }
 
 TEST(Init, TakesTheModelOfPairsThatAutoTakes) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   for (const char* part : {"input", "target"})
     for (int i = 0; i < 20; ++i)
       write_bmp(fs::path(folder / "pairs") / part / fmt::format("{}.bmp", i), 16, i);
@@ -156,7 +156,7 @@ TEST(Init, TakesTheModelOfPairsThatAutoTakes) {
 
 // Features over time are no features in no order.
 TEST(Init, TakesARecurrentModelForSequences) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   auto write_npy = [&](const std::string& name, const std::string& type, const std::string& shape,
                        const std::string& data) {
     std::string header =
@@ -178,7 +178,7 @@ TEST(Init, TakesARecurrentModelForSequences) {
 }
 
 TEST(Init, WritesAConfigForText) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string text;
   for (int i = 0; i < 1500; ++i) text += "line " + std::to_string(i * i) + "\n";
   std::string config = good_config(folder, {"--data", folder.write("story.txt", text)});
@@ -187,7 +187,7 @@ TEST(Init, WritesAConfigForText) {
 }
 
 TEST(Init, WritesAConfigForDocuments) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string lines;
   for (int i = 0; i < 500; ++i)
     lines += "{\"text\": \"document " + std::to_string(i * i) + " of numbers\"}\n";
@@ -197,7 +197,7 @@ TEST(Init, WritesAConfigForDocuments) {
 }
 
 TEST(Init, SaysWhatItRecognizes) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output output = trainer({"init", "--data", folder.write("data.xyz", "?")});
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.last_error_line(),

@@ -57,7 +57,7 @@ void write_class_images(const fs::path& folder, const Words& classes, int count)
 }
 
 TEST(OtherData, ARenamedFolderOfImagesIsRefused) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   fs::path data = folder / "data";
   for (const char* half : {"train", "val"})
     write_class_images(data / half, {"boot", "coat", "dog"}, 8);
@@ -98,7 +98,7 @@ std::string table(const Words& names, int rows) {
 }
 
 TEST(OtherData, ColumnsInAnotherOrderAreFoundByName) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string path = folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
   Words words = {"data.name=csv",    "data.path=" + path, "data.csv.target=kind", "model.name=mlp",
                  "model.hidden=[8]", "batch_size=16",     "tower_threads=1",      "devices=cpu"};
@@ -122,7 +122,7 @@ TEST(OtherData, ColumnsInAnotherOrderAreFoundByName) {
 
 // All ranks receive the description of the data from the checkpoint.
 TEST(OtherData, EveryProcessOfARunFindsColumnsByName) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string path = folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
   Words words = {"data.name=csv",   "data.path=" + path, "data.csv.target=kind",
                  "model.name=mlp",  "batch_size=8",      "towers=2",
@@ -141,7 +141,7 @@ TEST(OtherData, EveryProcessOfARunFindsColumnsByName) {
 }
 
 TEST(OtherData, TextWithOtherCharactersIsRefused) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string text;
   for (int i = 0; i < 200; ++i) text += "the cat sat on a mat. ";
   std::string path = folder.write("text.txt", text);

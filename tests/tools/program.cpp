@@ -135,12 +135,12 @@ char state_of(pid_t process) {
   return stat_of(std::to_string(process)).state;
 }
 
-TemporaryFolder::TemporaryFolder() : path_(make_folder()) {}
-TemporaryFolder::~TemporaryFolder() {
+WorkFolder::WorkFolder() : path_(make_folder()) {}
+WorkFolder::~WorkFolder() {
   std::filesystem::remove_all(path_);
 }
 
-std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
+std::string WorkFolder::write(const std::string& name, const std::string& text) const {
   std::ofstream(path_ / name, std::ios::binary) << text;
   return *this / name;
 }

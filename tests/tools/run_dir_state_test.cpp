@@ -21,7 +21,7 @@ class RunDirStateTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     write_file_atomically(path, text, Category::config);
   }
-  TemporaryFolder folder_;
+  WorkFolder folder_;
 };
 
 TEST_F(RunDirStateTest, ANewDirectoryIsTheRunsOwnFromTheStart) {

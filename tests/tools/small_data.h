@@ -37,7 +37,7 @@ inline void write_images(const std::string& prefix, uint32_t count) {
 
 // 250 training images: with batches of 32 the last one is smaller.
 struct SmallData {
-  TemporaryFolder folder;
+  WorkFolder folder;
 
   SmallData() {
     write_images(folder / "train", 250);

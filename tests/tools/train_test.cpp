@@ -122,7 +122,7 @@ TEST(Train, ADryRunEvaluatesAsManyBatchesAsItTrainsOn) {
 
 // The config has no model.name.
 TEST(Train, TheModelSuitsTheData) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string table = "id,x,y,kind\n";
   for (int i = 0; i < 60; ++i)
     table += fmt::format("{},{}.5,{}.25,{}\n", i, i % 7, i % 5, i % 3 ? "rose" : "iris");
@@ -170,7 +170,7 @@ TEST(Train, TheModelSuitsTheData) {
 }
 
 TEST(Train, WarnsOfKeysOfOtherModelsThanTheChosenOne) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   Output given = trainer({"--check", "data.name=synthetic", "data.synthetic.kind=features",
                           "data.synthetic.shape=[8]", "model.depth=32", "devices=cpu",
                           "output=" + (folder / "run")});

@@ -26,7 +26,7 @@ class BenchProgram : public testing::Test {
   }
   std::string report(const std::string& name) const { return folder / ("report/" + name); }
 
-  TemporaryFolder folder;
+  WorkFolder folder;
 };
 
 // A network so small that its steps take no time.

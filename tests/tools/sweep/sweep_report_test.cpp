@@ -62,7 +62,7 @@ struct Ending {
 
 // Only code 0 and a divergence are ends that the same command would reach again.
 TEST(PointResult, IsOverOnlyWhereTheRunHasNothingLeftToDo) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   for (const Ending& ending : {Ending{"0", State::done}, Ending{"7", State::diverged},
                                Ending{"75", State::interrupted}, Ending{"4", State::interrupted}}) {
     folder.write("summary.json", R"({"exit": )" + ending.exit + R"(, "stopped_by": "", "steps": 3,
@@ -78,7 +78,7 @@ TEST(PointResult, IsOverOnlyWhereTheRunHasNothingLeftToDo) {
 
 // What is best may be another metric than the last evaluation's first.
 TEST(PointResult, SaysWhichMetricIsBest) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   folder.write("summary.json", R"({"exit": 0, "stopped_by": "", "steps": 3, "train_loss": 1,
       "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
       "val": {"loss": 0.5, "accuracy": 0.8, "best_loss": 0.25}})");
@@ -96,7 +96,7 @@ TEST(PointResult, SaysWhichMetricIsBest) {
 
 // A metric that best.mode turns round ranks the other way.
 TEST(PointResult, BestModeOfTheRunDecidesTheRank) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   auto result_of = [&](double best) {
     folder.write("summary.json", fmt::format(R"({{"exit": 0, "stopped_by": "", "steps": 3,
         "train_loss": 1, "samples_per_s": 5, "seconds": 1, "parameter_hash": "ab",
@@ -111,7 +111,7 @@ TEST(PointResult, BestModeOfTheRunDecidesTheRank) {
 }
 
 TEST(PointResult, OfABrokenOrMissingFileIsInterrupted) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   EXPECT_EQ(read_point_result(folder / "").state, State::interrupted);
   for (const char* text : {"", "{", "[]", "{\"exit\": 0}", "{\"exit\": \"0\"}"}) {
     folder.write("summary.json", text);
