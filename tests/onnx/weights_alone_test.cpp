@@ -89,7 +89,7 @@ TEST(WeightsAlone, AndModelsHaveOneCodeForAFullDisk) {
 }
 
 TEST(WeightsAlone, OfOtherVocabulariesHaveNoEndToken) {
-  TemporaryFolder folder;
+  WorkFolder folder;
   std::string text(2000, 'a');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 7);
   Output trained =

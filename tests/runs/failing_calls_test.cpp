@@ -188,7 +188,7 @@ class FailingCalls : public testing::TestWithParam<Refused> {
     std::string path() const { return folder_ / "counters"; }
 
    private:
-    TemporaryFolder folder_;
+    WorkFolder folder_;
   };
   File counters_;
 };

@@ -17,196 +17,195 @@
 #include "tools/dataset/dataset_facts.h"
 #include "tools/init/draft_config.h"
 #include "tools/performance/step_estimate.h"
-"tools/report/run_page.h"
+#include "tools/report/run_page.h"
 
-    namespace spire {
-  namespace {
+namespace spire {
+namespace {
 
-  namespace fs = std::filesystem;
-  using testing::HasSubstr;
+namespace fs = std::filesystem;
+using testing::HasSubstr;
 
-  // A small run, trained once for all tests.
-  class TrainedRun : public testing::Test {
-   protected:
-    static void SetUpTestSuite() {
-      folder_ = new TemporaryFolder;
-      RunConfig config = config_of({});
-      auto files = file_observer(config, [](std::string_view text) { ADD_FAILURE() << text; });
-      train(config, {}, *files);
-    }
-    static void TearDownTestSuite() { delete std::exchange(folder_, nullptr); }
-
-    static RunConfig config_of(std::vector<std::string> words) {
-      words.insert(
-          words.begin(),
-          {"model.name=mlp", "data.name=synthetic", "data.synthetic.samples=64",
-           "data.synthetic.test_samples=16", "batch_size=16", "towers=1", "tower_threads=1",
-           "devices=cpu", "epochs=2", "checkpoint.every_epochs=1", "output=" + run().string()});
-      return parse_config({}, words).config;
-    }
-    static fs::path run() { return *folder_ / "run"; }
-    static Checkpoint best() { return find_checkpoint(run().string(), "", Prefer::best, {}); }
-    static fs::path scratch(const std::string& name) { return *folder_ / name; }
-
-   private:
-    static TemporaryFolder* folder_;
-  };
-  TemporaryFolder* TrainedRun::folder_ = nullptr;
-
-  TEST_F(TrainedRun, IsFoundByItsNames) {
-    Checkpoint newest = find_checkpoint("latest", run(), Prefer::newest, {});
-    EXPECT_EQ(newest.step(), 8);
-    EXPECT_EQ(newest.run(), run());
-    EXPECT_EQ(find_checkpoint(newest.path().string(), "", Prefer::best, {}).step(), 8);
-    EXPECT_EQ(parse_config({{"its config", newest.config_yaml()}}, {}).config.batch_size, 16);
-    EXPECT_NE(newest.data().find("labels"), nullptr);
-    EXPECT_FALSE(find_checkpoint_if_any("auto", scratch("nothing"), Prefer::newest, {}));
-    EXPECT_THAT(message_of(Category::checkpoint,
-                           [&] { find_checkpoint(scratch("no").string(), "", Prefer::best, {}); }),
-                HasSubstr("no"));
-    EXPECT_TRUE(has_checkpoint(run()));
-    EXPECT_TRUE(holds_something(run()));
-    EXPECT_FALSE(holds_something(scratch("nothing")));
+// A small run, trained once for all tests.
+class TrainedRun : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    RunConfig config = config_of({});
+    auto files = file_observer(config, [](std::string_view text) { ADD_FAILURE() << text; });
+    train(config, {}, *files);
   }
+  static void TearDownTestSuite() { delete std::exchange(folder_, nullptr); }
 
-  // The share of right classes is the accuracy that evaluate() finds.
-  TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
-    Checkpoint checkpoint = best();
-    TrainedModel model(checkpoint, {.device = "cpu", .batch = 4});
-    EXPECT_EQ(model.task(), ModelTask::classify);
-    TestRows test = open_test_rows(config_of({}), model.data(), "the run", true);
-    std::vector<std::byte> rows(16 * model.data().columns[0].row_bytes());
-    std::vector<RowOrigin> origins = test.rows->read(16, rows.data());
-    ASSERT_EQ(origins.size(), 16u);
-    auto classes = static_cast<size_t>(model.output_shape().elements());
-    std::vector<float> logits(16 * classes);
-    model.predict(rows.data(), 16, logits);
-    double right = 0;
-    for (size_t i = 0; i < 16; ++i) {
-      auto begin = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
-      right += std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin ==
-               origins[i].label;
-    }
-    Observer silent;
-    RunOptions options{.checkpoint = checkpoint.loaded()};
-    EXPECT_DOUBLE_EQ(evaluate(config_of({}), options, silent).metric.value, right / 16);
-    ConfusionMatrix matrix = count_confusions(checkpoint, config_of({}), "the run", "cpu");
-    double diagonal = 0;
-    for (size_t i = 0; i < classes; ++i)
-      diagonal += static_cast<double>(matrix.counts[i * classes + i]);
-    EXPECT_EQ(diagonal, right);
+  static RunConfig config_of(std::vector<std::string> words) {
+    words.insert(
+        words.begin(),
+        {"model.name=mlp", "data.name=synthetic", "data.synthetic.samples=64",
+         "data.synthetic.test_samples=16", "batch_size=16", "towers=1", "tower_threads=1",
+         "devices=cpu", "epochs=2", "checkpoint.every_epochs=1", "output=" + run().string()});
+    return parse_config({}, words).config;
   }
+  static fs::path run() { return *folder_ / "run"; }
+  static Checkpoint best() { return find_checkpoint(run().string(), "", Prefer::best, {}); }
+  static fs::path scratch(const std::string& name) { return *folder_ / name; }
 
-  // A sample that cannot be read stands neither for itself nor for its neighbour.
-  TEST_F(TrainedRun, LeavesOutTestSamplesThatCannotBeRead) {
-    TrainedModel model(best(), {.device = "cpu", .batch = 4});
-    const Shape& image = model.data().columns[0].shape;
-    fs::create_directory(scratch("arrays"));
-    for (const char* split : {"train", "test"}) {
-      std::vector<float> x(static_cast<size_t>(5 * image.elements()), 0.5f);
-      for (int64_t bad : {1, 2, 4}) x[static_cast<size_t>(bad * image.elements())] = NAN;
-      write_npy(scratch(fmt::format("arrays/images_{}.npy", split)), "<f4",
-                fmt::format("(5, {}, {}, {})", image[0], image[1], image[2]), x);
-      write_npy(scratch(fmt::format("arrays/y_{}.npy", split)), "<i4", "(5,)",
-                std::vector<int32_t>{0, 1, 2, 9, 4});
-    }
-    RunConfig config =
-        config_of({"data.name=npy", "data.path=" + scratch("arrays").string(), "data.on_error=skip",
-                   "data.mean=[0,0,0]", "data.stddev=[1,1,1]"});
-    TestRows test = open_test_rows(config, model.data(), "the run", true);
-    std::vector<std::byte> rows(5 * model.data().columns[0].row_bytes());
-    std::vector<std::pair<int64_t, int64_t>> found;
-    for (auto some = test.rows->read(1, rows.data()); !some.empty();
-         some = test.rows->read(1, rows.data()))
-      found.emplace_back(some[0].row, some[0].label.value());
-    EXPECT_EQ(found, (std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {3, 9}}));
-    // Another sample stands for the bad one, with its own label.
-    ConfusionMatrix matrix = count_confusions(best(), config, "the run", "cpu");
-    auto classes = static_cast<size_t>(model.output_shape().elements());
-    std::vector<int64_t> of_label;
-    for (size_t label = 0; label < classes; ++label)
-      of_label.push_back(std::accumulate(
-          matrix.counts.begin() + static_cast<std::ptrdiff_t>(label * classes),
-          matrix.counts.begin() + static_cast<std::ptrdiff_t>((label + 1) * classes), int64_t{0}));
-    EXPECT_THAT(of_label, testing::ElementsAre(2, 0, 0, 0, 0, 0, 0, 0, 0, 3));
+ private:
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* TrainedRun::folder_ = nullptr;
+
+TEST_F(TrainedRun, IsFoundByItsNames) {
+  Checkpoint newest = find_checkpoint("latest", run(), Prefer::newest, {});
+  EXPECT_EQ(newest.step(), 8);
+  EXPECT_EQ(newest.run(), run());
+  EXPECT_EQ(find_checkpoint(newest.path().string(), "", Prefer::best, {}).step(), 8);
+  EXPECT_EQ(parse_config({{"its config", newest.config_yaml()}}, {}).config.batch_size, 16);
+  EXPECT_NE(newest.data().find("labels"), nullptr);
+  EXPECT_FALSE(find_checkpoint_if_any("auto", scratch("nothing"), Prefer::newest, {}));
+  EXPECT_THAT(message_of(Category::checkpoint,
+                         [&] { find_checkpoint(scratch("no").string(), "", Prefer::best, {}); }),
+              HasSubstr("no"));
+  EXPECT_TRUE(has_checkpoint(run()));
+  EXPECT_TRUE(holds_something(run()));
+  EXPECT_FALSE(holds_something(scratch("nothing")));
+}
+
+// The share of right classes is the accuracy that evaluate() finds.
+TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
+  Checkpoint checkpoint = best();
+  TrainedModel model(checkpoint, {.device = "cpu", .batch = 4});
+  EXPECT_EQ(model.task(), ModelTask::classify);
+  TestRows test = open_test_rows(config_of({}), model.data(), "the run", true);
+  std::vector<std::byte> rows(16 * model.data().columns[0].row_bytes());
+  std::vector<RowOrigin> origins = test.rows->read(16, rows.data());
+  ASSERT_EQ(origins.size(), 16u);
+  auto classes = static_cast<size_t>(model.output_shape().elements());
+  std::vector<float> logits(16 * classes);
+  model.predict(rows.data(), 16, logits);
+  double right = 0;
+  for (size_t i = 0; i < 16; ++i) {
+    auto begin = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
+    right += std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin ==
+             origins[i].label;
   }
+  Observer silent;
+  RunOptions options{.checkpoint = checkpoint.loaded()};
+  EXPECT_DOUBLE_EQ(evaluate(config_of({}), options, silent).metric.value, right / 16);
+  ConfusionMatrix matrix = count_confusions(checkpoint, config_of({}), "the run", "cpu");
+  double diagonal = 0;
+  for (size_t i = 0; i < classes; ++i)
+    diagonal += static_cast<double>(matrix.counts[i * classes + i]);
+  EXPECT_EQ(diagonal, right);
+}
 
-  TEST_F(TrainedRun, WritesNoTextWithoutAVocabulary) {
-    EXPECT_THAT(message_of(Category::data, [] { TextGenerator(best(), {.device = "cpu"}); }),
-                HasSubstr("without a vocabulary"));
+// A sample that cannot be read stands neither for itself nor for its neighbour.
+TEST_F(TrainedRun, LeavesOutTestSamplesThatCannotBeRead) {
+  TrainedModel model(best(), {.device = "cpu", .batch = 4});
+  const Shape& image = model.data().columns[0].shape;
+  fs::create_directory(scratch("arrays"));
+  for (const char* split : {"train", "test"}) {
+    std::vector<float> x(static_cast<size_t>(5 * image.elements()), 0.5f);
+    for (int64_t bad : {1, 2, 4}) x[static_cast<size_t>(bad * image.elements())] = NAN;
+    write_npy(scratch(fmt::format("arrays/images_{}.npy", split)), "<f4",
+              fmt::format("(5, {}, {}, {})", image[0], image[1], image[2]), x);
+    write_npy(scratch(fmt::format("arrays/y_{}.npy", split)), "<i4", "(5,)",
+              std::vector<int32_t>{0, 1, 2, 9, 4});
   }
+  RunConfig config = config_of({"data.name=npy", "data.path=" + scratch("arrays").string(),
+                                "data.on_error=skip", "data.mean=[0,0,0]", "data.stddev=[1,1,1]"});
+  TestRows test = open_test_rows(config, model.data(), "the run", true);
+  std::vector<std::byte> rows(5 * model.data().columns[0].row_bytes());
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (auto some = test.rows->read(1, rows.data()); !some.empty();
+       some = test.rows->read(1, rows.data()))
+    found.emplace_back(some[0].row, some[0].label.value());
+  EXPECT_EQ(found, (std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {3, 9}}));
+  // Another sample stands for the bad one, with its own label.
+  ConfusionMatrix matrix = count_confusions(best(), config, "the run", "cpu");
+  auto classes = static_cast<size_t>(model.output_shape().elements());
+  std::vector<int64_t> of_label;
+  for (size_t label = 0; label < classes; ++label)
+    of_label.push_back(std::accumulate(
+        matrix.counts.begin() + static_cast<std::ptrdiff_t>(label * classes),
+        matrix.counts.begin() + static_cast<std::ptrdiff_t>((label + 1) * classes), int64_t{0}));
+  EXPECT_THAT(of_label, testing::ElementsAre(2, 0, 0, 0, 0, 0, 0, 0, 0, 3));
+}
 
-  TEST_F(TrainedRun, IsExportedOnceUnlessOverwritten) {
-    fs::path file = scratch("model.npz");
-    ExportedModel exported = export_model(best(), config_of({}), file);
-    ASSERT_EQ(exported.files.size(), 1u);
-    EXPECT_EQ(exported.files[0].bytes, static_cast<int64_t>(fs::file_size(file)));
-    EXPECT_GT(exported.numbers, 0);
-    EXPECT_EQ(exported.names, "spire");
-    EXPECT_THAT(message_of(Category::config, [&] { export_model(best(), config_of({}), file); }),
-                HasSubstr("is there already"));
-    export_model(best(), config_of({}), file, {.overwrite = true});
-    EXPECT_THAT(message_of(Category::config, [&] { check_export(scratch("model.txt"), {}); }),
-                HasSubstr("must be one of: .onnx, .safetensors, .npz"));
-    EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.opset = 18}); }),
-                HasSubstr("means nothing for .npz"));
-    EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.names = "keras"}); }),
-                HasSubstr("keras"));
-    EXPECT_THAT(
-        message_of(
-            Category::checkpoint,
-            [&] { export_model(best(), config_of({}), scratch("ema.npz"), {.averaged = true}); }),
-        HasSubstr("average"));
-    std::atomic<bool> stop = true;
-    EXPECT_THAT(
-        message_of(
-            Category::interrupted,
-            [&] { export_model(best(), config_of({}), scratch("stopped.npz"), {.stop = &stop}); }),
-        HasSubstr("stopped"));
-    EXPECT_FALSE(fs::exists(scratch("stopped.npz")));
-  }
+TEST_F(TrainedRun, WritesNoTextWithoutAVocabulary) {
+  EXPECT_THAT(message_of(Category::data, [] { TextGenerator(best(), {.device = "cpu"}); }),
+              HasSubstr("without a vocabulary"));
+}
 
-  TEST_F(TrainedRun, PassesItsAuditAndIsEqualToItself) {
-    RunAuditor audited(run(), {"devices=cpu"});
-    EXPECT_THAT(audited.check().problems, testing::IsEmpty());
-    EXPECT_EQ(audited.log().last, 8);
-    EXPECT_EQ(audited.log().values.at(8).size(), 64u);
-    EXPECT_TRUE(audited.audit(audited.segment("0", 2)).passed());
-    RunRecords records = read_run_records(run());
-    EXPECT_FALSE(compare_records(records, records).first);
-    EXPECT_THAT(message_of(Category::config, [&] { RunAuditor(scratch("nothing"), {}); }),
-                HasSubstr("nothing"));
-  }
+TEST_F(TrainedRun, IsExportedOnceUnlessOverwritten) {
+  fs::path file = scratch("model.npz");
+  ExportedModel exported = export_model(best(), config_of({}), file);
+  ASSERT_EQ(exported.files.size(), 1u);
+  EXPECT_EQ(exported.files[0].bytes, static_cast<int64_t>(fs::file_size(file)));
+  EXPECT_GT(exported.numbers, 0);
+  EXPECT_EQ(exported.names, "spire");
+  EXPECT_THAT(message_of(Category::config, [&] { export_model(best(), config_of({}), file); }),
+              HasSubstr("is there already"));
+  export_model(best(), config_of({}), file, {.overwrite = true});
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(scratch("model.txt"), {}); }),
+              HasSubstr("must be one of: .onnx, .safetensors, .npz"));
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.opset = 18}); }),
+              HasSubstr("means nothing for .npz"));
+  EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.names = "keras"}); }),
+              HasSubstr("keras"));
+  EXPECT_THAT(
+      message_of(
+          Category::checkpoint,
+          [&] { export_model(best(), config_of({}), scratch("ema.npz"), {.averaged = true}); }),
+      HasSubstr("average"));
+  std::atomic<bool> stop = true;
+  EXPECT_THAT(
+      message_of(
+          Category::interrupted,
+          [&] { export_model(best(), config_of({}), scratch("stopped.npz"), {.stop = &stop}); }),
+      HasSubstr("stopped"));
+  EXPECT_FALSE(fs::exists(scratch("stopped.npz")));
+}
 
-  TEST_F(TrainedRun, HasAPage) {
-    std::vector<RunFiles> runs = {read_run_files(run().string())};
-    EXPECT_THAT(state_text(runs[0]), HasSubstr("done, step 8"));
-    EXPECT_THAT(report_html(runs), HasSubstr("</html>"));
-    EXPECT_THAT(message_of(Category::config, [&] { read_run_files(scratch("nothing").string()); }),
-                HasSubstr("nothing"));
-  }
+TEST_F(TrainedRun, PassesItsAuditAndIsEqualToItself) {
+  RunAuditor audited(run(), {"devices=cpu"});
+  EXPECT_THAT(audited.check().problems, testing::IsEmpty());
+  EXPECT_EQ(audited.log().last, 8);
+  EXPECT_EQ(audited.log().values.at(8).size(), 64u);
+  EXPECT_TRUE(audited.audit(audited.segment("0", 2)).passed());
+  RunRecords records = read_run_records(run());
+  EXPECT_FALSE(compare_records(records, records).first);
+  EXPECT_THAT(message_of(Category::config, [&] { RunAuditor(scratch("nothing"), {}); }),
+              HasSubstr("nothing"));
+}
 
-  TEST_F(TrainedRun, HasAnEstimate) {
-    EXPECT_THAT(to_text(estimate_step(config_of({}), "h100")), HasSubstr("H100"));
-    EXPECT_THAT(message_of(Category::config, [&] { estimate_step(config_of({}), "h000"); }),
-                HasSubstr("h100"));
-  }
+TEST_F(TrainedRun, HasAPage) {
+  std::vector<RunFiles> runs = {read_run_files(run().string())};
+  EXPECT_THAT(state_text(runs[0]), HasSubstr("done, step 8"));
+  EXPECT_THAT(report_html(runs), HasSubstr("</html>"));
+  EXPECT_THAT(message_of(Category::config, [&] { read_run_files(scratch("nothing").string()); }),
+              HasSubstr("nothing"));
+}
 
-  TEST(DatasetFacts, TellWhatFilesHold) {
-    TemporaryFolder folder;
-    std::ofstream(folder / "train.csv") << "a,b,label\n1,2,x\n3,4,y\n5,6,x\n";
-    std::ofstream(folder / "test.csv") << "a,b,label\n1,2,y\n";
-    RunConfig config =
-        parse_config({}, {"data.name=csv", "data.path=" + folder.path().string()}).config;
-    DatasetFacts facts = dataset_facts(config.data);
-    EXPECT_EQ(facts.data.train.samples, 3);
-    EXPECT_EQ(facts.data.test.samples, 1);
-    EXPECT_EQ(facts.data.spec.classes, 2);
-    EXPECT_THAT(facts.json, HasSubstr("\"samples\""));
-    EXPECT_THAT(draft_config(folder.path()), HasSubstr("name: csv"));
-    EXPECT_THAT(message_of(Category::config, [&] { draft_config(folder / "no"); }),
-                HasSubstr("there is no such file or folder"));
-  }
+TEST_F(TrainedRun, HasAnEstimate) {
+  EXPECT_THAT(to_text(estimate_step(config_of({}), "h100")), HasSubstr("H100"));
+  EXPECT_THAT(message_of(Category::config, [&] { estimate_step(config_of({}), "h000"); }),
+              HasSubstr("h100"));
+}
 
-  }  // namespace
+TEST(DatasetFacts, TellWhatFilesHold) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "train.csv") << "a,b,label\n1,2,x\n3,4,y\n5,6,x\n";
+  std::ofstream(folder / "test.csv") << "a,b,label\n1,2,y\n";
+  RunConfig config =
+      parse_config({}, {"data.name=csv", "data.path=" + folder.path().string()}).config;
+  DatasetFacts facts = dataset_facts(config.data);
+  EXPECT_EQ(facts.data.train.samples, 3);
+  EXPECT_EQ(facts.data.test.samples, 1);
+  EXPECT_EQ(facts.data.spec.classes, 2);
+  EXPECT_THAT(facts.json, HasSubstr("\"samples\""));
+  EXPECT_THAT(draft_config(folder.path()), HasSubstr("name: csv"));
+  EXPECT_THAT(message_of(Category::config, [&] { draft_config(folder / "no"); }),
+              HasSubstr("there is no such file or folder"));
+}
+
+}  // namespace
 }  // namespace spire
