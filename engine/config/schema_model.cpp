@@ -27,8 +27,6 @@ std::vector<Field> model_fields() {
   const Use with_convolutions = {"model.name", {"cnn", "vgg", "unet", "autoencoder"}};
   const Use with_resnet = {"model.name", {"resnet"}};
   const Use with_images = {"model.name", {"unet", "autoencoder"}};
-  const Use with_blocks = {"model.name", {"gpt", "vit", "llama"}};
-  const Use with_llama = {"model.name", {"llama"}};
   const Use with_dropout = {"model.name", {"mlp", "cnn", "vgg", "gpt", "vit", "llama"}};
   return {
       {KEY(model.name,
@@ -66,10 +64,17 @@ std::vector<Field> model_fields() {
        .used_by = with_images},
       {KEY(model.output_activation, "activation of the output; sigmoid: pixels between 0 and 1"),
        .used_by = with_images},
+  };
+}
+
+// Each key but model.size overrides what that says.
+std::vector<Field> transformer_fields() {
+  const Use with_blocks = {"model.name", {"gpt", "vit", "llama"}};
+  const Use with_llama = {"model.name", {"llama"}};
+  return {
       {KEY(model.size,
            "takes blocks, width and heads of a published model; auto: gpt2, tiny, llama_tiny"),
        .choices = size_names(), .used_by = with_blocks},
-      // Transformers: each key overrides that of model.size.
       {KEY(model.blocks, "number of transformer blocks"), .range = at_least(1, 1000),
        .unset = "those of model.size", .used_by = with_blocks},
       {KEY(model.width, "features of a token, a multiple of model.heads"),

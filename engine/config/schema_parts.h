@@ -34,6 +34,7 @@ inline Use stored_images() {
 
 // Return the fields of one or more sections, in the order in which they print.
 std::vector<Field> model_fields();
+std::vector<Field> transformer_fields();
 std::vector<Field> init_fields();
 std::vector<Field> data_fields();
 std::vector<Field> dataset_fields();
