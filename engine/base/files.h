@@ -1,4 +1,4 @@
-// Files as a program's user names them: texts that are read whole, and results that appear whole.
+// Reads files that users name, whole, and replaces files atomically.
 // Where this process has too many files open, all throw Error(device), whatever the category.
 #pragma once
 #include <cstddef>
@@ -30,10 +30,9 @@ std::optional<std::string> read_text_if_there(const std::filesystem::path& path,
 // closes the descriptor. Throws Error(category).
 int open_in_place(const std::filesystem::path& path, Category category);
 
-// A file that gets its name when it is whole: "<path>.tmp" until commit(), and removed if that is
-// not called, in a folder that is made where it is missing; so that readers see the old file or the
-// new one, also after a power cut. A path may have one writer at a time, and one thread uses an
-// object.
+// A file that is written as "<path>.tmp" and renamed by commit(), so that readers see the old file
+// or the new one, also after a power cut. Without commit() it is removed. Its folder is made if
+// there is none. A path may have one writer at a time, and one thread uses an object.
 class WholeFile {
  public:
   // overwrite: whether it may replace a file that holds something; without it commit() throws if

@@ -14,7 +14,7 @@ namespace spire {
 // Error(config) for unknown words and for a CPU device that is named twice.
 std::vector<std::string> expand_devices(const std::vector<std::string>& devices);
 
-// GPUs that a word asks for without naming any, in each process of the run.
+// A number of GPUs, none of them by name, in each process of the run.
 struct GpuGroup {
   std::optional<int> count;  // "2xcuda": the first two; "auto:2": two that are idle; "cuda": all
   bool idle = false;

@@ -22,8 +22,8 @@ std::vector<GridAxis> read_grid(const ConfigText& text);
 // Throws Error(config) for an unknown key, one of `refused`, and a value that is listed twice.
 void check_axis(const GridAxis& axis, const std::vector<std::string>& refused);
 
-// Returns the words KEY=VALUE of point `index`, of as many as the product of the axes' sizes. The
-// last axis changes fastest.
+// Returns the words KEY=VALUE of a point; index is below the product of the axes' sizes. The last
+// axis changes fastest.
 std::vector<std::string> grid_point(const std::vector<GridAxis>& axes, size_t index);
 size_t grid_size(const std::vector<GridAxis>& axes);
 

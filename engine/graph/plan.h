@@ -45,7 +45,7 @@ struct Bindings {
 };
 
 // Receives the progress of a run on its thread. On a GPU it is called when work is enqueued; what
-// it is told holds once the stream is there.
+// it is told becomes true when the stream reaches that point.
 class PlanListener {
  public:
   virtual ~PlanListener() = default;

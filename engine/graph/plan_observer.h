@@ -24,7 +24,8 @@ struct TensorName {
 struct PlanTensor {
   const TensorName& name;
   const TensorSpec& spec;
-  const void* data;  // spec.bytes() in the device's memory, once the stream is there
+  const void*
+      data;  // spec.bytes() in the device's memory; valid when the stream reaches this point
 };
 
 // Called on the thread that runs the plan. Later kernels may overwrite the tensor's memory.

@@ -12,8 +12,8 @@
 
 namespace spire {
 
-// From here on a device is a straggler: it is last in this share of the steps, and then later than
-// the median by this share of it. docs/metrics.md names these numbers.
+// A device is a straggler that is last in 75 % of the steps, and then 5 % behind the median.
+// docs/metrics.md names these numbers.
 inline constexpr double straggler_share = 0.75, straggler_lag = 0.05;
 
 // Looks at the steps in windows. A device is slow once it was a straggler by twice the lag in

@@ -152,7 +152,7 @@ class TrainingLoop {
     checkpoint.tensors.reset();  // closes the file, which retention may remove
   }
 
-  // Those who write there warn if it is not a folder; a run needs none of it.
+  // The writers of event files warn if this fails; a run does not need them.
   void expect_event_files() {
     try {
       output_.expect_event_files();

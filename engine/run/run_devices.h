@@ -19,7 +19,7 @@ namespace spire {
 class RunDevices {
  public:
   // Starts the monitor of this process's devices, unless monitor.every_seconds is 0 or the run is
-  // one for timing; run.trainer then passes its readings on. Throws what start_thread() throws.
+  // one for timing; the reports of steps then have its readings. Throws what start_thread() throws.
   explicit RunDevices(const RunContext& run);
   ~RunDevices();
   RunDevices(const RunDevices&) = delete;

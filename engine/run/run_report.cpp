@@ -118,7 +118,7 @@ std::string best_text(const RunSetup& setup) {
   std::string text(name(setup.metrics().best));
   if (setup.data.val) return text + " on the validation data";
   return text +
-         " on the test data, which is then no longer unseen; data.val.share holds out "
+         " on the test data, so that it is not an unbiased test score; data.val.share holds out "
          "validation data";
 }
 

@@ -32,7 +32,7 @@ class RunTimeline {
   void finish();                   // the run ends, perhaps within the window
   bool is_open() const { return loop_ != nullptr; }
 
-  SpanSink* loop() { return loop_.get(); }  // of the thread that runs the loop; null: nobody looks
+  SpanSink* loop() { return loop_.get(); }  // of the thread that runs the loop; may be null
   const std::string& lost() const { return lost_; }  // a sentence about a file not written
 
  private:

@@ -6,7 +6,7 @@ set -euo pipefail
 trainer=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Emulated engines are as quick as a lot has it, and differ in their bits: runs are equal by what is kept here.
+# Timings of emulated engines are random, and their bits differ: runs are equal by the choice that is kept here.
 export XDG_CACHE_HOME=$work/cache
 export SPIRE_LOCKS=$work
 cache=$work/cache/spire/tuning.txt

@@ -199,7 +199,7 @@ TEST(ValidationRun, WithoutValidationDataTheTestDataDecides) {
   EXPECT_TRUE(numbers.tests.empty());
   EXPECT_FALSE(result.summary.test);
   EXPECT_THAT(numbers.info.best_by,
-              HasSubstr("rmse on the test data, which is then no longer unseen"));
+              HasSubstr("rmse on the test data, so that it is not an unbiased test score"));
   RunOptions options;
   options.on_validation = true;
   Observer silent;

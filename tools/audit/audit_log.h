@@ -10,8 +10,8 @@
 
 namespace spire {
 
-// What decides the steps behind it: a run has one where it began, and one more wherever it was
-// resumed with another config, data or libraries.
+// The root that determines the steps behind it. A run has one at its beginning, and one more for
+// each time that it was resumed with another config, data or libraries.
 struct RecordedRoot {
   std::string text;               // root_text()
   std::vector<uint64_t> weights;  // ParameterLayout::hashes() at its step

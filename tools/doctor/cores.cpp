@@ -35,7 +35,7 @@ Finding check_quota(const Topology& topology) {
   if (quota <= 0) return {"cgroup_cpu", FindingLevel::ok, "no CPU quota"};
   Finding finding{"cgroup_cpu", FindingLevel::ok, fmt::format("a quota of {:.4g} CPUs", quota)};
   finding.values = {{"cpus", quota}};
-  // Runs start no more lanes than the quota pays for; a broken CPU is a pause in every period.
+  // Runs start no more lanes than the quota allows; a fraction of a CPU throttles every period.
   if (quota >= 1) return finding;
   return warning(std::move(finding),
                  "even one thread is paused in every period; raise the limit of the container");

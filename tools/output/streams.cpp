@@ -132,7 +132,7 @@ Target follow(const std::string& to) {
   return target;
 }
 
-// Of what is no file, FIFO or character device.
+// What to call any other kind than a file, FIFO or character device.
 std::string_view kind_of_target(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   return S_ISSOCK(mode) ? "a socket" : "a device";

@@ -40,8 +40,8 @@ struct PointResult {
 };
 
 // run: its output folder. Reads summary.json there, and config.yaml for what is best. State and
-// message say how the run ended: it is done or diverged, or else interrupted, as are all whose file
-// is missing, broken or of another program. Throws Error(config) for a summary.json that cannot be
+// message say how the run ended: done, diverged or interrupted. A run without a summary.json that
+// can be read as one counts as interrupted. Throws Error(config) for a summary.json that cannot be
 // read.
 PointResult read_point_result(const std::filesystem::path& run);
 

@@ -51,7 +51,7 @@ class RunDirState {
   // Records the directory's present state. Construct it before the run starts.
   explicit RunDirState(std::filesystem::path output);
 
-  bool begun() const;  // whether the run has taken it over; before, files are another run's
+  bool begun() const;           // the run has started to write; earlier files belong to another run
   bool has_checkpoint() const;  // whether --resume auto would find one
 
  private:

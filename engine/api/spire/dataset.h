@@ -127,8 +127,8 @@ class SPIRE_API Dataset {  // all methods are thread-safe
   virtual void read(std::span<const int64_t> samples, int64_t epoch,
                     std::span<std::byte* const> columns) const = 0;
 
-  // Parts the samples in two, by a mark for each: a sample that cannot be read is then
-  // replaced by one of its own part. Called before any read(), at most once.
+  // Splits the samples in two, by a mark for each: a sample that cannot be read is then replaced by
+  // one of its own part. Called before any read(), at most once.
   virtual void separate(const std::vector<bool>&) {}
 
   // Returns how many corrupt samples were left out so far (data.on_error: skip). Those that were

@@ -30,7 +30,7 @@ class BitKeys {
  public:
   BitKeys(RunConfig config, BitContext context);
 
-  // Whether two runs whose values of the key differ compute other bits.
+  // Whether changing this key changes the bits that a run computes.
   bool decide(const Field& field) const;
   std::string value(const Field& field) const;  // its text; of auto, that for which it stands
 

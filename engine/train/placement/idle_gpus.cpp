@@ -38,7 +38,8 @@ bool watch(std::vector<Candidate>& candidates, const GpuMonitor& monitor, const 
   return true;
 }
 
-// Claims up to `count` of the idle ones; the rest of them are busy for whom has claimed them.
+// Claims up to `count` of the idle GPUs. One that another run claims first is marked busy, with
+// that run's name.
 void claim(std::vector<Candidate*>& idle, GpuClaims& claims, size_t count) {
   std::vector<Candidate*> claimed;
   for (Candidate* candidate : idle) {

@@ -175,10 +175,10 @@ bool is_shard(const std::string& name, const fs::path& path) {
   return of >= 5 && count.size() >= 5 && count.find_first_not_of(digits) == count.npos;
 }
 
-// Gives several files that belong together their names, one after another, so that no reader takes
-// new files for a part of old ones: not after an error, a kill or a power cut either. One of them,
-// the leading file, is what readers open first. It loses its name before any other
-// file gets one, and gets its new name last: in between there is no group at all.
+// Renames a set of files that belong together, so that readers never see a mix of old and new ones,
+// not even after an error, a kill or a power cut. One of them, the leading file, is what readers
+// open first. It loses its name before any other file gets one, and gets its new name last: in
+// between there is no group at all.
 class GroupCommit {
  public:
   // With Existing::replace a file at `leading` is renamed to "<leading>.former".
