@@ -13,7 +13,7 @@ Checks the tree without building it, in about a minute on two cores and without 
   numbers     files of at most 500 lines, folders of at most 45 files, functions of at most 80 lines
   budget      product and test lines, files, rooms, public headers: no more than tools/lint/budget.json
   duplicates  six or more equal lines in two files: no more than today
-  api         trainer includes public headers alone, and these include no other
+  api         public headers include no other
   cuda        CUDA files reach no header that takes nvcc long
   words       no word of tools/lint/retired_words.txt
   --tidy      also clang-tidy on the files changed since BASE (default: main), as cmake --preset debug compiles them
