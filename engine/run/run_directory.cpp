@@ -20,8 +20,8 @@
 #include "engine/config/text.h"
 #include "engine/inference/evaluation_samples.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/tensorboard/event_file.h"
 #include "engine/process/socket.h"
-#include "engine/publish/tensorboard/event_file.h"
 
 // The record `.spire_run` in the directory makes sure that one run uses it at a time, and that a
 // run deletes only files that runs have written. The run locks it by flock, which the system

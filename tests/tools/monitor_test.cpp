@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/publish/client.h"
+#include "tests/observe/client.h"
 #include "tests/tools/small_data.h"
 
 namespace spire {

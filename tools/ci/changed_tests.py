@@ -125,7 +125,7 @@ class Choice:
         if parts[0] == "kernels":
             return [self.take("kernels_test")] + ([self.take("emulation_test")] if "cuda" in path or path.endswith(".h") else [])
         if path.startswith("engine/observe/page/") and not path.endswith((".cpp", ".h")):
-            return [self.take(program) for program in ("observe_test", "run_page_test", "publish_test", "bench_test")]
+            return [self.take(program) for program in ("observe_test", "run_page_test", "bench_test")]
         if parts[0] == "engine":
             named = f"tests/{'/'.join(parts[1:-1])}/{parts[-1].rsplit('.', 1)[0]}_test.cpp"
             if path.endswith(".cpp") and os.path.exists(named):

@@ -1,0 +1,52 @@
+#include <filesystem>
+
+#include <spire/load_config.h>
+#include <spire/observer.h>
+
+#include "engine/config/listen_address.h"
+#include "engine/observe/audit_file.h"
+#include "engine/observe/console.h"
+#include "engine/observe/json_files.h"
+#include "engine/observe/page/live_page.h"
+#include "engine/observe/prometheus/prometheus_endpoint.h"
+#include "engine/observe/tensorboard/tensorboard_files.h"
+
+namespace spire {
+namespace {
+
+class WithoutWarnings : public Console {
+ public:
+  using Console::Console;
+  void on_warning(std::string_view) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Observer> console_observer(std::ostream& log, std::ostream& results,
+                                           const ConsoleOptions& options) {
+  if (options.warnings) return std::make_unique<Console>(log, results, options);
+  return std::make_unique<WithoutWarnings>(log, results, options);
+}
+
+std::unique_ptr<Observer> file_observer(const RunConfig& config, const SayLine& warn) {
+  std::filesystem::path folder = config.output;
+  auto all = std::make_unique<ObserverList>();
+  all->add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", warn));
+  all->add(std::make_unique<AuditFile>(folder / "audit.jsonl", warn));
+  all->add(std::make_unique<SummaryFile>(folder / "summary.json", warn));
+  if (config.log.tensorboard)
+    all->add(std::make_unique<TensorBoardFiles>(folder / "tensorboard", to_yaml(config), warn));
+  return all;
+}
+
+std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
+                                        const SayLine& warn) {
+  auto all = std::make_unique<ObserverList>();
+  if (auto address = parse_listen_address(config.monitor.prometheus))
+    all->add(std::make_unique<PrometheusEndpoint>(*address, note, warn));
+  if (auto address = parse_listen_address(config.monitor.serve))
+    all->add(std::make_unique<LivePage>(*address, note, warn));
+  return all;
+}
+
+}  // namespace spire

@@ -1,0 +1,120 @@
+#include "engine/observe/tensorboard/event_records.h"
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstring>
+
+#include <protozero/pbf_builder.hpp>
+
+#include "engine/observe/tensorboard/crc32c.h"
+
+namespace spire {
+namespace {
+
+// Numbers of the fields, as the .proto files have them.
+enum class EventField : uint32_t {
+  wall_time = 1,
+  step = 2,
+  file_version = 3,
+  summary = 5,
+  session_log = 7,
+};
+enum class SessionLogField : uint32_t { status = 1 };
+enum class SummaryField : uint32_t { value = 1 };
+enum class ValueField : uint32_t { tag = 1, simple_value = 2, tensor = 8, metadata = 9 };
+enum class MetadataField : uint32_t { plugin_data = 1 };
+enum class PluginField : uint32_t { plugin_name = 1 };
+enum class TensorField : uint32_t { dtype = 1, tensor_shape = 2, string_val = 8 };
+enum class ShapeField : uint32_t { dim = 2 };
+enum class DimField : uint32_t { size = 1 };
+
+constexpr int32_t session_start = 1, dt_string = 7;
+
+template <typename Field>
+using Message = protozero::pbf_builder<Field>;
+
+template <std::unsigned_integral Number>
+void append_number(std::string& bytes, Number number) {
+  static_assert(std::endian::native == std::endian::little);
+  std::array<char, sizeof number> raw;
+  std::memcpy(raw.data(), &number, sizeof number);
+  bytes.append(raw.data(), raw.size());
+}
+
+Message<EventField> begin_event(std::string& bytes, double seconds, int64_t step) {
+  Message<EventField> event(bytes);
+  event.add_double(EventField::wall_time, seconds);
+  event.add_int64(EventField::step, step);
+  return event;
+}
+
+void add_text(Message<SummaryField>& summary, std::string_view tag, std::string_view text) {
+  Message<ValueField> value(summary, SummaryField::value);
+  value.add_string(ValueField::tag, tag.data(), tag.size());
+  {
+    Message<TensorField> tensor(value, ValueField::tensor);
+    tensor.add_enum(TensorField::dtype, dt_string);
+    {
+      Message<ShapeField> shape(tensor, TensorField::tensor_shape);
+      Message<DimField>(shape, ShapeField::dim).add_int64(DimField::size, 1);
+    }
+    tensor.add_bytes(TensorField::string_val, text.data(), text.size());
+  }
+  Message<MetadataField> metadata(value, ValueField::metadata);
+  Message<PluginField>(metadata, MetadataField::plugin_data)
+      .add_string(PluginField::plugin_name, "text");
+}
+
+}  // namespace
+
+std::string tfrecord(std::string_view data) {
+  std::string frame;
+  frame.reserve(data.size() + 16);
+  append_number<uint64_t>(frame, data.size());
+  append_number(frame, masked_crc32c(frame));
+  frame += data;
+  append_number(frame, masked_crc32c(data));
+  return frame;
+}
+
+std::string first_event(double seconds) {
+  std::string bytes;
+  begin_event(bytes, seconds, 0).add_string(EventField::file_version, "brain.Event:2");
+  return tfrecord(bytes);
+}
+
+std::string session_event(double seconds, int64_t step) {
+  std::string bytes;
+  auto event = begin_event(bytes, seconds, step);
+  Message<SessionLogField>(event, EventField::session_log)
+      .add_enum(SessionLogField::status, session_start);
+  return tfrecord(bytes);
+}
+
+// A message is complete when its builder is destroyed.
+std::string scalar_event(double seconds, int64_t step, const Scalars& scalars) {
+  std::string bytes;
+  {
+    auto event = begin_event(bytes, seconds, step);
+    Message<SummaryField> summary(event, EventField::summary);
+    for (const auto& [tag, number] : scalars) {
+      Message<ValueField> value(summary, SummaryField::value);
+      value.add_string(ValueField::tag, tag);
+      value.add_float(ValueField::simple_value, static_cast<float>(number));
+    }
+  }
+  return tfrecord(bytes);
+}
+
+std::string text_event(double seconds, int64_t step, std::string_view tag, std::string_view text) {
+  std::string bytes;
+  {
+    auto event = begin_event(bytes, seconds, step);
+    Message<SummaryField> summary(event, EventField::summary);
+    add_text(summary, tag, text);
+  }
+  return tfrecord(bytes);
+}
+
+}  // namespace spire

@@ -1,0 +1,191 @@
+#include "engine/observe/tensorboard/tensorboard_files.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <spire/error.h>
+
+#include "engine/base/thread.h"
+#include "engine/observe/device_values.h"
+#include "engine/observe/valid_utf8.h"
+
+namespace spire {
+namespace {
+
+constexpr size_t max_pending = 16 << 20;  // bytes; more wait only if the disk hangs
+
+// The tags, and what they mean, are those of metrics.jsonl (docs/metrics.md).
+Scalars scalars_of(const StepReport& step) {
+  const StepTimes& times = step.times;
+  Scalars scalars = {{"epoch", step.epoch},
+                     {"samples_seen", static_cast<double>(step.samples_seen)},
+                     {"train/loss", step.loss},
+                     {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
+                     {"train/lr", step.lr},
+                     {"train/grad_norm", step.grad_norm},
+                     {"perf/samples_per_s", step.samples_per_s},
+                     {"perf/step_ms", step.step_ms}};
+  using Part = std::pair<const char*, double>;
+  for (auto [part, seconds] : {Part("data_wait", times.data), Part("copy", times.copy),
+                               Part("forward", times.forward), Part("backward", times.backward),
+                               Part("comm_wait", times.reduce), Part("update", times.update),
+                               Part("replicate", times.replicate), Part("other", times.other)})
+    scalars.emplace_back(fmt::format("time/{}_ms", part), 1e3 * seconds);
+  if (step.loss_scale > 0) {
+    scalars.emplace_back("train/loss_scale", step.loss_scale);
+    scalars.emplace_back("train/skipped_steps", static_cast<double>(step.skipped_steps));
+  }
+  if (step.bad_steps > 0) {
+    scalars.emplace_back("train/bad_steps", static_cast<double>(step.bad_steps));
+    scalars.emplace_back("train/rollbacks", static_cast<double>(step.rollbacks));
+  }
+  return scalars;
+}
+
+std::vector<std::string> prefixes_of_devices(const StartInfo& start) {
+  std::vector<std::string> names = unique_device_names(start);
+  for (size_t d = 0; d < names.size(); ++d)
+    names[d] = start.processes == 1
+                   ? fmt::format("device/{}/", valid_utf8(names[d]))
+                   : fmt::format("device/rank{}/{}/", start.devices[d].rank, valid_utf8(names[d]));
+  return names;
+}
+
+}  // namespace
+
+TensorBoardFiles::TensorBoardFiles(std::filesystem::path folder, std::string config, Warn warn,
+                                   WallClock now)
+    : folder_(std::move(folder)),
+      config_(std::move(config)),
+      warn_(std::move(warn)),
+      now_(std::move(now)),
+      cores_(allowed_cores()) {}
+
+TensorBoardFiles::~TensorBoardFiles() {
+  finish();
+}
+
+void TensorBoardFiles::finish() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_ = {};  // joins it: all is written, or has failed
+}
+
+double TensorBoardFiles::now() const {
+  return std::chrono::duration<double>(now_().time_since_epoch()).count();
+}
+
+void TensorBoardFiles::on_start(const StartInfo& start) {
+  try {
+    open(start);
+  } catch (const Error& error) {
+    file_.reset();
+    warn_(fmt::format("{}; the run goes on without TensorBoard, metrics.jsonl has its numbers",
+                      error.what()));
+    return;
+  }
+  thread_ = start_thread({"tensorboard", cores_}, [this] { write_frames(); });
+}
+
+void TensorBoardFiles::open(const StartInfo& start) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error)
+    fail(Category::config, "cannot create the folder {}: {}", folder_.string(), error.message());
+  file_.emplace(folder_, now_());
+  device_prefixes_ = prefixes_of_devices(start);
+  int64_t first = start.resumed_step;
+  std::string begin =
+      first_event(now()) + session_event(now(), first + 1) +
+      text_event(now(), first, "config", fmt::format("```\n{}```\n", valid_utf8(config_)));
+  if (std::string reason = file_->append(begin); !reason.empty())
+    fail(Category::config, "cannot write {}: {}", file_->path().string(), reason);
+}
+
+void TensorBoardFiles::on_step(const StepReport& step) {
+  say_problem();
+  if (!file_ || !step.record) return;
+  Scalars scalars = scalars_of(step);
+  for (size_t d = 0; d < std::min(step.devices.size(), device_prefixes_.size()); ++d)
+    for (const DeviceValue& value : device_values)
+      if (auto number = value.of(step.devices[d]))
+        scalars.emplace_back(device_prefixes_[d] + std::string(value.name), *number);
+  add(step.step, scalars);
+}
+
+void TensorBoardFiles::on_eval(const EvalReport& eval) {
+  add_evaluation("val", eval);
+}
+
+void TensorBoardFiles::on_test(const EvalReport& eval) {
+  add_evaluation("test", eval);
+}
+
+// data: val or test.
+void TensorBoardFiles::add_evaluation(const std::string& data, const EvalReport& eval) {
+  Scalars scalars = {{data + "/loss", eval.loss},
+                     {fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value}};
+  for (const MetricValue& other : eval.others)
+    scalars.emplace_back(fmt::format("{}/{}", data, name(other.metric)), other.value);
+  scalars.emplace_back(data + "/samples", static_cast<double>(eval.samples));
+  scalars.emplace_back("time/eval_s", eval.seconds);
+  add(eval.step, scalars);
+}
+
+void TensorBoardFiles::on_checkpoint(const CheckpointReport& checkpoint) {
+  add(checkpoint.step, {{"checkpoint/bytes", static_cast<double>(checkpoint.bytes)},
+                        {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
+                        {"checkpoint/write_ms", checkpoint.write_ms}});
+}
+
+void TensorBoardFiles::on_end(const RunSummary&) {
+  finish();
+  say_problem();
+}
+
+void TensorBoardFiles::add(int64_t step, const Scalars& scalars) {
+  if (!file_) return;
+  std::string frame = scalar_event(now(), step, scalars);
+  std::lock_guard lock(mutex_);
+  if (pending_.size() + frame.size() > max_pending)
+    problem_ = "the disk takes too long";
+  else
+    pending_ += frame;
+  changed_.notify_one();
+}
+
+// Call it on the observer's thread, as all observers are called by one at a time.
+void TensorBoardFiles::say_problem() {
+  std::string problem;
+  {
+    std::lock_guard lock(mutex_);
+    problem.swap(problem_);
+  }
+  if (problem.empty() || warned_) return;
+  warned_ = true;
+  warn_(fmt::format("cannot write {}: {}; TensorBoard lacks these points, metrics.jsonl has them",
+                    file_->path().string(), problem));
+}
+
+void TensorBoardFiles::write_frames() {
+  std::string frames;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || !pending_.empty(); });
+    if (pending_.empty()) return;
+    frames.swap(pending_);
+    lock.unlock();
+    std::string reason = file_->append(frames);
+    frames.clear();
+    lock.lock();
+    if (!reason.empty()) problem_ = reason;
+  }
+}
+
+}  // namespace spire

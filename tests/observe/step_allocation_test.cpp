@@ -1,0 +1,54 @@
+// Publishing a step allocates nothing on the thread that trains: every operator new of this program
+// is counted, by thread.
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "engine/observe/page/live_page.h"
+#include "engine/observe/prometheus/prometheus_endpoint.h"
+#include "tests/observe/published_run.h"
+
+namespace {
+
+thread_local long allocations = 0;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+
+namespace spire {
+namespace {
+
+TEST(PublishedSteps, AllocateNothing) {
+  auto ignore = [](std::string_view) {};
+  LivePage page({.port = 0}, ignore, ignore);
+  PrometheusEndpoint endpoint({.port = 0}, ignore, ignore);
+  std::vector<DeviceReport> devices = gpu_reports();
+  devices[1].throttle_reasons = {"hardware slowdown"};
+  report_run(page, devices);
+  report_run(endpoint, devices);
+  StepReport step = sample_step();
+  step.devices = devices;
+  long before = allocations;
+  EXPECT_GT(before, 0);
+  for (int64_t number = 1; number <= 5000; ++number) {
+    step.step = number;
+    page.on_step(step);
+    endpoint.on_step(step);
+  }
+  EXPECT_EQ(allocations, before);
+}
+
+}  // namespace
+}  // namespace spire
