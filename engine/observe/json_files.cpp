@@ -12,8 +12,8 @@
 
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
-#include "engine/observe/device_names.h"
-#include "engine/observe/measured.h"
+#include "engine/observe/evaluations.h"
+#include "engine/observe/records.h"
 #include "engine/observe/step_times.h"
 
 namespace spire {
@@ -25,6 +25,13 @@ using Json = nlohmann::ordered_json;
 // numeric.
 std::string line_of(const Json& record) {
   return record.dump() + "\n";
+}
+
+// For the visitors of records.h.
+auto put_into(Json& record, std::string prefix = "") {
+  return [&record, prefix = std::move(prefix)](std::string_view tag, auto number) {
+    record[fmt::format("{}{}", prefix, tag)] = number;
+  };
 }
 
 // Tells whether a resumed run keeps the line: it is whole JSON, and its step is already done.
@@ -73,32 +80,8 @@ void MetricsFile::on_start(const StartInfo& start) {
 void MetricsFile::on_step(const StepReport& step) {
   step_ = step.step;
   if (!step.record) return;
-  Json record = {{"time", utc_text(now_())},
-                 {"step", step.step},
-                 {"epoch", step.epoch},
-                 {"samples_seen", step.samples_seen},
-                 {"train/loss", step.loss},
-                 {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
-                 {"train/lr", step.lr},
-                 {"train/grad_norm", step.grad_norm},
-                 {"perf/samples_per_s", step.samples_per_s},
-                 {"perf/step_ms", step.step_ms},
-                 {"time/data_wait_ms", 1e3 * step.times.data},
-                 {"time/copy_ms", 1e3 * step.times.copy},
-                 {"time/forward_ms", 1e3 * step.times.forward},
-                 {"time/backward_ms", 1e3 * step.times.backward},
-                 {"time/comm_wait_ms", 1e3 * step.times.reduce},
-                 {"time/update_ms", 1e3 * step.times.update},
-                 {"time/replicate_ms", 1e3 * step.times.replicate},
-                 {"time/other_ms", 1e3 * step.times.other}};
-  if (step.loss_scale > 0) {  // fp16
-    record["train/loss_scale"] = step.loss_scale;
-    record["train/skipped_steps"] = step.skipped_steps;
-  }
-  if (step.bad_steps > 0) {  // the guard's
-    record["train/bad_steps"] = step.bad_steps;
-    record["train/rollbacks"] = step.rollbacks;
-  }
+  Json record = {{"time", utc_text(now_())}, {"step", step.step}};
+  visit_step(step, put_into(record));
   if (!step.parameter_hash.empty()) record["train/parameter_hash"] = step.parameter_hash;
   if (!step.chain.empty()) record["train/chain"] = step.chain;
   file_.append(line_of(record));
@@ -111,20 +94,8 @@ void MetricsFile::append_devices(const StepReport& step) {
     Json record = {{"time", utc_text(now_())},
                    {"step", step.step},
                    {"device", devices_[d].name},
-                   {"rank", devices_[d].rank},
-                   {"device/arrival_ms", device.arrival_ms}};
-    auto put = [&](const char* tag, const auto& value) {
-      if (value) record[tag] = *value;
-    };
-    if (device.data_ms > 0) record["device/data_ms"] = device.data_ms;
-    if (device.lane_wait_ms > 0) record["device/lane_wait_ms"] = device.lane_wait_ms;
-    put("device/busy", device.busy);
-    put("device/memory_used_bytes", device.memory_used);
-    put("device/memory_total_bytes", device.memory_total);
-    put("device/celsius", device.celsius);
-    put("device/watts", device.watts);
-    put("device/clock_mhz", device.clock_mhz);
-    put("device/others_cores", device.others_cores);
+                   {"rank", devices_[d].rank}};
+    visit_device(device, put_into(record, "device/"));
     if (!device.throttle_reasons.empty()) record["device/throttled"] = device.throttle_reasons;
     file_.append(line_of(record));
   }
@@ -140,24 +111,15 @@ void MetricsFile::on_test(const EvalReport& eval) {
 
 // data: val or test.
 void MetricsFile::append_evaluation(const std::string& data, const EvalReport& eval) {
-  Json record = {{"time", utc_text(now_())},
-                 {"step", eval.step},
-                 {"epoch", eval.epoch},
-                 {data + "/loss", eval.loss},
-                 {fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value}};
-  for (const MetricValue& other : eval.others)
-    record[fmt::format("{}/{}", data, name(other.metric))] = other.value;
-  record[data + "/samples"] = eval.samples;
-  record["time/eval_s"] = eval.seconds;
+  Json record = {{"time", utc_text(now_())}, {"step", eval.step}, {"epoch", eval.epoch}};
+  visit_evaluation(data, eval, put_into(record));
   file_.append(line_of(record));
 }
 
 void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
-  file_.append(line_of({{"time", utc_text(now_())},
-                        {"step", checkpoint.step},
-                        {"checkpoint/bytes", checkpoint.bytes},
-                        {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
-                        {"checkpoint/write_ms", checkpoint.write_ms}}));
+  Json record = {{"time", utc_text(now_())}, {"step", checkpoint.step}};
+  visit_checkpoint(checkpoint, put_into(record));
+  file_.append(line_of(record));
 }
 
 // Before on_start() there is no file. A path in the text may hold bytes that are not UTF-8.

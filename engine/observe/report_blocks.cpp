@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/base/text.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
-#include "engine/observe/measured.h"
 #include "engine/observe/report_text.h"
 
 namespace spire {

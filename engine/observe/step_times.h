@@ -8,17 +8,18 @@
 namespace spire {
 
 struct StepPart {
-  std::string_view name;  // as in summary.json
+  std::string_view name, tag;  // in summary.json, in metrics.jsonl
   double StepTimes::*seconds;
 };
-inline constexpr std::array<StepPart, 8> step_parts = {{{"data", &StepTimes::data},
-                                                        {"copy", &StepTimes::copy},
-                                                        {"forward", &StepTimes::forward},
-                                                        {"backward", &StepTimes::backward},
-                                                        {"reduce", &StepTimes::reduce},
-                                                        {"update", &StepTimes::update},
-                                                        {"replicate", &StepTimes::replicate},
-                                                        {"other", &StepTimes::other}}};
+inline constexpr std::array<StepPart, 8> step_parts = {
+    {{"data", "time/data_wait_ms", &StepTimes::data},
+     {"copy", "time/copy_ms", &StepTimes::copy},
+     {"forward", "time/forward_ms", &StepTimes::forward},
+     {"backward", "time/backward_ms", &StepTimes::backward},
+     {"reduce", "time/comm_wait_ms", &StepTimes::reduce},
+     {"update", "time/update_ms", &StepTimes::update},
+     {"replicate", "time/replicate_ms", &StepTimes::replicate},
+     {"other", "time/other_ms", &StepTimes::other}}};
 
 double total_of(const StepTimes& times);  // seconds of all parts
 StepTimes& operator+=(StepTimes& sum, const StepTimes& times);

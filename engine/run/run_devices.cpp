@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/observe/device_names.h"
+#include "engine/observe/records.h"
 #include "engine/observe/verdict.h"
 
 namespace spire {
@@ -74,13 +74,13 @@ std::vector<std::string> RunDevices::verdict(const StepTimes& times) const {
   int threads = 0;  // none that compute on GPUs, which have no cores either
   for (const WatchedDevice& device : watched) threads += device.threads;
   return spire::verdict({.times = times,
-                           .data_workers = run_.setup.config.data.workers,
-                           .labels = labels_,
-                           .first = static_cast<size_t>(own.begin),
-                           .end = static_cast<size_t>(own.end),
-                           .threads = threads,
-                           .cores = static_cast<int>(cores_of(watched).size())},
-                          history_);
+                         .data_workers = run_.setup.config.data.workers,
+                         .labels = labels_,
+                         .first = static_cast<size_t>(own.begin),
+                         .end = static_cast<size_t>(own.end),
+                         .threads = threads,
+                         .cores = static_cast<int>(cores_of(watched).size())},
+                        history_);
 }
 
 }  // namespace spire

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/device_values.h"
 #include "engine/observe/job_name.h"
 #include "tests/observe/published_run.h"
 

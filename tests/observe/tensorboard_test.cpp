@@ -185,6 +185,9 @@ TEST(TensorBoardFiles, HaveDevicesAndNumbersThatAreNotFinite) {
     StepReport step = sample_step();
     std::vector<DeviceReport> devices = gpu_reports();
     devices[0].celsius = {};
+    devices[1].data_ms = 2.5;
+    devices[1].lane_wait_ms = 1.5;
+    devices[1].others_cores = 0.5;
     step.devices = devices;
     step.loss = std::nan("");
     files.on_step(step);
@@ -196,6 +199,9 @@ TEST(TensorBoardFiles, HaveDevicesAndNumbersThatAreNotFinite) {
   EXPECT_TRUE(std::isnan(read[3].scalars.at("train/loss")));
   EXPECT_EQ(read[3].scalars.at("device/cuda:1/busy"), 0.75f);
   EXPECT_EQ(read[3].scalars.at("device/cuda:1/celsius"), 65);
+  EXPECT_EQ(read[3].scalars.at("device/cuda:1/data_ms"), 2.5f);
+  EXPECT_EQ(read[3].scalars.at("device/cuda:1/lane_wait_ms"), 1.5f);
+  EXPECT_EQ(read[3].scalars.at("device/cuda:1/others_cores"), 0.5f);
   EXPECT_FALSE(read[3].scalars.contains("device/cuda:0/celsius"));
 }
 

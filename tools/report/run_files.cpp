@@ -17,8 +17,8 @@
 #include "engine/base/file_locks.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
-#include "engine/observe/measured.h"
 
 namespace spire {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/read_file.h"
-#include "engine/observe/best_mode.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/file_lines.h"
 
 namespace spire {

@@ -8,9 +8,8 @@
 #include <spire/load_config.h>
 
 #include "engine/base/read_file.h"
-#include "engine/observe/best_mode.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
-#include "engine/observe/measured.h"
 #include "tools/sweep/sweep_results.h"
 
 namespace spire {

@@ -11,8 +11,8 @@
 
 #include "engine/config/grid.h"
 #include "engine/config/schema.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
-#include "engine/observe/measured.h"
 #include "engine/observe/page/page.h"
 #include "tools/sweep/sweep_results.h"
 

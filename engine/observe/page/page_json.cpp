@@ -4,11 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/observe/device_values.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/job_name.h"
-#include "engine/observe/measured.h"
 #include "engine/observe/page/live_page.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 
 namespace spire {
 namespace {
@@ -75,8 +74,8 @@ Json devices_json(const PublishedState& state) {
                    {"towers", info.towers}};
     if (d < state.devices.size()) {
       const DeviceReport& report = state.devices[d];
-      for (const DeviceValue& value : device_values)
-        if (auto number = value.of(report)) device[std::string(value.name)] = *number;
+      visit_device(
+          report, [&](const char* tag, auto number) { device[tag] = static_cast<double>(number); });
       if (report.limit_watts) device["limit_watts"] = *report.limit_watts;
       if (report.max_clock_mhz) device["max_clock_mhz"] = *report.max_clock_mhz;
       if (report.last_xid) device["last_xid"] = *report.last_xid;

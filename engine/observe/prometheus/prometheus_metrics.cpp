@@ -9,10 +9,9 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include "engine/observe/device_values.h"
 #include "engine/observe/job_name.h"
 #include "engine/observe/prometheus/metric_tables.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "engine/observe/valid_utf8.h"
 
 namespace spire {

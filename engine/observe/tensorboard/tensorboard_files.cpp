@@ -9,7 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
-#include "engine/observe/device_values.h"
+#include "engine/observe/records.h"
 #include "engine/observe/valid_utf8.h"
 
 namespace spire {
@@ -17,32 +17,11 @@ namespace {
 
 constexpr size_t max_pending = 16 << 20;  // bytes; more wait only if the disk hangs
 
-// The tags, and what they mean, are those of metrics.jsonl (docs/metrics.md).
-Scalars scalars_of(const StepReport& step) {
-  const StepTimes& times = step.times;
-  Scalars scalars = {{"epoch", step.epoch},
-                     {"samples_seen", static_cast<double>(step.samples_seen)},
-                     {"train/loss", step.loss},
-                     {fmt::format("train/{}", name(step.metric.metric)), step.metric.value},
-                     {"train/lr", step.lr},
-                     {"train/grad_norm", step.grad_norm},
-                     {"perf/samples_per_s", step.samples_per_s},
-                     {"perf/step_ms", step.step_ms}};
-  using Part = std::pair<const char*, double>;
-  for (auto [part, seconds] : {Part("data_wait", times.data), Part("copy", times.copy),
-                               Part("forward", times.forward), Part("backward", times.backward),
-                               Part("comm_wait", times.reduce), Part("update", times.update),
-                               Part("replicate", times.replicate), Part("other", times.other)})
-    scalars.emplace_back(fmt::format("time/{}_ms", part), 1e3 * seconds);
-  if (step.loss_scale > 0) {
-    scalars.emplace_back("train/loss_scale", step.loss_scale);
-    scalars.emplace_back("train/skipped_steps", static_cast<double>(step.skipped_steps));
-  }
-  if (step.bad_steps > 0) {
-    scalars.emplace_back("train/bad_steps", static_cast<double>(step.bad_steps));
-    scalars.emplace_back("train/rollbacks", static_cast<double>(step.rollbacks));
-  }
-  return scalars;
+// For the visitors of records.h.
+auto put_into(Scalars& scalars, std::string prefix = "") {
+  return [&scalars, prefix = std::move(prefix)](std::string_view tag, auto number) {
+    scalars.emplace_back(fmt::format("{}{}", prefix, tag), static_cast<double>(number));
+  };
 }
 
 std::vector<std::string> prefixes_of_devices(const StartInfo& start) {
@@ -111,11 +90,10 @@ void TensorBoardFiles::open(const StartInfo& start) {
 void TensorBoardFiles::on_step(const StepReport& step) {
   say_problem();
   if (!file_ || !step.record) return;
-  Scalars scalars = scalars_of(step);
+  Scalars scalars;
+  visit_step(step, put_into(scalars));
   for (size_t d = 0; d < std::min(step.devices.size(), device_prefixes_.size()); ++d)
-    for (const DeviceValue& value : device_values)
-      if (auto number = value.of(step.devices[d]))
-        scalars.emplace_back(device_prefixes_[d] + std::string(value.name), *number);
+    visit_device(step.devices[d], put_into(scalars, device_prefixes_[d]));
   add(step.step, scalars);
 }
 
@@ -129,19 +107,15 @@ void TensorBoardFiles::on_test(const EvalReport& eval) {
 
 // data: val or test.
 void TensorBoardFiles::add_evaluation(const std::string& data, const EvalReport& eval) {
-  Scalars scalars = {{data + "/loss", eval.loss},
-                     {fmt::format("{}/{}", data, name(eval.metric.metric)), eval.metric.value}};
-  for (const MetricValue& other : eval.others)
-    scalars.emplace_back(fmt::format("{}/{}", data, name(other.metric)), other.value);
-  scalars.emplace_back(data + "/samples", static_cast<double>(eval.samples));
-  scalars.emplace_back("time/eval_s", eval.seconds);
+  Scalars scalars;
+  visit_evaluation(data, eval, put_into(scalars));
   add(eval.step, scalars);
 }
 
 void TensorBoardFiles::on_checkpoint(const CheckpointReport& checkpoint) {
-  add(checkpoint.step, {{"checkpoint/bytes", static_cast<double>(checkpoint.bytes)},
-                        {"checkpoint/snapshot_ms", checkpoint.snapshot_ms},
-                        {"checkpoint/write_ms", checkpoint.write_ms}});
+  Scalars scalars;
+  visit_checkpoint(checkpoint, put_into(scalars));
+  add(checkpoint.step, scalars);
 }
 
 void TensorBoardFiles::on_end(const RunSummary&) {

@@ -11,8 +11,7 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
-#include "engine/observe/best_mode.h"
-#include "engine/observe/measured.h"
+#include "engine/observe/evaluations.h"
 
 namespace spire {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/observe/device_names.h"
+#include "engine/observe/records.h"
 
 #include <fmt/format.h>
 
