@@ -6,9 +6,8 @@
 #include "engine/config/listen_address.h"
 #include "engine/observe/audit_file.h"
 #include "engine/observe/console.h"
+#include "engine/observe/http/run_server.h"
 #include "engine/observe/json_files.h"
-#include "engine/observe/page/live_page.h"
-#include "engine/observe/prometheus/prometheus_endpoint.h"
 #include "engine/observe/tensorboard/tensorboard_files.h"
 
 namespace spire {
@@ -41,11 +40,13 @@ std::unique_ptr<Observer> file_observer(const RunConfig& config, const SayLine& 
 
 std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
                                         const SayLine& warn) {
+  using Offers = RunServer::Offers;
+  auto metrics = parse_listen_address(config.monitor.prometheus);
+  auto page = parse_listen_address(config.monitor.serve);
   auto all = std::make_unique<ObserverList>();
-  if (auto address = parse_listen_address(config.monitor.prometheus))
-    all->add(std::make_unique<PrometheusEndpoint>(*address, note, warn));
-  if (auto address = parse_listen_address(config.monitor.serve))
-    all->add(std::make_unique<LivePage>(*address, note, warn));
+  if (metrics && metrics != page)
+    all->add(std::make_unique<RunServer>(*metrics, Offers{.metrics = true}, note, warn));
+  if (page) all->add(std::make_unique<RunServer>(*page, Offers{true, metrics == page}, note, warn));
   return all;
 }
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
-#include "engine/observe/prometheus/prometheus_metrics.h"
+#include "engine/observe/prometheus_metrics.h"
 #include "tests/observe/published_run.h"
 
 namespace spire {

@@ -4,11 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/observe/prometheus/prometheus_endpoint.h"
-#include "engine/observe/prometheus/prometheus_metrics.h"
-#include "engine/observe/valid_utf8.h"
-#include "tests/base/message_of.h"
-#include "tests/observe/client.h"
+#include "engine/observe/prometheus_metrics.h"
 #include "tests/observe/published_run.h"
 
 namespace spire {
@@ -16,7 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using testing::StartsWith;
 
 std::string text_of(const std::vector<DeviceReport>& devices) {
   ManualClock clock;
@@ -113,43 +108,6 @@ TEST(PrometheusText, HasLabelsInUtf8) {
   EXPECT_THAT(text, HasSubstr("{job=\"" + name + "\""));
   EXPECT_THAT(text, HasSubstr("output=\"runs/" + name + "\""));
   EXPECT_EQ(valid_utf8(text), text);
-}
-
-TEST(ValidUtf8, ReplacesOnlyWhatIsNotUtf8) {
-  for (const char* good : {"", "plain \"quoted\" \\ \n\t", "\xc3\xa9 \xf0\x9f\x99\x82"})
-    EXPECT_EQ(valid_utf8(good), good);
-  std::string replacement = "\xef\xbf\xbd";
-  EXPECT_EQ(valid_utf8("a\xff"
-                       "b"),
-            "a" + replacement + "b");
-  EXPECT_EQ(valid_utf8("cut \xe2\x82"), "cut " + replacement);
-}
-
-TEST(PrometheusEndpoint, ServesUntilTheEnd) {
-  std::string said;
-  PrometheusEndpoint endpoint(
-      {.port = 0}, [&](std::string_view text) { said = text; },
-      [](std::string_view text) { ADD_FAILURE() << text; });
-  int port = endpoint.port();
-  EXPECT_EQ(body_of(ask(port, "/metrics")), "");
-  report_run(endpoint, gpu_reports());
-  EXPECT_EQ(said, "Prometheus reads the run's metrics at http://127.0.0.1:" + std::to_string(port) +
-                      "/metrics");
-  std::string answer = ask(port, "/metrics");
-  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-  EXPECT_THAT(answer, HasSubstr("spire_step{job=\"cnn\"} 1200\n"));
-  EXPECT_THAT(ask(port, "/else"), StartsWith("HTTP/1.1 404"));
-  endpoint.on_end(sample_summary());
-  Listener free_again(port);
-}
-
-TEST(PrometheusEndpoint, WarnsWhereOtherMachinesReadIt) {
-  std::string warning;
-  PrometheusEndpoint endpoint(
-      {.host = "0.0.0.0", .port = 0}, [](std::string_view) {},
-      [&](std::string_view text) { warning = text; });
-  endpoint.on_start(gpu_start());
-  EXPECT_THAT(warning, StartsWith("monitor.prometheus: other machines"));
 }
 
 }  // namespace

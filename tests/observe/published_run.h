@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/observe/latest_state.h"
+#include "engine/observe/published_state.h"
 #include "tests/observe/reports.h"
 
 namespace spire {

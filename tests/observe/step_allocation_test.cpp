@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/page/live_page.h"
-#include "engine/observe/prometheus/prometheus_endpoint.h"
+#include "engine/observe/http/run_server.h"
 #include "tests/observe/published_run.h"
 
 namespace {
@@ -32,20 +31,17 @@ namespace {
 
 TEST(PublishedSteps, AllocateNothing) {
   auto ignore = [](std::string_view) {};
-  LivePage page({.port = 0}, ignore, ignore);
-  PrometheusEndpoint endpoint({.port = 0}, ignore, ignore);
+  RunServer server({.port = 0}, {.page = true, .metrics = true}, ignore, ignore);
   std::vector<DeviceReport> devices = gpu_reports();
   devices[1].throttle_reasons = {"hardware slowdown"};
-  report_run(page, devices);
-  report_run(endpoint, devices);
+  report_run(server, devices);
   StepReport step = sample_step();
   step.devices = devices;
   long before = allocations;
   EXPECT_GT(before, 0);
   for (int64_t number = 1; number <= 5000; ++number) {
     step.step = number;
-    page.on_step(step);
-    endpoint.on_step(step);
+    server.on_step(step);
   }
   EXPECT_EQ(allocations, before);
 }

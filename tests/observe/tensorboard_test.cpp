@@ -9,7 +9,6 @@
 #include <protozero/pbf_message.hpp>
 
 #include "engine/observe/json_files.h"
-#include "engine/observe/tensorboard/crc32c.h"
 #include "engine/observe/tensorboard/tensorboard_files.h"
 #include "tests/base/file_size_limit.h"
 #include "tests/observe/published_run.h"

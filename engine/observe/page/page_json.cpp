@@ -5,17 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/observe/evaluations.h"
-#include "engine/observe/job_name.h"
-#include "engine/observe/page/live_page.h"
+#include "engine/observe/published_state.h"
 #include "engine/observe/records.h"
 
 namespace spire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Time = std::chrono::system_clock::time_point;
 
-double seconds_since_1970(Time time) {
+double seconds_since_1970(PublishedState::Time time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
@@ -111,7 +109,7 @@ Json eval_json(const EvalReport& eval) {
           {"decides", metric_json(best)}};
 }
 
-Json messages_json(const std::deque<PageHistory::Message>& messages) {
+Json messages_json(const std::deque<PublishedState::Message>& messages) {
   Json list = Json::array();
   for (const auto& message : messages)
     list.push_back({{"time", seconds_since_1970(message.time)},
@@ -122,7 +120,7 @@ Json messages_json(const std::deque<PageHistory::Message>& messages) {
 
 }  // namespace
 
-std::string page_json(const PublishedState& state, const PageHistory& history, Time now) {
+std::string page_json(const PublishedState& state, PublishedState::Time now) {
   Json json = {{"now", seconds_since_1970(now)}};
   if (state.start) {
     json["run"] = run_json(*state.start);
@@ -138,11 +136,10 @@ std::string page_json(const PublishedState& state, const PageHistory& history, T
     json["checkpoint"] = {{"step", state.checkpoint->step},
                           {"bytes", state.checkpoint->bytes},
                           {"path", state.checkpoint->path}};
-  json["curve"] = columns<5>(history.steps, {"loss", "metric", "samples_per_s", "lr", "epoch"});
-  json["evals"] = columns<2>(history.evals, {"loss", "metric"});
-  json["messages"] = messages_json(history.messages);
-  if (history.end)
-    json["ended"] = {{"exit", history.end->exit}, {"stopped_by", history.end->stopped_by}};
+  json["curve"] = columns<5>(state.curve, {"loss", "metric", "samples_per_s", "lr", "epoch"});
+  json["evals"] = columns<2>(state.evals, {"loss", "metric"});
+  json["messages"] = messages_json(state.messages);
+  if (state.end) json["ended"] = {{"exit", state.end->exit}, {"stopped_by", state.end->stopped_by}};
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,5 +1,5 @@
 // Events as TensorBoard reads them: messages of protocol buffers, each in a frame of a TFRecord
-// file. All functions return such frames. (tensorflow/core/util/event.proto,
+// file. Functions of events return such frames. (tensorflow/core/util/event.proto,
 // tensorflow/core/framework/summary.proto, https://www.tensorflow.org/tutorials/load_data/tfrecord)
 #pragma once
 #include <cstdint>
@@ -9,6 +9,13 @@
 #include <vector>
 
 namespace spire {
+
+// RFC 3720, appendix B.4; polynomial 0x1EDC6F41. No library of Debian 12 has it alone.
+uint32_t crc32c(std::string_view bytes);
+
+// Rotated and shifted, so that the checksum of data which holds checksums stays a good one.
+// (tensorflow/core/lib/hash/crc32c.h)
+uint32_t masked_crc32c(std::string_view bytes);
 
 // Length and data, each with its masked CRC-32C; numbers are little-endian.
 std::string tfrecord(std::string_view data);

@@ -9,8 +9,8 @@
 #include <spire/error.h>
 
 #include "engine/base/thread.h"
+#include "engine/observe/published_state.h"
 #include "engine/observe/records.h"
-#include "engine/observe/valid_utf8.h"
 
 namespace spire {
 namespace {

@@ -1,8 +1,7 @@
-#include "engine/observe/latest_state.h"
+#include "engine/observe/published_state.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/job_name.h"
 #include "tests/observe/published_run.h"
 
 namespace spire {
@@ -50,6 +49,16 @@ TEST(JobName, IsTheRunsFolder) {
     start.output = output;
     EXPECT_EQ(job_name(start), name) << output;
   }
+}
+
+TEST(ValidUtf8, ReplacesOnlyWhatIsNotUtf8) {
+  for (const char* good : {"", "plain \"quoted\" \\ \n\t", "\xc3\xa9 \xf0\x9f\x99\x82"})
+    EXPECT_EQ(valid_utf8(good), good);
+  std::string replacement = "\xef\xbf\xbd";
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a" + replacement + "b");
+  EXPECT_EQ(valid_utf8("cut \xe2\x82"), "cut " + replacement);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/observe/latest_state.h"
+#include "engine/observe/published_state.h"
 
 namespace spire {
 

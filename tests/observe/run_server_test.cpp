@@ -1,4 +1,4 @@
-#include "engine/observe/page/live_page.h"
+#include "engine/observe/http/run_server.h"
 
 #include <cmath>
 #include <regex>
@@ -24,10 +24,11 @@ using testing::StartsWith;
 struct ServedPage {
   std::vector<std::string> notes, warnings;
   ManualClock clock;
-  LivePage page{{.port = 0},
-                [this](std::string_view text) { notes.emplace_back(text); },
-                [this](std::string_view text) { warnings.emplace_back(text); },
-                clock.function()};
+  RunServer page{{.port = 0},
+                 {.page = true},
+                 [this](std::string_view text) { notes.emplace_back(text); },
+                 [this](std::string_view text) { warnings.emplace_back(text); },
+                 clock.function()};
 
   Json state() { return Json::parse(body_of(ask(page.port(), "/state.json"))); }
 };
@@ -161,7 +162,7 @@ TEST(LivePage, KeepsTheLastMessages) {
   ServedPage served;
   for (int i = 0; i < 60; ++i) served.page.on_note("note " + std::to_string(i));
   Json messages = served.state()["messages"];
-  ASSERT_EQ(messages.size(), PageHistory::max_messages);
+  ASSERT_EQ(messages.size(), PublishedState::max_messages);
   EXPECT_EQ(messages.front()["text"], "note 10");
   EXPECT_EQ(messages.back()["text"], "note 59");
 }
@@ -176,6 +177,48 @@ TEST(LivePage, SaysItsAddressAndFreesItAtTheEnd) {
   Socket hanging = connect_to(loopback_address, port, in_a_minute());
   served.page.on_end(sample_summary());
   Listener free_again(port);
+}
+
+TEST(RunServer, AnswersPrometheusUntilTheEnd) {
+  std::string said;
+  RunServer endpoint(
+      {.port = 0}, {.metrics = true}, [&](std::string_view text) { said = text; },
+      [](std::string_view text) { ADD_FAILURE() << text; });
+  int port = endpoint.port();
+  EXPECT_EQ(body_of(ask(port, "/metrics")), "");
+  report_run(endpoint, gpu_reports());
+  EXPECT_EQ(said, "Prometheus reads the run's metrics at http://127.0.0.1:" + std::to_string(port) +
+                      "/metrics");
+  std::string answer = ask(port, "/metrics");
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("spire_step{job=\"cnn\"} 1200\n"));
+  EXPECT_THAT(ask(port, "/else"), StartsWith("HTTP/1.1 404"));
+  endpoint.on_end(sample_summary());
+  Listener free_again(port);
+}
+
+TEST(RunServer, WarnsWhereOtherMachinesReadTheMetrics) {
+  std::string warning;
+  RunServer endpoint(
+      {.host = "0.0.0.0", .port = 0}, {.metrics = true}, [](std::string_view) {},
+      [&](std::string_view text) { warning = text; });
+  endpoint.on_start(gpu_start());
+  EXPECT_THAT(warning, StartsWith("monitor.prometheus: other machines"));
+}
+
+// With one address for both keys.
+TEST(RunServer, ServesThePageAndTheMetricsAtOneAddress) {
+  std::vector<std::string> notes;
+  RunServer server(
+      {.port = 0}, {.page = true, .metrics = true},
+      [&](std::string_view text) { notes.emplace_back(text); }, [](std::string_view) {});
+  std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  report_run(server, gpu_reports());
+  EXPECT_THAT(notes, ElementsAre("Prometheus reads the run's metrics at " + url + "/metrics",
+                                 "live page: " + url + "/"));
+  EXPECT_THAT(ask(server.port(), "/"), HasSubstr("data-view=\"live\""));
+  EXPECT_THAT(ask(server.port(), "/state.json"), HasSubstr("\"job\":\"cnn\""));
+  EXPECT_THAT(ask(server.port(), "/metrics"), HasSubstr("spire_step{job=\"cnn\"} 1200\n"));
 }
 
 }  // namespace
