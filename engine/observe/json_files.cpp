@@ -1,8 +1,10 @@
 #include "engine/observe/json_files.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -126,6 +128,38 @@ void MetricsFile::on_checkpoint(const CheckpointReport& checkpoint) {
 void MetricsFile::on_warning(std::string_view text) {
   Json record = {{"time", utc_text(now_())}, {"step", step_}, {"warning", text}};
   file_.append(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+namespace {
+
+// Whether the line is of a step up to the last. All lines begin with their step, so that a long
+// file need not be parsed.
+bool begins_by(std::string_view line, int64_t last_step) {
+  constexpr std::string_view start = "{\"step\":";
+  int64_t step = 0;
+  if (!line.starts_with(start)) return false;
+  line.remove_prefix(start.size());
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+  return error == std::errc() && step <= last_step;
+}
+
+}  // namespace
+
+std::string audit_through(std::string_view text, int64_t step) {
+  size_t kept = 0;
+  for (size_t end; (end = text.find('\n', kept)) != text.npos; kept = end + 1)
+    if (!begins_by(text.substr(kept, end - kept), step)) break;
+  return std::string(text.substr(0, kept));
+}
+
+void AuditFile::on_start(const StartInfo& start) {
+  std::string kept;
+  if (start.audit_goes_on) {
+    auto before = read_file_if_there(file_.path(), Category::config, any_size);
+    kept = audit_through(before.value_or(""), start.resumed_step);
+  }
+  if (!start.audit_goes_on && start.audit_lines.empty() && !is_there(file_.path())) return;
+  file_.begin(kept + start.audit_lines);
 }
 
 namespace {

@@ -1,5 +1,6 @@
-// Writes the files of a run for scripts: metrics.jsonl, one JSON object per line, and summary.json.
-// docs/metrics.md lists their fields.
+// Writes the files of a run for scripts: metrics.jsonl, one JSON object per line, audit.jsonl, and
+// summary.json. docs/metrics.md lists the fields of the first and the last, docs/audit.md those of
+// audit.jsonl.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -43,6 +44,25 @@ class MetricsFile : public Observer {
 // Returns the lines of `text` that are whole JSON objects of steps up to `step`. saved_again: drops
 // the line of the checkpoint at `step`, because the run saves that checkpoint again.
 std::string metrics_through(std::string_view text, int64_t step, bool saved_again = false);
+
+// Writes audit.jsonl: the root of the run's chain and a line a step.
+// A resumed run first cuts off a torn last line and all steps after its checkpoint, as MetricsFile.
+// A run without audit.chain removes what an earlier one has left in the file.
+class AuditFile : public Observer {
+ public:
+  AuditFile(std::filesystem::path path, LineFile::Warn warn)
+      : file_(std::move(path), std::move(warn)) {}
+
+  void on_start(const StartInfo& start) override;  // throws Error(config)
+  void on_step(const StepReport& step) override { file_.append(step.audit_line); }
+  std::string lost() const override { return file_.lost(); }
+
+ private:
+  LineFile file_;
+};
+
+// Returns the whole lines of `text`, to the first that is of a later step or not of this file.
+std::string audit_through(std::string_view text, int64_t step);
 
 // Writes summary.json at the end of a run, whole or not at all; calls `warn` if it cannot. Writes
 // nothing if RunSummary::output is empty: the directory now belongs to another run.

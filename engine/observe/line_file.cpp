@@ -1,7 +1,10 @@
 #include "engine/observe/line_file.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,11 +12,16 @@
 
 #include <spire/error.h>
 
-#include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 
 namespace spire {
+namespace {
+
+constexpr size_t piece_bytes = size_t{1} << 20;
+constexpr size_t longest_line = size_t{1} << 20;
+
+}  // namespace
 
 LineFile::LineFile(std::filesystem::path path, Warn warn)
     : path_(std::move(path)), warn_(std::move(warn)) {}
@@ -83,6 +91,22 @@ void LineFile::failed(std::string_view what) {
   if (missing_++ == 0)
     warn_(fmt::format("cannot write {}: {}{}; training continues", path_.string(), what,
                       whole ? "" : " (its last line is torn)"));
+}
+
+void for_each_line(const RegularFile& file, const std::function<void(std::string_view)>& take,
+                   const std::function<void(std::string_view)>& torn) {
+  std::vector<std::byte> piece(piece_bytes);
+  std::string rest;
+  while (size_t got = file.read(piece)) {
+    std::string_view text(reinterpret_cast<const char*>(piece.data()), got);
+    for (size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+      rest.append(text.substr(0, end));
+      if (!rest.empty()) take(rest);
+      rest.clear();
+    }
+    rest.append(text.substr(0, longest_line - std::min(longest_line, rest.size())));
+  }
+  if (!rest.empty()) torn(rest);
 }
 
 }  // namespace spire

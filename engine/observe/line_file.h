@@ -1,4 +1,5 @@
-// A file of a run to which lines are appended while it trains, such as metrics.jsonl.
+// Files of lines: one to which a run appends while it trains, such as metrics.jsonl, and reading
+// one of any length.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -6,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 
 namespace spire {
@@ -39,5 +41,11 @@ class LineFile {
   int64_t missing_ = 0;  // lines lost since the last good write
   int64_t lost_ = 0;     // lines lost before that
 };
+
+// Calls take(line) for each line that ends with a newline, and torn(line) for what is behind the
+// last one; none of them has its newline, and empty ones are left out. Of a line of several MiB the
+// middle may be left out: lines of a run have less than 2 KB. Throws what RegularFile::read() does.
+void for_each_line(const RegularFile& file, const std::function<void(std::string_view)>& take,
+                   const std::function<void(std::string_view)>& torn);
 
 }  // namespace spire

@@ -4,7 +4,6 @@
 #include <spire/observer.h>
 
 #include "engine/config/listen_address.h"
-#include "engine/observe/audit_file.h"
 #include "engine/observe/console.h"
 #include "engine/observe/http/run_server.h"
 #include "engine/observe/json_files.h"

@@ -10,8 +10,8 @@
 
 #include "engine/base/crowded.h"
 #include "engine/base/text.h"
+#include "engine/observe/device_watch.h"
 #include "engine/observe/step_times.h"
-#include "engine/observe/straggler_watch.h"
 
 namespace spire {
 namespace {

@@ -12,7 +12,7 @@
 namespace spire {
 
 // A line begins from these numbers on; docs/metrics.md names them, too. (Stragglers' are in
-// straggler_watch.h, those of a load in engine/base/crowded.h.) A run of fewer steps or less time
+// device_watch.h, those of a load in engine/base/crowded.h.) A run of fewer steps or less time
 // has no lines of that kind.
 inline constexpr int64_t verdict_steps = 50;
 inline constexpr double verdict_seconds = 10;        // of readings of a device's state

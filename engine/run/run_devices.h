@@ -8,8 +8,7 @@
 #include <spire/observer.h>
 
 #include "engine/observe/device_history.h"
-#include "engine/observe/health_watch.h"
-#include "engine/observe/straggler_watch.h"
+#include "engine/observe/device_watch.h"
 #include "engine/run/run_context.h"
 #include "engine/train/monitor/device_monitor.h"
 

@@ -1,4 +1,4 @@
-"""Prints the figures of scikit-image and scikit-learn that image_metrics_test.cpp compares with."""
+"""Prints the figures of scikit-image and scikit-learn that scores_test.cpp compares with."""
 
 import numpy
 from skimage.metrics import structural_similarity

@@ -14,7 +14,6 @@
 #include <spire/load_config.h>
 #include <spire/train.h>
 
-#include "engine/observe/audit_file.h"
 #include "engine/observe/json_files.h"
 #include "tests/tools/words.h"
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/output_metrics.h"
+#include "engine/observe/scores.h"
 
 namespace spire {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/observe/file_lines.h"
+#include "engine/observe/line_file.h"
 #include "engine/run/audit/chain.h"
 
 namespace spire {

@@ -9,9 +9,9 @@
 
 #include <spire/error.h>
 
-#include "engine/observe/class_scores.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
+#include "engine/observe/scores.h"
 
 namespace spire {
 namespace {

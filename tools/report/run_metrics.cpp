@@ -9,7 +9,7 @@
 
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
-#include "engine/observe/file_lines.h"
+#include "engine/observe/line_file.h"
 
 namespace spire {
 namespace {

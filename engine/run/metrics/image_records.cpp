@@ -8,8 +8,7 @@
 #include <spire/tensor.h>
 
 #include "engine/inference/sample_images.h"
-#include "engine/observe/image_similarity.h"
-#include "engine/observe/mask_scores.h"
+#include "engine/observe/scores.h"
 
 namespace spire {
 namespace {

@@ -9,7 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/data/text/vocabulary.h"
-#include "engine/observe/output_metrics.h"
+#include "engine/observe/scores.h"
 #include "engine/run/metrics/image_records.h"
 
 namespace spire {

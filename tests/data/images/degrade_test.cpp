@@ -10,7 +10,7 @@
 
 #include "engine/data/input_file.h"
 #include "engine/data/loader.h"
-#include "engine/observe/image_similarity.h"
+#include "engine/observe/scores.h"
 #include "tests/base/message_of.h"
 #include "tests/data/numbered.h"
 

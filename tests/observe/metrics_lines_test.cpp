@@ -1,5 +1,5 @@
 // Steps read back from metrics.jsonl, whatever the file holds.
-#include "engine/observe/metrics_records.h"
+#include "engine/observe/metrics_lines.h"
 
 #include <cmath>
 #include <fstream>
