@@ -41,6 +41,9 @@ LimitedDevice split_limit(std::string_view word);
 
 std::string to_word(const LimitedDevice& device);  // "cuda:0:8GiB"
 
+// Returns the words without their limits.
+std::vector<std::string> without_limits(std::vector<std::string> words);
+
 // Returns advice if `devices` has the old form {"cpu:N"}, which means N CPU devices; else "".
 std::string devices_note(const std::vector<std::string>& devices);
 

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <utility>
+
+#include <pwd.h>
+#include <unistd.h>
 
 #include <spire/error.h>
 
@@ -11,7 +16,6 @@
 #include "engine/config/synonyms.h"
 
 namespace spire {
-
 namespace {
 
 bool is_digit(char c) {
@@ -65,6 +69,63 @@ Integer parse_whole(std::string_view text, std::string_view kind) {
          kind);
   }
   return value;
+}
+
+// Case counts, as in the units of SI and IEC 80000-13: kB is 1000 bytes, KiB 1024.
+constexpr std::array<std::pair<std::string_view, double>, 9> byte_units = {{
+    {"KiB", 0x1p10},
+    {"MiB", 0x1p20},
+    {"GiB", 0x1p30},
+    {"TiB", 0x1p40},
+    {"kB", 1e3},
+    {"MB", 1e6},
+    {"GB", 1e9},
+    {"TB", 1e12},
+    {"B", 1},
+}};
+
+constexpr std::string_view memory_forms =
+    "write auto, a fraction of the device's memory (0.8), or bytes with their unit (20GiB, 512MiB)";
+
+MemoryLimit fraction_of(std::string_view text) {
+  double fraction = parse_number(text);
+  if (fraction > 0 && fraction <= 1) return {fraction, {}};
+  fail(Category::config, "{} has no unit of bytes and is not a fraction above 0 and up to 1; {}",
+       excerpt(text), memory_forms);
+}
+
+// The upper bound keeps the conversion to size_t defined.
+size_t bytes_of(std::string_view text, double number, double unit) {
+  double bytes = std::floor(number * unit);
+  if (bytes < 1 || bytes > 0x1p62)
+    fail(Category::config, "{} is not a possible amount of memory; {}", excerpt(text),
+         memory_forms);
+  return static_cast<size_t>(bytes);
+}
+
+constexpr int64_t max_port = 65535;
+
+bool is_port(std::string_view text) {
+  bool digits = !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit);
+  return digits && parse_integer(text) <= max_port;
+}
+
+// Names and IPv4 addresses have no colons.
+bool is_host(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+// Returns the home directory in the system's list of users; "" if it has no such user. name: "" for
+// the user of this process.
+std::string listed_home(const std::string& name) {
+  std::array<char, 4096> text{};
+  passwd entry{}, *found = nullptr;
+  name.empty() ? getpwuid_r(getuid(), &entry, text.data(), text.size(), &found)
+               : getpwnam_r(name.c_str(), &entry, text.data(), text.size(), &found);
+  return found != nullptr && found->pw_dir != nullptr ? found->pw_dir : "";
 }
 
 }  // namespace
@@ -129,6 +190,57 @@ std::string unknown_word(std::string_view word, const std::vector<std::string>& 
 std::string excerpt(std::string_view text) {
   constexpr size_t longest = 60;
   return printable(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
+}
+
+std::optional<size_t> MemoryLimit::share(size_t total, size_t sharers) const {
+  if (bytes) return *bytes / sharers;
+  if (!fraction) return std::nullopt;
+  return static_cast<size_t>(*fraction * static_cast<double>(total)) / sharers;
+}
+
+// A number with a unit is bytes; a number alone is a fraction, so that "20" is refused and not read
+// as 20 bytes.
+MemoryLimit parse_memory_limit(std::string_view text) {
+  if (text == "auto") return {};
+  size_t number_end = text.find_last_of("0123456789.") + 1;
+  std::string_view number = text.substr(0, number_end), unit = text.substr(number_end);
+  if (number_end == 0 || number.find_first_not_of("0123456789.") != number.npos)
+    fail(Category::config, "'{}' is not an amount of memory; {}", excerpt(text), memory_forms);
+  if (unit.empty()) return fraction_of(number);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const auto& [name, size] : byte_units) {
+    if (unit == name) return {{}, bytes_of(text, parse_number(number), size)};
+  }
+  fail(Category::config,
+       "'{}' does not end in a unit of bytes (KiB, MiB, GiB, TiB, kB, MB, GB, TB or B); {}",
+       excerpt(text), memory_forms);
+}
+
+std::optional<ListenAddress> parse_listen_address(std::string_view text) {
+  if (text == "none") return {};
+  ListenAddress address;
+  std::string_view port = text;
+  size_t colon = text.rfind(':');
+  if (colon != text.npos) {
+    address.host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+  }
+  if (!is_host(address.host) || !is_port(port))
+    fail(Category::config,
+         "'{}' is no address; write HOST:PORT with a name or an IPv4 address (0.0.0.0: all "
+         "interfaces), PORT for this machine alone (0: any free one, at most {}), or none",
+         excerpt(text), max_port);
+  address.port = static_cast<int>(parse_integer(port));
+  return address;
+}
+
+std::string expand_home(const std::string& path) {
+  if (!path.starts_with('~')) return path;
+  size_t end = std::min(path.find('/'), path.size());
+  std::string name = path.substr(1, end - 1), home;
+  if (const char* set = std::getenv("HOME"); name.empty() && set != nullptr) home = set;
+  if (home.empty()) home = listed_home(name);
+  return home.empty() ? path : home + path.substr(end);
 }
 
 }  // namespace spire

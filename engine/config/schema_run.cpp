@@ -1,8 +1,7 @@
 // Keys of the batch, of the devices that compute it, and of what watches them. Most do not shape
 // the result: they say where it is computed, or a resumed run takes them from its checkpoint.
 #include "engine/config/devices.h"
-#include "engine/config/listen_address.h"
-#include "engine/config/memory_limit.h"
+#include "engine/config/scalar.h"
 #include "engine/config/schema_parts.h"
 
 namespace spire::schema_parts {

@@ -3,7 +3,7 @@
 #include <spire/load_config.h>
 #include <spire/observer.h>
 
-#include "engine/config/listen_address.h"
+#include "engine/config/scalar.h"
 #include "engine/observe/console.h"
 #include "engine/observe/http/run_server.h"
 #include "engine/observe/json_files.h"

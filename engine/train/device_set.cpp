@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/thread.h"
-#include "engine/config/device_limit.h"
+#include "engine/config/devices.h"
 #include "engine/train/memory/device_limits.h"
 
 namespace spire {

@@ -8,7 +8,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/config/memory_limit.h"
+#include "engine/config/scalar.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/train/placement/placement.h"

@@ -13,7 +13,7 @@
 
 #include <spire/metric.h>
 
-#include "engine/config/memory_limit.h"
+#include "engine/config/scalar.h"
 #include "engine/graph/freeze.h"
 #include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"

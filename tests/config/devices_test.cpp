@@ -6,7 +6,6 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/config/device_limit.h"
 #include "engine/config/text.h"
 #include "tests/base/message_of.h"
 

@@ -5,7 +5,6 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
-#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 
 namespace spire {

@@ -12,7 +12,7 @@
 #include "engine/config/check.h"
 #include "engine/config/devices.h"
 #include "engine/config/grid.h"
-#include "engine/config/listen_address.h"
+#include "engine/config/scalar.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
 #include "tools/sweep/sweep.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/config/listen_address.h"
+#include "engine/config/scalar.h"
 #include "engine/process/socket.h"
 
 struct MHD_Connection;

@@ -4,7 +4,6 @@
 
 #include <spire/error.h>
 
-#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/device/memory_pool.h"
 #include "engine/observe/formatting.h"

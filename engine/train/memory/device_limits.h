@@ -9,7 +9,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/config/memory_limit.h"
+#include "engine/config/scalar.h"
 #include "engine/train/placement/placement.h"
 
 namespace spire {

@@ -6,7 +6,6 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
-#include "engine/config/device_limit.h"
 #include "engine/config/devices.h"
 #include "engine/config/words.h"
 #include "engine/device/pci_bus_id.h"

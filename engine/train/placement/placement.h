@@ -33,7 +33,7 @@ struct PlacedDevice {
   TowerRange towers;
   int member = 0;                 // index into Placement::members
   int first_lane = 0, lanes = 0;  // a range of its rank's lanes
-  std::string memory_limit = {};  // of its own (config/device_limit.h); empty: memory.limit counts
+  std::string memory_limit = {};  // of its own (config/devices.h); empty: memory.limit counts
 };
 
 struct Placement {
