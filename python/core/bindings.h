@@ -16,18 +16,31 @@
 #include <nanobind/stl/vector.h>
 
 #include <spire/dataset.h>
+#include <spire/load_config.h>
 
 namespace spire::python {
 
 namespace nb = nanobind;
 
 void bind_errors(nb::module_& module);
-void bind_devices(nb::module_& module);
 void bind_reports(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_layers(nb::module_& module);
 void bind_train(nb::module_& module);
 void bind_trainer(nb::module_& module);
+
+// A config as Python hands it over.
+struct GivenConfig {
+  std::string file;                    // a YAML file; empty: `text`
+  std::string text;                    // YAML
+  std::vector<std::string> overrides;  // "key.path=value"
+};
+
+inline ResolvedConfig resolve(const GivenConfig& given) {
+  if (!given.file.empty()) return load_config({given.file}, given.overrides);
+  return parse_config({{"config", given.text, given.text.find('\n') != std::string::npos}},
+                      given.overrides);
+}
 
 // (column, array): what Python hands over, in the order of the columns.
 using NamedArrays = std::vector<std::pair<std::string, nb::ndarray<nb::ro>>>;

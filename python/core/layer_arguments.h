@@ -1,8 +1,10 @@
-// What the bindings of layers and losses share: arguments of Python, and layers without options.
+// What the bindings of layers and losses share: arguments of Python, and layers that take them one
+// by one.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -37,28 +39,63 @@ inline LentValue result(const LentValue& x, Value value) {
   return {x.graph, value};
 }
 
-// Binds a layer of one input and no options.
-inline void bind_simple(nb::module_& layers, const char* name, Value (*layer)(Graph&, Value),
-                        const char* help) {
-  layers.def(
-      name,
-      [layer](LentGraph& g, const LentValue& x) {
-        return result(x, layer(g.get(), x.value_in(g)));
-      },
-      nb::arg("graph"), nb::arg("x"), help);
+inline Value value_or_none(const std::optional<LentValue>& given, const LentGraph& graph) {
+  return given ? given->value_in(graph) : Value{};
 }
 
-inline void bind_pair(nb::module_& layers, const char* name, Value (*layer)(Graph&, Value, Value),
-                      const char* help) {
-  layers.def(
-      name,
-      [layer](LentGraph& g, const LentValue& a, const LentValue& b) {
-        return result(a, layer(g.get(), a.value_in(g), b.value_in(g)));
-      },
-      nb::arg("graph"), nb::arg("a"), nb::arg("b"), help);
+// What Python gives for a parameter of a layer, and the parameter made of it.
+template <typename Parameter>
+struct FromPython {
+  using Given = Parameter;
+  static Parameter make(Parameter given, const LentGraph&) { return given; }
+};
+template <>
+struct FromPython<Value> {
+  using Given = const LentValue&;
+  static Value make(const LentValue& given, const LentGraph& graph) {
+    return given.value_in(graph);
+  }
+};
+template <>
+struct FromPython<Extent2d> {
+  using Given = const Extent&;
+  static Extent2d make(const Extent& given, const LentGraph&) { return extent(given); }
+};
+template <>
+struct FromPython<Initializer> {
+  using Given = const std::optional<PythonInitializer>&;
+  static Initializer make(Given given, const LentGraph&) { return initializer(given); }
+};
+template <>
+struct FromPython<DType> {
+  using Given = const std::string&;
+  static DType make(Given given, const LentGraph&) { return dtype_from_name(given); }
+};
+
+const LentValue& first_value(const LentValue& value, const auto&...) {
+  return value;
+}
+const LentValue& first_value(const auto&, const auto&... others) {
+  return first_value(others...);
 }
 
-void bind_initializers(nb::module_& layers);
+// Binds a layer that takes its parameters one by one. extra: nb::arg for each of them, and the
+// help.
+template <typename Result, typename... Parameters, typename... Extra>
+void bind_layer(nb::module_& layers, const char* name, Result (*layer)(Graph&, Parameters...),
+                const Extra&... extra) {
+  layers.def(
+      name,
+      [layer](LentGraph& g, typename FromPython<std::decay_t<Parameters>>::Given... given) {
+        if constexpr (std::is_void_v<Result>)
+          layer(g.get(), FromPython<std::decay_t<Parameters>>::make(given, g)...);
+        else
+          return result(first_value(given...),
+                        layer(g.get(), FromPython<std::decay_t<Parameters>>::make(given, g)...));
+      },
+      nb::arg("graph"), extra...);
+}
+
 void bind_losses(nb::module_& layers);
 
 }  // namespace spire::python

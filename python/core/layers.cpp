@@ -5,6 +5,7 @@ namespace spire::python {
 namespace {
 
 using nb::arg;
+
 void bind_pool(nb::module_& layers, const char* name,
                Value (*layer)(Graph&, Value, const PoolOptions&)) {
   layers.def(
@@ -18,13 +19,31 @@ void bind_pool(nb::module_& layers, const char* name,
       "Pools images (N, H, W, C); stride: default: the kernel.");
 }
 
+// Of the argument `initialize` of layers.
+void bind_initializers(nb::module_& layers) {
+  nb::class_<PythonInitializer>(layers, "Initializer", "Initial values of a weight.")
+      .def("__repr__", [](const PythonInitializer& i) { return "spire.layers." + i.text; });
+  auto define = [&](const char* name, const char* argument, auto number, auto make,
+                    const char* help) {
+    layers.def(
+        name,
+        [name, make](decltype(number) value) {
+          return PythonInitializer{make(value), fmt::format("{}({})", name, value)};
+        },
+        nb::arg(argument), help);
+  };
+  define("kaiming_uniform", "fan_in", int64_t{}, kaiming_uniform, "uniform(sqrt(6 / fan_in))");
+  define("kaiming_normal", "fan_out", int64_t{}, kaiming_normal, "normal(sqrt(2 / fan_out))");
+  define("linear_uniform", "fan_in", int64_t{}, linear_uniform,
+         "uniform(1 / sqrt(fan_in)), if no relu follows");
+  define("uniform", "bound", float{}, uniform, "Uniform in [-bound, bound).");
+  define("normal", "deviation", double{}, normal, "Mean 0, and this standard deviation.");
+  define("constant", "value", float{}, constant, "One value everywhere.");
+}
+
 // Tables of embeddings begin as GPT-2's.
 Initializer or_normal(const std::optional<PythonInitializer>& given) {
   return given ? given->initialize : normal(0.02);
-}
-
-Value value_or_none(const std::optional<LentValue>& given, const LentGraph& graph) {
-  return given ? given->value_in(graph) : Value{};
 }
 
 Resize resize_of(const std::string& kind) {
@@ -80,14 +99,8 @@ void bind_weighted(nb::module_& layers) {
       arg("initialize") = nb::none(),
       "Transposed convolution of images (N, H, W, C), (H - 1) * stride - 2 * padding + kernel +\n"
       "output_padding high.");
-  layers.def(
-      "dense",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t units, bool bias,
-         const std::optional<PythonInitializer>& initialize) {
-        return result(x, dense(g.get(), name, x.value_in(g), units, bias, initializer(initialize)));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("units"), arg("bias") = true,
-      arg("initialize") = nb::none(), "x (.., K) -> (.., units).");
+  bind_layer(layers, "dense", dense, arg("name"), arg("x"), arg("units"), arg("bias") = true,
+             arg("initialize") = nb::none(), "x (.., K) -> (.., units).");
   layers.def(
       "embedding",
       [](LentGraph& g, const std::string& name, const LentValue& ids, int64_t vocabulary,
@@ -100,9 +113,8 @@ void bind_weighted(nb::module_& layers) {
       arg("initialize") = nb::none(),
       "ids (..) -> (output (.., width), table); the table may be the weight of tied_dense().\n"
       "initialize: default: normal(0.02).");
-  bind_pair(
-      layers, "tied_dense", [](Graph& g, Value table, Value x) { return tied_dense(g, table, x); },
-      "a: the table (V, K) of an embedding; b (.., K) -> (.., V).");
+  bind_layer(layers, "tied_dense", tied_dense, arg("a"), arg("b"),
+             "a: the table (V, K) of an embedding; b (.., K) -> (.., V).");
   layers.def(
       "position_embedding",
       [](LentGraph& g, const std::string& name, const LentValue& x,
@@ -131,25 +143,13 @@ void bind_weighted(nb::module_& layers) {
       arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f, arg("momentum") = 0.1f,
       arg("sync") = false, arg("gamma") = 1.0f,
       "sync: statistics over the whole global batch, not one tower's. gamma: its initial value.");
-  layers.def(
-      "layer_norm",
-      [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon) {
-        return result(x, layer_norm(g.get(), name, x.value_in(g), epsilon));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f, "Over the last axis.");
-  layers.def(
-      "rms_norm",
-      [](LentGraph& g, const std::string& name, const LentValue& x, float epsilon) {
-        return result(x, rms_norm(g.get(), name, x.value_in(g), epsilon));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("epsilon") = 1e-5f,
-      "Divides by the root of the mean square over the last axis.");
-  layers.def(
-      "group_norm",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t groups, float epsilon) {
-        return result(x, group_norm(g.get(), name, x.value_in(g), groups, epsilon));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("groups"), arg("epsilon") = 1e-5f,
+  bind_layer(layers, "layer_norm", layer_norm, arg("name"), arg("x"), arg("epsilon") = 1e-5f,
+             "Over the last axis.");
+  bind_layer(layers, "rms_norm", rms_norm, arg("name"), arg("x"), arg("epsilon") = 1e-5f,
+             "Divides by the root of the mean square over the last axis.");
+  bind_layer(
+      layers, "group_norm", group_norm, arg("name"), arg("x"), arg("groups"),
+      arg("epsilon") = 1e-5f,
       "Over all positions of a sample and the channels of a group; as many groups as channels is\n"
       "instance normalization.");
 }
@@ -168,32 +168,27 @@ void bind_recurrent(nb::module_& layers, const char* name,
 }
 
 void bind_functions(nb::module_& layers) {
-  bind_simple(layers, "relu", relu, "max(x, 0)");
-  bind_simple(layers, "gelu", gelu, "x times the normal distribution's function of x.");
-  bind_simple(layers, "gelu_tanh", gelu_tanh, "The tanh approximation of gelu, as in GPT-2.");
-  bind_simple(layers, "silu", silu, "x / (1 + exp(-x))");
-  bind_simple(layers, "swiglu", swiglu, "x (.., 2F), [gates | values] -> silu(gates) * values.");
-  bind_simple(layers, "sigmoid", sigmoid, "1 / (1 + exp(-x))");
-  bind_simple(layers, "tanh", tanh, "Hyperbolic tangent.");
-  bind_simple(layers, "flatten", flatten, "(N, ..) -> (N, features), in the order H, W, C.");
-  bind_simple(layers, "global_avg_pool", global_avg_pool, "(N, H, W, C) -> (N, C)");
+  bind_layer(layers, "relu", relu, arg("x"), "max(x, 0)");
+  bind_layer(layers, "gelu", gelu, arg("x"), "x times the normal distribution's function of x.");
+  bind_layer(layers, "gelu_tanh", gelu_tanh, arg("x"),
+             "The tanh approximation of gelu, as in GPT-2.");
+  bind_layer(layers, "silu", silu, arg("x"), "x / (1 + exp(-x))");
+  bind_layer(layers, "swiglu", swiglu, arg("x"),
+             "x (.., 2F), [gates | values] -> silu(gates) * values.");
+  bind_layer(layers, "sigmoid", sigmoid, arg("x"), "1 / (1 + exp(-x))");
+  bind_layer(layers, "tanh", tanh, arg("x"), "Hyperbolic tangent.");
+  bind_layer(layers, "flatten", flatten, arg("x"),
+             "(N, ..) -> (N, features), in the order H, W, C.");
+  bind_layer(layers, "global_avg_pool", global_avg_pool, arg("x"), "(N, H, W, C) -> (N, C)");
   bind_pool(layers, "max_pool2d", max_pool2d);
   bind_pool(layers, "avg_pool2d", avg_pool2d);
-  bind_pair(layers, "add", add, "a + b");
-  bind_pair(layers, "mul", mul, "a * b, element by element.");
-  bind_pair(layers, "matmul", matmul, "a (.., M, K), b (.., K, N) -> (.., M, N)");
-  layers.def(
-      "leaky_relu",
-      [](LentGraph& g, const LentValue& x, float slope) {
-        return result(x, leaky_relu(g.get(), x.value_in(g), slope));
-      },
-      arg("graph"), arg("x"), arg("slope") = 0.01f, "x, and slope * x below 0.");
-  layers.def(
-      "dropout",
-      [](LentGraph& g, const LentValue& x, float rate) {
-        return result(x, dropout(g.get(), x.value_in(g), rate));
-      },
-      arg("graph"), arg("x"), arg("rate"), "Returns x in evaluation.");
+  bind_layer(layers, "add", add, arg("a"), arg("b"), "a + b");
+  bind_layer(layers, "mul", mul, arg("a"), arg("b"), "a * b, element by element.");
+  bind_layer(layers, "matmul", matmul, arg("a"), arg("b"),
+             "a (.., M, K), b (.., K, N) -> (.., M, N)");
+  bind_layer(layers, "leaky_relu", leaky_relu, arg("x"), arg("slope") = 0.01f,
+             "x, and slope * x below 0.");
+  bind_layer(layers, "dropout", dropout, arg("x"), arg("rate"), "Returns x in evaluation.");
   layers.def(
       "attention",
       [](LentGraph& g, const LentValue& qkv, int64_t heads, bool causal, float rate,
@@ -239,25 +234,11 @@ void bind_shapes(nb::module_& layers) {
         return result(x, reshape(g.get(), x.value_in(g), Shape(shape)));
       },
       arg("graph"), arg("x"), arg("shape"), "shape: the whole one, with the batch.");
-  layers.def(
-      "transpose",
-      [](LentGraph& g, const LentValue& x, const std::vector<int>& axes) {
-        return result(x, transpose(g.get(), x.value_in(g), axes));
-      },
-      arg("graph"), arg("x"), arg("axes"), "As PyTorch's permute.");
-  layers.def(
-      "slice",
-      [](LentGraph& g, const LentValue& x, int axis, int64_t begin, int64_t length) {
-        return result(x, slice(g.get(), x.value_in(g), axis, begin, length));
-      },
-      arg("graph"), arg("x"), arg("axis"), arg("begin"), arg("length"),
-      "Elements [begin, begin + length) of an axis.");
-  layers.def(
-      "gather",
-      [](LentGraph& g, const LentValue& x, const LentValue& indices, int axis) {
-        return result(x, gather(g.get(), x.value_in(g), indices.value_in(g), axis));
-      },
-      arg("graph"), arg("x"), arg("indices"), arg("axis"), "Elements `indices` (K) of an axis.");
+  bind_layer(layers, "transpose", transpose, arg("x"), arg("axes"), "As PyTorch's permute.");
+  bind_layer(layers, "slice", slice, arg("x"), arg("axis"), arg("begin"), arg("length"),
+             "Elements [begin, begin + length) of an axis.");
+  bind_layer(layers, "gather", gather, arg("x"), arg("indices"), arg("axis"),
+             "Elements `indices` (K) of an axis.");
   layers.def(
       "expand",
       [](LentGraph& g, const LentValue& x, int64_t count, const std::string& dtype) {
@@ -273,12 +254,8 @@ void bind_shapes(nb::module_& layers) {
       },
       arg("graph"), arg("x"), arg("size"), arg("kind") = "nearest",
       "Images (N, H, W, C) of another size; kind: nearest or bilinear.");
-  layers.def(
-      "pad_channels",
-      [](LentGraph& g, const LentValue& x, int64_t channels) {
-        return result(x, pad_channels(g.get(), x.value_in(g), channels));
-      },
-      arg("graph"), arg("x"), arg("channels"), "Appends zeros up to `channels`.");
+  bind_layer(layers, "pad_channels", pad_channels, arg("x"), arg("channels"),
+             "Appends zeros up to `channels`.");
 }
 
 }  // namespace

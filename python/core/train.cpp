@@ -2,7 +2,6 @@
 #include <spire/train.h>
 
 #include "python/core/graph.h"
-#include "python/core/run_config.h"
 
 namespace spire::python {
 namespace {

@@ -8,7 +8,6 @@
 #include <spire/trainer.h>
 
 #include "python/core/graph.h"
-#include "python/core/run_config.h"
 
 namespace spire::python {
 namespace {

@@ -114,12 +114,18 @@ def test_losses_of_labels():
     assert abs(loss - logits.mean()) < 1e-5
     weights = [0.5, 1, 2]
 
-    def focal(graph, output, inputs):
-        s.focal_loss(graph, output, inputs["labels"], gamma=2, class_weights=weights)
+    def focal(**more):
+        def add(graph, output, inputs):
+            s.focal_loss(graph, output, inputs["labels"], gamma=2, class_weights=weights, **more)
 
-    loss, logits = loss_of(focal)
+        return loss_of(add)
+
+    loss, logits = focal()
     p = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))[np.arange(4), LABELS]
-    assert abs(loss - (np.array(weights)[LABELS] * (1 - p) ** 2 * -np.log(p)).mean()) < 1e-5
+    expected = (np.array(weights)[LABELS] * (1 - p) ** 2 * -np.log(p)).mean()
+    assert abs(loss - expected) < 1e-5
+    assert abs(focal(weight=3)[0] - 3 * expected) < 1e-5
+    assert focal(z_loss=1)[0] > expected + 1e-3
 
 
 def test_losses_of_values():
