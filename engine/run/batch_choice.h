@@ -1,4 +1,5 @@
-// The sizes that `batch_size: auto` tries, in which order, and the one that fits.
+// The sizes that `batch_size: auto` tries, in which order, and the one that fits. A run's setup
+// chooses by plans, and tries its choice once before the run (RunSetup::try_batch()).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -9,9 +10,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "engine/checkpoint/checkpoint_store.h"
 #include "engine/device/gpu_requirements.h"
-#include "engine/run/checkpoint_need.h"
 #include "engine/run/machine/environment.h"
+#include "engine/update/optimizer.h"
 
 namespace spire {
 namespace {
@@ -81,6 +83,21 @@ std::vector<std::string> machine_texts(const RunSetup& setup, const ParameterLay
 }
 
 }  // namespace
+
+CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
+                               int64_t steps) {
+  auto slots = static_cast<int64_t>(slot_count(config.optimizer, config.ema));
+  auto bytes = static_cast<uint64_t>(floats + slots * (floats - frozen)) * sizeof(float);
+  CheckpointNeed need{.bytes = bytes, .kept = config.checkpoint.keep_last + 1};
+  if (int64_t every = config.checkpoint.keep_every_steps; every > 0) need.kept += steps / every;
+  CheckpointStore store(std::filesystem::path(config.output) / "checkpoints", {});
+  for (const CheckpointEntry& entry : store.list()) {
+    std::error_code error;
+    uintmax_t size = std::filesystem::file_size(entry.path, error);
+    if (!error) need.there += size;
+  }
+  return need;
+}
 
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes) {
   const RunConfig& config = setup.config;

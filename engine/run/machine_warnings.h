@@ -7,11 +7,22 @@
 #include <vector>
 
 #include <spire/observer.h>
+#include <spire/run_config.h>
 
+#include "engine/run/machine/disk_space.h"
 #include "engine/run/machine/run_checks.h"
 #include "engine/run/run_setup.h"
 
 namespace spire {
+
+// What the checkpoints of a run take on its disk.
+// floats: all numbers that the weights have. frozen: how many of these are frozen, and so have no
+// slots and no average. steps: of the whole run. Weights, slots of the optimizer and averages
+// count; so do the newest checkpoints, the best one and those that keep_every_steps keeps, less
+// what the output folder already has of them. Throws Error(checkpoint) if that folder cannot be
+// listed.
+CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t frozen,
+                               int64_t steps);
 
 // writes: whether this run writes checkpoints.
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);

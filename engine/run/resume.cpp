@@ -21,15 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// None: written by a program with other keys.
-std::optional<RunConfig> recorded_config(const StateMetadata& state) {
-  try {
-    return parse_config({{"config", state.config_yaml}}, {}).config;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 bool decides_what_is_best(const Field& field) {
   return field.path.starts_with("best.") || field.path.starts_with("data.val.");
 }
@@ -79,6 +70,14 @@ ResumePoint from_message(const std::string& text) {
 }
 
 }  // namespace
+
+std::optional<RunConfig> recorded_config(const StateMetadata& state) {
+  try {
+    return parse_config({{"config", state.config_yaml}}, {}).config;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 // A value of another metric or of other validation data says nothing about those to come: what is
 // best is found anew, from an evaluation of the resumed weights on, if one was due there.

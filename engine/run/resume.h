@@ -22,6 +22,9 @@ struct ResumePoint {
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);
 
+// The config of the run that saved this; none if a program with other keys wrote it.
+std::optional<RunConfig> recorded_config(const StateMetadata& state);
+
 // Forgets in the checkpoint which evaluation was the best, with a warning, where config and
 // checkpoint differ in what decides that; auto stands for what it finds.
 void forget_best_of_others(RunConfig config, Metric task_metric, LoadedCheckpoint& checkpoint,

@@ -1,7 +1,10 @@
-// The state that the step loop, the evaluations and the checkpoints of a run share, and its clock.
+// The state that the step loop, the evaluations and the checkpoints of a run share, its clock, and
+// the limit of its time.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -12,10 +15,8 @@
 #include "engine/data/loader.h"
 #include "engine/run/audit/run_audit.h"
 #include "engine/run/guard.h"
-#include "engine/run/recent_rate.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
-#include "engine/run/time_limit.h"
 #include "engine/train/tower_trainer.h"
 
 namespace spire {
@@ -37,6 +38,24 @@ class EpochMeans {
   double score() const { return score_ / samples_; }
 
   double loss_ = 0, score_ = 0, samples_ = 0;  // sums over samples, number of samples
+};
+
+// Samples per second over about the last second: what lies t seconds back counts e^-t. A mean of
+// samples by seconds, so that a step which ended early, as steps of a GPU in flight may, counts for
+// no more than its time.
+class RecentRate {
+ public:
+  // seconds: above 0.
+  void add(double samples, double seconds) {
+    double kept = std::exp(-seconds);
+    samples_ = samples_ * kept + samples;
+    seconds_ = seconds_ * kept + seconds;
+  }
+  // Samples per second; 0 before the first step.
+  double value() const { return seconds_ > 0 ? samples_ / seconds_ : 0; }
+
+ private:
+  double samples_ = 0, seconds_ = 0;
 };
 
 // Measures steps: their rate, the share of time spent waiting for data, and the time left.
@@ -68,6 +87,48 @@ class RunClock {
   int64_t train_samples_ = 0;  // samples of the same steps
   StepTimes train_times_;      // their sums
   EpochMeans means_;
+};
+
+// Ends a run before its max_time, early enough for the steps under way and the last checkpoint.
+class TimeLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // seconds: max_time, counted from `started`; 0: no limit. checkpoint_bytes: the expected size of
+  // a checkpoint, which stands for its time until one is written.
+  TimeLimit(double seconds, Clock::time_point started, int64_t checkpoint_bytes)
+      : seconds_(seconds),
+        started_(started),
+        checkpoint_seconds_(static_cast<double>(checkpoint_bytes) / slow_disk) {}
+
+  void took_step(double seconds) {
+    stepped_ = true;
+    step_seconds_ = std::max(seconds, memory * step_seconds_);
+  }
+  void took_checkpoint(double seconds) { checkpoint_seconds_ = seconds; }
+
+  // Returns whether the run has to stop now: less than reserve() is left. False before the first
+  // step, so that every attempt gets on. Once true, it stays so: other ranks may know it by then.
+  bool reached(Clock::time_point now = Clock::now()) {
+    if (seconds_ <= 0 || !stepped_) return false;
+    double passed = std::chrono::duration<double>(now - started_).count();
+    reached_ = reached_ || passed + reserve() >= seconds_;
+    return reached_;
+  }
+
+  // Seconds for the present step and, with several processes, the next one, with which the others
+  // learn of the stop; for the last checkpoint; and for the end of the process.
+  double reserve() const { return 2 * step_seconds_ + checkpoint_seconds_ + closing; }
+
+ private:
+  static constexpr double slow_disk = 50e6;  // bytes per second
+  static constexpr double memory = 0.9;      // a long step counts less with every step after it
+  static constexpr double closing = 1.0;     // seconds
+
+  double seconds_;
+  bool stepped_ = false, reached_ = false;
+  Clock::time_point started_;
+  double checkpoint_seconds_, step_seconds_ = 0;
 };
 
 // Used on the leading lane's thread only.

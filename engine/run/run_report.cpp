@@ -17,6 +17,7 @@
 #include "engine/device/topology.h"
 #include "engine/observe/formatting.h"
 #include "engine/run/audit/bit_keys.h"
+#include "engine/run/resume.h"
 #include "engine/train/placement/accumulation.h"
 
 namespace spire {
@@ -67,15 +68,11 @@ std::vector<DeviceMemoryPlan> memory_of_all(const TowerTrainer& trainer, Process
 // A resumed run may have other values of these keys, but its result differs from that of a run
 // which was never interrupted.
 void warn_of_changed_config(const RunSetup& setup, Observer& observer) {
-  RunConfig before;
-  try {
-    before = parse_config({{"config", setup.resumed->state.config_yaml}}, {}).config;
-  } catch (const Error&) {
-    return;  // written by a program with other keys
-  }
+  std::optional<RunConfig> before = recorded_config(setup.resumed->state);
+  if (!before) return;
   std::vector<std::string> changes;
   BitContext context = bit_context(setup);
-  for (const auto& [field, was, is] : differences({before, context}, {setup.config, context}))
+  for (const auto& [field, was, is] : differences({*before, context}, {setup.config, context}))
     if (field->shapes_result)
       changes.push_back(fmt::format("{} is {}, was {}", field->path, is, was));
   if (changes.empty()) return;

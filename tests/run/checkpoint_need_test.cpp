@@ -1,10 +1,9 @@
 // How much room the checkpoints of a run take, at its start and when it is resumed.
-#include "engine/run/checkpoint_need.h"
-
 #include <fstream>
 
 #include <gtest/gtest.h>
 
+#include "engine/run/machine_warnings.h"
 #include "tests/run/made_run.h"
 
 namespace spire {

@@ -12,6 +12,8 @@
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
+#include "engine/run/initial/trained_config.h"
+#include "engine/run/resume.h"
 #include "engine/weights/files/weight_file.h"
 
 namespace spire {
@@ -37,14 +39,6 @@ bool differs(const std::vector<std::string>& a, const std::vector<std::string>& 
   return !a.empty() && !b.empty() && a != b;
 }
 
-bool other_scale(const Normalization& a, const Normalization& b) {
-  auto near = [](const std::vector<double>& x, const std::vector<double>& y) {
-    return std::ranges::equal(
-        x, y, [](double p, double q) { return std::abs(p - q) <= 1e-4 * (1 + std::abs(q)); });
-  };
-  return !near(a.mean, b.mean) || !near(a.stddev, b.stddev);
-}
-
 // Both must mean the same by their inputs and outputs.
 void compare_data(const SampleSpec& student, const SampleSpec& teacher, const std::string& from,
                   Observer& observer) {
@@ -66,7 +60,7 @@ void compare_data(const SampleSpec& student, const SampleSpec& teacher, const st
   if (teacher.vocabulary != student.vocabulary && !teacher.vocabulary.empty() &&
       !student.vocabulary.empty())
     refuse("tokens of another vocabulary than the data has");
-  if (other_scale(teacher.normalization, student.normalization))
+  if (other_normalization(teacher.normalization, student.normalization))
     observer.on_warning(fmt::format(
         "distill.from: {} was trained on data that was normalized by other means or deviations "
         "(data.mean, data.stddev); its outputs may not mean what they did",
@@ -94,14 +88,6 @@ std::string hash_of(const WeightFile& file) {
   return hex(hash.value());
 }
 
-std::string hash_of_run(const LoadedCheckpoint& checkpoint) {
-  try {
-    return parse_config({{"config", checkpoint.state.config_yaml}}, {}).config.distill.hash;
-  } catch (const Error&) {
-    return "auto";  // written by a program with other keys
-  }
-}
-
 void compare_hashes(const std::string& hash, const RunConfig& config, const WeightFile& file,
                     const RankGroup& ranks, const LoadedCheckpoint* resumed) {
   const std::string& asked = config.distill.hash;
@@ -110,7 +96,9 @@ void compare_hashes(const std::string& hash, const RunConfig& config, const Weig
          "distill.hash: {}, but the weights of {} have {}; name the teacher that is meant with "
          "distill.from, or set distill.hash: auto in a new run",
          asked, file.path().string(), hash);
-  std::string before = resumed ? hash_of_run(*resumed) : "auto";
+  std::optional<RunConfig> recorded;
+  if (resumed) recorded = recorded_config(resumed->state);
+  std::string before = recorded ? recorded->distill.hash : "auto";
   if (before != "auto" && before != hash)
     fail(
         Category::checkpoint,

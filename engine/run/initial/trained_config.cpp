@@ -45,7 +45,7 @@ std::optional<Difference> first_other_layer(const ModelConfig& theirs, const Mod
   return std::nullopt;
 }
 
-std::vector<Difference> differences(const RunConfig& theirs, const RunConfig& ours) {
+std::vector<Difference> key_differences(const RunConfig& theirs, const RunConfig& ours) {
   std::vector<Difference> all;
   for (const char* key : {"model.upsample", "model.output_activation"}) {
     const Field& field = *find_field(key);
@@ -54,14 +54,6 @@ std::vector<Difference> differences(const RunConfig& theirs, const RunConfig& ou
     if (a != b) all.push_back({key, a, b});
   }
   return all;
-}
-
-bool other_normalization(const Normalization& a, const Normalization& b) {
-  auto near = [](const std::vector<double>& x, const std::vector<double>& y) {
-    return std::ranges::equal(
-        x, y, [](double p, double q) { return std::abs(p - q) <= 1e-4 * (1 + std::abs(q)); });
-  };
-  return !near(a.mean, b.mean) || !near(a.stddev, b.stddev);
 }
 
 // "head.*" of head.weight
@@ -150,6 +142,14 @@ void compare_tokens(const SampleSpec& theirs, const SampleSpec& ours, const Grap
 
 }  // namespace
 
+bool other_normalization(const Normalization& a, const Normalization& b) {
+  auto near = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::ranges::equal(
+        x, y, [](double p, double q) { return std::abs(p - q) <= 1e-4 * (1 + std::abs(q)); });
+  };
+  return !near(a.mean, b.mean) || !near(a.stddev, b.stddev);
+}
+
 void check_trained_names(const StateMetadata& trained, const WeightMatch& match,
                          const RunSetup& setup, const Graph& own, Observer& observer) {
   std::vector<Value> parameters = own.values_of(Role::parameter);
@@ -180,7 +180,8 @@ void check_trained_config(const StateMetadata& trained, const std::string& from,
                               {.columns = spec.columns, .classes = spec.classes}, false);
     for (const AttentionFact& fact : other_attention(graph, own))
       report({fact.key, fact.first, fact.second}, !init.strict);
-    for (const Difference& found : differences(theirs, setup.config)) report(found, !init.strict);
+    for (const Difference& found : key_differences(theirs, setup.config))
+      report(found, !init.strict);
     if (auto layer = first_other_layer(theirs.model, setup.config.model))
       report(*layer, !init.strict || !init.skip.empty());
     if (other_normalization(spec.normalization, setup.data.train->spec().normalization))

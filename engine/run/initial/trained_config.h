@@ -17,6 +17,9 @@ namespace spire {
 void check_trained_config(const StateMetadata& trained, const std::string& from,
                           const RunSetup& setup, const Graph& own, Observer& observer);
 
+// Whether data was scaled by other means or deviations.
+bool other_normalization(const Normalization& a, const Normalization& b);
+
 // Warns where the checkpoint has as many classes, columns or tokens as the data, under other names:
 // says whether the layer that has them takes the file's weights, or starts anew. match: of the
 // file.

@@ -1,5 +1,3 @@
-#include "engine/run/metrics/image_records.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "engine/inference/sample_images.h"
 #include "engine/observe/scores.h"
+#include "engine/run/metrics/output_records.h"
 
 namespace spire {
 namespace {

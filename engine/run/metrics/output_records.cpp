@@ -10,7 +10,6 @@
 
 #include "engine/data/text/vocabulary.h"
 #include "engine/observe/scores.h"
-#include "engine/run/metrics/image_records.h"
 
 namespace spire {
 namespace {

@@ -40,4 +40,12 @@ class OutputRecords {  // immutable, hence thread-safe
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
                                             bool with_auc, bool with_ssim);
 
+// Records of images that a model makes: mae, and ssim where the images are large enough for it. The
+// target is the column target_images, or else the images themselves. with_ssim: whether ssim is
+// asked for, which takes the most time.
+std::unique_ptr<OutputRecords> image_records(const SampleSpec& spec, bool with_ssim);
+
+// Records of masks, whose pixels have classes: mean_iou, dice and pixel_accuracy.
+std::unique_ptr<OutputRecords> mask_records(const SampleSpec& spec);
+
 }  // namespace spire

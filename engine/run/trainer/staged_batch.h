@@ -1,10 +1,12 @@
-// A batch in memory from which devices read, filled from samples of the calling program.
+// Samples of the calling program: what they may be, and a batch in memory from which devices read,
+// filled from them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include <spire/dataset.h>
 #include <spire/trainer.h>
 
 #include "engine/data/loader.h"
@@ -19,6 +21,16 @@ void copy_numbers(const void* from, int64_t count, DType dtype, std::byte* to);
 
 // Throws Error(config) unless `rows` are `count` rows of the column, as far as they tell.
 void check_rows(const Column& column, const ColumnRows& rows, int64_t count);
+
+// Throw Error(data), with the sample's index, the number and the range, for class labels outside
+// [0, classes), and for tokens outside the vocabulary; beside labels, of which the spec counts the
+// classes, tokens are only known not to be negative. Other columns may have any numbers.
+void check_indices(const SampleSpec& spec, const Samples& samples);
+// The same for `count` rows of the first column.
+void check_indices(const SampleSpec& spec, const void* rows, int64_t count);
+
+// Throws Error(data) for values that are no labels, 0 or 1, as loss.name: binary takes them.
+void check_binary(const SampleSpec& spec, const Samples& samples);
 
 class StagedBatch {
  public:

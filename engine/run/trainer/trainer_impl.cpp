@@ -19,7 +19,6 @@
 #include "engine/run/resume.h"
 #include "engine/run/run_data.h"
 #include "engine/run/trainer/callers_data.h"
-#include "engine/run/trainer/index_ranges.h"
 #include "engine/run/watchdog_limits.h"
 #include "engine/train/failure.h"
 
