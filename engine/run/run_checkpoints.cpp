@@ -217,12 +217,8 @@ void RunCheckpoints::hand_to_writer(bool last) {
 // Adds the run's part to the metadata; capture() has filled in the trainer's.
 void RunCheckpoints::fill(StateMetadata& state) const {
   static_cast<TrainingProgress&>(state) = run_.progress;
-  state.epoch = state.step / run_.steps_per_epoch();
-  state.step_in_epoch = state.step % run_.steps_per_epoch();
-  state.optimizer_steps = state.step - state.skipped_steps - run_.guard.bad_steps();
-  state.guard = run_.guard.text();
   state.audit = run_.audit.text();
-  run_.setup.describe(state);
+  run_.setup.describe(state, run_.guard);
 }
 
 void RunCheckpoints::save_after_failure() {

@@ -246,7 +246,11 @@ void RunSetup::take_cores() {
   pin_run(config.pin, ranks, own_place_, placement, cores, core_locks_);
 }
 
-void RunSetup::describe(StateMetadata& state) const {
+void RunSetup::describe(StateMetadata& state, const Guard& guard) const {
+  state.epoch = state.step / steps_per_epoch();
+  state.step_in_epoch = state.step % steps_per_epoch();
+  state.optimizer_steps = state.step - state.skipped_steps - guard.bad_steps();
+  state.guard = guard.text();
   state.seed = config.seed;
   state.config_yaml = to_yaml(config);
   state.data_spec = to_text(data.test->spec());

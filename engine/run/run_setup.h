@@ -12,6 +12,7 @@
 #include "engine/device/gpu_claims.h"
 #include "engine/device/topology.h"
 #include "engine/run/batch_choice.h"
+#include "engine/run/guard.h"
 #include "engine/run/initial/open_teacher.h"
 #include "engine/run/metrics/evaluation_metrics.h"
 #include "engine/train/placement/place_run.h"
@@ -54,7 +55,9 @@ class RunSetup {
   void take_cores();
 
   TowerTrainerOptions trainer_options() const;
-  void describe(StateMetadata& state) const;   // sets config, seed, data, tuning and versions
+  // Sets config, seed, data, tuning, versions, the guard's state, and what follows from its step.
+  // REQUIRES: the trainer has described itself, and the step is set.
+  void describe(StateMetadata& state, const Guard& guard) const;
   void keep_tuning(Observer& observer) const;  // stores engine choices for later runs
 
   const RankHardware& hardware() const { return own_place_; }  // that this process may use

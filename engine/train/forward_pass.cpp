@@ -54,12 +54,16 @@ void ForwardPass::copy_output(std::span<float> to) const {
   copy_rows(output_, host_output_->data(), to);
 }
 
+void ForwardPass::require_one_input() const {
+  if (other_columns_.empty()) return;
+  fail(Category::config,
+       "the model's output reads column '{}' besides the first one, and outputs are computed "
+       "from the first column alone; use evaluate(), or read all inputs from one column",
+       other_columns_.front());
+}
+
 void ForwardPass::run(const void* rows) {
-  if (!other_columns_.empty())
-    fail(Category::config,
-         "the model's output reads column '{}' besides the first one, and outputs are computed "
-         "from the first column alone; use evaluate(), or read all inputs from one column",
-         other_columns_.front());
+  require_one_input();
   // The replica is allocated after this was made, so its addresses are bound now.
   bindings_.weights = replica_.values();
   bindings_.packed = replica_.forms.data();

@@ -19,8 +19,9 @@ class ForwardPass {
   MemoryUse memory() const;
   void allocate(MemoryPool& memory);  // call it before the first run, on the lane's thread
 
+  // Throws Error(config) if the output depends on other inputs than the first; so does run().
+  void require_one_input() const;
   // Runs one batch and waits. rows: the first input, in host memory. Call it on the lane's thread.
-  // Throws Error(config) if the output depends on other inputs, too.
   void run(const void* rows);
   const Shape& output_shape() const { return output_.shape; }
   // Copies the first `to.size()` numbers of the last run's output, without padding, as fp32.

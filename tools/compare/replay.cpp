@@ -131,14 +131,9 @@ std::vector<int64_t> Replay::samples(int tower) {
 StateMetadata Replay::metadata() {
   StateMetadata state;
   trainer_->team().lead([&] { trainer_->describe(state); });
-  setup_->describe(state);
-  int64_t per_epoch = setup_->steps_per_epoch();
   state.step = step_;
   state.samples_seen = samples_seen_;
-  state.epoch = step_ / per_epoch;
-  state.step_in_epoch = step_ % per_epoch;
-  state.optimizer_steps = step_ - state.skipped_steps - guard_.bad_steps();
-  state.guard = guard_.text();
+  setup_->describe(state, guard_);
   return state;
 }
 

@@ -186,7 +186,6 @@ class SPIRE_API Trainer {
   void load(const std::filesystem::path& file);
 
  private:
-  class Impl;
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

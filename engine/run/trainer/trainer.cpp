@@ -1,112 +1,356 @@
-// Trainer: forwards to its parts, and makes them, so that all processes fail alike.
-#include <utility>
+#include <algorithm>
+#include <cmath>
+#include <exception>
 
-#include <spire/trainer.h>
+#include <spire/error.h>
+#include <spire/train.h>
 
+#include "engine/base/text.h"
 #include "engine/base/thread.h"
+#include "engine/config/text.h"
+#include "engine/process/group/process_group.h"
+#include "engine/process/watchdog/watchdog.h"
+#include "engine/run/initial/initial_weights.h"
+#include "engine/run/run_data.h"
 #include "engine/run/trainer/callers_data.h"
-#include "engine/run/trainer/trainer_impl.h"
+#include "engine/run/trainer/trainer_parts.h"
+#include "engine/run/watchdog_limits.h"
 #include "engine/train/failure.h"
 
 namespace spire {
+namespace {
 
-// The world of a process that trains alone comes first: the parts end before it.
-struct Trainer::Parts {
-  Parts(const RunConfig& config, const DataSource& data, const TrainerOptions& options,
-        bool has_data) {
-    if (options.predict_rows && *options.predict_rows < 0)
-      fail(Category::config, "TrainerOptions::predict_rows: {} is negative", *options.predict_rows);
-    if (config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
-      fail(Category::config,
-           "guard.on_bad_step: rollback goes back to a run's checkpoints, which a Trainer does not "
-           "write; use skip, or stop");
-    if (!options.world) alone = join_world({}, {.cores = allowed_cores()});
-    World& world = options.world ? *options.world : *alone;
-    try {
-      impl.emplace(config, data, options, has_data, world);
-    } catch (const std::exception& error) {
-      throw to_error(settle_failure(error, PhaseRow(), world));
-    }
+RunOptions run_options(const DataSource& data, const TrainerOptions& options, World& world) {
+  RunOptions run;
+  run.data = data;
+  run.model = options.model;
+  run.world = &world;
+  run.dry_run = 1;  // nothing of the config writes files
+  return run;
+}
+
+// As steps take it, in fp32.
+bool is_rate(double lr) {
+  return std::isfinite(static_cast<float>(lr)) && lr >= 0;
+}
+
+void check_rate(double lr, const char* where) {
+  if (!is_rate(lr))
+    fail(Category::config, "{}: the learning rate is {}; give a number from 0 on", where,
+         unsigned_nan(lr));
+}
+
+// Watches the lanes' phases while a call is under way: between calls nobody waits for them.
+class Watch {
+ public:
+  Watch(World& world, const ThreadStatus& status, const RunConfig& config)
+      : world_(world), limits_(watchdog_limits(config, world)) {
+    world_.watchdog->watch(&status, limits_);
   }
+  ~Watch() { world_.watchdog->watch(nullptr, limits_); }
 
-  std::unique_ptr<World> alone;
-  std::optional<Impl> impl;
+ private:
+  World& world_;
+  WatchdogLimits limits_;
 };
+
+}  // namespace
+
+Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
+                      const TrainerOptions& given, bool can_read, World& in)
+    : options(given),
+      world(in),
+      remarks(given.on_remark),
+      setup(config, run_options(source, given, in), remarks),
+      has_data(can_read),
+      schedule(setup.config.schedule, setup.learning_rate(), setup.total_steps(),
+               setup.steps_per_epoch()),
+      batch(setup.data.train->spec().columns, setup.placement),
+      tower(tower_options()),
+      guard(setup.config.guard) {
+  setup.take_cores();
+  trainer = std::make_unique<TowerTrainer>(tower, setup.placement, world.group.get());
+  trainer->set_judge([this](const StepOutcome& outcome) { return guard.problem(outcome).empty(); });
+  trainer->team().lead([&] { load_initial_weights(setup, *trainer, remarks); });
+}
+
+std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
+                                                     const DataSource& data,
+                                                     const TrainerOptions& options, bool has_data) {
+  if (options.predict_rows && *options.predict_rows < 0)
+    fail(Category::config, "TrainerOptions::predict_rows: {} is negative", *options.predict_rows);
+  if (config.guard.on_bad_step == GuardConfig::OnBadStep::rollback)
+    fail(Category::config,
+         "guard.on_bad_step: rollback goes back to a run's checkpoints, which a Trainer does not "
+         "write; use skip, or stop");
+  std::unique_ptr<World> alone;
+  if (!options.world) alone = join_world({}, {.cores = allowed_cores()});
+  World& world = options.world ? *options.world : *alone;
+  try {
+    auto parts = std::make_unique<Parts>(config, data, options, has_data, world);
+    parts->alone = std::move(alone);
+    return parts;
+  } catch (const std::exception& error) {
+    throw to_error(settle_failure(error, PhaseRow(), world));
+  }
+}
+
+int64_t Trainer::Parts::predict_rows() const {
+  if (options.predict_rows) return *options.predict_rows;
+  return setup.task() == Task::predict_tokens ? 1 : setup.placement.batch_size;
+}
+
+TowerTrainerOptions Trainer::Parts::tower_options() const {
+  TowerTrainerOptions tower = setup.trainer_options();
+  bool drops = setup.config.data.last_batch == DataConfig::LastBatch::drop;
+  if (!has_data) {
+    tower.train_samples = drops ? 0 : options.train_samples;
+    tower.test_samples = options.test_samples;
+  }
+  bool gathers = setup.config.strategy == RunConfig::Strategy::sharded && world.size() > 1;
+  tower.snapshot = gathers ? SnapshotChoice::always : SnapshotChoice::never;
+  tower.judged = true;
+  tower.sample_rows = predict_rows();
+  return tower;
+}
+
+void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool& spoils) {
+  if (spoiled)
+    fail(spoiled->category(),
+         "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
+         "load() what was saved",
+         spoiled->what());
+  Watch watch(world, trainer->status(), setup.config);
+  try {
+    trainer->team().lead(body);
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    bool alone = known && world.size() == 1;  // no one else has to know
+    Error ends = alone ? *known : to_error(settle_failure(error, trainer->status().read(0), world));
+    if (spoils || world.size() > 1) spoiled = ends;
+    throw ends;
+  }
+}
 
 Trainer::Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options) {
   check_config_for_batches(config, options);
-  parts_ = std::make_unique<Parts>(config, callers_data(data, options), options, false);
+  parts_ = Parts::make(config, callers_data(data, options), options, false);
 }
 
 Trainer::Trainer(const RunConfig& config, const TrainerOptions& options)
-    : parts_(std::make_unique<Parts>(config, DataSource(), options, true)) {}
+    : parts_(Parts::make(config, DataSource(), options, true)) {}
 
 Trainer::Trainer(const RunConfig& config, const DataSource& data, const TrainerOptions& options)
-    : parts_(std::make_unique<Parts>(config, data, options, true)) {}
+    : parts_(Parts::make(config, data, options, true)) {}
 
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 const RunConfig& Trainer::config() const {
-  return parts_->impl->setup().config;
+  return parts_->setup.config;
 }
 std::vector<std::string> Trainer::devices() const {
   std::vector<std::string> names;
-  for (const PlacedDevice& device : parts_->impl->setup().placement.devices)
+  for (const PlacedDevice& device : parts_->setup.placement.devices)
     names.push_back(to_string(device.id));
   return names;
 }
-std::vector<TrainerMemory> Trainer::memory() const {
-  return parts_->impl->memory();
-}
-void Trainer::release_memory() {
-  parts_->impl->release_memory();
-}
 const SampleSpec& Trainer::data() const {
-  return parts_->impl->data();
+  return parts_->data();
 }
 int64_t Trainer::global_batch() const {
-  return parts_->impl->global_batch();
+  return parts_->setup.placement.global_batch;
 }
 int64_t Trainer::steps_done() const {
-  return parts_->impl->steps_done();
+  return parts_->done;
 }
-StepResult Trainer::step(const Samples& batch, std::optional<double> lr) {
-  return parts_->impl->step(batch, lr);
+
+StepResult Trainer::step(const Samples& samples, std::optional<double> lr) {
+  Parts& p = *parts_;
+  if (p.tower.train_columns.size() != p.data().columns.size())
+    fail(Category::config,
+         "step(): data.augment mixes the samples of datasets; use fit(), or set mixup and cutmix "
+         "to 0");
+  p.check_count(samples.count, p.tower.train_samples, "train_samples");
+  p.check(samples);
+  if (lr) check_rate(*lr, "step()");
+  const Batch& batch = p.batch.fill(samples, 0, samples.count);
+  StepOutcome outcome;
+  p.guarded(
+      [&] { outcome = p.trainer->step(batch, p.done, lr.value_or(p.schedule.lr(p.done)), false); });
+  p.take(outcome);
+  return p.result_of(outcome);
 }
+
+// The judge has kept a bad step from the weights, on all processes alike: it leaves a valid state.
+void Trainer::Parts::take(const StepOutcome& outcome) {
+  std::string problem = guard.problem(outcome);
+  const GuardConfig& config = setup.config.guard;
+  if (!problem.empty()) {
+    bool stops = config.on_bad_step == GuardConfig::OnBadStep::stop;
+    if (stops || guard.in_row() >= config.max_skips)
+      fail(Category::diverged,
+           "step {}{}: {}; it changed nothing; lower the learning rate, or set "
+           "optimizer.clip_norm",
+           outcome.step,
+           stops ? "" : fmt::format(" ({} in a row)", counted(config.max_skips + 1, "bad step")),
+           problem);
+    guard.skip();
+    trainer->set_rejected_steps(guard.bad_steps());
+    remarks.on_warning(fmt::format("step {} is left out: {}", outcome.step, problem));
+  } else {
+    guard.accept(outcome);
+  }
+  ++done;
+  samples_seen += outcome.samples;
+}
+
+StepResult Trainer::Parts::result_of(const StepOutcome& outcome) const {
+  return {.step = outcome.step,
+          .samples = outcome.samples,
+          .lr = outcome.lr,
+          .loss = outcome.loss,
+          .metric = measure(setup.metric(), outcome.loss, outcome.score),
+          .grad_norm = outcome.grad_norm,
+          .loss_scale = outcome.loss_scale,
+          .skipped = outcome.skipped || outcome.rejected,
+          .times = outcome.times};
+}
+
+EvaluationResult Trainer::Parts::result_of(const EvaluationSums& sums) const {
+  return {sums.mean_loss(), sums.measured(setup.metric()), sums.samples};
+}
+
 EvaluationResult Trainer::evaluate(const Samples& samples) {
-  return parts_->impl->evaluate(samples);
+  Parts& p = *parts_;
+  int64_t global = global_batch();
+  if (samples.count < 1) fail(Category::config, "Samples: there are none to evaluate");
+  p.check_count((samples.count - 1) % global + 1, p.tower.test_samples, "test_samples");
+  p.check(samples);
+  EvaluationSums sums;
+  p.guarded([&] {
+    p.trainer->begin_evaluation();
+    for (int64_t first = 0; first < samples.count; first += global)
+      p.trainer->evaluate(p.batch.fill(samples, first, std::min(global, samples.count - first)),
+                          sums);
+    p.trainer->end_evaluation();
+  });
+  return p.result_of(sums);
 }
-EvaluationResult Trainer::fit(const FitOptions& options) {
-  return parts_->impl->fit(options);
-}
+
 EvaluationResult Trainer::evaluate() {
-  return parts_->impl->evaluate();
+  Parts& p = *parts_;
+  p.need_data("evaluate()");
+  return p.evaluate_test_data();
 }
-std::vector<float> Trainer::predict(const ColumnRows& rows, int64_t count) {
-  return parts_->impl->predict(rows, count);
+
+// A sample that cannot be read ends the evaluation. Several processes end with it, so that none
+// waits here for the others.
+const Batch& Trainer::Parts::next_to_evaluate(bool& spoils) {
+  try {
+    return test_data->next();
+  } catch (...) {
+    if (world.size() == 1) {
+      trainer->end_evaluation();
+      spoils = false;
+    }
+    throw;
+  }
 }
-Shape Trainer::output_shape() const {
-  return parts_->impl->output_shape();
+
+EvaluationResult Trainer::Parts::evaluate_test_data() {
+  if (!test_data) test_data = evaluation_loader(setup.config, *setup.data.test, setup.placement);
+  EvaluationSums sums;
+  bool spoils = false;
+  guarded(
+      [&] {
+        test_data->start(0, 0, 1);
+        spoils = true;
+        trainer->begin_evaluation();
+        while (!test_data->finished()) trainer->evaluate(next_to_evaluate(spoils), sums);
+        trainer->end_evaluation();
+      },
+      spoils);
+  return result_of(sums);
 }
-std::vector<WeightInfo> Trainer::weights() const {
-  return parts_->impl->weights();
+
+// The loop is on the caller's thread, and each step on the leading lane: a callback may call any
+// method. Several processes end together: a step carries the wish of each to all.
+EvaluationResult Trainer::fit(const FitOptions& options) {
+  Parts& p = *parts_;
+  p.need_data("fit()");
+  if (options.steps && *options.steps < 0)
+    fail(Category::config, "FitOptions::steps: {} is negative", *options.steps);
+  if (!p.train_data)
+    p.train_data = train_loader(p.setup.config, p.setup.data, p.setup.placement, 1);
+  int64_t per_epoch = p.setup.steps_per_epoch();
+  int64_t end = options.steps ? p.done + *options.steps : p.setup.total_steps();
+  bool alone = p.world.size() == 1, wants_end = false, ends = false;
+  std::exception_ptr thrown;
+  auto call = [&](const auto& callback, const auto&... results) {
+    if (!callback || thrown) return;
+    try {
+      wants_end = !callback(results...) || wants_end;
+    } catch (...) {
+      thrown = std::current_exception();
+      wants_end = true;
+    }
+  };
+  EvaluationResult last;
+  int64_t loaded = -1;  // the step for which the loader has the next batch
+  while (p.done < end && !ends) {
+    wants_end = wants_end || (options.stop && options.stop->load());
+    if (alone && wants_end) break;
+    // A callback that trains or loads moves the run to another step.
+    if (loaded != p.done)
+      p.train_data->start(p.done / per_epoch, p.done % per_epoch, end / per_epoch + 1);
+    StepOutcome outcome;
+    double lr = options.lr ? options.lr(p.done) : p.schedule.lr(p.done);
+    if (!is_rate(lr)) p.guarded([&] { check_rate(lr, "FitOptions::lr"); }, false);
+    bool spoils = false;  // a sample that cannot be read
+    p.guarded(
+        [&] {
+          const Batch& batch = p.train_data->next();
+          spoils = true;
+          outcome = p.trainer->step(batch, p.done, lr, wants_end);
+        },
+        spoils);
+    p.take(outcome);
+    loaded = p.done;
+    ends = outcome.stop;
+    call(options.on_step, p.result_of(outcome));
+    if ((p.done % per_epoch != 0 && p.done != end) || (alone && wants_end)) continue;
+    last = p.evaluate_test_data();
+    call(options.on_epoch, (p.done + per_epoch - 1) / per_epoch, last);
+  }
+  p.train_data->stop();
+  if (thrown) std::rethrow_exception(thrown);
+  return last;
 }
-void Trainer::read_weight(const std::string& name, std::span<float> values) {
-  parts_->impl->read_weight(name, values);
+
+// Towers take whole batches, and one of them the rest of the last batch of `all` samples.
+void Trainer::Parts::check_count(int64_t count, int64_t all, const char* option) const {
+  int64_t global = setup.placement.global_batch;
+  if (count == global || (count > 0 && count == all % global)) return;
+  fail(Category::config,
+       "Samples: a batch of {}, but the global batch is {} ({} towers of {}{}); for a smaller last "
+       "batch of an epoch set TrainerOptions::{}",
+       count, global, setup.placement.towers,
+       global % setup.placement.batch_size == 0 ? "" : "at most ", setup.placement.batch_size,
+       option);
 }
-void Trainer::write_weight(const std::string& name, std::span<const float> values) {
-  parts_->impl->write_weight(name, values);
+
+void Trainer::Parts::check(const Samples& samples) const {
+  batch.check(samples);
+  check_indices(setup.data.train->spec(), samples);
+  if (setup.config.loss.name == LossConfig::Name::binary)
+    check_binary(setup.data.train->spec(), samples);
 }
-uint64_t Trainer::parameter_hash() {
-  return parts_->impl->parameter_hash();
-}
-void Trainer::save(const std::filesystem::path& file) {
-  parts_->impl->save(file);
-}
-void Trainer::load(const std::filesystem::path& file) {
-  parts_->impl->load(file);
+
+void Trainer::Parts::need_data(const char* method) const {
+  if (!has_data)
+    fail(Category::config, "{}: this Trainer has no datasets; make it with a DataSource", method);
 }
 
 }  // namespace spire

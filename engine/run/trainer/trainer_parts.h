@@ -1,0 +1,88 @@
+// The parts of a Trainer: a run's setup without its files, and the towers' trainer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <spire/error.h>
+#include <spire/trainer.h>
+#include <spire/world.h>
+
+#include "engine/checkpoint/training_state.h"
+#include "engine/data/loader.h"
+#include "engine/run/guard.h"
+#include "engine/run/run_setup.h"
+#include "engine/run/trainer/staged_batch.h"
+#include "engine/train/tower_trainer.h"
+#include "engine/update/schedule.h"
+
+namespace spire {
+
+struct Trainer::Parts {
+  // Makes the parts, so that all processes fail alike. data: empty: the config's. has_data: its
+  // samples can be read.
+  static std::unique_ptr<Parts> make(const RunConfig& config, const DataSource& data,
+                                     const TrainerOptions& options, bool has_data);
+  // world: outlives this.
+  Parts(const RunConfig& config, const DataSource& data, const TrainerOptions& options,
+        bool has_data, World& world);
+
+  class Remarks : public Observer {  // passes the library's remarks on
+   public:
+    explicit Remarks(std::function<void(std::string_view)> tell) : tell_(std::move(tell)) {}
+    void on_note(std::string_view text) override { tell(text); }
+    void on_warning(std::string_view text) override { tell(text); }
+
+   private:
+    void tell(std::string_view text) {
+      if (tell_) tell_(text);
+    }
+    std::function<void(std::string_view)> tell_;
+  };
+
+  const SampleSpec& data() const { return setup.data.train->spec(); }
+  TowerTrainerOptions tower_options() const;
+  int64_t predict_rows() const;
+  // Runs `body` on the leading lane. All processes end with the same error. spoils: whether one
+  // that a process meets alone leaves no valid state, which `body` may set; those that end several
+  // always do.
+  template <typename Body>
+  void guarded(const Body& body, const bool& spoils = true) {
+    lead_guarded([&] { body(); }, spoils);
+  }
+  void lead_guarded(const std::function<void()>& body, const bool& spoils);
+  void take(const StepOutcome& outcome);
+  StepResult result_of(const StepOutcome& outcome) const;
+  EvaluationResult result_of(const EvaluationSums& sums) const;
+  EvaluationResult evaluate_test_data();
+  const Batch& next_to_evaluate(bool& spoils);
+  void check(const Samples& samples) const;
+  void check_count(int64_t count, int64_t all, const char* option) const;
+  void need_data(const char* method) const;
+  const ParameterEntry& find(const std::string& name, size_t values) const;
+  void predict_batches(const std::byte* rows, int64_t count, std::vector<float>& outputs);
+  void check_loaded(const StateMetadata& state, const std::filesystem::path& file) const;
+
+  std::unique_ptr<World> alone;  // of a process that trains alone; the other parts end before it
+  TrainerOptions options;
+  World& world;
+  Remarks remarks;
+  RunSetup setup;
+  bool has_data;
+  Schedule schedule;
+  StagedBatch batch;                                   // before the trainer, which reads it
+  std::unique_ptr<BatchLoader> train_data, test_data;  // likewise
+  TowerTrainerOptions tower;
+  std::unique_ptr<TowerTrainer> trainer;
+  int64_t done = 0, samples_seen = 0;
+  Guard guard;
+  std::optional<Error> spoiled;  // the error after which there is no valid state
+};
+
+}  // namespace spire
