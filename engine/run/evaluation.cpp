@@ -72,7 +72,8 @@ bool Evaluation::evaluate() {
     run_.clock.pause(begin);
     return false;
   }
-  EvalReport report = report_of(run_.progress.step, sums, metrics_);
+  EvalReport report = metrics_.report(run_.progress.step, sums, run_.setup.ranks);
+  report.epoch = run_.clock.epoch(report.step);
   report.best = take_result(report);
   warn_of_explosion(report.loss);
   checkpoints_.restore_output();
@@ -90,22 +91,10 @@ std::optional<EvalReport> Evaluation::measure_test(BatchLoader& test_data, int64
   run_.trainer.end_evaluation();
   double seconds = run_.clock.pause(begin);
   if (sums.samples < samples_of(*run_.setup.data.test)) return {};
-  EvalReport report = report_of(step, sums, metrics);
+  EvalReport report = metrics.report(step, sums, run_.setup.ranks);
+  report.epoch = run_.clock.epoch(step);
   report.seconds = seconds;
   write_confusion("confusion_test.json", step, metrics);
-  return report;
-}
-
-EvalReport Evaluation::report_of(int64_t step, const EvaluationSums& sums,
-                                 EvaluationMetrics& metrics) const {
-  EvalReport report;
-  report.step = step;
-  report.epoch = run_.clock.epoch(step);
-  report.loss = sums.mean_loss();
-  report.metric = sums.measured(run_.setup.metric());
-  report.samples = sums.samples;
-  report.others = metrics.finish(sums, run_.setup.ranks);
-  report.best_by = metrics.choice().best;
   return report;
 }
 
@@ -239,16 +228,13 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   if (options.on_begin) options.on_begin();
   trainer.team().lead([&] {
     trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
-    trainer.begin_evaluation();
-    data->start(0, 0, 1);
-    while (!data->finished()) {
+    sums = metrics.evaluate_all(trainer, *data, [&] {
       if (options.stop && options.stop->load())
         fail(Category::interrupted, "evaluation stopped by a signal");
-      metrics.evaluate(trainer, data->next(), sums, false);
-    }
+    });
   });
-  return {sums.mean_loss(), sums.measured(setup.metric()), sums.samples, checkpoint.path.string(),
-          metrics.finish(sums, setup.ranks)};
+  EvalReport report = metrics.report(setup.resumed->state.step, sums, setup.ranks);
+  return {report.loss, report.metric, report.samples, checkpoint.path.string(), report.others};
 }
 
 }  // namespace spire

@@ -65,7 +65,6 @@ class Evaluation {
  private:
   bool evaluate();
   EvaluationSums sum_batches(BatchLoader& data, EvaluationMetrics& metrics);
-  EvalReport report_of(int64_t step, const EvaluationSums& sums, EvaluationMetrics& metrics) const;
   bool take_result(const EvalReport& report);
   void write_confusion(const char* file, int64_t step, const EvaluationMetrics& metrics);
   int64_t max_batches() const;

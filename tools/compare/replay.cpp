@@ -149,24 +149,8 @@ EvalReport Replay::evaluate(const Dataset& data) {
   auto& loader = evaluated_[&data];
   if (!loader) loader = evaluation_loader(setup_->config, data, setup_->placement);
   EvaluationSums sums;
-  trainer_->team().lead([&] { sums = sum_batches(*loader, metrics); });
-  EvalReport report;
-  report.step = step_;
-  report.loss = sums.mean_loss();
-  report.metric = sums.measured(setup_->metric());
-  report.samples = sums.samples;
-  report.others = metrics.finish(sums, setup_->ranks);
-  return report;
-}
-
-EvaluationSums Replay::sum_batches(BatchLoader& data, EvaluationMetrics& metrics) {
-  EvaluationSums sums;
-  trainer_->begin_evaluation();
-  metrics.begin();
-  data.start(0, 0, 1);
-  while (!data.finished()) metrics.evaluate(*trainer_, data.next(), sums, false);
-  trainer_->end_evaluation();
-  return sums;
+  trainer_->team().lead([&] { sums = metrics.evaluate_all(*trainer_, *loader); });
+  return metrics.report(step_, sums, setup_->ranks);
 }
 
 const SavedTensors& Replay::state() {

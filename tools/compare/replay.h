@@ -65,7 +65,6 @@ class Replay {
 
  private:
   const Batch& batch();
-  EvaluationSums sum_batches(BatchLoader& data, EvaluationMetrics& metrics);
 
   ReplayHooks hooks_;
   RunOptions options_;

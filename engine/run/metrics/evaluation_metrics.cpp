@@ -159,6 +159,32 @@ std::span<const double> EvaluationMetrics::evaluated_rows() const {
   return std::span(rows_).first(static_cast<size_t>(evaluated_) * records_->width());
 }
 
+EvaluationSums EvaluationMetrics::evaluate_all(TowerTrainer& trainer, BatchLoader& data,
+                                               const std::function<void()>& before_batch) {
+  EvaluationSums sums;
+  trainer.begin_evaluation();
+  begin();
+  data.start(0, 0, 1);
+  while (!data.finished()) {
+    before_batch();
+    evaluate(trainer, data.next(), sums, false);
+  }
+  trainer.end_evaluation();
+  return sums;
+}
+
+EvalReport EvaluationMetrics::report(int64_t step, const EvaluationSums& sums,
+                                     const RankGroup& ranks) {
+  EvalReport report;
+  report.step = step;
+  report.loss = sums.mean_loss();
+  report.metric = sums.measured(choice_.task);
+  report.samples = sums.samples;
+  report.others = finish(sums, ranks);
+  report.best_by = choice_.best;
+  return report;
+}
+
 std::vector<MetricValue> EvaluationMetrics::finish(const EvaluationSums& sums,
                                                    const RankGroup& ranks) {
   if (!records_) return {};

@@ -2,6 +2,7 @@
 // samples; at the end all ranks get all records, in the order of the samples, and compute alike.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <spire/observer.h>
 #include <spire/run_config.h>
 
+#include "engine/data/loader.h"
 #include "engine/run/metrics/output_records.h"
 #include "engine/train/placement/place_run.h"
 #include "engine/train/tower_trainer.h"
@@ -44,18 +46,22 @@ class EvaluationMetrics : public OutputObserver {
   void begin();  // of an evaluation
   // Evaluates a batch (TowerTrainer::evaluate) and records this rank's samples.
   void evaluate(TowerTrainer& trainer, const Batch& batch, EvaluationSums& sums, bool stop);
+  // The same for all of `data`, from begin() on. before_batch: may throw, to end it.
+  EvaluationSums evaluate_all(
+      TowerTrainer& trainer, BatchLoader& data, const std::function<void()>& before_batch = [] {});
   void on_outputs(const Batch& batch, int64_t first_row, int64_t samples,
                   std::span<const float> outputs) override;
 
   // Collective, when all batches are done. sums: of the evaluation, whose samples are the first of
-  // the data. Returns the values of choice().metrics.
-  std::vector<MetricValue> finish(const EvaluationSums& sums, const RankGroup& ranks);
+  // the data. step: of the weights. Sets what was measured, with the values of choice().metrics.
+  EvalReport report(int64_t step, const EvaluationSums& sums, const RankGroup& ranks);
   // The counts of the last evaluation as JSON; empty without MetricChoice::confusion.
   std::string confusion_json(int64_t step, const std::vector<std::string>& class_names) const;
 
   const MetricChoice& choice() const { return choice_; }
 
  private:
+  std::vector<MetricValue> finish(const EvaluationSums& sums, const RankGroup& ranks);
   std::span<double> row(int64_t sample);
   std::span<const double> evaluated_rows() const;
   void record(const Batch& batch, int64_t row, std::span<const float> output);
