@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -221,6 +223,91 @@ std::string summary_json(const RunSummary& summary) {
   }
   // A path may hold bytes that are not UTF-8: replace them instead of throwing.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+template <typename T>
+void take(const Json& json, const char* key, T& value) {
+  auto found = json.find(key);
+  if (found == json.end() || (std::is_integral_v<T> && !found->is_number_integer())) return;
+  try {
+    value = found->get<T>();
+  } catch (const Json::exception&) {
+  }
+}
+
+// Numbers that are not finite are written as null.
+double number_of(const Json& value, double otherwise) {
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return value.is_number() ? value.get<double>() : otherwise;
+}
+
+void take(const Json& json, const char* key, double& value) {
+  if (auto found = json.find(key); found != json.end()) value = number_of(*found, value);
+}
+
+// The task's metric stands before the others; without one it is the loss.
+template <typename Evaluation>
+void take_metrics(const Json& json, Evaluation& evaluation) {
+  take(json, "loss", evaluation.loss);
+  evaluation.metric = {Metric::loss, evaluation.loss};
+  for (const auto& [key, value] : json.items()) {
+    auto metric = find_metric(key);
+    if (!metric || *metric == Metric::loss) continue;
+    MetricValue read{*metric, number_of(value, std::numeric_limits<double>::quiet_NaN())};
+    if (evaluation.metric.metric == Metric::loss)
+      evaluation.metric = read;
+    else
+      evaluation.others.push_back(read);
+  }
+}
+
+void take_validation(const Json& json, ValidationSummary& val) {
+  if (!json.is_object()) return;
+  constexpr std::string_view best = "best_";
+  val.measured = true;
+  take_metrics(json, val);
+  for (const auto& [key, value] : json.items())
+    if (auto metric = key.starts_with(best) ? find_metric(key.substr(best.size())) : std::nullopt) {
+      val.best_by = *metric;
+      val.best = number_of(value, val.best);
+    }
+  std::string data;
+  take(json, "data", data);
+  val.held_out = data == name_of_data(true);
+}
+
+}  // namespace
+
+std::optional<RunSummary> read_summary(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return {};
+  RunSummary summary;
+  auto all = [&](auto... pairs) { (take(json, pairs.first, *pairs.second), ...); };
+  auto to = [](const char* key, auto& value) { return std::pair(key, &value); };
+  all(to("steps", summary.steps), to("epochs", summary.epochs),
+      to("train_loss", summary.train_loss), to("samples_per_s", summary.samples_per_s),
+      to("parameter_hash", summary.parameter_hash), to("devices", summary.devices),
+      to("towers", summary.towers), to("processes", summary.processes),
+      to("strategy", summary.strategy), to("seconds", summary.seconds),
+      to("peak_memory_bytes", summary.peak_memory_bytes),
+      to("planned_memory_bytes", summary.planned_memory_bytes), to("verdict", summary.verdict),
+      to("exit", summary.exit), to("stopped_by", summary.stopped_by), to("output", summary.output),
+      to("checkpoint", summary.checkpoint), to("metrics", summary.metrics),
+      to("ema_hash", summary.ema_hash), to("chain", summary.chain));
+  if (auto val = json.find("val"); val != json.end()) take_validation(*val, summary.val);
+  if (auto test = json.find("test"); test != json.end() && test->is_object()) {
+    take_metrics(*test, summary.test.emplace());
+    take(*test, "step", summary.test->step);
+  }
+  if (auto times = json.find("step_times_ms"); times != json.end() && times->is_object())
+    for (const StepPart& part : step_parts) {
+      double milliseconds = 0;
+      take(*times, std::string(part.name).c_str(), milliseconds);
+      summary.times.*part.seconds = milliseconds / 1e3;
+    }
+  return summary;
 }
 
 SummaryFile::SummaryFile(std::filesystem::path path, Warn warn)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,5 +82,10 @@ class SummaryFile : public Observer {
 };
 
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
+
+// Reads what summary_json() wrote: a number that was not finite is NaN. What is missing or of
+// another type keeps its default, as in files of other versions. None if the text is no JSON
+// object.
+std::optional<RunSummary> read_summary(const std::string& text);
 
 }  // namespace spire

@@ -301,6 +301,38 @@ TEST(Summary, WithoutEvaluationsValIsNullAndInvalidUtf8IsReplaced) {
   EXPECT_EQ(summary["output"], "runs/\xEF\xBF\xBD");
 }
 
+TEST(Summary, IsReadAsItWasWritten) {
+  RunSummary run = sample_summary();
+  run.verdict = {"cuda:1 idle 40 %: it costs the same"};
+  run.times.forward = 0.0625;
+  EXPECT_EQ(summary_json(read_summary(summary_json(run)).value()), summary_json(run));
+  run.train_loss = std::numeric_limits<double>::quiet_NaN();
+  run.val.others = {{Metric::f1_macro, 0.5}, {Metric::auc, run.train_loss}};
+  run.val.best_by = Metric::f1_macro;
+  run.val.held_out = true;
+  run.test = TestSummary{0.25, {Metric::accuracy, 0.75}, 7, {{Metric::f1_macro, 0.625}}};
+  run.ema_hash = "00ff";
+  run.chain = "ab12";
+  run.exit = 75;
+  EXPECT_EQ(summary_json(read_summary(summary_json(run)).value()), summary_json(run));
+  run.val = {};
+  run.test.reset();
+  EXPECT_EQ(summary_json(read_summary(summary_json(run)).value()), summary_json(run));
+}
+
+// Of another version of Spire, or of no one.
+TEST(Summary, WhatIsNoFieldKeepsItsDefault) {
+  EXPECT_FALSE(read_summary("[1]"));
+  EXPECT_FALSE(read_summary("{\"steps\":1"));
+  auto read = read_summary(R"({"steps": 1e300, "exit": "x", "devices": 5, "seconds": "y",
+                               "val": {"loss": "z", "data": 1, "best_": 2}, "test": 3})");
+  EXPECT_EQ(read->steps, 0);
+  EXPECT_EQ(read->exit, 0);
+  EXPECT_TRUE(read->devices.empty());
+  EXPECT_TRUE(read->val.measured);
+  EXPECT_FALSE(read->test);
+}
+
 TEST(Summary, IsWrittenWholeOrAWarningIsGiven) {
   ScratchFolder folder;
   std::vector<std::string> warnings;
