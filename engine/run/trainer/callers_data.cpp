@@ -56,6 +56,21 @@ void check_columns(const SampleSpec& spec) {
   }
 }
 
+bool ends_with_run(ScheduleConfig::Name schedule) {
+  using Name = ScheduleConfig::Name;
+  switch (schedule) {
+    case Name::constant:
+    case Name::step:
+    case Name::multistep:
+      return false;
+    case Name::cosine:
+    case Name::linear:
+    case Name::polynomial:
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options) {
@@ -85,8 +100,7 @@ void check_config_for_batches(const RunConfig& config, const TrainerOptions& opt
   bool warms_up = schedule.warmup_steps == 0 && schedule.warmup_epochs > 0;
   bool by_epochs = (schedule.name == Name::step && schedule.step_steps == 0) ||
                    (schedule.name == Name::multistep && schedule.milestone_steps.empty());
-  bool to_the_end = schedule.name == Name::cosine || schedule.name == Name::linear ||
-                    schedule.name == Name::polynomial;
+  bool to_the_end = ends_with_run(schedule.name);
   if (!warms_up && !by_epochs && (!to_the_end || config.steps)) return;
   fail(Category::config,
        "schedule: it needs the length of {}; set TrainerOptions::train_samples, or {}",
