@@ -52,84 +52,82 @@ bool is_pointer(const fs::path& path, const char* name) {
   return run_of_checkpoints(around).has_value() || is_folder(around / folder);
 }
 
-}  // namespace
+// Where a name leads.
+struct Place {
+  enum class Which { file, newest, best, best_or_newest };
 
-CheckpointLocator::CheckpointLocator(const std::string& name, const fs::path& output,
-                                     Prefer prefer) {
-  if (name == "auto" || name == "latest") {
-    run_ = output;
-    which_ = Which::newest;
-  } else if (name == "best") {
-    run_ = output;
-    which_ = Which::best;
-  } else {
-    find(trimmed(name), prefer);
-  }
-}
+  Which which = Which::file;
+  fs::path run, file;  // empty: none
 
-void CheckpointLocator::find(const fs::path& path, Prefer prefer) {
-  if (is_folder(path)) {
-    run_ = run_of(path);
-    which_ = prefer == Prefer::best ? Which::best_or_newest : Which::newest;
-  } else if (is_pointer(path, "latest") || is_pointer(path, "best")) {
-    run_ = run_of(folder_of(path));
-    which_ = path.filename() == "best" ? Which::best : Which::newest;
-  } else if (is_there(path)) {  // a file, which need not lie in a run's folder
-    file_ = path;
-    run_ = run_of_checkpoints(folder_of(path)).value_or("");
-  } else {
-    fail(Category::checkpoint,
-         "{}: nothing is there; give the directory of a run, a checkpoint file, best or latest",
-         path.string());
-  }
-}
+  CheckpointStore store() const { return CheckpointStore(run / folder, {}); }
+};
 
-std::optional<LoadedCheckpoint> CheckpointLocator::best() const {
-  auto path = store().best();
-  if (!path) return {};
-  return load_checkpoint(*path);
+Place place_of(const std::string& name, const fs::path& output, Prefer prefer) {
+  using Which = Place::Which;
+  if (name == "auto" || name == "latest") return {Which::newest, output, {}};
+  if (name == "best") return {Which::best, output, {}};
+  fs::path path = trimmed(name);
+  if (is_folder(path))
+    return {prefer == Prefer::best ? Which::best_or_newest : Which::newest, run_of(path), {}};
+  if (is_pointer(path, "latest") || is_pointer(path, "best"))
+    return {path.filename() == "best" ? Which::best : Which::newest, run_of(folder_of(path)), {}};
+  if (is_there(path))  // a file, which need not lie in a run's folder
+    return {Which::file, run_of_checkpoints(folder_of(path)).value_or(""), path};
+  fail(Category::checkpoint,
+       "{}: nothing is there; give the directory of a run, a checkpoint file, best or latest",
+       path.string());
 }
 
 // A run with checkpoints of which none is intact is an error, also for `auto`: starting anew would
 // delete them.
-std::optional<LoadedCheckpoint> CheckpointLocator::read_if_any(
-    const CheckpointStore::OnDamaged& on_damaged) const {
-  if (which_ == Which::file) return load_checkpoint(file_);
-  if (which_ != Which::newest) {
-    if (auto found = best()) return found;
-    if (which_ == Which::best) return {};
+std::optional<LoadedCheckpoint> read_if_any(const Place& place,
+                                            const CheckpointStore::OnDamaged& on_damaged) {
+  using Which = Place::Which;
+  if (place.which == Which::file) return load_checkpoint(place.file);
+  if (place.which != Which::newest) {
+    if (auto best = place.store().best()) return load_checkpoint(*best);
+    if (place.which == Which::best) return {};
   }
-  auto newest = store().newest_intact(on_damaged);
-  if (!newest && !store().list().empty()) {
+  auto newest = place.store().newest_intact(on_damaged);
+  if (!newest && !place.store().list().empty()) {
     fail(Category::checkpoint,
          "none of the checkpoints in {} is whole; look at the warnings above; to train anew give "
          "--overwrite in place of --resume",
-         (run_ / folder).string());
+         (place.run / folder).string());
   }
   return newest;
 }
 
-std::optional<LoadedCheckpoint> CheckpointLocator::load_if_any(
-    const CheckpointStore::OnDamaged& on_damaged) const {
-  auto found = read_if_any(on_damaged);
-  if (!found || !on_damaged) return found;
-  if (auto warning = unchecked_warning(found->path, found->checked))
-    on_damaged(found->path, *warning);
-  return found;
+NamedCheckpoint load(const Place& place, const CheckpointStore::OnDamaged& on_damaged) {
+  NamedCheckpoint named{place.run, read_if_any(place, on_damaged)};
+  if (!named.checkpoint || !on_damaged) return named;
+  const LoadedCheckpoint& found = *named.checkpoint;
+  if (auto warning = unchecked_warning(found.path, found.checked)) on_damaged(found.path, *warning);
+  return named;
 }
 
-LoadedCheckpoint CheckpointLocator::load(const CheckpointStore::OnDamaged& on_damaged) const {
-  if (auto found = load_if_any(on_damaged)) return std::move(*found);
-  if (which_ == Which::best && !store().list().empty()) {
+}  // namespace
+
+NamedCheckpoint load_named_if_any(const std::string& name, const fs::path& output, Prefer prefer,
+                                  const CheckpointStore::OnDamaged& on_damaged) {
+  return load(place_of(name, output, prefer), on_damaged);
+}
+
+NamedCheckpoint load_named(const std::string& name, const fs::path& output, Prefer prefer,
+                           const CheckpointStore::OnDamaged& on_damaged) {
+  Place place = place_of(name, output, prefer);
+  NamedCheckpoint named = load(place, on_damaged);
+  if (named.checkpoint) return named;
+  if (place.which == Place::Which::best && !place.store().list().empty()) {
     fail(Category::checkpoint,
          "{} has no best checkpoint: nothing was evaluated, or it is gone; "
          "latest names the newest one",
-         run_.string());
+         place.run.string());
   }
   fail(Category::checkpoint,
        "{} holds no checkpoint; train first, or name another run by its directory, or a checkpoint "
        "file",
-       (run_ / folder).string());
+       (place.run / folder).string());
 }
 
 }  // namespace spire

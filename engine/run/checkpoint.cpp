@@ -28,17 +28,16 @@ SampleSpec Checkpoint::data() const {
 
 Checkpoint find_checkpoint(const std::string& name, const std::filesystem::path& output,
                            Prefer prefer, const OnDamagedFile& on_damaged) {
-  CheckpointLocator named(name, output, prefer);
-  return {named.load(on_damaged), named.run()};
+  NamedCheckpoint named = load_named(name, output, prefer, on_damaged);
+  return {std::move(*named.checkpoint), named.run};
 }
 
 std::optional<Checkpoint> find_checkpoint_if_any(const std::string& name,
                                                  const std::filesystem::path& output, Prefer prefer,
                                                  const OnDamagedFile& on_damaged) {
-  CheckpointLocator named(name, output, prefer);
-  std::optional<LoadedCheckpoint> loaded = named.load_if_any(on_damaged);
-  if (!loaded) return {};
-  return Checkpoint(std::move(*loaded), named.run());
+  NamedCheckpoint named = load_named_if_any(name, output, prefer, on_damaged);
+  if (!named.checkpoint) return {};
+  return Checkpoint(std::move(*named.checkpoint), named.run);
 }
 
 }  // namespace spire

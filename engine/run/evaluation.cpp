@@ -207,8 +207,9 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   RunOptions at_checkpoint = options;
   std::optional<LoadedCheckpoint> found;
   if (options.checkpoint == nullptr) {
-    CheckpointLocator locator(options.resume.value_or(config.output), config.output, Prefer::best);
-    found = locator.load([&](const auto&, const std::string& text) { observer.on_warning(text); });
+    auto warn = [&](const auto&, const std::string& text) { observer.on_warning(text); };
+    found = load_named(options.resume.value_or(config.output), config.output, Prefer::best, warn)
+                .checkpoint;
     at_checkpoint.checkpoint = &*found;
   }
   const LoadedCheckpoint& checkpoint = *at_checkpoint.checkpoint;

@@ -32,8 +32,8 @@ ResumePoint read_resume_point(const RunConfig& config, const RunOptions& options
   if (options.checkpoint != nullptr) {
     found.checkpoint = *options.checkpoint;
   } else {
-    CheckpointLocator locator(*options.resume, config.output, Prefer::newest);
-    found.checkpoint = *options.resume == "auto" ? locator.load_if_any(warn) : locator.load(warn);
+    auto load = *options.resume == "auto" ? load_named_if_any : load_named;
+    found.checkpoint = load(*options.resume, config.output, Prefer::newest, warn).checkpoint;
   }
   // By inode, not by name: the user may give another path to the same folder.
   std::error_code error;

@@ -17,7 +17,7 @@ struct ResumePoint {
   bool in_output = false;  // it is in the run's own output directory, where the run then continues
 };
 
-// Finds the checkpoint; collective. Warns of damaged checkpoints. Throws as CheckpointLocator does,
+// Finds the checkpoint; collective. Warns of damaged checkpoints. Throws as load_named() does,
 // and Error(config) if --overwrite would delete the run that is to be resumed.
 ResumePoint find_resume_point(const RunConfig& config, const RunOptions& options,
                               const RankGroup& ranks, Observer& observer);

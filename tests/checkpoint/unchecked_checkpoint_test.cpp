@@ -21,8 +21,8 @@ class UncheckedCheckpoint : public CheckpointTest {
 
   std::vector<std::string> warnings_of_loading() {
     std::vector<std::string> warnings;
-    CheckpointLocator(path.string(), folder, Prefer::newest)
-        .load([&](const auto&, const std::string& text) { warnings.push_back(text); });
+    load_named(path.string(), folder, Prefer::newest,
+               [&](const auto&, const std::string& text) { warnings.push_back(text); });
     return warnings;
   }
 

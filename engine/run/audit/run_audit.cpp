@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/run/audit/audit_root.h"
-#include "engine/run/audit/data_change.h"
+#include "engine/run/audit/data_digest.h"
 
 namespace spire {
 

@@ -88,8 +88,8 @@ WeightFile::WeightFile(const std::string& from, const CheckpointStore::OnDamaged
     auto warn = on_damaged ? on_damaged : [](const fs::path&, const std::string&) {};
     // Alone the words auto, best and latest would mean checkpoints of the run itself.
     bool plain = path_.has_filename() && !path_.has_parent_path();
-    CheckpointLocator locator(plain ? "./" + from : from, {}, Prefer::best);
-    LoadedCheckpoint loaded = locator.load(warn);
+    LoadedCheckpoint loaded =
+        *load_named(plain ? "./" + from : from, {}, Prefer::best, warn).checkpoint;
     path_ = loaded.path;
     checkpoint_ = true;
     source_ = without_adapters(loaded);
