@@ -284,6 +284,7 @@ std::optional<RunSummary> read_summary(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return {};
   RunSummary summary;
+  summary.val.best = std::numeric_limits<double>::quiet_NaN();
   auto all = [&](auto... pairs) { (take(json, pairs.first, *pairs.second), ...); };
   auto to = [](const char* key, auto& value) { return std::pair(key, &value); };
   all(to("steps", summary.steps), to("epochs", summary.epochs),

@@ -84,8 +84,8 @@ class SummaryFile : public Observer {
 std::string summary_json(const RunSummary& summary);  // indented, ends with a newline
 
 // Reads what summary_json() wrote: a number that was not finite is NaN. What is missing or of
-// another type keeps its default, as in files of other versions. None if the text is no JSON
-// object.
+// another type keeps its default, as in files of other versions; val.best is then NaN. None if the
+// text is no JSON object.
 std::optional<RunSummary> read_summary(const std::string& text);
 
 }  // namespace spire

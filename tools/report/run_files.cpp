@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -19,6 +18,7 @@
 #include "engine/base/text.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/json_files.h"
 
 namespace spire {
 
@@ -26,90 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t largest_sample = size_t{4} << 20;  // bytes that a page takes in
-
-template <typename T>
-T value(const Json& json, const char* key, T otherwise) {
-  auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return otherwise;
-  try {
-    return found->get<T>();
-  } catch (const Json::exception&) {
-    return otherwise;
-  }
-}
-
-std::optional<double> finite(const Json& json, const std::string& key) {
-  auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return {};
-  return found->get<double>();
-}
-
-constexpr std::array task_metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr,
-                                     Metric::rmse, Metric::exact_match};
-
-void read_val(const Json& val, SummaryRecord& summary) {
-  if (!val.is_object()) return;
-  if (std::string data = value<std::string>(val, "data", ""); !data.empty())
-    summary.held_out = data == name_of_data(true);
-  summary.val_loss = finite(val, "loss");
-  for (Metric metric : task_metrics) {
-    std::string metric_name(name(metric));
-    if (val.contains(metric_name)) summary.val_metric = finite(val, metric_name);
-  }
-  constexpr std::string_view best = "best_";
-  for (const auto& [key, number] : val.items()) {
-    if (!key.starts_with(best) || !number.is_number()) continue;
-    if (auto metric = find_metric(std::string_view(key).substr(best.size())))
-      summary.best = MetricValue{*metric, number.get<double>()};
-  }
-}
-
-void read_test(const Json& test, SummaryRecord& summary) {
-  if (!test.is_object() || test.empty()) return;
-  summary.test_step = value<int64_t>(test, "step", 0);
-  summary.held_out = true;
-  auto take = [&](Metric metric) {
-    if (auto number = finite(test, std::string(name(metric))))
-      summary.test = MetricValue{metric, *number};
-  };
-  std::ranges::for_each(task_metrics, take);
-  if (summary.best) take(summary.best->metric);
-}
-
-std::optional<SummaryRecord> summary_of(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return {};
-  SummaryRecord summary{.exit = value(json, "exit", 0),
-                        .steps = value<int64_t>(json, "steps", 0),
-                        .epochs = value(json, "epochs", 0.0),
-                        .seconds = value(json, "seconds", 0.0),
-                        .samples_per_s = value(json, "samples_per_s", 0.0),
-                        .train_loss = finite(json, "train_loss"),
-                        .val_loss = {},
-                        .val_metric = {},
-                        .best = {},
-                        .test = {},
-                        .held_out = {},
-                        .stopped_by = value<std::string>(json, "stopped_by", ""),
-                        .parameter_hash = value<std::string>(json, "parameter_hash", ""),
-                        .ema_hash = value<std::string>(json, "ema_hash", ""),
-                        .chain = value<std::string>(json, "chain", ""),
-                        .checkpoint = value<std::string>(json, "checkpoint", ""),
-                        .devices = value<std::vector<std::string>>(json, "devices", {}),
-                        .towers = value<int64_t>(json, "towers", 0),
-                        .processes = value<int64_t>(json, "processes", 1),
-                        .peak_memory = {},
-                        .planned_memory = {}};
-  using Bytes = std::map<std::string, int64_t>;
-  summary.peak_memory = value<Bytes>(json, "peak_memory_bytes", {});
-  summary.planned_memory = value<Bytes>(json, "planned_memory_bytes", {});
-  read_val(value(json, "val", Json::object()), summary);
-  read_test(value(json, "test", Json::object()), summary);
-  return summary;
-}
 
 bool is_locked(const fs::path& file) {
   int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -165,10 +82,10 @@ void read_run_config(RunFiles& run) {
   run.config = parse_config({{"config.yaml", run.config_text}}, {}).config;
 }
 
-void read_summary(RunFiles& run) {
+void take_summary(RunFiles& run) {
   auto text = read_file_if_there(run.directory / "summary.json", Category::config);
   if (!text) return;
-  run.summary = summary_of(*text);
+  run.summary = read_summary(*text);
   if (!run.summary) run.notes.emplace_back("summary.json is no JSON object: it is left out");
 }
 
@@ -180,7 +97,7 @@ void note_metrics(RunFiles& run) {
 
 // Whether metrics.jsonl went on after the summary was written, as a resumed run's does: it has more
 // steps, or its last line was written later. The times may be of two hosts' clocks.
-bool is_older(const SummaryRecord& summary, const RunFiles& run) {
+bool is_older(const RunSummary& summary, const RunFiles& run) {
   constexpr std::chrono::seconds clocks_differ{60};
   if (run.metrics.steps > summary.steps) return true;
   struct stat status = {};
@@ -244,7 +161,7 @@ RunFiles read_run_files(const fs::path& directory) {
   run.metrics =
       read_run_metrics(directory / "metrics.jsonl", run.config ? run.config->best : BestConfig());
   note_metrics(run);
-  noting(run, read_summary);
+  noting(run, take_summary);
   noting(run, read_checkpoints);
   noting(run, read_sample);
   noting(run, [](RunFiles& r) { r.process = first_line(r.directory / ".spire_run"); });
@@ -255,8 +172,8 @@ RunFiles read_run_files(const fs::path& directory) {
 const char* evaluated_data(const RunFiles& run) {
   bool configured =
       run.config && (run.config->data.val.share > 0 || run.config->data.val.path != "none");
-  bool known = run.summary && run.summary->held_out;
-  return name_of_data(known ? *run.summary->held_out : configured);
+  bool held_out = run.summary && (run.summary->test || run.summary->val.held_out);
+  return name_of_data(configured || held_out);
 }
 
 void tell_apart(std::vector<RunFiles>& runs) {

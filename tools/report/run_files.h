@@ -2,34 +2,17 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <spire/observer.h>
 #include <spire/run_config.h>
 
 #include "tools/report/run_metrics.h"
 
 namespace spire {
-
-// summary.json; what it lacks is empty.
-struct SummaryRecord {
-  int exit = 0;
-  int64_t steps = 0;
-  double epochs = 0, seconds = 0, samples_per_s = 0;
-  std::optional<double> train_loss, val_loss, val_metric;
-  std::optional<MetricValue> best;  // of the metric that decides what is best
-  // Of the test data, only with validation data: the metric that decides, else the task's.
-  std::optional<MetricValue> test;
-  std::optional<bool> held_out;  // whether evaluations were of validation data
-  int64_t test_step = 0;         // of the weights that were tested
-  std::string stopped_by, parameter_hash, ema_hash, chain, checkpoint;
-  std::vector<std::string> devices;
-  int64_t towers = 0, processes = 1;
-  std::map<std::string, int64_t> peak_memory, planned_memory;  // kind -> bytes
-};
 
 enum class RunState {
   running,  // a process holds the folder's lock
@@ -49,7 +32,7 @@ struct RunFiles {
   RunState state = RunState::unclear;
   std::string config_text;          // config.yaml; empty: there is none
   std::optional<RunConfig> config;  // none where this program does not know all of its keys
-  std::optional<SummaryRecord> summary;
+  std::optional<RunSummary> summary;
   RunMetrics metrics;
   std::vector<std::pair<std::string, int64_t>> checkpoints;  // name, bytes; by name
   std::string best, latest;                                  // names among them, or empty

@@ -11,6 +11,7 @@
 
 #include "engine/base/text.h"
 #include "engine/config/words.h"
+#include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
 #include "tools/report/confusion_json.h"
@@ -28,7 +29,7 @@ std::pair<std::string, const char*> verdict_of(const RunFiles& run) {
   if (run.state == RunState::running) return {"running", ""};
   if (!run.summary)
     return {"not ended: it was killed, or it runs on another host or in another container", ""};
-  const SummaryRecord& summary = *run.summary;
+  const RunSummary& summary = *run.summary;
   if (summary.exit == static_cast<int>(Category::diverged))
     return {"diverged: " + summary.stopped_by, "bad"};
   if (summary.exit == static_cast<int>(Category::interrupted))
@@ -55,16 +56,22 @@ struct Figure {
 // That of unseen data first.
 std::vector<Figure> figures_of(const RunFiles& run) {
   std::vector<Figure> figures;
-  if (run.summary && run.summary->test)
-    figures.push_back({fmt::format("test {}", name(run.summary->test->metric)),
-                       metric_text(*run.summary->test),
-                       fmt::format("with the weights of step {}", run.summary->test_step)});
+  std::optional<MetricValue> decided;
+  if (run.summary && !std::isnan(run.summary->val.best))
+    decided = MetricValue{run.summary->val.best_by, run.summary->val.best};
+  if (run.summary && run.summary->test) {
+    const TestSummary& test = *run.summary->test;
+    MetricValue shown = test.metric;
+    if (auto value = decided ? measured_value(test, decided->metric) : std::nullopt)
+      shown = {decided->metric, *value};
+    figures.push_back({fmt::format("test {}", name(shown.metric)), metric_text(shown),
+                       fmt::format("with the weights of step {}", test.step)});
+  }
   auto add = [&](const MetricValue& best, const std::string& note) {
     figures.push_back({fmt::format("best {} {}", evaluated_data(run), name(best.metric)),
                        metric_text(best), note});
   };
   // The summary knows what decided; metrics.jsonl knows the step.
-  auto decided = run.summary ? run.summary->best : std::nullopt;
   const RunMetrics& metrics = run.metrics;
   if (metrics.best && (!decided || decided->metric == metrics.best_by)) {
     add({*metrics.best_by, *metrics.best}, fmt::format("at step {}", metrics.best_step));
@@ -126,11 +133,12 @@ Facts facts_of(const RunFiles& run) {
   add(facts, "folder", run.directory.string());
   if (run.config) add_config(facts, *run.config);
   if (run.summary) {
-    const SummaryRecord& summary = *run.summary;
+    const RunSummary& summary = *run.summary;
     add(facts, "devices",
         fmt::format("{}; {} in {}", fmt::join(summary.devices, ", "),
                     counted(summary.towers, "tower"), counted(summary.processes, "process")));
-    if (auto rss = summary.peak_memory.find(of_the_host); rss != summary.peak_memory.end())
+    if (auto rss = summary.peak_memory_bytes.find(of_the_host);
+        rss != summary.peak_memory_bytes.end())
       add(facts, "memory of the host", bytes_text(rss->second));
     add(facts, "parameter hash", summary.parameter_hash);
     add(facts, "averaged weights", summary.ema_hash);
@@ -223,8 +231,9 @@ Json run_json(const RunFiles& run) {
     json["time"] = duration_text(run.summary->seconds);
     json["speed"] = count_text(std::llround(run.summary->samples_per_s));
     json["hash"] = run.summary->parameter_hash;
-    for (const auto& [kind, bytes] : run.summary->planned_memory) json["planned"][kind] = bytes;
-    for (const auto& [kind, bytes] : run.summary->peak_memory)
+    for (const auto& [kind, bytes] : run.summary->planned_memory_bytes)
+      json["planned"][kind] = bytes;
+    for (const auto& [kind, bytes] : run.summary->peak_memory_bytes)
       if (kind != of_the_host) json["peak"][kind] = bytes;
   }
   if (run.sample) {

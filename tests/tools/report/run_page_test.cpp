@@ -204,7 +204,7 @@ TEST_F(RunPage, EscapesEveryText) {
       run.summary->checkpoint = evil;
   run.summary->exit = 7;
   run.summary->devices = {evil};
-  run.summary->planned_memory[evil] = 5;
+  run.summary->planned_memory_bytes[evil] = 5;
   run.metrics.first_time = run.metrics.last_time = evil;
   run.metrics.devices[evil].curves["device/busy"].add(0, 0.5);
   run.metrics.devices[evil].throttled[evil] = 2;
@@ -275,7 +275,7 @@ TEST_F(RunPage, TimePartsAddUpToTheStep) {
 TEST_F(RunPage, MemoryHasTheKindsOfPlanAndPeak) {
   write_made_run(folder_.path());
   RunFiles files = read_run_files(folder_.path());
-  files.summary->peak_memory["communication"] = 1048576;
+  files.summary->peak_memory_bytes["communication"] = 1048576;
   Json run = report_json({files})["runs"][0];
   EXPECT_EQ(run["peak"]["communication"], 1048576);
   EXPECT_FALSE(run["peak"].contains("host_rss"));
