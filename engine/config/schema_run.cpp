@@ -125,9 +125,13 @@ std::vector<Field> device_fields() {
        .used_by = {"model.name", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}}},
       // No sum depends on where the gradient is cut into buckets.
       {KEY(bucket.first_mib,
-           "size of the first piece of gradients that is reduced; small, so that it starts early"),
+           "size of the first piece of gradients that is exchanged; small, so that it starts "
+           "early"),
        .range = bucket_range, .unit = "MiB", .shapes_result = false},
-      {KEY(bucket.mib, "gradients are reduced in pieces of this size during backward"),
+      {KEY(bucket.mib,
+           "processes, and GPUs that do not read each other's memory, exchange gradients in pieces "
+           "of "
+           "this size during backward"),
        .range = bucket_range, .unit = "MiB", .shapes_result = false},
   };
 }

@@ -11,6 +11,7 @@
 #include "engine/config/scalar.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
+#include "engine/process/watchdog/thread_status.h"
 #include "engine/train/placement/placement.h"
 #include "engine/train/replica.h"
 #include "engine/update/exchange.h"

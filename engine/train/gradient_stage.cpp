@@ -5,12 +5,12 @@ namespace spire {
 // Kernels are prepared where they will run, with that thread's OpenMP team; replicas' tables of
 // packed weights are shared by the lanes of a device, so lanes compile one after another.
 GradientStage::GradientStage(DeviceSet& devices, const ParameterLayout& layout,
-                             const Options& options)
+                             const Ownership& who, const Options& options)
     : devices_(devices),
       layout_(layout),
-      reducer_(options.reducer),
+      who_(who),
       members_(devices.members().size()),
-      sum_in_update_(options.sum_in_update) {
+      sums_first_(options.sums_first) {
   const Placement& placement = devices_.placement();
   runners_.resize(placement.lanes.size());
   devices_.team().lead([&] {
@@ -44,7 +44,7 @@ size_t GradientStage::chunks() const {
   return static_cast<size_t>(TreeSum::chunks_of(layout_.trained_floats()));
 }
 
-// The reduction's buffers lie on the front device of the member.
+// The sums' buffers lie on the front device of the member.
 MemoryUse GradientStage::memory(int device) const {
   const PlacedDevice& placed = devices_.device(device);
   MemoryUse use;
@@ -56,15 +56,16 @@ MemoryUse GradientStage::memory(int device) const {
       CrossTowerSums::bytes(runners_.front()->tower_sums(), devices_.placement().towers);
   if (devices_.member_count() == 1) return use;
   const LocalMember& member = devices_.member_of(device);
-  use[MemoryKind::communication] += GradientReduction::exchange_bytes(
-      reducer_, member.index, node_buffers(member), devices_.pool(device).device());
+  use[MemoryKind::communication] +=
+      BucketExchange::staging_bytes(who_, member.index) +
+      GradientSums::bytes(who_, member.index, node_buffers(member), devices_.device(device).id);
   return use;
 }
 
 // A lane's memory is first touched by its thread, so that it lies near its cores.
 void GradientStage::allocate() {
   for (const LocalMember& member : devices_.members())
-    members_[static_cast<size_t>(member.position)].squares =
+    sums_of(member).squares =
         devices_.pool(member.front).allocate(MemoryKind::workspace, chunks() * sizeof(double));
   devices_.team().lead([&] {
     for (size_t l = 0; l < runners_.size(); ++l) {
@@ -77,13 +78,13 @@ void GradientStage::allocate() {
 
 void GradientStage::connect() {
   for (const LocalMember& member : devices_.members()) {
-    make_reduction(member);
+    make_sums(member);
+    if (devices_.member_count() > 1) make_exchange(member);
     make_tower_sums(member);
   }
   for (int lane = 0; lane < devices_.lanes(); ++lane) {
-    MemberReduction& member = reduction_of_lane(lane);
-    contexts_.push_back(
-        {lane, &devices_.status(), member.reduction.get(), member.tower_sums.get()});
+    MemberSums& member = sums_of_lane(lane);
+    contexts_.push_back({lane, &devices_.status(), member.exchange.get(), member.tower_sums.get()});
   }
 }
 
@@ -98,24 +99,25 @@ std::vector<NodeBuffer> GradientStage::node_buffers(const LocalMember& member) c
   return buffers;
 }
 
-void GradientStage::make_reduction(const LocalMember& member) {
-  GradientReduction::Options reduction;
-  reduction.exchange = reducer_;
-  reduction.memory = &devices_.pool(member.front);
-  reduction.trained = layout_.trained_floats();
-  reduction.chunk_squares = squares(member).data();
-  reduction.first_lane = devices_.device(devices_.placed(member).devices.begin).first_lane;
-  reduction.thread_row = devices_.lanes() + member.position;
-  // A member's lanes are neighbours.
-  for (int l = reduction.first_lane; l < devices_.lanes(); ++l) {
-    if (&devices_.member_of_lane(l) == &member) reduction.streams.push_back(&devices_.stream(l));
-  }
-  reduction.exchange_cores = devices_.placement().helper_cores;
+void GradientStage::make_sums(const LocalMember& member) {
+  std::vector<Stream*> streams;
+  for (int lane = 0; lane < devices_.lanes(); ++lane)
+    if (&devices_.member_of_lane(lane) == &member) streams.push_back(&devices_.stream(lane));
+  sums_of(member).sums =
+      std::make_unique<GradientSums>(who_, member.index, node_buffers(member), streams,
+                                     squares(member), devices_.pool(member.front));
+}
+
+void GradientStage::make_exchange(const LocalMember& member) {
+  BucketExchange::Options exchange;
   // Sums over towers use the same connections while backward goes on, so buckets wait for its end.
-  reduction.overlap = runners_.front()->tower_sums().empty();
-  reduction.sum_in_update = sum_in_update_;
-  members_[static_cast<size_t>(member.position)].reduction = std::make_unique<GradientReduction>(
-      reduction, node_buffers(member), member.communicator.get(), devices_.status());
+  exchange.overlap = runners_.front()->tower_sums().empty();
+  exchange.cores = devices_.placement().helper_cores;
+  exchange.first_lane = devices_.device(devices_.placed(member).devices.begin).first_lane;
+  exchange.thread_row = devices_.lanes() + member.position;
+  MemberSums& sums = sums_of(member);
+  sums.exchange = std::make_unique<BucketExchange>(who_, exchange, *sums.sums, *member.communicator,
+                                                   devices_.pool(member.front), devices_.status());
 }
 
 // For plans that sum over towers inside (batch_norm: sync); others have no counts.
@@ -129,8 +131,7 @@ void GradientStage::make_tower_sums(const LocalMember& member) {
                                .exchange = member.communicator.get()};
   if (sums.counts.empty()) return;
   for (const Member& each : devices_.placement().members) sums.rank_towers.push_back(each.towers);
-  members_[static_cast<size_t>(member.position)].tower_sums =
-      std::make_unique<CrossTowerSums>(sums);
+  sums_of(member).tower_sums = std::make_unique<CrossTowerSums>(sums);
 }
 
 void GradientStage::observe(TensorObserver* observer) {
@@ -139,25 +140,55 @@ void GradientStage::observe(TensorObserver* observer) {
 
 void GradientStage::show_spans(int lane, SpanSink* sink) {
   contexts_[static_cast<size_t>(lane)].spans = sink;
-  reduction_of_lane(lane).reduction->show_spans(lane, sink);
+  if (auto& exchange = sums_of_lane(lane).exchange) exchange->show_spans(lane, sink);
 }
 
 void GradientStage::begin_step() {
-  for (MemberReduction& member : members_) member.reduction->begin_step();
+  for (MemberSums& member : members_)
+    if (member.exchange) member.exchange->begin_step();
 }
 
 void GradientStage::train(int lane, const StepJob& job) {
   auto l = static_cast<size_t>(lane);
   Stream& stream = devices_.stream(lane);
-  // The runner notifies the reduction how far its gradients are final (LaneContext::reduction); the
-  // lane adds up its share of complete buckets on the way, the exchange thread sends them.
+  // The runner notifies the exchange how far its gradients are final (LaneContext::exchange); the
+  // lane adds up its share of complete buckets on the way, the exchange's thread sends them.
   LaneClock& clock = job.metrics.clocks[l];
   runners_[l]->train(job.batch, job.context, job.metrics.sums, clock, contexts_[l]);
-  // A lane that is alone waits for none.
-  bool alone = devices_.lanes() == 1 && devices_.member_count() == 1;
-  if (!alone) clock.enter(&StepTimes::reduce);
+  if (!alone()) clock.enter(&StepTimes::reduce);
   stream.record(*job.metrics.towers_done[l]);
-  reduction_of_lane(lane).reduction->finish(lane);
+  auto& exchange = sums_of_lane(lane).exchange;
+  if (exchange)
+    exchange->finish(lane);
+  else
+    sum(lane, clock);
+}
+
+// Lanes of one member divide the sums among them once all towers are done, or leave them to the
+// update.
+void GradientStage::sum(int lane, LaneClock& clock) {
+  SpanSink* spans = contexts_[static_cast<size_t>(lane)].spans;
+  auto meet = [&](const char* why) {
+    Span span(spans, {SpanKind::wait, why});
+    devices_.status().enter(lane, Phase::waiting);
+    devices_.meet(lane);
+  };
+  meet("wait for all towers");
+  if (!sums_first_) return;
+  if (!alone()) clock.enter(&StepTimes::update);
+  {
+    Span span(spans, {SpanKind::bucket, "add up gradients"});
+    devices_.status().enter(lane, Phase::update);
+    FloatRange share = share_of({0, who_.floats()}, lane, lane + 1, devices_.lanes());
+    sums_of_lane(lane).sums->sum(lane, share);
+  }
+  if (!alone()) clock.enter(&StepTimes::reduce);
+  meet("wait for all sums");
+}
+
+const float* GradientStage::sum_chunk(int lane, FloatRange chunk) {
+  GradientSums& sums = *sums_of_lane(lane).sums;
+  return sums_first_ ? sums.sums() + chunk.begin : sums.sum_chunk(lane, chunk);
 }
 
 void GradientStage::evaluate(int lane, const StepJob& job) {
@@ -167,13 +198,12 @@ void GradientStage::evaluate(int lane, const StepJob& job) {
 }
 
 void GradientStage::interrupt() {
-  for (MemberReduction& member : members_) {
-    if (member.reduction) member.reduction->break_up();
-  }
+  for (MemberSums& member : members_)
+    if (member.exchange) member.exchange->break_up();
 }
 
 const float* GradientStage::sums(const LocalMember& member) const {
-  return members_[static_cast<size_t>(member.position)].reduction->sums();
+  return members_[static_cast<size_t>(member.position)].sums->sums();
 }
 
 std::span<double> GradientStage::squares(const LocalMember& member) const {

@@ -27,12 +27,13 @@ std::vector<std::vector<FloatRange>> shards_of_ranks(const Placement& placement,
 }  // namespace
 
 StateTransfer::StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
-                             const UpdateStrategy& strategy, const std::vector<FloatRange>& buckets)
+                             const Ownership& who)
     : devices_(devices),
       update_(update),
       layout_(layout),
-      strategy_(strategy),
-      shards_(shards_of_ranks(devices.placement(), layout, buckets), devices.host_communicator()),
+      who_(who),
+      shards_(shards_of_ranks(devices.placement(), layout, who.buckets),
+              devices.host_communicator()),
       tensors_(layout, update.slots()) {}
 
 size_t StateTransfer::piece_floats() const {

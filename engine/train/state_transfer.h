@@ -21,9 +21,9 @@ enum class SnapshotChoice : uint8_t { never, fitting, always };
 // Only the leading thread calls methods, while no lane works; but any thread may read state().
 class StateTransfer {
  public:
-  // All arguments outlive this. buckets: ranges of the flat buffer, of which ranks own shards.
+  // All arguments outlive this.
   StateTransfer(DeviceSet& devices, UpdateStage& update, const ParameterLayout& layout,
-                const UpdateStrategy& strategy, const std::vector<FloatRange>& buckets);
+                const Ownership& who);
 
   // Decides whether there is a snapshot, and adds it to the plan of its pool. REQUIRES: every pool
   // has been told its other allocations (MemoryPool::plan).
@@ -52,7 +52,7 @@ class StateTransfer {
 
  private:
   bool gathers() const {  // whether several processes own parts of the state
-    return strategy_.shards_state() && devices_.ranks() > 1;
+    return who_.shards_state() && devices_.ranks() > 1;
   }
   bool fits_snapshot(const MemoryUse& plan) const;
   bool keeps_it_here() const { return keeps_snapshot_ && devices_.placement().rank == 0; }
@@ -68,7 +68,7 @@ class StateTransfer {
   DeviceSet& devices_;
   UpdateStage& update_;
   const ParameterLayout& layout_;
-  const UpdateStrategy& strategy_;
+  const Ownership& who_;
   ShardExchange shards_;  // between the processes' hosts
   TowerTrainerTensors tensors_;
   bool keeps_snapshot_ = false;

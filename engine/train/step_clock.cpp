@@ -16,12 +16,12 @@ const char* name_of(LaneClock::Part part) {
 
 }  // namespace
 
-// A tower enters copy, forward and backward once each; after them come reduce, update, replicate
-// and the end.
+// A tower enters copy, forward and backward once each; after them come reduce, update (sums),
+// reduce again, update, replicate and the end.
 LaneClock::LaneClock(Stream& stream, int towers)
     : stream_(stream),
       begun_(stream.make_event(Timing::on)),
-      marks_(3 * static_cast<size_t>(towers) + 4) {
+      marks_(3 * static_cast<size_t>(towers) + 6) {
   for (Mark& mark : marks_) mark.event = stream.make_event(Timing::on);
 }
 

@@ -49,7 +49,7 @@ class TowerRunner::BackwardMark : public PlanListener {
 };
 
 // Also adds the tower's gradients up the tree as they become final. With the lane's last tower the
-// sums are final, too, and the reduction is notified.
+// sums are final, too, and an exchange is notified.
 class TowerRunner::Progress : public BackwardMark {
  public:
   Progress(TowerRunner& lane, const TreeStep& step, bool last, LaneClock& clock,
@@ -64,7 +64,7 @@ class TowerRunner::Progress : public BackwardMark {
   void gradients_ready(int64_t floats) override {
     add_towers({done_, floats});
     done_ = floats;
-    if (last_) shared_.reduction->arrive(shared_.lane, floats);
+    if (last_ && shared_.exchange) shared_.exchange->arrive(shared_.lane, floats);
   }
 
  private:
@@ -179,9 +179,7 @@ void TowerRunner::compile(Plans& plans, int64_t samples, bool training, const Gr
                       .gradients = std::move(lowered.gradients),
                       .over_gradients = true,
                       .cuda = options_.cuda};
-  if (options_.record) {  // a CUDA graph ends where a bucket is complete
-    for (FloatRange bucket : options_.buckets) options.ready_offsets.push_back(bucket.end);
-  }
+  if (options_.record) options.ready_offsets = options_.graph_ends;
   if (options_.shows_outputs && !training)
     compiled.output = lowered.graph.spec(lowered.graph.outputs().at("output"));
   compiled.plan = std::make_unique<Plan>(std::move(lowered.graph), options, layout, replica_.forms);

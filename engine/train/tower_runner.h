@@ -20,8 +20,8 @@
 #include "engine/train/replica.h"
 #include "engine/train/step_clock.h"
 #include "engine/train/tensor_observer.h"
+#include "engine/update/bucket_exchange.h"
 #include "engine/update/cross_tower_sums.h"
-#include "engine/update/gradient_reduction.h"
 #include "engine/update/lane_arithmetic.h"
 
 namespace spire {
@@ -41,7 +41,8 @@ struct LaneOptions {
   int steps_under_way = 1;        // steps that the host may enqueue before the first is done
   // Numbers of samples that a tower may have in an incomplete last batch, if not batch_size or 0.
   std::vector<int64_t> ragged_train, ragged_eval;
-  std::vector<FloatRange> buckets;  // ranges of gradients that are reduced together
+  // Offsets in the gradient buffer up to which gradients are final at the ends of CUDA graphs.
+  std::vector<int64_t> graph_ends;
 };
 
 // Sums over the samples of each tower; one entry per tower of the run, of which a lane writes those
@@ -53,10 +54,10 @@ struct TowerSums {
 struct LaneContext {  // what a lane shares with other lanes
   int lane = 0;
   ThreadStatus* status = nullptr;
-  GradientReduction* reduction = nullptr;  // is told how far gradients are final
-  CrossTowerSums* tower_sums = nullptr;    // null if plans have no sums over towers
-  TensorObserver* observer = nullptr;      // sees the tensors of train(); null: nobody does
-  SpanSink* spans = nullptr;               // is shown what train() does; null: nobody is
+  BucketExchange* exchange = nullptr;    // is told how far gradients are final; may be null
+  CrossTowerSums* tower_sums = nullptr;  // null if plans have no sums over towers
+  TensorObserver* observer = nullptr;    // sees the tensors of train(); null: nobody does
+  SpanSink* spans = nullptr;             // is shown what train() does; null: nobody is
 };
 
 class TowerRunner {

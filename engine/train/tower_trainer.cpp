@@ -109,8 +109,8 @@ void TowerTrainer::run_step(int lane, const StepJob& job) {
   run_update(lane, job);
 }
 
-// Forward and backward of the lane's towers. Buckets of gradients are summed over all towers while
-// backward goes on, or in the update (UpdatePass::sums_in_update).
+// Forward and backward of the lane's towers. Their gradients are summed here, or in the update
+// (GradientStage::sums_first).
 void TowerTrainer::run_towers(int lane, const StepJob& given, const char* name) {
   StepJob job = given;
   job.context.loss_scale = update_->device_loss_scale(lane);
@@ -123,7 +123,7 @@ void TowerTrainer::run_update(int lane, const StepJob& job) {
   LaneClock& clock = job.metrics.clocks[l];
   bool rejected = rejects(lane, job);
   if (rejected && lane == 0 && !job.metrics.judged) job.metrics.rejected = true;
-  // 1. The weights are updated where the strategy says; an UpdatePass also copies and packs them.
+  // 1. The weights are updated where the strategy says; a CpuPass may also copy and pack them.
   clock.enter(&StepTimes::update);
   if (!rejected) update_->update(lane, job.update);
   update_->follow_loss_scale(lane);

@@ -25,7 +25,7 @@
 #include "engine/train/trace/span_recorder.h"
 #include "engine/train/update_stage.h"
 #include "engine/update/exchange.h"
-#include "engine/update/strategy.h"
+#include "engine/update/ownership.h"
 #include "models/model.h"
 #include "models/teacher.h"
 
@@ -267,8 +267,7 @@ class TowerTrainer {
   Placement placement_;
   ProcessGroup* group_;
   ParameterLayout layout_;
-  std::vector<FloatRange> buckets_;
-  std::unique_ptr<UpdateStrategy> strategy_;
+  Ownership who_;
   // One per lane, then one per member of this process; null: nobody looks. Profilers see all steps,
   // recorders those of a trace.
   // Before the devices, whose threads show them spans until they end.

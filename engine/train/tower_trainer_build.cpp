@@ -64,30 +64,33 @@ void require_possible_size(const ParameterLayout& layout) {
        floats, std::ldexp(static_cast<double>(floats), -38));
 }
 
-int root_member(const Placement& placement) {
-  return placement.devices[static_cast<size_t>(placement.parameter_device)].member;
+Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
+                       const ParameterLayout& layout) {
+  Ownership who{.strategy = placement.strategy,
+                .reduction = placement.reduction,
+                .towers = placement.towers,
+                .devices = static_cast<int>(placement.devices.size()),
+                .parameter_device = placement.parameter_device,
+                .root = placement.devices[static_cast<size_t>(placement.parameter_device)].member,
+                .members = {},
+                .buckets = bucket_ranges(bucket, layout),
+                .trained = layout.trained_floats()};
+  for (const Member& member : placement.members)
+    who.members.push_back({member.devices, member.towers});
+  return who;
 }
 
-// Counts members where a reducer counts ranks: members exchange, the devices of one add in place.
-BucketReducer::Options reducer_options(const Placement& placement, const UpdateStrategy& strategy,
-                                       const std::vector<FloatRange>& buckets) {
-  BucketReducer::Options reducer;
-  reducer.order = placement.reduction;
-  reducer.towers = placement.towers;
-  reducer.buckets = buckets;
-  reducer.root = root_member(placement);
-  reducer.to = strategy.sums_to();
-  for (const Member& member : placement.members) {
-    reducer.ranks.share.push_back(member.devices);
-    reducer.ranks.towers.push_back(
-        GradientReduction::member_nodes(placement.reduction, placement.towers, member.towers));
-  }
-  return reducer;
+// Whether all sums are made before the update: where it needs their norm, where it runs on GPUs, or
+// where several devices or processes need each sum.
+bool sums_first(const TowerTrainerOptions& options, const Ownership& who, bool on_gpus) {
+  bool shared = who.members.size() > 1 || (who.updates_every_replica() && who.devices > 1);
+  bool norm = options.judged || options.optimizer.clip_norm > 0 || is_layerwise(options.optimizer);
+  return on_gpus || shared || norm;
 }
 
 // Returns the options that all lanes have in common.
 LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& placement,
-                         const std::vector<FloatRange>& buckets, size_t steps_under_way) {
+                         const Ownership& who, size_t steps_under_way) {
   LaneOptions lane;
   lane.towers = placement.towers;
   lane.batch_size = placement.batch_size;
@@ -96,7 +99,11 @@ LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& pl
   lane.record = options.cuda.graphs && placement.lanes[0].device.kind == DeviceKind::cuda;
   lane.shows_outputs = options.shows_outputs;
   lane.steps_under_way = static_cast<int>(steps_under_way);
-  lane.buckets = buckets;
+  // With several members each bucket is exchanged as soon as it is complete.
+  if (who.members.size() == 1)
+    lane.graph_ends = {who.floats()};
+  else
+    for (FloatRange bucket : who.buckets) lane.graph_ends.push_back(bucket.end);
   lane.ragged_train = ragged_samples({options.train_samples}, placement);
   lane.ragged_eval = ragged_samples({options.test_samples, options.val_samples}, placement);
   return lane;
@@ -182,18 +189,13 @@ void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   require_possible_size(layout_);
   require_same_parameters(options, placement_.batch_size, layout_);
   check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
-  buckets_ = bucket_ranges(options.bucket, layout_);
-  strategy_ = make_update_strategy(placement_.strategy,
-                                   {.buckets = buckets_,
-                                    .devices = static_cast<int>(placement_.devices.size()),
-                                    .parameter_device = placement_.parameter_device,
-                                    .root = root_member(placement_)});
+  who_ = ownership_of(placement_, options.bucket, layout_);
   // The message of a shortage. Blocks are known when the plans are, after the devices.
   MemoryRemedies remedies;
   remedies.batch_size = placement_.batch_size;
   remedies.devices = static_cast<int>(placement_.devices.size());
-  remedies.sharded = strategy_->shards_state();
-  remedies.can_skip_snapshot = !strategy_->shards_state() || placement_.ranks == 1;
+  remedies.sharded = who_.shards_state();
+  remedies.can_skip_snapshot = !who_.shards_state() || placement_.ranks == 1;
   auto explain = [this, remedies, recompute = options.recompute](const MemoryShortage& shortage) {
     MemoryRemedies now = remedies;
     now.can_recompute = !recompute && gradients_ && gradients_->has_blocks();
@@ -213,13 +215,11 @@ void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
   auto share_choices = [&] {
     if (options.tuning && group_ && devices_->on_gpus()) share_tuning(*options.tuning, *group_);
   };
-  auto reducer = reducer_options(placement_, *strategy_, buckets_);
   if (placement_.rank > 0) share_choices();
   gradients_ = std::make_unique<GradientStage>(
-      *devices_, layout_,
-      GradientStage::Options{
-          build, reducer, lane_options(options, placement_, buckets_, metrics_.size()),
-          !options.judged && UpdatePass::sums_in_update(placement_, options.optimizer)});
+      *devices_, layout_, who_,
+      GradientStage::Options{build, lane_options(options, placement_, who_, metrics_.size()),
+                             sums_first(options, who_, devices_->on_gpus())});
   if (options.sample_rows > 0 && placement_.rank == 0) {
     int device = placement_.lane_device[0];
     team().lead([&] {
@@ -229,14 +229,12 @@ void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
     });
   }
   if (placement_.rank == 0) share_choices();
-  update_ = std::make_unique<UpdateStage>(*devices_, layout_, *strategy_,
+  update_ = std::make_unique<UpdateStage>(*devices_, layout_, who_,
                                           UpdateStage::Options{.optimizer = options.optimizer,
                                                                .ema = options.ema,
                                                                .loss_scale = options.loss_scale,
-                                                               .precision = options.precision,
-                                                               .buckets = buckets_,
-                                                               .reducer = reducer});
-  state_ = std::make_unique<StateTransfer>(*devices_, *update_, layout_, *strategy_, buckets_);
+                                                               .precision = options.precision});
+  state_ = std::make_unique<StateTransfer>(*devices_, *update_, layout_, who_);
 }
 
 void TowerTrainer::plan_memory() {

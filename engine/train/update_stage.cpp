@@ -5,38 +5,11 @@
 #include "engine/train/state_tensors.h"
 
 namespace spire {
-namespace {
-
-// Returns, of each member, the ranges of a table whose entries it owns.
-std::vector<std::vector<FloatRange>> ranges_of(const std::vector<int>& owners, int members) {
-  std::vector<std::vector<FloatRange>> ranges(static_cast<size_t>(members));
-  for (size_t i = 0; i < owners.size(); ++i) {
-    auto& own = ranges[static_cast<size_t>(owners[i])];
-    auto at = static_cast<int64_t>(i);
-    if (own.empty() || own.back().end != at) own.push_back({at, at});
-    ++own.back().end;
-  }
-  return ranges;
-}
-
-// Returns the member that has each chunk of the gradients' sum, and so knows its square.
-std::vector<int> chunk_owners(const BucketReducer::Options& reducer, int64_t trained_floats) {
-  std::vector<int> owners(static_cast<size_t>(TreeSum::chunks_of(trained_floats)));
-  auto shards = reducer.chunk_shards(trained_floats);
-  for (size_t member = 0; member < shards.size(); ++member) {
-    for (FloatRange own : shards[member])
-      std::fill(owners.begin() + own.begin, owners.begin() + own.end, static_cast<int>(member));
-  }
-  return owners;
-}
-
-}  // namespace
-
-UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
-                         const UpdateStrategy& strategy, const Options& options)
+UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const Ownership& who,
+                         const Options& options)
     : devices_(devices),
       layout_(layout),
-      strategy_(strategy),
+      who_(who),
       optimizer_(options.optimizer),
       ema_(options.ema),
       layerwise_(is_layerwise(options.optimizer)),
@@ -44,10 +17,8 @@ UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
       updates_(static_cast<size_t>(devices.local().size())),
       shards_(devices.members().size()) {
   const Placement& placement = devices_.placement();
-  for (const Member& member : placement.members)
-    owned_.push_back(shards_of(options.buckets, member.devices));
   auto spans = weight_spans(options.optimizer, layout_);
-  if (layerwise_) make_norms(spans, options.reducer);
+  if (layerwise_) make_norms(spans);
   for (int d = devices_.local().begin; d < devices_.local().end; ++d) {
     ParameterUpdate::Options& update = of_device(d).options;
     update.optimizer = options.optimizer;
@@ -56,25 +27,23 @@ UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout,
     update.on_host = placement.updates_on_host;
     update.host_lanes = placement.host_lanes;
     update.spans = spans;
-    update.owned = strategy_.owned(d);
-    update.parts = devices_.device(d).lanes;
+    update.owned = who_.updated_by({d, d + 1, who_.devices});
     update.norms = of_device(norms_device(d)).norms.get();
   }
 }
 
 // A device that updates everything measures for itself; those that update the replica of their
 // front share its table. Shards of several members need each other's norms.
-void UpdateStage::make_norms(const std::vector<WeightSpan>& spans,
-                             const BucketReducer::Options& reducer) {
+void UpdateStage::make_norms(const std::vector<WeightSpan>& spans) {
   for (int d = devices_.local().begin; d < devices_.local().end; ++d) {
     if (norms_device(d) == d) of_device(d).norms = std::make_unique<TensorNorms>(spans);
   }
-  if (!strategy_.shards_state() || devices_.member_count() == 1) return;
+  if (!who_.shards_state() || devices_.member_count() == 1) return;
   for (const LocalMember& member : devices_.members()) {
-    auto owners =
-        of_device(member.front).norms->owners(chunk_owners(reducer, layout_.trained_floats()));
-    shards_[static_cast<size_t>(member.position)].norms = std::make_unique<ShardExchange>(
-        ranges_of(owners, devices_.member_count()), member.communicator.get(), sizeof(double));
+    auto numbers = who_.chunks_of_members();
+    for (auto& chunks : numbers) chunks = of_device(member.front).norms->of_chunks(chunks);
+    shards_[static_cast<size_t>(member.position)].norms =
+        std::make_unique<ShardExchange>(numbers, member.communicator.get(), sizeof(double));
   }
 }
 
@@ -100,82 +69,82 @@ void UpdateStage::allocate() {
 
 // Addresses are known once gradients and replicas are allocated.
 void UpdateStage::connect(GradientStage& gradients) {
-  bool one_pass = UpdatePass::suits(devices_.placement(), optimizer_);
   for (const LocalMember& member : devices_.members()) {
     MemberShards& shards = shards_[static_cast<size_t>(member.position)];
-    shards.weights = std::make_unique<ShardExchange>(owned_, member.communicator.get());
+    shards.weights =
+        std::make_unique<ShardExchange>(who_.shards_of_members(), member.communicator.get());
     shards.squares = gradients.squares(member);
   }
   for (int d = devices_.local().begin; d < devices_.local().end; ++d) {
     DeviceUpdate& update = of_device(d);
     if (update.options.owned.empty()) continue;
     LocalMember& member = devices_.member_of(d);
-    bool own = strategy_.updates_every_replica();
+    bool own = who_.updates_every_replica();
     update.options.squares = gradients.squares(member);
-    if (!one_pass) update.options.sums = gradients.sums(member);  // the pass hands over its own
+    if (devices_.on_gpus()) update.options.sums = gradients.sums(member);
     update.options.weights =
         own ? devices_.replica(d).values() : devices_.front_replica(member).values();
-    make_update(update, one_pass);
+    make_update(update);
   }
-  if (one_pass) make_pass(gradients);
+  if (!devices_.on_gpus()) make_pass(gradients);
 }
 
-void UpdateStage::make_update(DeviceUpdate& update, bool one_pass) {
-  if (!one_pass) {
-    update.update = make_parameter_update(update.options, layout_);
+void UpdateStage::make_update(DeviceUpdate& update) {
+  if (!devices_.on_gpus()) {
+    update.update = std::make_unique<CpuUpdate>(update.options, layout_);
     return;
   }
-  auto host = std::make_unique<HostUpdate>(update.options, layout_);
-  update.in_pass = host.get();
-  update.update = std::move(host);
+  auto make = update.options.on_host ? make_cpu_update_of_gpu : make_cuda_update;
+  auto on_gpu = make(update.options, layout_);
+  update.on_gpu = on_gpu.get();
+  update.update = std::move(on_gpu);
 }
 
 // Where devices update their own replicas, the lanes of each divide the weights among them; else
-// all lanes do, and keep all replicas alike.
+// all lanes of the process do.
 void UpdateStage::make_pass(GradientStage& gradients) {
   Share local = devices_.local();
-  std::vector<UpdatePass::Group> groups;
-  if (strategy_.updates_every_replica()) {
+  std::vector<CpuPass::Group> groups;
+  if (who_.updates_every_replica()) {
     for (int d = local.begin; d < local.end; ++d)
-      groups.push_back(pass_group(d, d + 1, devices_.replica(d)));
+      groups.push_back(pass_group({d, d + 1, local.of}));
   } else {
-    Replica& updated = devices_.front_replica(devices_.members().front());
-    groups.push_back(pass_group(local.begin, local.end, updated));
+    groups.push_back(pass_group(local));
   }
-  pass_ = std::make_unique<UpdatePass>(devices_, gradients, layout_.gradient_floats(),
-                                       std::move(groups));
+  pass_ = std::make_unique<CpuPass>(devices_, gradients, std::move(groups));
 }
 
-// Of the devices [first, last), whose lanes all update the replica `updated`.
-UpdatePass::Group UpdateStage::pass_group(int first, int last, Replica& updated) {
-  UpdatePass::Group group;
-  group.updated = &updated;
-  for (int d = first; d < last; ++d) {
+// Of devices whose lanes all update one replica: their only one, or that of their front.
+CpuPass::Group UpdateStage::pass_group(Share devices) {
+  CpuPass::Group group;
+  group.ranges = who_.updated_by(devices);
+  group.updated = who_.updates_every_replica()
+                      ? &devices_.replica(devices.begin)
+                      : &devices_.front_replica(devices_.member_of(devices.begin));
+  for (int d = devices.begin; d < devices.end; ++d) {
     group.lanes += devices_.device(d).lanes;
-    group.replicas.push_back(&devices_.replica(d));
-    if (auto* update = of_device(d).in_pass) group.updates.push_back(update);
+    if (devices_.member_count() == 1) group.replicas.push_back(&devices_.replica(d));
+    if (auto& update = of_device(d).update)
+      group.updates.push_back(static_cast<CpuUpdate*>(update.get()));
   }
   return group;
 }
 
 void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
-  if (pass_) {
-    devices_.status().enter(lane, Phase::update);
-    return pass_->run(lane, given);
-  }
-  LaneSite site = devices_.site(lane);
-  DeviceUpdate& device = of_device(site.device);
+  DeviceUpdate& device = of_device(devices_.site(lane).device);
   Stream& stream = devices_.stream(lane);
-  if (device.update) devices_.status().enter(lane, Phase::update);
+  devices_.status().enter(lane, Phase::update);
   ParameterUpdate::Step step = given;
   // The updating processor reads the scale: the GPU its own, a host that updates the host's.
   if (device.loss_scale)
     step.loss_scale = device.options.on_host ? &loss_scale_.state() : device.loss_scale->state();
   if (layerwise_) {
-    if (device.update) device.update->measure(site.part, step, stream);
+    if (pass_) pass_->measure(lane, step);
+    if (device.on_gpu) device.on_gpu->measure(step, stream);
     exchange_norms(lane);
   }
-  if (device.update) device.update->update(site.part, step, stream);
+  if (pass_) pass_->update(lane, step);
+  if (device.on_gpu) device.on_gpu->update(step, stream);
 }
 
 // On return all lanes have measured, and members whose weights are shards know each other's norms.
@@ -200,18 +169,23 @@ const double* UpdateStage::device_loss_scale(int lane) {
 }
 
 void UpdateStage::publish(int lane) {
-  if (pass_) return pass_->finish(lane);
+  if (pass_replicates()) return pass_->finish(lane);
   exchange_weights(lane);
   replicate(lane);
 }
 
 // Sends weights to the front replicas of the other members.
 void UpdateStage::exchange_weights(int lane) {
-  if (devices_.member_count() == 1 || strategy_.updates_every_replica()) return;
+  if (devices_.member_count() == 1 || who_.updates_every_replica()) return;
   const LocalMember& member = devices_.member_of_lane(lane);
-  if (lane == member.lane)
-    strategy_.publish(devices_.front_replica(member).values(), *shards_of_lane(lane).weights,
-                      devices_.stream(lane));
+  if (lane == member.lane) {
+    float* weights = devices_.front_replica(member).values();
+    ShardExchange& shards = *shards_of_lane(lane).weights;
+    if (who_.shards_state())
+      shards.all_gather(weights, devices_.stream(lane));
+    else
+      shards.broadcast(weights, devices_.stream(lane), who_.root);
+  }
   devices_.meet(lane);
 }
 
@@ -221,7 +195,7 @@ void UpdateStage::replicate(int lane) {
   Stream& stream = devices_.stream(lane);
   Replica& replica = devices_.replica(site.device);
   Replica& front = devices_.front_replica(devices_.member_of(site.device));
-  bool copies = !strategy_.updates_every_replica();
+  bool copies = !who_.updates_every_replica();
   if (copies && &replica != &front) {
     int64_t size = layout_.gradient_floats();  // all but the frozen weights
     int64_t begin = size * site.part / site.parts, end = size * (site.part + 1) / site.parts;
@@ -249,9 +223,9 @@ void UpdateStage::pack_frozen(int lane) {
 // Weights are swapped with their average where they are updated; the result reaches every replica
 // as an update does.
 void UpdateStage::swap_average(int lane) {
-  LaneSite site = devices_.site(lane);
-  ParameterUpdate* update = of_device(site.device).update.get();
-  if (update) update->swap_average(site.part, devices_.stream(lane));
+  GpuUpdate* on_gpu = of_device(devices_.site(lane).device).on_gpu;
+  if (pass_) pass_->swap_average(lane);
+  if (on_gpu) on_gpu->swap_average(devices_.stream(lane));
   devices_.meet(lane);
   exchange_weights(lane);
   replicate(lane);

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/train/cpu_pass.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
-#include "engine/train/update_pass.h"
 #include "engine/update/device_loss_scale.h"
 #include "engine/update/exchange.h"
 #include "engine/update/loss_scale.h"
 #include "engine/update/optimizer.h"
+#include "engine/update/ownership.h"
 #include "engine/update/parameter_update.h"
-#include "engine/update/strategy.h"
 #include "engine/update/update_pieces.h"
 
 namespace spire {
@@ -28,25 +28,22 @@ class UpdateStage {
     EmaConfig ema;
     LossScaleConfig loss_scale;
     DType precision = DType::f32;
-    std::vector<FloatRange> buckets;
-    BucketReducer::Options reducer;  // says which member receives which sums
   };
   // Allocates no device memory. All arguments but the options outlive this.
-  UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const UpdateStrategy& strategy,
+  UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const Ownership& who,
               const Options& options);
 
   MemoryUse memory(int device) const;  // what allocate() and connect() take
   void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
   void connect(GradientStage& gradients);  // outlives this; call it before the methods below
 
-  // Updates the lane's part of the weights of its device; with a pass (UpdatePass) its part of all
-  // weights, in the replicas as well. Throws PeerLost, BarrierBroken.
+  // Updates the weights of the lane's GPU; on CPUs the lane's part of those that this process
+  // updates, and in a run of one process all replicas. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
   void follow_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
   const double* device_loss_scale(int lane);  // device memory; null without fp16
   // Sends updated weights to all members, copies them to all replicas of each member, and packs
-  // them for the kernels; after a pass it packs what is left. REQUIRES: all lanes met after the
-  // update.
+  // them for the kernels, as far as update() has not. REQUIRES: all lanes met after the update.
   void publish(int lane);
   void replicate(int lane);  // as publish(), but sends nothing to other members
   void pack_for_evaluation(int lane);
@@ -76,7 +73,7 @@ class UpdateStage {
   struct DeviceUpdate {
     ParameterUpdate::Options options;
     std::unique_ptr<ParameterUpdate> update;      // null if the device updates nothing
-    HostUpdate* in_pass = nullptr;                // `update`, where the pass hands it chunks
+    GpuUpdate* on_gpu = nullptr;                  // `update`, of a GPU
     std::unique_ptr<TensorNorms> norms;           // null if it has none or uses its front's
     std::unique_ptr<DeviceLossScale> loss_scale;  // null without fp16
   };
@@ -95,26 +92,26 @@ class UpdateStage {
   }
   // Returns the device whose table of norms `device` uses.
   int norms_device(int device) const {
-    return strategy_.updates_every_replica() ? device : devices_.member_of(device).front;
+    return who_.updates_every_replica() ? device : devices_.member_of(device).front;
   }
-  void make_update(DeviceUpdate& update, bool one_pass);
+  void make_update(DeviceUpdate& update);
   void make_pass(GradientStage& gradients);
-  UpdatePass::Group pass_group(int first, int last, Replica& updated);
-  void make_norms(const std::vector<WeightSpan>& spans, const BucketReducer::Options& reducer);
+  CpuPass::Group pass_group(Share devices);
+  bool pass_replicates() const { return pass_ && devices_.member_count() == 1; }
+  void make_norms(const std::vector<WeightSpan>& spans);
   void exchange_norms(int lane);
   void exchange_weights(int lane);
 
   DeviceSet& devices_;
   const ParameterLayout& layout_;
-  const UpdateStrategy& strategy_;
+  const Ownership& who_;
   const OptimizerConfig optimizer_;
   const EmaConfig ema_;
   const bool layerwise_;
   LossScale loss_scale_;
-  std::vector<DeviceUpdate> updates_;           // one per device of this process
-  std::vector<MemberShards> shards_;            // one per member of this process
-  std::vector<std::vector<FloatRange>> owned_;  // per member: its devices' shares of all buckets
-  std::unique_ptr<UpdatePass> pass_;            // null before connect(), or if none suits
+  std::vector<DeviceUpdate> updates_;  // one per device of this process
+  std::vector<MemberShards> shards_;   // one per member of this process
+  std::unique_ptr<CpuPass> pass_;      // null before connect(), and on GPUs
 };
 
 }  // namespace spire

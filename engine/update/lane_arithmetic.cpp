@@ -32,13 +32,6 @@ double sum_of_squares(const float* values, int64_t count) {
 
 namespace {
 
-// Calls body(begin, count) for each chunk of the range.
-template <typename Body>
-void for_chunks(FloatRange range, const Body& body) {
-  for (int64_t begin = range.begin; begin < range.end; begin += TreeSum::chunk)
-    body(begin, std::min(TreeSum::chunk, range.end - begin));
-}
-
 // Returns true if the buffer is that of a later leaf, which a sum reads after it has begun to
 // write.
 bool is_later_leaf(const TreeSum& tree, const float* buffer) {
@@ -61,15 +54,15 @@ class HostArithmetic : public LaneArithmetic {
     // The first chunk of scratch takes the sum where `out` is still to be read.
     float* scratch = scratch_.data();
     bool in_place = !is_later_leaf(tree, out);
-    for_chunks(range, [&](int64_t begin, int64_t count) {
-      float* place = in_place ? out + begin : scratch;
-      const float* sum = tree.sum(begin, count, place, scratch + TreeSum::chunk);
-      if (sum != out + begin) std::copy_n(sum, count, out + begin);
+    for_chunks(range, [&](FloatRange chunk) {
+      float* place = in_place ? out + chunk.begin : scratch;
+      const float* sum = tree.sum(chunk.begin, chunk.size(), place, scratch + TreeSum::chunk);
+      if (sum != out + chunk.begin) std::copy_n(sum, chunk.size(), out + chunk.begin);
     });
   }
   void square(const float* values, FloatRange range, double* squares) override {
-    for_chunks(range, [&](int64_t begin, int64_t count) {
-      squares[begin / TreeSum::chunk] = sum_of_squares(values + begin, count);
+    for_chunks(range, [&](FloatRange chunk) {
+      squares[chunk.begin / TreeSum::chunk] = sum_of_squares(values + chunk.begin, chunk.size());
     });
   }
   void sum_rows(const double* rows, int towers, int64_t count, double* out) override {

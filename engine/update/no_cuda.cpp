@@ -18,8 +18,8 @@ size_t cuda_update_bytes(const ParameterUpdate::Options& options, const Paramete
   refuse_cuda(options.device().index);
 }
 
-std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
-                                                            const ParameterLayout&) {
+std::unique_ptr<GpuUpdate> make_cuda_update(const ParameterUpdate::Options& options,
+                                            const ParameterLayout&) {
   refuse_cuda(options.device().index);
 }
 

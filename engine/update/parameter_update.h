@@ -25,11 +25,9 @@ class ParameterUpdate {
     std::vector<LaneSpec> host_lanes;  // CPU threads that do so
     std::vector<FloatRange> owned;     // ranges of the flat buffer, running statistics included
     // The next three are in memory that the device can access, aligned to 16 bytes.
-    float* weights = nullptr;  // flat buffer, written in the owned ranges
-    // Flat buffer of reduced gradients; null if only HostUpdate::update_chunk() updates.
-    const float* sums = nullptr;
+    float* weights = nullptr;     // flat buffer, written in the owned ranges
+    const float* sums = nullptr;  // flat buffer of summed gradients; on a CPU chunks are handed in
     std::span<const double> squares;  // one sum of squares per chunk of the sums, for clipping
-    int parts = 1;                    // number of lanes that share the work; 1 on a GPU
     std::vector<WeightSpan> spans;
     TensorNorms* norms = nullptr;  // for layer-wise optimizers; outlive this
 
@@ -50,18 +48,10 @@ class ParameterUpdate {
     }
   };
 
-  // Both work on part `part` of the owned weights. measure() computes norms for layer-wise
-  // optimizers; a tensor's norms must be complete before any part of it is updated. If `squares`
-  // show that the gradients overflowed (fp16), the step is skipped: both change nothing.
-  virtual void measure(int part, const Step& step, Stream& stream) = 0;
-  virtual void update(int part, const Step& step, Stream& stream) = 0;
-
   // Call it after the host has set the weights in `range` of the flat buffer, to `values`.
   virtual void weights_written(FloatRange /*range*/, const float* /*values*/) {}
 
   virtual void begin_average() = 0;  // average = weights; does nothing without averaging
-  // Swaps part `part` of weights and average; a second swap restores every bit.
-  virtual void swap_average(int part, Stream& stream) = 0;
 
   // Copy the owned part of one slot (the optimizer's slots, then "ema") that lies in `window`, a
   // range of a flat buffer of trained_floats(). flat: host memory for the window. They wait for the
@@ -71,16 +61,25 @@ class ParameterUpdate {
   virtual size_t state_bytes() const = 0;
 };
 
+// The update of a GPU's weights; the GPU's lane calls it. cpu_update.h has that of a CPU's weights.
+class GpuUpdate : public ParameterUpdate {
+ public:
+  // measure() computes norms for layer-wise optimizers; those of other members are exchanged before
+  // update(). If `squares` show that the gradients overflowed (fp16), the step is skipped: both
+  // change nothing.
+  virtual void measure(const Step& step, Stream& stream) = 0;
+  virtual void update(const Step& step, Stream& stream) = 0;
+  virtual void swap_average(Stream& stream) = 0;  // of weights; a second one restores every bit
+};
+
 // Return the bytes that an update will allocate. Of the pointers in `options` only `norms` is used.
 size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
 size_t cuda_update_bytes(const ParameterUpdate::Options& options, const ParameterLayout& layout);
 
-// Makes the update: on a GPU, on the host for a GPU (the two functions below), or on a CPU.
-std::unique_ptr<ParameterUpdate> make_parameter_update(const ParameterUpdate::Options& options,
-                                                       const ParameterLayout& layout);
-std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
-                                                            const ParameterLayout& layout);
-std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Options& options,
-                                                     const ParameterLayout& layout);
+// Make the update of a GPU's weights, by the GPU or by the CPU (Options::on_host).
+std::unique_ptr<GpuUpdate> make_cuda_update(const ParameterUpdate::Options& options,
+                                            const ParameterLayout& layout);
+std::unique_ptr<GpuUpdate> make_cpu_update_of_gpu(const ParameterUpdate::Options& options,
+                                                  const ParameterLayout& layout);
 
 }  // namespace spire

@@ -45,11 +45,10 @@ struct UpdateLists {
   std::vector<float> trust;
 };
 
-class CudaUpdate : public ParameterUpdate {
+class CudaUpdate : public GpuUpdate {
  public:
   CudaUpdate(const Options& options, const ParameterLayout& layout)
       : options_(options), layerwise_(is_layerwise(options.optimizer)), lists_(options, layout) {
-    require(options.parts == 1, "{} lanes of one GPU", options.parts);
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
     for (const UpdatePiece& piece : pieces().weights)
       require(takes_packs(piece), "misaligned weights at {}", piece.begin);
@@ -58,13 +57,13 @@ class CudaUpdate : public ParameterUpdate {
     if (layerwise_) bind_trust();
   }
 
-  void measure(int, const Step& step, Stream& stream) override {
+  void measure(const Step& step, Stream& stream) override {
     if (!layerwise_) return;
     find_factors(step, stream);
     launch_measure(stream.native(), buffers_, rules_of(step));
   }
 
-  void update(int, const Step& step, Stream& stream) override {
+  void update(const Step& step, Stream& stream) override {
     StepRules rules = rules_of(step);
     if (layerwise_)
       launch_trust(stream.native(), spans_->as<TrustSpan>(), lists_.trust_spans.size(), buffers_,
@@ -82,9 +81,7 @@ class CudaUpdate : public ParameterUpdate {
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  void swap_average(int, Stream& stream) override {
-    launch_swap_average(stream.native(), buffers_);
-  }
+  void swap_average(Stream& stream) override { launch_swap_average(stream.native(), buffers_); }
 
   // Of the window the slot has one stretch: pieces and their state are in the same order.
   void copy_state_out(size_t slot, FloatRange window, float* flat) const override {
@@ -208,8 +205,8 @@ size_t cuda_update_bytes(const ParameterUpdate::Options& options, const Paramete
   return bytes + trusts * sizeof(TrustSpan) + options.spans.size() * sizeof(float);
 }
 
-std::unique_ptr<ParameterUpdate> make_cuda_parameter_update(const ParameterUpdate::Options& options,
-                                                            const ParameterLayout& layout) {
+std::unique_ptr<GpuUpdate> make_cuda_update(const ParameterUpdate::Options& options,
+                                            const ParameterLayout& layout) {
   return std::make_unique<CudaUpdate>(options, layout);
 }
 

@@ -116,4 +116,13 @@ std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t float
 // Cuts a bucket into `count` nearly equal parts of whole chunks and returns parts [begin, end).
 FloatRange share_of(FloatRange bucket, int begin, int end, int count);
 
+// Calls body(chunk) for each chunk of a range that begins at one.
+template <typename Body>
+void for_chunks(FloatRange range, const Body& body) {
+  for (FloatRange chunk = range; chunk.begin < range.end; chunk.begin = chunk.end) {
+    chunk.end = common(range, {chunk.begin, chunk.begin + TreeSum::chunk}).end;
+    body(chunk);
+  }
+}
+
 }  // namespace spire

@@ -152,15 +152,18 @@ TrustSquares TensorNorms::total(size_t span) const {
   return sum;
 }
 
-// An entry a number: two a cell.
-std::vector<int> TensorNorms::owners(const std::vector<int>& chunk_owners) const {
-  std::vector<int> owners;
+// Two numbers a cell.
+std::vector<FloatRange> TensorNorms::of_chunks(const std::vector<FloatRange>& chunks) const {
+  std::vector<FloatRange> numbers;
   for (const Span& span : spans_) {
-    auto chunk = static_cast<size_t>(span.first_chunk);
-    for (size_t cell = span.cells.begin; cell < span.cells.end; ++cell, ++chunk)
-      owners.insert(owners.end(), 2, chunk_owners[chunk]);
+    auto begin = static_cast<int64_t>(span.cells.begin), end = static_cast<int64_t>(span.cells.end);
+    int64_t to_cell = begin - span.first_chunk;
+    for (FloatRange chunk : chunks) {
+      FloatRange own = common({chunk.begin + to_cell, chunk.end + to_cell}, {begin, end});
+      if (own.size() > 0) numbers.push_back({2 * own.begin, 2 * own.end});
+    }
   }
-  return owners;
+  return numbers;
 }
 
 PieceCounts count_pieces(const std::vector<FloatRange>& owned, const std::vector<WeightSpan>& spans,

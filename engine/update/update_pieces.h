@@ -58,8 +58,8 @@ class TensorNorms {
 
   // All cells, in device memory: each the sums of squares of the weights and of the update.
   std::span<double> table() const { return {memory_->as<double>(), size_}; }
-  // Returns the member that writes each number in the table, given the owner of each chunk.
-  std::vector<int> owners(const std::vector<int>& chunk_owners) const;
+  // Returns the numbers of the table that belong to chunks of the flat buffer, both as ranges.
+  std::vector<FloatRange> of_chunks(const std::vector<FloatRange>& chunks) const;
 
  private:
   struct Span {

@@ -1,7 +1,5 @@
 // Tests that lanes divide the packing of weights so that each unit is packed once, and early only
 // by the lane that has updated all weights that it reads.
-#include "engine/update/packing_share.h"
-
 #include <algorithm>
 #include <numeric>
 
@@ -9,6 +7,7 @@
 
 #include "engine/device/memory_pool.h"
 #include "engine/graph/graph.h"
+#include "engine/train/cpu_pass.h"
 
 namespace spire {
 namespace {

@@ -1,18 +1,18 @@
-// Tests GradientReduction with threads as lanes and ranks against a tree that is summed by hand.
+// Tests sums of gradients with threads as lanes and ranks against a tree that is summed by hand.
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <semaphore>
 
 #include <gtest/gtest.h>
 
 #include <spire/random_stream.h>
 
 #include "engine/device/lane_team.h"
+#include "engine/update/bucket_exchange.h"
 #include "engine/update/exchange.h"
-#include "engine/update/gradient_reduction.h"
+#include "engine/update/gradient_sums.h"
 #include "engine/update/lane_arithmetic.h"
 #include "tests/process/ranks.h"
 
@@ -48,9 +48,9 @@ Floats tree_of(const std::vector<Floats>& values, TowerRange node) {
 struct Layout {
   int towers, ranks, lanes;  // lanes of each rank, each a device; towers are shared contiguously
   int64_t floats, trained;
-  SumsTo to = SumsTo::everyone;
+  Strategy strategy = Strategy::mirrored;
   Reduction order = Reduction::invariant;
-  bool sum_in_update = false;
+  bool by_chunks = false;  // sums are made chunk by chunk, and stored nowhere
 };
 
 struct Reduced {
@@ -69,30 +69,45 @@ MemoryPool& host_memory() {
   return pool;
 }
 
-GradientReduction::Options options_of(const Layout& layout, std::span<double> squares) {
-  GradientReduction::Options options;
-  options.exchange.order = layout.order;
-  options.exchange.towers = layout.towers;
-  options.exchange.buckets = make_buckets(layout.floats, chunk, 3 * chunk);
-  options.exchange.to = layout.to;
-  for (int rank = 0; rank < layout.ranks; ++rank) {
-    int all = layout.ranks * layout.lanes;
-    options.exchange.ranks.share.push_back({rank * layout.lanes, (rank + 1) * layout.lanes, all});
-    options.exchange.ranks.towers.push_back(GradientReduction::member_nodes(
-        layout.order, layout.towers, towers_of_lane(layout.towers, rank, layout.ranks)));
-  }
-  options.memory = &host_memory();
-  options.trained = layout.trained;
-  options.chunk_squares = squares.data();
-  options.streams.assign(static_cast<size_t>(layout.lanes), &host_stream());
-  options.thread_row = layout.lanes;
-  options.sum_in_update = layout.sum_in_update;
-  return options;
+Ownership ownership_of(const Layout& layout) {
+  int devices = layout.ranks * layout.lanes;
+  Ownership who{.strategy = layout.strategy,
+                .reduction = layout.order,
+                .towers = layout.towers,
+                .devices = devices,
+                .members = {},
+                .buckets = make_buckets(layout.floats, chunk, 3 * chunk),
+                .trained = layout.trained};
+  for (int rank = 0; rank < layout.ranks; ++rank)
+    who.members.push_back({{rank * layout.lanes, (rank + 1) * layout.lanes, devices},
+                           towers_of_lane(layout.towers, rank, layout.ranks)});
+  return who;
 }
+
+// The sums of a rank's lanes and, with several ranks, their exchange.
+struct RankSums {
+  RankSums(const Layout& layout, int rank, const std::vector<NodeBuffer>& nodes,
+           std::span<double> squares, ThreadStatus& status, ProcessGroup* group)
+      : who(ownership_of(layout)),
+        sums(who, rank, nodes, std::vector(static_cast<size_t>(layout.lanes), &host_stream()),
+             squares, host_memory()) {
+    if (layout.ranks == 1) return;
+    communicator = make_device_exchange(*group, {});
+    BucketExchange::Options options;
+    options.thread_row = layout.lanes;
+    exchange =
+        std::make_unique<BucketExchange>(who, options, sums, *communicator, host_memory(), status);
+  }
+
+  const Ownership who;
+  GradientSums sums;
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<BucketExchange> exchange;  // null: one rank
+};
 
 // A lane's step: its towers' gradients in parts, in the order in which backward completes them.
 void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRange range,
-              std::vector<Floats>& buffers, GradientReduction& reduction, int lane) {
+              std::vector<Floats>& buffers, RankSums& sums, int lane) {
   LaneSchedule schedule = lane_schedule(layout.order, layout.towers, range);
   for (int i = 0; i < range.size(); ++i) {
     const TreeStep& step = schedule.steps[static_cast<size_t>(i)];
@@ -107,19 +122,20 @@ void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRang
                    buffers[static_cast<size_t>(add.from)].data() + done, end - done);
       }
       done = end;
-      if (last) reduction.arrive(lane, done);
+      if (last && sums.exchange) sums.exchange->arrive(lane, done);
     }
   }
-  reduction.finish(lane);
+  if (sums.exchange) sums.exchange->finish(lane);
 }
 
-// Every lane sums its chunks while the others sum theirs.
-void sum_chunks(const Layout& layout, GradientReduction& reduction, int lane, Floats& sums) {
-  for (int64_t begin = lane * chunk; begin < layout.floats; begin += layout.lanes * chunk) {
-    FloatRange part{begin, std::min(layout.floats, begin + chunk)};
-    const float* sum = reduction.sum_chunk(lane, part);
-    std::copy(sum, sum + part.size(), sums.begin() + begin);
-  }
+// Once all lanes of the only rank have run: each sums its share while the others sum theirs.
+void sum_share(const Layout& layout, RankSums& sums, int lane, Floats& by_chunks) {
+  FloatRange share = share_of({0, layout.floats}, lane, lane + 1, layout.lanes);
+  if (!layout.by_chunks) return sums.sums.sum(lane, share);
+  for_chunks(share, [&](FloatRange part) {
+    const float* sum = sums.sums.sum_chunk(lane, part);
+    std::copy(sum, sum + part.size(), by_chunks.begin() + part.begin);
+  });
 }
 
 Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int rank,
@@ -138,26 +154,22 @@ Reduced reduce_rank(const Layout& layout, const std::vector<Floats>& values, int
       nodes.push_back({node.range, mine[static_cast<size_t>(node.buffer)].data()});
   }
   Reduced reduced;
-  reduced.sums.resize(static_cast<size_t>(layout.sum_in_update ? layout.floats : 0));
+  reduced.sums.resize(static_cast<size_t>(layout.floats));
   reduced.squares.resize(static_cast<size_t>((layout.trained + chunk - 1) / chunk));
-  auto options = options_of(layout, reduced.squares);
   std::vector<std::string> names(static_cast<size_t>(layout.lanes) + 1, "thread");
   ThreadStatus status(names);
-  auto exchange = group ? make_device_exchange(*group, {}) : nullptr;
-  GradientReduction reduction(options, nodes, exchange.get(), status);
+  RankSums sums(layout, rank, nodes, reduced.squares, status, group);
   for (int step = 0; step < steps; ++step) {
-    reduction.begin_step();
+    if (sums.exchange) sums.exchange->begin_step();
     run_ranks(layout.lanes, [&](int lane) {
       auto l = static_cast<size_t>(lane);
-      run_lane(layout, values, ranges[l], buffers[l], reduction, lane);
-      if (layout.sum_in_update) sum_chunks(layout, reduction, lane, reduced.sums);
+      run_lane(layout, values, ranges[l], buffers[l], sums, lane);
     });
+    if (sums.exchange) continue;
+    run_ranks(layout.lanes, [&](int lane) { sum_share(layout, sums, lane, reduced.sums); });
   }
-  if (!layout.sum_in_update)
-    reduced.sums.assign(reduction.sums(), reduction.sums() + layout.floats);
-  const Share& share = options.exchange.ranks.share[static_cast<size_t>(rank)];
-  for (FloatRange bucket : reduction.buckets())
-    reduced.shards.push_back(share_of(bucket, share.begin, share.end, share.of));
+  if (!layout.by_chunks) reduced.sums.assign(sums.sums.sums(), sums.sums.sums() + layout.floats);
+  reduced.shards = sums.who.shards_of_members()[static_cast<size_t>(rank)];
   return reduced;
 }
 
@@ -177,7 +189,7 @@ void expect_bits(const Floats& got, const Floats& want, FloatRange range, const 
   EXPECT_EQ(std::memcmp(got.data() + range.begin, want.data() + range.begin, bytes), 0) << what;
 }
 
-TEST(GradientReduction, EqualsTheTreeOnAnyLanesAndRanks) {
+TEST(GradientSums, EqualsTheTreeOnAnyLanesAndRanks) {
   int64_t floats = 11 * chunk + 160, trained = 10 * chunk + 48;
   for (int towers : {1, 2, 3, 5, 8}) {
     auto values = tower_gradients(towers, floats);
@@ -192,30 +204,30 @@ TEST(GradientReduction, EqualsTheTreeOnAnyLanesAndRanks) {
   }
 }
 
-TEST(GradientReduction, SumInUpdateGivesTheTreeChunkByChunk) {
+TEST(GradientSums, ChunksThatAreStoredNowhereEqualTheTree) {
   int64_t floats = 5 * chunk + 160, trained = 4 * chunk + 48;
   for (int towers : {1, 2, 3, 5}) {
     for (int lanes : {1, 2}) {
       if (lanes > towers) continue;
       auto values = tower_gradients(towers, floats);
       Layout layout{towers, 1, lanes, floats, trained};
-      layout.sum_in_update = true;
+      layout.by_chunks = true;
       expect_bits(reduce(layout, values)[0].sums, tree_of(values, {0, towers}), {0, floats},
                   "sums");
       Layout stored = layout;
-      stored.sum_in_update = false;
+      stored.by_chunks = false;
       EXPECT_EQ(reduce(layout, values)[0].squares, reduce(stored, values)[0].squares);
     }
   }
 }
 
-TEST(GradientReduction, SumsReachTheMembersOfTheStrategy) {
+TEST(GradientSums, SumsReachTheMembersOfTheStrategy) {
   int64_t floats = 9 * chunk;
   auto values = tower_gradients(6, floats);
   Floats tree = tree_of(values, {0, 6});
-  auto to_zero = reduce({6, 3, 1, floats, floats, SumsTo::root}, values);
+  auto to_zero = reduce({6, 3, 1, floats, floats, Strategy::parameter_device}, values);
   expect_bits(to_zero[0].sums, tree, {0, floats}, "rank 0");
-  auto to_shards = reduce({6, 3, 2, floats, floats, SumsTo::shard_owners}, values);
+  auto to_shards = reduce({6, 3, 2, floats, floats, Strategy::sharded}, values);
   int64_t covered = 0;
   for (const Reduced& r : to_shards) {
     for (FloatRange shard : r.shards) {
@@ -226,7 +238,7 @@ TEST(GradientReduction, SumsReachTheMembersOfTheStrategy) {
   EXPECT_EQ(covered, floats);
 }
 
-TEST(GradientReduction, SquaresAreOfTrainedFloatsInFixedChunks) {
+TEST(GradientSums, SquaresAreOfTrainedFloatsInFixedChunks) {
   int64_t floats = 6 * chunk, trained = 4 * chunk + 16;
   auto values = tower_gradients(4, floats);
   Floats tree = tree_of(values, {0, 4});
@@ -241,7 +253,7 @@ TEST(GradientReduction, SquaresAreOfTrainedFloatsInFixedChunks) {
   }
 }
 
-TEST(GradientReduction, NativeIsNearTheTreeAndEqualOnAllRanks) {
+TEST(GradientSums, NativeIsNearTheTreeAndEqualOnAllRanks) {
   int64_t floats = 5 * chunk;
   auto values = tower_gradients(12, floats);
   Floats tree = tree_of(values, {0, 12});
@@ -285,135 +297,109 @@ struct Pair {
 };
 
 // A bucket reaches the other rank while this one's later gradients are still to come.
-TEST(GradientReduction, RanksExchangeABucketBeforeBackwardIsDone) {
+TEST(BucketExchange, RanksExchangeABucketBeforeBackwardIsDone) {
   int64_t floats = 8 * chunk;
   auto groups = threads_groups(2);
   run_ranks(2, [&](int rank) {
     Pair pair(floats);
-    auto exchange = make_device_exchange(*groups[static_cast<size_t>(rank)], {});
-    GradientReduction reduction(options_of({2, 2, 1, floats, floats}, pair.squares),
-                                {{{rank, rank + 1}, pair.gradients.data()}}, exchange.get(),
-                                pair.status);
-    reduction.begin_step();
-    reduction.arrive(0, reduction.buckets()[0].end);
+    RankSums sums({2, 2, 1, floats, floats}, rank, {{{rank, rank + 1}, pair.gradients.data()}},
+                  pair.squares, pair.status, groups[static_cast<size_t>(rank)].get());
+    FloatRange first = sums.who.buckets[0];
+    sums.exchange->begin_step();
+    sums.exchange->arrive(0, first.end);
     ASSERT_TRUE(pair.wait_for_exchange(1));
-    expect_bits(pair.gradients, Floats(static_cast<size_t>(floats), 2.0f), reduction.buckets()[0],
+    expect_bits(pair.gradients, Floats(static_cast<size_t>(floats), 2.0f), first,
                 "the first bucket");
-    reduction.arrive(0, floats);
-    reduction.finish(0);
+    sums.exchange->arrive(0, floats);
+    sums.exchange->finish(0);
     EXPECT_EQ(pair.gradients, Floats(static_cast<size_t>(floats), 2.0f));
   });
 }
 
+// Two ranks of `lanes` lanes; the tests use the first, whose towers are [0, lanes).
+struct Lanes {
+  explicit Lanes(int lanes, int64_t floats)
+      : buffers(static_cast<size_t>(lanes), Floats(static_cast<size_t>(floats), 1.0f)),
+        squares(static_cast<size_t>(floats / chunk)),
+        status(std::vector<std::string>(static_cast<size_t>(lanes) + 1, "thread")),
+        sums({2 * lanes, 2, lanes, floats, floats}, 0, nodes(), squares, status, groups[0].get()) {}
+
+  std::vector<NodeBuffer> nodes() {
+    std::vector<NodeBuffer> nodes;
+    for (int lane = 0; lane < std::ssize(buffers); ++lane)
+      nodes.push_back({{lane, lane + 1}, buffers[static_cast<size_t>(lane)].data()});
+    return nodes;
+  }
+
+  std::vector<std::unique_ptr<ProcessGroup>> groups = threads_groups(2);
+  std::vector<Floats> buffers;
+  std::vector<double> squares;
+  ThreadStatus status;
+  RankSums sums;
+  BucketExchange& exchange = *sums.exchange;
+};
+
 // Inside a process no lane waits: at the end of a bucket each adds up the buckets that are ready.
-TEST(GradientReduction, LanesAddUpTheirSharesAtTheEndsOfBuckets) {
-  int64_t floats = 8 * chunk;
-  Floats one(static_cast<size_t>(floats), 1.0f), two(static_cast<size_t>(floats), 2.0f);
-  std::vector<double> squares(8);
-  ThreadStatus status({"a", "b", "exchange"});
-  GradientReduction reduction(options_of({2, 1, 2, floats, floats}, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
-  ASSERT_GE(reduction.buckets().size(), 3u);
-  auto sum_of = [&](size_t bucket) {
-    return one[static_cast<size_t>(reduction.buckets()[bucket].end - 1)];
-  };
-  reduction.begin_step();
-  reduction.arrive(0, reduction.buckets()[1].end);  // ahead of lane 1: nothing is ready
-  EXPECT_EQ(sum_of(1), 1.0f);
-  reduction.arrive(1, reduction.buckets()[1].end);  // lane 1's share of both
-  EXPECT_EQ(sum_of(1), 3.0f);
-  EXPECT_EQ(one[static_cast<size_t>(reduction.buckets()[1].begin)], 1.0f);  // lane 0's share
-  reduction.arrive(0, floats);
-  EXPECT_EQ(one[static_cast<size_t>(reduction.buckets()[1].begin)], 3.0f);
-  run_ranks(2, [&](int lane) {
-    if (lane == 1) reduction.arrive(1, floats);
-    reduction.finish(lane);
-  });
-  EXPECT_EQ(one, Floats(static_cast<size_t>(floats), 3.0f));
+TEST(BucketExchange, LanesAddUpTheirSharesAtTheEndsOfBuckets) {
+  Lanes lanes(2, 16 * chunk);
+  const Floats& one = lanes.buffers[0];
+  FloatRange bucket = lanes.sums.who.buckets.at(1);
+  auto first = static_cast<size_t>(bucket.begin), last = static_cast<size_t>(bucket.end - 1);
+  lanes.exchange.begin_step();
+  lanes.exchange.arrive(0, bucket.end);  // ahead of lane 1: nothing is ready
+  EXPECT_EQ(one[last], 1.0f);
+  lanes.exchange.arrive(1, bucket.end);  // lane 1's share
+  EXPECT_EQ(one[last], 2.0f);
+  EXPECT_EQ(one[first], 1.0f);  // lane 0's share
+  lanes.exchange.arrive(0, lanes.sums.who.floats());
+  EXPECT_EQ(one[first], 2.0f);
+  lanes.groups[0]->interrupt();  // its exchange thread waits for the other rank
 }
 
-TEST(GradientReduction, ALaneThatFailsReleasesTheOthers) {
-  Floats one(chunk), two(chunk);
-  std::vector<double> squares(1);
-  Layout layout{2, 1, 2, chunk, chunk};
-  ThreadStatus status({"a", "b", "exchange"});
-  GradientReduction reduction(options_of(layout, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
-  reduction.begin_step();
+TEST(BucketExchange, ALaneThatFailsReleasesTheOthers) {
+  Lanes lanes(2, chunk);
+  lanes.exchange.begin_step();
   run_ranks(2, [&](int lane) {
-    if (lane == 1) return reduction.break_up();
+    if (lane == 1) return lanes.exchange.break_up();
     auto rest_of_step = [&] {
-      reduction.arrive(0, chunk);  // throws when the other lane was quicker
-      reduction.finish(0);
+      lanes.exchange.arrive(0, chunk);  // throws when the other lane was quicker
+      lanes.exchange.finish(0);
     };
     EXPECT_THROW(rest_of_step(), BarrierBroken);
   });
-  EXPECT_THROW(reduction.begin_step(), Error);
+  EXPECT_THROW(lanes.exchange.begin_step(), Error);
 }
 
-// Sums that the update makes: the lane waits for the other's towers alone.
-TEST(GradientReduction, ALaneThatFailsReleasesThoseThatAwaitItsTowers) {
-  Floats one(chunk), two(chunk);
-  std::vector<double> squares(1);
-  Layout layout{2, 1, 2, chunk, chunk};
-  layout.sum_in_update = true;
-  ThreadStatus status({"a", "b", "exchange"});
-  std::binary_semaphore waits{0};
-  status.set_hook([&](const PhaseRow& row) {
-    if (row.thread == "a" && row.phase == Phase::waiting) waits.release();
-  });
-  GradientReduction reduction(options_of(layout, squares),
-                              {{{0, 1}, one.data()}, {{1, 2}, two.data()}}, nullptr, status);
-  reduction.begin_step();
-  run_ranks(2, [&](int lane) {
-    if (lane == 1) {
-      waits.acquire();
-      return reduction.break_up();
-    }
-    reduction.arrive(0, chunk);
-    EXPECT_THROW(reduction.finish(0), BarrierBroken);
-  });
-  EXPECT_THROW(reduction.arrive(1, chunk), BarrierBroken);  // a third lane would stop its towers
-  EXPECT_THROW(reduction.begin_step(), Error);
-}
-
-TEST(GradientReduction, SeveralLanesThatFailReleaseTheOthersToo) {
-  std::vector<Floats> buffers(8, Floats(chunk));
-  std::vector<NodeBuffer> nodes;
-  for (int lane = 0; lane < 8; ++lane)
-    nodes.push_back({{lane, lane + 1}, buffers[static_cast<size_t>(lane)].data()});
-  std::vector<double> squares(1);
-  ThreadStatus status(std::vector<std::string>(9, "thread"));
-  GradientReduction reduction(options_of({8, 1, 8, chunk, chunk}, squares), nodes, nullptr, status);
-  reduction.begin_step();
+TEST(BucketExchange, SeveralLanesThatFailReleaseTheOthersToo) {
+  Lanes lanes(8, chunk);
+  lanes.exchange.begin_step();
   for (int lane = 1; lane < 8; ++lane) {
-    reduction.break_up();
-    EXPECT_THROW(reduction.finish(0), BarrierBroken) << lane << " broke it up";
+    lanes.exchange.break_up();
+    EXPECT_THROW(lanes.exchange.finish(0), BarrierBroken) << lane << " broke it up";
   }
 }
 
 // Errors of the exchange thread name that thread, not the lanes.
-TEST(GradientReduction, ErrorsOfTheExchangeThreadNameIt) {
+TEST(BucketExchange, ErrorsOfTheExchangeThreadNameIt) {
   auto groups = threads_groups(2);
   Pair pair(chunk);
   pair.status.set_hook([](const PhaseRow& row) {
     if (row.phase == Phase::bucket && row.thread == "exchange") throw std::runtime_error("no net");
   });
-  auto exchange = make_device_exchange(*groups[0], {});
-  GradientReduction reduction(options_of({2, 2, 1, chunk, chunk}, pair.squares),
-                              {{{0, 1}, pair.gradients.data()}}, exchange.get(), pair.status);
+  RankSums sums({2, 2, 1, chunk, chunk}, 0, {{{0, 1}, pair.gradients.data()}}, pair.squares,
+                pair.status, groups[0].get());
   pair.status.begin_step(7);
-  reduction.begin_step();
-  reduction.arrive(0, chunk);
+  sums.exchange->begin_step();
+  sums.exchange->arrive(0, chunk);
   try {
-    reduction.finish(0);
+    sums.exchange->finish(0);
     FAIL() << "nothing was thrown";
   } catch (const LaneError& error) {
     EXPECT_STREQ(error.what(), "exchange, bucket 0 of step 7: no net");
   }
 }
 
-TEST(GradientReduction, ALostPeerReleasesTheLanes) {
+TEST(BucketExchange, ALostPeerReleasesTheLanes) {
   auto values = tower_gradients(2, chunk);
   auto groups = threads_groups(2);
   groups[1].reset();  // rank 1 is gone

@@ -46,7 +46,10 @@ TEST_F(TensorNormsTest, ATensorsSumIsThatOfItsCells) {
 }
 
 TEST_F(TensorNormsTest, ACellBelongsToTheOwnerOfItsChunk) {
-  EXPECT_EQ(norms.owners({3, 1, 4, 2}), (std::vector<int>{3, 3, 1, 1, 4, 4, 2, 2, 2, 2}));
+  using Ranges = std::vector<FloatRange>;
+  EXPECT_EQ(norms.of_chunks({{0, 4}}), (Ranges{{0, 8}, {8, 10}}));
+  EXPECT_EQ(norms.of_chunks({{0, 1}, {2, 3}}), (Ranges{{0, 2}, {4, 6}}));
+  EXPECT_EQ(norms.of_chunks({{3, 4}}), (Ranges{{6, 8}, {8, 10}}));
 }
 
 struct OneStep {

@@ -11,8 +11,7 @@
 #include "engine/device/lane_team.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement/rank_hardware.h"
-#include "engine/update/bucket_reducer.h"
-#include "engine/update/strategy.h"
+#include "engine/update/ownership.h"
 #include "engine/update/tree.h"
 
 namespace spire {

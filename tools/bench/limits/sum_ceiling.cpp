@@ -1,7 +1,7 @@
 // The speed of Spire's own sum of gradient buffers over all devices at once.
 #include <algorithm>
 
-#include "engine/update/gradient_reduction.h"
+#include "engine/update/bucket_exchange.h"
 #include "tools/bench/limits/ceilings.h"
 
 namespace spire {
@@ -25,17 +25,19 @@ class Sum {
       crew.stream(lane).fill_zero(buffers_[static_cast<size_t>(lane)]->data(), bytes);
     });
     connect();
-    BucketReducer::Options exchange = exchange_options(order, options.bucket_floats);
-    for (int member = 0; member < members_; ++member) add_member(exchange, member);
+    who_ = ownership(order, options.bucket_floats);
+    for (int member = 0; member < members_; ++member) add_member(member);
   }
 
   void begin() {
-    for (auto& reduction : reductions_) reduction->begin_step();
+    for (auto& exchange : exchanges_) exchange->begin_step();
   }
   void run(int lane) {
-    GradientReduction& reduction = *reductions_[static_cast<size_t>(lane / lanes_per_member())];
-    reduction.arrive(lane, floats_);
-    reduction.finish(lane);
+    if (exchanges_.empty())
+      return sums_.front()->sum(lane, share_of({0, floats_}, lane, lane + 1, lanes_));
+    BucketExchange& exchange = *exchanges_[static_cast<size_t>(lane)];
+    exchange.arrive(lane, floats_);
+    exchange.finish(lane);
   }
 
  private:
@@ -48,51 +50,54 @@ class Sum {
     communicators_ = make_device_exchanges(nullptr, ends, members_);
   }
 
-  BucketReducer::Options exchange_options(Reduction order, int64_t bucket_floats) const {
-    BucketReducer::Options exchange{.order = order,
-                                    .towers = lanes_,
-                                    .buckets = make_buckets(floats_, bucket_floats, bucket_floats),
-                                    .ranks = {},
-                                    .to = SumsTo::everyone};
+  Ownership ownership(Reduction order, int64_t bucket_floats) const {
+    Ownership who{.strategy = Strategy::mirrored,
+                  .reduction = order,
+                  .towers = lanes_,
+                  .devices = lanes_,
+                  .members = {},
+                  .buckets = make_buckets(floats_, bucket_floats, bucket_floats),
+                  .trained = floats_};
     for (int member = 0; member < members_; ++member) {
       int first = member * lanes_per_member(), end = first + lanes_per_member();
-      exchange.ranks.share.push_back({first, end, lanes_});
-      exchange.ranks.towers.push_back(GradientReduction::member_nodes(order, lanes_, {first, end}));
+      who.members.push_back({{first, end, lanes_}, {first, end}});
     }
-    return exchange;
+    return who;
   }
 
-  void add_member(const BucketReducer::Options& exchange, int member) {
+  void add_member(int member) {
     int first = member * lanes_per_member();
     auto chunks = static_cast<size_t>(TreeSum::chunks_of(floats_));
     squares_.push_back(crew_.pool(first).allocate(MemoryKind::workspace, chunks * sizeof(double)));
-    GradientReduction::Options options;
-    options.exchange = exchange;
-    options.memory = &crew_.pool(first);
-    options.trained = floats_;
-    options.chunk_squares = squares_.back()->as<double>();
-    options.first_lane = first;
-    options.thread_row = lanes_ + member;
     std::vector<NodeBuffer> nodes;
+    std::vector<Stream*> streams;
     for (int lane = first; lane < first + lanes_per_member(); ++lane) {
-      options.streams.push_back(&crew_.stream(lane));
+      streams.push_back(&crew_.stream(lane));
       nodes.push_back(
           {{lane, lane + 1}, buffers_[static_cast<size_t>(lane)]->as<float>(), crew_.device(lane)});
     }
-    Communicator* communicator =
-        communicators_.empty() ? nullptr : communicators_[static_cast<size_t>(member)].get();
-    reductions_.push_back(
-        std::make_unique<GradientReduction>(options, nodes, communicator, status_));
+    sums_.push_back(std::make_unique<GradientSums>(who_, member, nodes, streams,
+                                                   std::span(squares_.back()->as<double>(), chunks),
+                                                   crew_.pool(first)));
+    if (communicators_.empty()) return;
+    BucketExchange::Options options;
+    options.first_lane = first;
+    options.thread_row = lanes_ + member;
+    exchanges_.push_back(std::make_unique<BucketExchange>(
+        who_, options, *sums_.back(), *communicators_[static_cast<size_t>(member)],
+        crew_.pool(first), status_));
   }
 
   DeviceCrew& crew_;
   const int64_t floats_;
   const int lanes_, members_;
   ThreadStatus status_;
+  Ownership who_;
   // In this order: a communicator is closed before the buffers from which others receive.
   std::vector<std::unique_ptr<DeviceMemory>> buffers_, squares_;
   DeviceExchanges communicators_;
-  std::vector<std::unique_ptr<GradientReduction>> reductions_;
+  std::vector<std::unique_ptr<GradientSums>> sums_;
+  std::vector<std::unique_ptr<BucketExchange>> exchanges_;  // empty: one member
 };
 
 }  // namespace

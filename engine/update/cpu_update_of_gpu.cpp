@@ -1,20 +1,19 @@
 // The update of a GPU's weights by the CPU: master weights and optimizer state lie in the host's
 // memory. Each step copies the reduced gradients to the host and the new weights to the GPU.
 #include <algorithm>
-#include <cstring>
+#include <functional>
 
-#include "engine/update/parameter_update.h"
+#include "engine/update/cpu_update.h"
 
 namespace spire {
 namespace {
 
-// Runs a host update in pinned copies of the GPU's buffers, on a lane team of its own.
-class UpdateOnHost : public ParameterUpdate {
+// Runs a CPU's update in pinned copies of the GPU's buffers, on a lane team of its own.
+class CpuUpdateOfGpu : public GpuUpdate {
  public:
-  UpdateOnHost(const Options& options, const ParameterLayout& layout)
+  CpuUpdateOfGpu(const Options& options, const ParameterLayout& layout)
       : options_(options),
         team_(options.host_lanes, "update"),
-        host_stream_(make_stream({})),
         bytes_(static_cast<size_t>(layout.gradient_floats()) * sizeof(float)),
         weights_(allocate_staging(options.device(), bytes_)),
         sums_(allocate_staging(options.device(), bytes_)),
@@ -23,38 +22,38 @@ class UpdateOnHost : public ParameterUpdate {
     Options host = options;
     host.memory = &memory_;
     host.on_host = false;
-    host.parts = team_.size();
     host.weights = weights_->as<float>();
-    host.sums = sums_->as<float>();
     host.squares = {squares_->as<double>(), options.squares.size()};
     if (measures_) {
       norms_ = std::make_unique<TensorNorms>(options.spans);
       norms_->allocate(memory_);
       host.norms = norms_.get();
     }
-    update_ = make_parameter_update(host, layout);
+    update_ = std::make_unique<CpuUpdate>(host, layout);
   }
 
-  // The GPU has one lane, whose thread waits here for the host's lanes.
-  void measure(int, const Step& step, Stream& stream) override {
+  void measure(const Step& step, Stream& stream) override {
     fetch(stream);
-    on_all([&](int part) { update_->measure(part, step, *host_stream_); });
+    on_chunks(step, [&](FloatRange chunk, CpuUpdate::ChunkStep& at) {
+      update_->measure(chunk, sums_of(chunk), at);
+    });
   }
-  void update(int, const Step& step, Stream& stream) override {
+  void update(const Step& step, Stream& stream) override {
     if (!measures_) fetch(stream);
-    on_all([&](int part) { update_->update(part, step, *host_stream_); });
+    on_chunks(step, [&](FloatRange chunk, CpuUpdate::ChunkStep& at) {
+      update_->update(chunk, sums_of(chunk), at);
+    });
     hand_over(stream);
   }
 
   void weights_written(FloatRange range, const float* values) override {
     FloatRange own = common(range, {0, static_cast<int64_t>(bytes_ / sizeof(float))});
     if (own.size() > 0) std::copy_n(values, own.size(), weights_->as<float>() + own.begin);
-    update_->weights_written(range, values);
   }
   void begin_average() override { update_->begin_average(); }
-  void swap_average(int, Stream& stream) override {
+  void swap_average(Stream& stream) override {
     stream.synchronize();  // it may still read the weights
-    on_all([&](int part) { update_->swap_average(part, *host_stream_); });
+    on_chunks({}, [&](FloatRange chunk, auto&) { update_->swap_average(chunk); });
     hand_over(stream);
   }
 
@@ -75,26 +74,35 @@ class UpdateOnHost : public ParameterUpdate {
   }
   void hand_over(Stream& stream) { stream.copy(options_.weights, weights_->data(), bytes_); }
 
-  void on_all(const std::function<void(int)>& body) {
-    team_.lead([&] { team_.parallel(body); });
+  // The GPU's lane waits here for the host's, which call body(chunk, step) for their chunks.
+  template <typename Body>
+  void on_chunks(const Step& step, const Body& body) {
+    auto on_lane = [&](int lane) {
+      CpuUpdate::ChunkStep at = update_->chunk_step(step);
+      for (FloatRange range : options_.owned)
+        for_chunks(share_of(range, lane, lane + 1, team_.size()),
+                   [&](FloatRange chunk) { body(chunk, at); });
+    };
+    const std::function<void(int)> on_each = std::ref(on_lane);  // allocates nothing
+    team_.lead([&] { team_.parallel(on_each); });
   }
+  const float* sums_of(FloatRange chunk) const { return sums_->as<float>() + chunk.begin; }
 
   Options options_;
   MemoryPool memory_{DeviceId{}};  // without a limit: the host's memory is in no device's plan
   LaneTeam team_;
-  std::unique_ptr<Stream> host_stream_;
   size_t bytes_;  // of what updates change: all but the frozen weights
   std::unique_ptr<DeviceMemory> weights_, sums_, squares_;  // of the host, pinned
   bool measures_;  // layer-wise: measure() fetches the gradients, update() does not
   std::unique_ptr<TensorNorms> norms_;
-  std::unique_ptr<ParameterUpdate> update_;
+  std::unique_ptr<CpuUpdate> update_;
 };
 
 }  // namespace
 
-std::unique_ptr<ParameterUpdate> make_update_on_host(const ParameterUpdate::Options& options,
-                                                     const ParameterLayout& layout) {
-  return std::make_unique<UpdateOnHost>(options, layout);
+std::unique_ptr<GpuUpdate> make_cpu_update_of_gpu(const ParameterUpdate::Options& options,
+                                                  const ParameterLayout& layout) {
+  return std::make_unique<CpuUpdateOfGpu>(options, layout);
 }
 
 }  // namespace spire

@@ -1,0 +1,286 @@
+#include "engine/update/bucket_exchange.h"
+
+#include <algorithm>
+
+#include <spire/error.h>
+
+#include "engine/base/thread.h"
+#include "engine/device/lane_team.h"
+
+// On GPUs a completed bucket is an event in the lane's stream, for which the streams that add it up
+// wait; on CPUs the counts below are enough.
+
+namespace spire {
+namespace {
+
+// break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
+constexpr uint32_t released = 1u << 30;
+
+// Release: what this thread wrote before is visible to the threads that see the new count. Acquire:
+// the last of several lanes sees what the others wrote.
+void add_and_notify(std::atomic<uint32_t>& word, uint32_t count) {
+  word.fetch_add(count, std::memory_order_acq_rel);
+  word.notify_all();
+}
+
+// Waiters want all lanes, so only the last one wakes them.
+void count_lane(std::atomic<uint32_t>& word, uint32_t all) {
+  if (word.fetch_add(1, std::memory_order_acq_rel) + 1 == all) word.notify_all();
+}
+
+// A count may change without reaching `least`, so each change is a new wait.
+void wait_until(const std::atomic<uint32_t>& word, uint32_t least) {
+  for (uint32_t seen; (seen = word.load(std::memory_order_acquire)) < least;)
+    wait_while_equal(word, seen);
+}
+
+size_t bytes_of(FloatRange range) {
+  return static_cast<size_t>(range.size()) * sizeof(float);
+}
+
+}  // namespace
+
+// A member receives its own shard of every bucket, once for each node of the others.
+size_t BucketExchange::staging_bytes(const Ownership& who, int member) {
+  if (who.reduction == Reduction::native) return 0;
+  size_t own = 0, theirs = 0;
+  for (size_t b = 0; b < who.buckets.size(); ++b) own += bytes_of(who.shard(b, member));
+  for (int other = 0; other < std::ssize(who.members); ++other)
+    if (other != member) theirs += who.nodes(other).size();
+  return own * theirs;
+}
+
+BucketExchange::BucketExchange(const Ownership& who, const Options& options, GradientSums& sums,
+                               Communicator& exchange, MemoryPool& memory, ThreadStatus& status)
+    : who_(who),
+      options_(options),
+      sums_(sums),
+      exchange_(exchange),
+      status_(status),
+      lanes_(sums.streams().size()),
+      buckets_(who.buckets.size()),
+      stream_(make_stream(memory.device())),
+      squares_(who.chunks_of_members(), &exchange, sizeof(double)),
+      end_(stream_->make_event()) {
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    Lane& lane = lanes_[l];
+    lane.stream = sums.streams()[l];
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      lane.arrival.push_back(lane.stream->make_event());
+      lane.share.push_back(lane.stream->make_event());
+    }
+  }
+  // Registered memory lets NCCL send and receive without a copy.
+  for (float* node : sums_.nodes())
+    exchange_.prepare(node, static_cast<size_t>(who_.floats()) * sizeof(float));
+  int depth = 1;
+  if (who_.reduction == Reduction::invariant) {
+    staging_ = memory.allocate(MemoryKind::communication, staging_bytes(who_, exchange_.rank()));
+    exchange_.prepare(staging_->data(), staging_->bytes());
+    // All messages and trees are planned here, so that a step allocates nothing.
+    float* staging = staging_->as<float>();
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      staging = plan(b, staging);
+      plan_gather(b);
+      depth = std::max(depth, buckets_[b].tree->depth());
+    }
+  }
+  arithmetic_ = make_lane_arithmetic(*stream_, depth);
+  thread_ = start_thread({"exchange", options_.cores}, [this] { run(); });
+}
+
+BucketExchange::~BucketExchange() {
+  break_up();
+  quit_.store(true);
+  add_and_notify(generation_, 1);
+  thread_.join();
+  for (float* node : sums_.nodes()) exchange_.forget(node);
+  if (staging_) exchange_.forget(staging_->data());
+}
+
+// Each member sends the others their shards of its nodes, and adds up the nodes of its own shard
+// along the tree. It sends and receives (R - 1) / R of the bucket. Messages between two members
+// follow the order of the sender's nodes. Returns the end of the staging memory taken.
+float* BucketExchange::plan(size_t bucket, float* staging) {
+  Bucket& step = buckets_[bucket];
+  FloatRange own = who_.shard(bucket, exchange_.rank());
+  std::vector<TreeSum::Leaf> leaves;
+  for (int member = 0; member < exchange_.size(); ++member) {
+    std::vector<TowerRange> theirs = who_.nodes(member);
+    for (size_t n = 0; n < theirs.size(); ++n) {
+      if (member == exchange_.rank()) {
+        leaves.push_back({theirs[n], sums_.nodes()[n], 0});
+        continue;
+      }
+      // Only this member's shard is received, so the leaf's data begins there.
+      leaves.push_back({theirs[n], staging, own.begin});
+      step.scatter.receives.push_back({member, staging, bytes_of(own)});
+      staging += own.size();
+    }
+    if (member == exchange_.rank()) continue;
+    FloatRange part = who_.shard(bucket, member);
+    for (float* node : sums_.nodes())
+      step.scatter.sends.push_back({member, node + part.begin, bytes_of(part)});
+  }
+  step.tree = std::make_unique<TreeSum>(who_.reduction, TowerRange{0, who_.towers}, leaves);
+  return staging;
+}
+
+// The messages that carry sums from the owners of shards to the members that update.
+void BucketExchange::plan_gather(size_t bucket) {
+  Messages& gather = buckets_[bucket].gather;
+  float* sums = sums_.sums();
+  FloatRange own = who_.shard(bucket, exchange_.rank());
+  for (int member = 0; member < exchange_.size(); ++member) {
+    if (member == exchange_.rank()) continue;
+    FloatRange part = who_.shard(bucket, member);
+    if (who_.gets_all_sums(member))
+      gather.sends.push_back({member, sums + own.begin, bytes_of(own)});
+    if (who_.gets_all_sums(exchange_.rank()))
+      gather.receives.push_back({member, sums + part.begin, bytes_of(part)});
+  }
+}
+
+void BucketExchange::begin_step() {
+  require(!broken_.load(), "a step after one that failed");
+  // Relaxed: no lane works now, and the barrier that starts the lanes publishes these stores. The
+  // thread sees them by the release of generation_.
+  for (Bucket& bucket : buckets_) {
+    bucket.arrived.store(0, std::memory_order_relaxed);
+    bucket.summed.store(0, std::memory_order_relaxed);
+  }
+  for (Lane& lane : lanes_) lane.arrived = lane.summed = 0;
+  exchanged_.store(0, std::memory_order_relaxed);
+  add_and_notify(generation_, 1);
+}
+
+void BucketExchange::arrive(int lane, int64_t ready) {
+  Lane& own = lane_at(lane);
+  size_t before = own.arrived;
+  while (own.arrived < buckets_.size() && who_.buckets[own.arrived].end <= ready) {
+    size_t b = own.arrived++;
+    // The event is recorded before the count grows: a lane that sees all arrivals may wait for it.
+    own.stream->record(*own.arrival[b]);
+    count_lane(buckets_[b].arrived, all());
+  }
+  if (own.arrived > before) sum_shares(lane, own.arrived, false);
+}
+
+void BucketExchange::finish(int lane) {
+  sum_shares(lane, buckets_.size(), true);
+  status_.enter(lane, Phase::waiting);
+  Span span(lane_at(lane).spans, {SpanKind::wait, "wait for all sums"});
+  wait_until(exchanged_, 1);
+  // exchanged_ may hold `released` alone; error_ is written only when the thread added its 1.
+  bool done = exchanged_.load(std::memory_order_acquire) % released == 1;
+  if (done && error_) std::rethrow_exception(error_);
+  if (broken_.load()) throw BarrierBroken{};
+  lane_at(lane).stream->wait_for(*end_);
+}
+
+void BucketExchange::break_up() {
+  broken_.store(true);
+  if (released_.exchange(true)) return;  // four additions of 2^30 would wrap around to none
+  for (Bucket& bucket : buckets_) {
+    add_and_notify(bucket.arrived, released);
+    add_and_notify(bucket.summed, released);
+  }
+  add_and_notify(exchanged_, released);
+}
+
+// Adds up this lane's share of the buckets before `until`, in order. Without `wait` it stops at the
+// first bucket that some lane has not completed.
+void BucketExchange::sum_shares(int lane, size_t until, bool wait) {
+  Lane& own = lane_at(lane);
+  int index = lane - options_.first_lane;
+  for (; own.summed < until; ++own.summed) {
+    size_t b = own.summed;
+    Bucket& bucket = buckets_[b];
+    auto number = static_cast<int64_t>(b);
+    if (wait) {
+      Span span(own.spans, {SpanKind::wait, "wait for bucket", number});
+      status_.enter(lane, Phase::waiting, number);
+      wait_until(bucket.arrived, all());
+      status_.enter(lane, Phase::bucket, number);
+    }
+    uint32_t arrived = bucket.arrived.load(std::memory_order_acquire);
+    if (arrived < all()) return;
+    if (arrived >= released) throw BarrierBroken{};
+    for (const Lane& other : lanes_)
+      if (&other != &own) own.stream->wait_for(*other.arrival[b]);
+    Span span(own.spans, {SpanKind::bucket, "add up bucket", number});
+    sums_.sum(index, share_of(who_.buckets[b], index, index + 1, static_cast<int>(all())));
+    own.stream->record(*own.share[b]);
+    count_lane(bucket.summed, all());
+  }
+}
+
+// Loop of the thread: one round a step. generation_ counts up at the start of a step, and once more
+// at the end with quit_ set.
+void BucketExchange::run() {
+  make_current(stream_->device());
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while_equal(generation_, seen);
+    if (quit_.load()) return;
+    try {
+      exchange_all();
+    } catch (const BarrierBroken&) {  // a lane failed and reports its error itself
+    } catch (const PeerLost&) {
+      error_ = std::current_exception();
+    } catch (const std::exception& error) {
+      error_ = std::make_exception_ptr(LaneError(status_.read(options_.thread_row), error));
+    }
+    // Stored before exchanged_ grows, so that every lane that wakes sees it.
+    if (error_) broken_.store(true);
+    add_and_notify(exchanged_, 1);
+  }
+}
+
+void BucketExchange::exchange_all() {
+  int row = options_.thread_row;
+  if (!options_.overlap && !buckets_.empty()) {
+    status_.enter(row, Phase::waiting);
+    wait_until(buckets_.back().summed, all());
+  }
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    status_.enter(row, Phase::waiting, static_cast<int64_t>(b));
+    wait_until(buckets_[b].summed, all());
+    if (broken_.load()) throw BarrierBroken{};
+    // The count says that the lanes have enqueued their shares; the events, that these are done.
+    for (const Lane& lane : lanes_) stream_->wait_for(*lane.share[b]);
+    Span span(spans_, {SpanKind::bucket, "exchange bucket", static_cast<int64_t>(b)});
+    status_.enter(row, Phase::bucket, static_cast<int64_t>(b));
+    reduce(b);
+    status_.enter(row, Phase::idle);
+    sums_.square(*arithmetic_, who_.shard(b, exchange_.rank()));
+  }
+  status_.enter(row, Phase::waiting);
+  // Each member has squared its own shards; all need all chunks for the global norm.
+  {  // it ends before end_, for which the lanes wait
+    Span span(spans_, {SpanKind::bucket, "exchange squares"});
+    squares_.all_gather(sums_.squares().data(), *stream_);
+  }
+  status_.enter(row, Phase::idle);
+  stream_->record(*end_);
+}
+
+void BucketExchange::reduce(size_t bucket) {
+  Bucket& step = buckets_[bucket];
+  if (!step.tree) {  // native
+    FloatRange whole = who_.buckets[bucket];
+    status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket));
+    return exchange_.all_reduce(sums_.sums() + whole.begin, whole.size(), *stream_);
+  }
+  send(bucket, step.scatter);
+  arithmetic_->sum(*step.tree, who_.shard(bucket, exchange_.rank()), sums_.sums());
+  send(bucket, step.gather);
+}
+
+void BucketExchange::send(size_t bucket, const Messages& messages) {
+  if (messages.sends.empty() && messages.receives.empty()) return;
+  status_.enter(options_.thread_row, Phase::waiting, static_cast<int64_t>(bucket));
+  exchange_.exchange(messages.sends, messages.receives, *stream_);
+  status_.enter(options_.thread_row, Phase::bucket, static_cast<int64_t>(bucket));
+}
+
+}  // namespace spire

@@ -1,0 +1,103 @@
+// Sums gradients over the members of a run while backward goes on, bucket by bucket. Whenever a
+// lane completes a bucket, it adds up its share of those that all lanes of the member have
+// completed; a thread then exchanges each with the other members: a reduce-scatter, in which every
+// member adds up its shard along the tree, and the way of the sums to those that update with them.
+// Reduction::native uses the transport's all-reduce instead.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/device/spans.h"
+#include "engine/process/watchdog/thread_status.h"
+#include "engine/update/exchange.h"
+#include "engine/update/gradient_sums.h"
+
+namespace spire {
+
+// The leading thread calls begin_step() while no lane works; each lane calls arrive() and finish()
+// for itself, by its number among the lanes of the process.
+class BucketExchange {
+ public:
+  struct Options {
+    // False: exchanges after the last bucket, as sums over towers use the connections before.
+    bool overlap = true;
+    std::vector<int> cores;  // of the thread; empty: as this thread's
+    int first_lane = 0;      // of the member
+    int thread_row = 0;      // the exchange thread's row of `status`; a lane's is its number
+  };
+  // sums: of this member, whose squares are those of all members after finish(). memory: pool of
+  // the device that exchanges. All but the options outlive this.
+  BucketExchange(const Ownership& who, const Options& options, GradientSums& sums,
+                 Communicator& exchange, MemoryPool& memory, ThreadStatus& status);
+  ~BucketExchange();
+  BucketExchange(const BucketExchange&) = delete;
+  BucketExchange& operator=(const BucketExchange&) = delete;
+  // Returns the bytes that the exchange of that member allocates.
+  static size_t staging_bytes(const Ownership& who, int member);
+
+  // Between steps: from now on the sinks are shown what a lane, or the exchange thread, does with
+  // buckets; null: nobody.
+  void show_spans(int lane, SpanSink* sink) { lane_at(lane).spans = sink; }
+  void show_exchange_spans(SpanSink* sink) { spans_ = sink; }
+  Stream& stream() { return *stream_; }
+
+  void begin_step();
+  // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
+  // stream has done its present work. Throws BarrierBroken after break_up().
+  void arrive(int lane, int64_t ready);
+  // Adds up the rest of the lane's shares and waits until all buckets are exchanged; on a GPU the
+  // lane's stream waits. Throws PeerLost, BarrierBroken, or the thread's LaneError.
+  void finish(int lane);
+  void break_up();  // releases all lanes that wait here, now or later
+
+ private:
+  struct Messages {
+    std::vector<Outgoing> sends;
+    std::vector<Incoming> receives;
+  };
+  struct Bucket {
+    Messages scatter, gather;
+    std::unique_ptr<TreeSum> tree;                // of the own shard
+    std::atomic<uint32_t> arrived{0}, summed{0};  // lanes
+  };
+  struct alignas(64) Lane {
+    Stream* stream = nullptr;
+    SpanSink* spans = nullptr;
+    std::vector<std::unique_ptr<Event>> arrival, share;  // one per bucket
+    size_t arrived = 0, summed = 0;                      // numbers of buckets in this step
+  };
+  Lane& lane_at(int lane) { return lanes_[static_cast<size_t>(lane - options_.first_lane)]; }
+  float* plan(size_t bucket, float* staging);
+  void plan_gather(size_t bucket);
+  void sum_shares(int lane, size_t until, bool wait);
+  void run();
+  void exchange_all();
+  void reduce(size_t bucket);
+  void send(size_t bucket, const Messages& messages);
+  uint32_t all() const { return static_cast<uint32_t>(lanes_.size()); }
+
+  const Ownership& who_;
+  Options options_;
+  GradientSums& sums_;
+  Communicator& exchange_;
+  ThreadStatus& status_;
+  std::vector<Lane> lanes_;
+  std::vector<Bucket> buckets_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<LaneArithmetic> arithmetic_;
+  std::unique_ptr<DeviceMemory> staging_;  // receives this member's shards of other nodes
+  ShardExchange squares_;
+  std::unique_ptr<Event> end_;
+  SpanSink* spans_ = nullptr;
+  std::atomic<uint32_t> generation_{0};  // step number; the thread waits for it
+  std::atomic<uint32_t> exchanged_{0};   // 1 after the thread has exchanged all buckets
+  std::atomic<bool> broken_{false}, released_{false}, quit_{false};
+  std::exception_ptr error_;  // the thread's; written before exchanged_
+  std::jthread thread_;
+};
+
+}  // namespace spire

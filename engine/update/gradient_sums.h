@@ -1,0 +1,61 @@
+// The sums of a member's gradients over its lanes: a tree for each node of the fixed tree that has
+// only towers of this member, over the buffers in which its lanes leave sums.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/device/memory_pool.h"
+#include "engine/device/stream.h"
+#include "engine/update/lane_arithmetic.h"
+#include "engine/update/ownership.h"
+
+namespace spire {
+
+struct NodeBuffer {  // a lane's gradient buffer, with the sum over the towers of one tree node
+  TowerRange node;
+  float* data = nullptr;
+  DeviceId device = {};  // device in whose memory it is
+};
+
+class GradientSums {
+ public:
+  // buffers: those of this member's lanes, in tower order. streams: one per lane. squares: one per
+  // chunk of the trained floats, in memory that the lanes' devices can access. memory: pool of the
+  // device that exchanges, in whose memory the sums lie where there are several members. All
+  // outlive this.
+  GradientSums(const Ownership& who, int member, const std::vector<NodeBuffer>& buffers,
+               std::vector<Stream*> streams, std::span<double> squares, MemoryPool& memory);
+  // Bytes that it allocates. Does not read NodeBuffer::data.
+  static size_t bytes(const Ownership& who, int member, const std::vector<NodeBuffer>& buffers,
+                      DeviceId device);
+
+  // A lane: its number among the member's. Each range is of whole chunks.
+  // Stores the sums of a range, and with one member squares them, on the lane's stream.
+  void sum(int lane, FloatRange range);
+  // On a CPU with one member: makes and squares those of a chunk. Returns them from its first float
+  // on, valid until the lane's next call; they are stored nowhere else.
+  const float* sum_chunk(int lane, FloatRange chunk);
+  void square(LaneArithmetic& arithmetic, FloatRange range);  // of sums that are stored
+
+  std::span<float* const> nodes() const { return nodes_; }  // one buffer per node
+  float* sums() const { return nodes_.front(); }
+  std::span<double> squares() const { return squares_; }
+  std::span<Stream* const> streams() const { return streams_; }
+
+ private:
+  struct alignas(64) Lane {
+    std::unique_ptr<LaneArithmetic> arithmetic;
+    Buffer scratch;  // for sum_chunk()
+  };
+  const int64_t trained_;
+  const bool alone_;  // one member
+  std::vector<TreeSum> trees_;
+  std::vector<float*> nodes_;  // per tree: a leaf's buffer or staged_ memory
+  std::vector<std::unique_ptr<DeviceMemory>> staged_;
+  std::vector<Stream*> streams_;
+  std::span<double> squares_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace spire

@@ -1,0 +1,56 @@
+#include "engine/update/ownership.h"
+
+#include <algorithm>
+
+namespace spire {
+
+std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share share) {
+  std::vector<FloatRange> shards;
+  for (FloatRange range : ranges) {
+    // In whole chunks; of a short last range some devices get nothing.
+    FloatRange shard = share_of(range, share.begin, share.end, share.of);
+    if (shard.size() > 0) shards.push_back(shard);
+  }
+  return shards;
+}
+
+std::vector<TowerRange> Ownership::nodes(int member) const {
+  TowerRange own = members[static_cast<size_t>(member)].towers;
+  return reduction == Reduction::native ? std::vector{own} : nodes_inside(towers, own);
+}
+
+FloatRange Ownership::shard(size_t bucket, int member) const {
+  const Share& share = members[static_cast<size_t>(member)].devices;
+  return share_of(buckets[bucket], share.begin, share.end, share.of);
+}
+
+std::vector<FloatRange> Ownership::updated_by(Share share) const {
+  bool has_device = share.begin <= parameter_device && parameter_device < share.end;
+  if (!shards_state() && !updates_every_replica() && !has_device) return {};
+  std::vector<FloatRange> joined;
+  for (FloatRange range : shards_state() ? shards_of(buckets, share) : buckets) {
+    if (!joined.empty() && joined.back().end == range.begin)
+      joined.back().end = range.end;
+    else
+      joined.push_back(range);
+  }
+  return joined;
+}
+
+std::vector<std::vector<FloatRange>> Ownership::shards_of_members() const {
+  std::vector<std::vector<FloatRange>> all;
+  for (const Member& member : members) all.push_back(shards_of(buckets, member.devices));
+  return all;
+}
+
+std::vector<std::vector<FloatRange>> Ownership::chunks_of_members() const {
+  std::vector<std::vector<FloatRange>> all = shards_of_members();
+  for (auto& shards : all) {
+    std::erase_if(shards, [&](FloatRange shard) { return shard.begin >= trained; });
+    for (FloatRange& shard : shards)
+      shard = {shard.begin / TreeSum::chunk, TreeSum::chunks_of(std::min(shard.end, trained))};
+  }
+  return all;
+}
+
+}  // namespace spire

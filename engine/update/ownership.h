@@ -1,0 +1,57 @@
+// Who sums and who updates which floats of the flat buffers: facts that all ranks know alike. A
+// member: devices of one process that read each other's memory (exchange.h).
+#pragma once
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/update/tree.h"
+
+namespace spire {
+
+// parameter_device: one device updates all weights. mirrored: every device updates its own replica.
+// sharded: every device updates its shard, and keeps the optimizer state of only that shard (ZeRO
+// stage 2, Rajbhandari et al. 2020, within what a member holds).
+using Strategy = RunConfig::Strategy;
+
+struct Share {                     // contiguous devices: of a process, of a member, or one device
+  int begin = 0, end = 0, of = 1;  // devices [begin, end) of the run's `of` devices
+  int size() const { return end - begin; }
+};
+
+// Returns the part of each range that belongs to the share (see share_of()), without empty parts.
+std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share share);
+
+struct Ownership {
+  struct Member {
+    Share devices;
+    TowerRange towers;
+  };
+  Strategy strategy = Strategy::parameter_device;
+  Reduction reduction = Reduction::invariant;
+  int towers = 1, devices = 1, parameter_device = 0;
+  int root = 0;  // the member to which the parameter device belongs
+  std::vector<Member> members;
+  std::vector<FloatRange> buckets;  // ranges of the flat gradient buffer
+  int64_t trained = 0;              // floats of gradients; sums of running statistics follow
+
+  // False: the devices of a member update its front device's replica; the others are copied.
+  bool updates_every_replica() const { return strategy == Strategy::mirrored; }
+  // True: each device has only a part of the optimizer state, so checkpoints gather it, and members
+  // exchange norms of tensors.
+  bool shards_state() const { return strategy == Strategy::sharded; }
+  // Whether all sums go to this member; else it has those of its own shards alone.
+  bool gets_all_sums(int member) const {
+    return updates_every_replica() || (!shards_state() && member == root);
+  }
+
+  int64_t floats() const { return buckets.empty() ? 0 : buckets.back().end; }
+  std::vector<TowerRange> nodes(int member) const;    // of the tree, whose sums its lanes compute
+  FloatRange shard(size_t bucket, int member) const;  // the part that the member sums for all
+  std::vector<FloatRange> updated_by(Share share) const;  // in order; neighbours are one range
+  // Per member: its shards, and their chunks of the trained floats as ranges of chunk indices.
+  std::vector<std::vector<FloatRange>> shards_of_members() const;
+  std::vector<std::vector<FloatRange>> chunks_of_members() const;
+};
+
+}  // namespace spire
