@@ -264,36 +264,24 @@ void RunSetup::keep_tuning(Observer& observer) const {
 
 TowerTrainerOptions RunSetup::trainer_options() const {
   return {
-      .model = config.model,
+      .config = config,
       .own_model = own_model,
-      .loss = config.loss,
       .teacher = teacher.teacher,
-      .freeze = {config.freeze, config.freeze_batch_norm},
-      .adapt = config.adapt,
-      .optimizer = config.optimizer,
-      .ema = config.ema,
-      .loss_scale = config.loss_scale,
       .train_columns = train_columns(config, data),
       .test_columns = data.test->spec().columns,
       .classes = data.train->spec().classes,
       .table = data.train->spec().table,
       .target_scale = data.train->spec().target_scale,
-      .precision = compute_dtype(config),
       .exact_batch = config.precision == RunConfig::Precision::exact ? placement.global_batch : 0,
-      .seed = config.seed,
       .train_samples =
           config.data.last_batch == DataConfig::LastBatch::drop ? 0 : data.train->count(),
       .test_samples = data.test->count(),
       .val_samples = data.val ? data.val->count() : 0,
-      .bucket = config.bucket,
       .sample_rows =
           EvaluationSamples::rows(task(), std::min(config.eval.samples, data.selection().count())),
-      .recompute = config.memory.recompute == MemoryConfig::Recompute::blocks,
-      .memory_limit = parse_memory_limit(config.memory.limit),
       .shows_outputs = metrics_.reads_outputs,
       .snapshot = saves ? snapshot_choice(config, placement) : SnapshotChoice::never,
       .judged = Guard(config.guard).judges(),
-      .cuda = config.cuda,
       .tuning = tuning.get(),
       .watch_lanes = watch_lanes};
 }

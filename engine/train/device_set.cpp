@@ -4,6 +4,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/config/devices.h"
+#include "engine/config/scalar.h"
 #include "engine/train/memory/device_limits.h"
 
 namespace spire {
@@ -30,9 +31,10 @@ std::vector<std::string> thread_names(const Placement& placement) {
 
 }  // namespace
 
-DeviceSet::DeviceSet(const Placement& placement, const ParameterLayout& layout, ProcessGroup* group,
-                     const Options& options)
-    : placement_(placement),
+DeviceSet::DeviceSet(const RunConfig& config, const Placement& placement,
+                     const ParameterLayout& layout, ProcessGroup* group, const Options& options)
+    : config_(config),
+      placement_(placement),
       group_(group),
       local_(placement.devices_of(placement.rank)),
       status_(thread_names(placement)),
@@ -62,7 +64,8 @@ void DeviceSet::make_pools(const Options& options) {
   std::span<const PlacedDevice> devices(&device(local_.begin), static_cast<size_t>(local_.size()));
   std::vector<size_t> totals;
   for (const PlacedDevice& device : devices) totals.push_back(space_of(device.id).total);
-  std::vector<DeviceLimit> limits = limits_of(devices, totals, options.memory_limit);
+  std::vector<DeviceLimit> limits =
+      limits_of(devices, totals, parse_memory_limit(config_.memory.limit));
   for (size_t d = 0; d < devices.size(); ++d) {
     std::string word = to_word({to_string(devices[d].id), devices[d].memory_limit});
     pools_.push_back(std::make_unique<MemoryPool>(
@@ -90,8 +93,8 @@ void DeviceSet::make_devices(const ParameterLayout& layout, const Options& optio
     bool is_first = first == libraries_.size();
     libraries_.push_back(open_cuda_libraries(
         id,
-        {.tf32 = options.cuda.tf32,
-         .cudnn_attention = options.cuda.attention == CudaConfig::Attention::automatic,
+        {.tf32 = config_.cuda.tf32,
+         .cudnn_attention = config_.cuda.attention == CudaConfig::Attention::automatic,
          .tuning = options.tuning},
         is_first ? nullptr : libraries_[first].get()));
   }

@@ -8,7 +8,6 @@
 
 #include <spire/run_config.h>
 
-#include "engine/config/scalar.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/process/watchdog/thread_status.h"
@@ -41,16 +40,14 @@ struct LaneSite {
 class DeviceSet {
  public:
   struct Options {
-    MemoryLimit memory_limit;
-    CudaConfig cuda;
     Tuning* tuning = nullptr;  // outlives this; null: each library's first choice of engine
     bool connects = true;      // false: the run is only planned, no communicators are made
     std::function<std::string(const MemoryShortage&)> explain;  // as MemoryPool::Options has it
   };
   // group: connects the processes of the run; null if there is one. All arguments but the options
   // outlive this. Blocks until all members have connected. Throws Error(device), PeerLost.
-  DeviceSet(const Placement& placement, const ParameterLayout& layout, ProcessGroup* group,
-            const Options& options);
+  DeviceSet(const RunConfig& config, const Placement& placement, const ParameterLayout& layout,
+            ProcessGroup* group, const Options& options);
 
   const Placement& placement() const { return placement_; }
   const PlacedDevice& device(int index) const {
@@ -113,6 +110,7 @@ class DeviceSet {
   void make_devices(const ParameterLayout& layout, const Options& options);
   void connect_members();
 
+  const RunConfig& config_;
   const Placement& placement_;
   ProcessGroup* group_;
   Share local_;

@@ -12,6 +12,10 @@ DType compute_dtype(const RunConfig& config) {
   return config.precision == RunConfig::Precision::fp16 ? DType::f16 : DType::f32;
 }
 
+bool recomputes(const RunConfig& config) {
+  return config.memory.recompute == MemoryConfig::Recompute::blocks;
+}
+
 // Backward completes gradients in another order where activations are fused into the ops before
 // them, so the layout comes from the fused graph, as the plans do.
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {

@@ -16,6 +16,7 @@ namespace spire {
 using GraphBuilder = std::function<Graph(int64_t batch, bool training)>;
 
 DType compute_dtype(const RunConfig& config);  // dtype of activations: config.precision
+bool recomputes(const RunConfig& config);      // whether backward computes activations again
 
 // Lays out the parameters in the order in which backward completes their gradients; the layout does
 // not depend on `batch`. Throws what `build` throws.

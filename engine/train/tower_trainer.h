@@ -13,8 +13,6 @@
 
 #include <spire/metric.h>
 
-#include "engine/config/scalar.h"
-#include "engine/graph/freeze.h"
 #include "engine/train/device_set.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/gradient_stage.h"
@@ -31,34 +29,24 @@
 
 namespace spire {
 
+// The config, of which a Placement has settled devices, towers and batch sizes, and facts beside
+// it.
 struct TowerTrainerOptions {
-  ModelConfig model;
-  std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of `model`
-  LossConfig loss;
+  RunConfig config;
+  std::shared_ptr<const Model> own_model = nullptr;  // of the program, in place of config.model
   std::shared_ptr<const Teacher> teacher = nullptr;  // that the model learns from
-  FreezeOptions freeze = {};
-  AdaptConfig adapt = {};
-  OptimizerConfig optimizer;
-  EmaConfig ema;
-  LossScaleConfig loss_scale = {};
   std::vector<Column> train_columns, test_columns;  // columns of a batch; the model reads the first
   int64_t classes = 0;                  // number of classes; for tokens: of the vocabulary
   std::vector<TableColumn> table = {};  // this and target_scale as in SampleSpec
   Normalization target_scale = {};
-  DType precision = DType::f32;  // dtype of activations: f32, bf16, f16 (GPUs only)
-  int64_t exact_batch = 0;       // precision: exact: samples of a step over all towers; else 0
-  uint64_t seed = 0;
+  int64_t exact_batch = 0;    // precision: exact: samples of a step over all towers; else 0
   int64_t train_samples = 0;  // size of the dataset; 0: incomplete last batches are dropped
   int64_t test_samples = 0, val_samples = 0;  // of the data of evaluations; 0: full batches
-  BucketConfig bucket;
-  int64_t sample_rows = 0;  // batch size of sampler(), on rank 0; 0: no sampler
-  bool recompute = false;   // recompute activations of the model's blocks in backward
-  MemoryLimit memory_limit = {};
+  int64_t sample_rows = 0;                    // batch size of sampler(), on rank 0; 0: no sampler
   bool shows_outputs = false;  // evaluations may show the model's outputs to an observer
   SnapshotChoice snapshot = SnapshotChoice::never;  // whether checkpoints use a snapshot
-  bool judged = false;     // a judge sees each step before its update (TowerTrainer::set_judge)
-  bool plan_only = false;  // compile the plans, but allocate nothing
-  CudaConfig cuda;
+  bool judged = false;       // a judge sees each step before its update (TowerTrainer::set_judge)
+  bool plan_only = false;    // compile the plans, but allocate nothing
   Tuning* tuning = nullptr;  // outlives the trainer; null: each library's first choice of engine
   // Called by the constructor with the lanes' status once there are lanes, and with null before it
   // returns or throws.
@@ -232,7 +220,7 @@ class TowerTrainer {
   void make_stages(const TowerTrainerOptions& options);
   void plan_memory();
   void allocate_memory();
-  void initialize(const TowerTrainerOptions& options);
+  void initialize();
   MemoryByKind by_kind(const MemoryUse& use) const;
 
   StepMetrics& metrics_of(int64_t step) {
@@ -264,6 +252,7 @@ class TowerTrainer {
   void renew_replicas();
   void swap_average();
 
+  const RunConfig config_;
   Placement placement_;
   ProcessGroup* group_;
   ParameterLayout layout_;

@@ -4,6 +4,7 @@
 
 #include <spire/error.h>
 
+#include "engine/graph/freeze.h"
 #include "engine/graph/passes.h"
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
@@ -84,7 +85,8 @@ Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
 // where several devices or processes need each sum.
 bool sums_first(const TowerTrainerOptions& options, const Ownership& who, bool on_gpus) {
   bool shared = who.members.size() > 1 || (who.updates_every_replica() && who.devices > 1);
-  bool norm = options.judged || options.optimizer.clip_norm > 0 || is_layerwise(options.optimizer);
+  const OptimizerConfig& optimizer = options.config.optimizer;
+  bool norm = options.judged || optimizer.clip_norm > 0 || is_layerwise(optimizer);
   return on_gpus || shared || norm;
 }
 
@@ -95,8 +97,8 @@ LaneOptions lane_options(const TowerTrainerOptions& options, const Placement& pl
   lane.towers = placement.towers;
   lane.batch_size = placement.batch_size;
   lane.reduction = placement.reduction;
-  lane.recompute = options.recompute;
-  lane.record = options.cuda.graphs && placement.lanes[0].device.kind == DeviceKind::cuda;
+  lane.recompute = recomputes(options.config);
+  lane.record = options.config.cuda.graphs && placement.lanes[0].device.kind == DeviceKind::cuda;
   lane.shows_outputs = options.shows_outputs;
   lane.steps_under_way = static_cast<int>(steps_under_way);
   // With several members each bucket is exchanged as soon as it is complete.
@@ -135,7 +137,7 @@ ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
   return {.columns = training ? train_columns : test_columns,
           .classes = classes,
           .batch = batch,
-          .dtype = precision,
+          .dtype = compute_dtype(config),
           .table = table,
           .target_scale = target_scale,
           .teacher = training ? teacher.get() : nullptr};
@@ -143,14 +145,16 @@ ModelInput TowerTrainerOptions::input(int64_t batch, bool training) const {
 
 Graph TowerTrainerOptions::build_model_alone(int64_t batch, bool training) const {
   ModelInput inputs = input(batch, training);
-  return own_model ? build_own_model(*own_model, loss, inputs, training)
-                   : build_model(model, loss, inputs, training);
+  return own_model ? build_own_model(*own_model, config.loss, inputs, training)
+                   : build_model(config.model, config.loss, inputs, training);
 }
 
 Graph TowerTrainerOptions::build(int64_t batch, bool training) const {
   Graph graph = build_model_alone(batch, training);
-  adapt_dense_layers(graph, adapt.lora);
-  freeze_parameters(graph, freeze_beside_adapters(graph, adapt.lora, freeze));
+  const LoraConfig& lora = config.adapt.lora;
+  adapt_dense_layers(graph, lora);
+  FreezeOptions freeze{config.freeze, config.freeze_batch_norm};
+  freeze_parameters(graph, freeze_beside_adapters(graph, lora, freeze));
   if (exact_batch > 0) use_exact_ops(graph, exact_batch);
   return graph;
 }
@@ -159,14 +163,14 @@ Graph TowerTrainerOptions::build_for_rows(int64_t batch) const {
   if (own_model) return build(batch, false);
   ModelInput inputs = input(batch, false);
   inputs.columns = unpacked_columns(std::move(inputs.columns));
-  Graph graph = build_model(model, loss, inputs, false);
-  adapt_dense_layers(graph, adapt.lora);
+  Graph graph = build_model(config.model, config.loss, inputs, false);
+  adapt_dense_layers(graph, config.adapt.lora);
   return graph;
 }
 
 TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& placement,
                            ProcessGroup* group)
-    : placement_(placement), group_(group) {
+    : config_(options.config), placement_(placement), group_(group) {
   make_devices(options);
   WatchedLanes watched(options, devices_->status());
   make_stages(options);
@@ -180,7 +184,7 @@ TowerTrainer::TowerTrainer(const TowerTrainerOptions& options, const Placement& 
     metrics.allocate(*devices_, gradients_->squares(devices_->members().front()));
   make_profiler_spans();
   all_gather_ = std::make_unique<HostAllGather>(StepMetrics::owners(placement_), group_);
-  initialize(options);
+  initialize();
 }
 
 void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
@@ -188,25 +192,23 @@ void TowerTrainer::make_devices(const TowerTrainerOptions& options) {
   layout_ = make_layout(build, placement_.batch_size);
   require_possible_size(layout_);
   require_same_parameters(options, placement_.batch_size, layout_);
-  check_lr_factors(options.optimizer, layout_);  // before plans are compiled, which takes long
-  who_ = ownership_of(placement_, options.bucket, layout_);
+  check_lr_factors(config_.optimizer, layout_);  // before plans are compiled, which takes long
+  who_ = ownership_of(placement_, config_.bucket, layout_);
   // The message of a shortage. Blocks are known when the plans are, after the devices.
   MemoryRemedies remedies;
   remedies.batch_size = placement_.batch_size;
   remedies.devices = static_cast<int>(placement_.devices.size());
   remedies.sharded = who_.shards_state();
   remedies.can_skip_snapshot = !who_.shards_state() || placement_.ranks == 1;
-  auto explain = [this, remedies, recompute = options.recompute](const MemoryShortage& shortage) {
+  auto explain = [this, remedies](const MemoryShortage& shortage) {
     MemoryRemedies now = remedies;
-    now.can_recompute = !recompute && gradients_ && gradients_->has_blocks();
+    now.can_recompute = !recomputes(config_) && gradients_ && gradients_->has_blocks();
     return out_of_memory_text(shortage, now);
   };
-  devices_ = std::make_unique<DeviceSet>(placement_, layout_, group_,
-                                         DeviceSet::Options{.memory_limit = options.memory_limit,
-                                                            .cuda = options.cuda,
-                                                            .tuning = options.tuning,
-                                                            .connects = !options.plan_only,
-                                                            .explain = explain});
+  devices_ = std::make_unique<DeviceSet>(
+      config_, placement_, layout_, group_,
+      DeviceSet::Options{
+          .tuning = options.tuning, .connects = !options.plan_only, .explain = explain});
 }
 
 // Rank 0 chooses engines as its lanes compile, and the others compile with its choices.
@@ -229,11 +231,7 @@ void TowerTrainer::make_stages(const TowerTrainerOptions& options) {
     });
   }
   if (placement_.rank == 0) share_choices();
-  update_ = std::make_unique<UpdateStage>(*devices_, layout_, who_,
-                                          UpdateStage::Options{.optimizer = options.optimizer,
-                                                               .ema = options.ema,
-                                                               .loss_scale = options.loss_scale,
-                                                               .precision = options.precision});
+  update_ = std::make_unique<UpdateStage>(config_, *devices_, layout_, who_);
   state_ = std::make_unique<StateTransfer>(*devices_, *update_, layout_, who_);
 }
 
@@ -260,14 +258,14 @@ void TowerTrainer::allocate_memory() {
 }
 
 // Initial weights are drawn on the host, by parameter name, and copied to all replicas.
-void TowerTrainer::initialize(const TowerTrainerOptions& options) {
+void TowerTrainer::initialize() {
   const DeviceMemory& weights = *devices_->replica(devices_->host_device()).weights;
   Buffer copy(weights.on_host() ? 0 : weights.bytes());
   float* values = weights.on_host() ? weights.as<float>() : copy.as<float>();
-  context_.seed = options.seed;
+  context_.seed = config_.seed;
   team().lead([&] {
     team().parallel(
-        [&](int lane) { layout_.initialize(options.seed, values, lane, devices_->lanes()); });
+        [&](int lane) { layout_.initialize(config_.seed, values, lane, devices_->lanes()); });
     update_->write_weights(values);
     update_->begin_average();
     renew_replicas();

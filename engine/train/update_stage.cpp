@@ -5,24 +5,22 @@
 #include "engine/train/state_tensors.h"
 
 namespace spire {
-UpdateStage::UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const Ownership& who,
-                         const Options& options)
-    : devices_(devices),
+UpdateStage::UpdateStage(const RunConfig& config, DeviceSet& devices, const ParameterLayout& layout,
+                         const Ownership& who)
+    : config_(config),
+      devices_(devices),
       layout_(layout),
       who_(who),
-      optimizer_(options.optimizer),
-      ema_(options.ema),
-      layerwise_(is_layerwise(options.optimizer)),
-      loss_scale_(options.loss_scale, options.precision == DType::f16),
+      layerwise_(is_layerwise(config.optimizer)),
+      loss_scale_(config.loss_scale, config.precision == RunConfig::Precision::fp16),
       updates_(static_cast<size_t>(devices.local().size())),
       shards_(devices.members().size()) {
   const Placement& placement = devices_.placement();
-  auto spans = weight_spans(options.optimizer, layout_);
+  auto spans = weight_spans(config_.optimizer, layout_);
   if (layerwise_) make_norms(spans);
   for (int d = devices_.local().begin; d < devices_.local().end; ++d) {
     ParameterUpdate::Options& update = of_device(d).options;
-    update.optimizer = options.optimizer;
-    update.ema = options.ema;
+    update.config = &config_;
     update.memory = &devices_.pool(d);
     update.on_host = placement.updates_on_host;
     update.host_lanes = placement.host_lanes;
@@ -252,7 +250,7 @@ void UpdateStage::write_weight(FloatRange range, const float* values) {
   for (DeviceUpdate& device : updates_) {
     if (!device.update) continue;
     device.update->weights_written(range, values);
-    if (ema_.decay > 0 && range.end <= layout_.trained_floats())
+    if (averages() && range.end <= layout_.trained_floats())
       device.update->copy_state_in(slots().size() - 1, range, values);
   }
 }
@@ -265,8 +263,8 @@ void UpdateStage::restore_loss_scale(const LossScaleState& state) {
 }
 
 std::vector<std::string> UpdateStage::slots() const {
-  auto names = slot_names(optimizer_);
-  if (ema_.decay > 0) names.emplace_back(average_slot);
+  auto names = slot_names(config_.optimizer);
+  if (averages()) names.emplace_back(average_slot);
   return names;
 }
 

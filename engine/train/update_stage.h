@@ -23,15 +23,9 @@ namespace spire {
 // LaneTeam::parallel; all others by the leading thread, while no lane works.
 class UpdateStage {
  public:
-  struct Options {
-    OptimizerConfig optimizer;
-    EmaConfig ema;
-    LossScaleConfig loss_scale;
-    DType precision = DType::f32;
-  };
-  // Allocates no device memory. All arguments but the options outlive this.
-  UpdateStage(DeviceSet& devices, const ParameterLayout& layout, const Ownership& who,
-              const Options& options);
+  // Allocates no device memory. All arguments outlive this.
+  UpdateStage(const RunConfig& config, DeviceSet& devices, const ParameterLayout& layout,
+              const Ownership& who);
 
   MemoryUse memory(int device) const;  // what allocate() and connect() take
   void allocate();                     // tables of norms, loss scales; throws Error(out_of_memory)
@@ -52,7 +46,7 @@ class UpdateStage {
   // Swaps the weights and their average on all devices; a second call restores every bit.
   void swap_average(int lane);
   void begin_average();  // sets the average to the present weights
-  bool averages() const { return ema_.decay > 0; }
+  bool averages() const { return config_.ema.decay > 0; }
 
   // Sets the fp32 weights of this process's replicas. Call replicate() afterwards.
   void write_weights(const float* values);
@@ -102,11 +96,10 @@ class UpdateStage {
   void exchange_norms(int lane);
   void exchange_weights(int lane);
 
+  const RunConfig& config_;
   DeviceSet& devices_;
   const ParameterLayout& layout_;
   const Ownership& who_;
-  const OptimizerConfig optimizer_;
-  const EmaConfig ema_;
   const bool layerwise_;
   LossScale loss_scale_;
   std::vector<DeviceUpdate> updates_;  // one per device of this process

@@ -23,14 +23,14 @@ size_t update_bytes(const ParameterUpdate::Options& options, const ParameterLayo
   if (options.on_host) return 0;
   if (options.device().kind == DeviceKind::cuda) return cuda_update_bytes(options, layout);
   PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
-  return slot_count(options.optimizer, options.ema) * static_cast<size_t>(pieces.state_floats) *
-         sizeof(float);
+  return slot_count(options.config->optimizer, options.config->ema) *
+         static_cast<size_t>(pieces.state_floats) * sizeof(float);
 }
 
 CpuUpdate::CpuUpdate(const Options& options, const ParameterLayout& layout)
     : options_(options),
       pieces_(cut_into_pieces(options.owned, options.spans, layout, options.norms)) {
-  for (size_t i = 0; i < slot_count(options.optimizer, options.ema); ++i) {
+  for (size_t i = 0; i < slot_count(options.config->optimizer, options.config->ema); ++i) {
     memory_.push_back(options.memory->allocate(MemoryKind::optimizer, pieces_.slot_bytes()));
     slots_.push_back(memory_.back()->as<float>());
   }
@@ -40,13 +40,13 @@ CpuUpdate::CpuUpdate(const Options& options, const ParameterLayout& layout)
 // A CPU knows of all steps before. The squares are added in the order of chunks: the same bits
 // whichever member computed which.
 CpuUpdate::ChunkStep CpuUpdate::chunk_step(const Step& order) const {
-  GradientScale scale{options_.optimizer.clip_norm, order.loss_scale};
+  GradientScale scale{options_.config->optimizer.clip_norm, order.loss_scale};
   double squares = 0;
   if (scale.reads_squares())
     squares = std::accumulate(options_.squares.begin(), options_.squares.end(), 0.0);
   int64_t number = order.for_optimizer(0);
-  return {formula_of(options_.optimizer, order.lr, number), average_formula(options_.ema, number),
-          scale.factor(squares)};
+  return {formula_of(options_.config->optimizer, order.lr, number),
+          average_formula(options_.config->ema, number), scale.factor(squares)};
 }
 
 // Pieces end where chunks do, so each is inside this chunk or outside.
@@ -70,7 +70,7 @@ void CpuUpdate::update(FloatRange chunk, const float* sums, ChunkStep& step) {
     at.trust = trust_of(piece, step);
     update_slice(step.formula, at, slice);
     // The average, if there is one, is the last slot; the optimizer does not look at it.
-    if (options_.ema.decay > 0)
+    if (options_.config->ema.decay > 0)
       update_average(step.average, slice.count, slice.weights, slice.slots.back());
   });
   // Statistics may reach over several chunks.
@@ -88,7 +88,7 @@ void CpuUpdate::swap_average(FloatRange chunk) {
 
 void CpuUpdate::begin_average() {
   FloatRange all = {0, std::numeric_limits<int64_t>::max()};
-  if (options_.ema.decay > 0) copy_state_in(slots_.size() - 1, all, options_.weights);
+  if (options_.config->ema.decay > 0) copy_state_in(slots_.size() - 1, all, options_.weights);
 }
 
 void CpuUpdate::copy_state_out(size_t slot, FloatRange window, float* flat) const {

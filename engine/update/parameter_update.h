@@ -18,12 +18,11 @@ namespace spire {
 class ParameterUpdate {
  public:
   struct Options {
-    OptimizerConfig optimizer;
-    EmaConfig ema;
-    MemoryPool* memory = nullptr;      // the device's; outlives this
-    bool on_host = false;              // the CPU updates a GPU's weights
-    std::vector<LaneSpec> host_lanes;  // CPU threads that do so
-    std::vector<FloatRange> owned;     // ranges of the flat buffer, running statistics included
+    const RunConfig* config = nullptr;  // outlives this
+    MemoryPool* memory = nullptr;       // the device's; outlives this
+    bool on_host = false;               // the CPU updates a GPU's weights
+    std::vector<LaneSpec> host_lanes;   // CPU threads that do so
+    std::vector<FloatRange> owned;      // ranges of the flat buffer, running statistics included
     // The next three are in memory that the device can access, aligned to 16 bytes.
     float* weights = nullptr;     // flat buffer, written in the owned ranges
     const float* sums = nullptr;  // flat buffer of summed gradients; on a CPU chunks are handed in

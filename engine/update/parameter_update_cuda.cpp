@@ -48,7 +48,9 @@ struct UpdateLists {
 class CudaUpdate : public GpuUpdate {
  public:
   CudaUpdate(const Options& options, const ParameterLayout& layout)
-      : options_(options), layerwise_(is_layerwise(options.optimizer)), lists_(options, layout) {
+      : options_(options),
+        layerwise_(is_layerwise(options.config->optimizer)),
+        lists_(options, layout) {
     require(takes_packs(options.weights) && takes_packs(options.sums), "misaligned weights");
     for (const UpdatePiece& piece : pieces().weights)
       require(takes_packs(piece), "misaligned weights at {}", piece.begin);
@@ -74,7 +76,7 @@ class CudaUpdate : public GpuUpdate {
   }
 
   void begin_average() override {
-    if (options_.ema.decay <= 0) return;
+    if (options_.config->ema.decay <= 0) return;
     CurrentCudaDevice current(options_.device().index);
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     launch_begin_average(nullptr, buffers_);
@@ -113,7 +115,7 @@ class CudaUpdate : public GpuUpdate {
 
   // For all that follows on the stream, in this step.
   void find_factors(const Step& step, Stream& stream) {
-    GradientScale scale{options_.optimizer.clip_norm, step.loss_scale};
+    GradientScale scale{options_.config->optimizer.clip_norm, step.loss_scale};
     if (!scale.reads_squares()) return;
     launch_step_factors(stream.native(), options_.squares, scale, step.skipped,
                         factors_->as<StepFactors>());
@@ -123,8 +125,8 @@ class CudaUpdate : public GpuUpdate {
     StepRules rules;
     for (int unseen = 0; unseen <= max_unseen; ++unseen) {
       int64_t number = step.for_optimizer(unseen);
-      rules.optimizer[unseen] = formula_of(options_.optimizer, step.lr, number);
-      rules.ema[unseen] = average_formula(options_.ema, number);
+      rules.optimizer[unseen] = formula_of(options_.config->optimizer, step.lr, number);
+      rules.ema[unseen] = average_formula(options_.config->ema, number);
     }
     return rules;
   }
@@ -132,7 +134,7 @@ class CudaUpdate : public GpuUpdate {
   void allocate_slots() {
     size_t bytes = pieces().slot_bytes();
     CurrentCudaDevice current(options_.device().index);
-    for (size_t i = 0; i < slot_count(options_.optimizer, options_.ema); ++i) {
+    for (size_t i = 0; i < slot_count(options_.config->optimizer, options_.config->ema); ++i) {
       slots_.push_back(options_.memory->allocate(MemoryKind::optimizer, bytes));
       if (bytes == 0) continue;
       check_cuda(cudaMemsetAsync(slots_[i]->data(), 0, bytes, nullptr), "cudaMemsetAsync");
@@ -151,9 +153,9 @@ class CudaUpdate : public GpuUpdate {
     buffers_.sums = options_.sums;
     factors_ = upload(*options_.memory, lists_.factors);
     buffers_.factors = factors_->as<StepFactors>();
-    size_t slots = slot_names(options_.optimizer).size();
+    size_t slots = slot_names(options_.config->optimizer).size();
     for (size_t i = 0; i < slots; ++i) buffers_.slots[i] = slots_[i]->as<float>();
-    if (options_.ema.decay > 0) buffers_.average = slots_.back()->as<float>();
+    if (options_.config->ema.decay > 0) buffers_.average = slots_.back()->as<float>();
   }
 
   void bind_trust() {
@@ -198,7 +200,7 @@ size_t cuda_update_bytes(const ParameterUpdate::Options& options, const Paramete
   PieceCounts pieces = count_pieces(options.owned, options.spans, layout);
   size_t bytes = pieces.weights * sizeof(UpdatePiece) + pieces.statistics * sizeof(StatisticPiece) +
                  sizeof(StepFactors) +
-                 slot_count(options.optimizer, options.ema) *
+                 slot_count(options.config->optimizer, options.config->ema) *
                      static_cast<size_t>(pieces.state_floats) * sizeof(float);
   if (!options.norms) return bytes;
   auto trusts = static_cast<size_t>(std::ranges::count_if(options.spans, &WeightSpan::adapts));

@@ -78,11 +78,12 @@ TEST_P(FollowsPyTorch, FromTheSameWeightsAndBatches) {
   config.towers = peer.towers;
   config.tower_threads = 1;
   config.devices = {"cpu:0"};
+  config.model = peer.model;
+  config.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
   TowerTrainerOptions options;
-  options.model = peer.model;
+  options.config = config;
   options.train_columns = options.test_columns = data.train->spec().columns;
   options.classes = data.train->spec().classes;
-  options.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = 0.9};
   TowerTrainer trainer(options, place_towers(config, {local_hardware()}, 0));
   auto order = definition_order(peer.model);
   LoaderOptions loading{.batch_size = config.batch_size, .towers = peer.towers, .shuffle = false};

@@ -70,11 +70,12 @@ TEST_P(FollowsTransformers, FromTheSameWeightsAndRows) {
   config.batch_size = peer.rows / 2;
   config.tower_threads = 1;
   config.devices = {"cpu:0"};
+  config.model = model;
+  config.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = peer.momentum};
   TowerTrainerOptions options;
-  options.model = model;
+  options.config = config;
   options.train_columns = options.test_columns = data->spec().columns;
   options.classes = peer.vocabulary;
-  options.optimizer = {.name = OptimizerConfig::Name::sgd, .momentum = peer.momentum};
   TowerTrainer trainer(options, place_towers(config, {local_hardware()}, 0));
   BatchLoader loader(*data, {.batch_size = config.batch_size, .towers = 2, .shuffle = false});
   trainer.team().lead([&] {

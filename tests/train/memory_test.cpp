@@ -28,7 +28,7 @@ class TowerTrainerMemory : public OnEachKind {
   }
   static TowerTrainerOptions limited(const SmallRun& run, const std::string& limit) {
     TowerTrainerOptions options = run.options();
-    options.memory_limit = parse_memory_limit(limit);
+    options.config.memory.limit = limit;
     return options;
   }
   static MemoryByKind planned(const SmallRun& run, size_t device = 0) {

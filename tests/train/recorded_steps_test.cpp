@@ -56,7 +56,7 @@ std::vector<std::string> ops_of(const SmallRun& run, int64_t samples) {
   if (samples == 0) return {};
   TowerTrainerOptions options = run.options();
   auto build = [&](int64_t batch) {
-    return build_model(options.model, options.loss, options.input(batch, true), true);
+    return build_model(run.model, run.loss, options.input(batch, true), true);
   };
   ParameterLayout layout =
       make_layout([&](int64_t batch, bool) { return build(batch); }, run.batch_size);

@@ -5,6 +5,7 @@
 #include "engine/config/words.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
+#include "engine/graph/freeze.h"
 #include "engine/train/tower_trainer.h"
 #include "tests/process/ranks.h"
 
@@ -53,17 +54,35 @@ struct SmallRun {
   CudaConfig cuda = {};
   bool judged = false;
 
-  Placement place(int rank = 0) const {
+  RunConfig config() const {
+    using Precision = RunConfig::Precision;
     RunConfig config;
+    config.model = model;
+    config.loss = loss;
+    config.freeze = freeze.patterns;
+    config.freeze_batch_norm = freeze.batch_norm;
+    config.adapt = adapt;
+    config.optimizer = optimizer;
+    config.ema = ema;
+    config.loss_scale = loss_scale;
+    if (precision == DType::bf16) config.precision = Precision::bf16;
+    if (precision == DType::f16) config.precision = Precision::fp16;
+    if (exact) config.precision = Precision::exact;
     config.batch_size = batch_size;
     config.global_batch = global_batch;
     config.towers = towers;
     config.tower_threads = tower_threads;
     config.devices = devices;
+    config.seed = seed;
     config.strategy = *find_word<RunConfig::Strategy>(strategy);
     config.parameter_device = parameter_device;
     config.reduction = *find_word<RunConfig::Reduction>(reduction);
+    config.bucket = bucket;
+    if (recompute) config.memory.recompute = MemoryConfig::Recompute::blocks;
     config.cuda = cuda;
+    return config;
+  }
+  Placement place(int rank = 0) const {
     CudaStatus gpus = discover_cuda();
     RankHardware host{.host = "here",
                       .cores = {0, 1},
@@ -75,7 +94,7 @@ struct SmallRun {
       place.cores = host.cores;
       place.threads = 0;
     }
-    return place_towers(config, places, rank);
+    return place_towers(config(), places, rank);
   }
   std::vector<Column> columns() const {
     return {{"images", {8, 8, 1}, precision}, {"labels", {}, DType::i32}};
@@ -85,27 +104,16 @@ struct SmallRun {
     return ImageDataset(images, normalization_of(images), augment, {precision, seed});
   }
   TowerTrainerOptions options() const {
-    return {.model = model,
-            .loss = loss,
+    return {.config = config(),
             .teacher = teacher,
-            .freeze = freeze,
-            .adapt = adapt,
-            .optimizer = optimizer,
-            .ema = ema,
-            .loss_scale = loss_scale,
             .train_columns = columns(),
             .test_columns = columns(),
             .classes = 4,
-            .precision = precision,
             .exact_batch = exact ? global_batch.value_or(batch_size * towers) : 0,
-            .seed = seed,
             .train_samples = samples,
             .test_samples = samples,
-            .bucket = bucket,
-            .recompute = recompute,
             .snapshot = snapshot,
-            .judged = judged,
-            .cuda = cuda};
+            .judged = judged};
   }
   LoaderOptions loading(int rank = 0) const {
     Placement placement = place(rank);

@@ -103,14 +103,15 @@ class Updates {
         sums_(device, values_of(layout, 0)),
         squares_(device, squares_of(layout, values_of(layout, 0))),
         slots_(slot_count(c.optimizer, c.ema)) {
+    config_.optimizer = c.optimizer;
+    config_.ema = c.ema;
     ParameterUpdate::Options options;
     options.spans = weight_spans(c.optimizer, layout);
     if (is_layerwise(c.optimizer)) {
       options.norms = &norms_.emplace(options.spans);
       norms_->allocate(memory_);
     }
-    options.optimizer = c.optimizer;
-    options.ema = c.ema;
+    options.config = &config_;
     options.memory = &memory_;
     options.weights = weights_.data();
     options.sums = sums_.data();
@@ -213,6 +214,7 @@ class Updates {
     return shards;
   }
 
+  RunConfig config_;
   const ParameterLayout& layout_;
   std::unique_ptr<Stream> stream_;
   MemoryPool memory_;

@@ -129,9 +129,9 @@ StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   std::vector<Value> keep;
   for (const auto& [parameter, gradient] : gradients) keep.push_back(gradient);
   remove_dead_nodes(graph, keep);
-  if (options.recompute) recompute_blocks(graph);
-  auto slots = static_cast<int64_t>(slot_names(options.optimizer).size());
-  return estimate_step(graph, gradients, slots, options.precision, described);
+  if (recomputes(options.config)) recompute_blocks(graph);
+  auto slots = static_cast<int64_t>(slot_names(options.config.optimizer).size());
+  return estimate_step(graph, gradients, slots, compute_dtype(options.config), described);
 }
 
 std::string to_text(const StepEstimate& estimate) {

@@ -27,12 +27,9 @@ class TimedTowers {
  public:
   explicit TimedTowers(RunSetup& setup)
       : setup_(setup), options_(setup.trainer_options()), layout_(make_layout(build_, samples())) {
-    devices_ = std::make_unique<DeviceSet>(setup.placement, layout_, nullptr,
-                                           DeviceSet::Options{.memory_limit = options_.memory_limit,
-                                                              .cuda = options_.cuda,
-                                                              .tuning = options_.tuning,
-                                                              .connects = false,
-                                                              .explain = {}});
+    devices_ = std::make_unique<DeviceSet>(
+        options_.config, setup.placement, layout_, nullptr,
+        DeviceSet::Options{.tuning = options_.tuning, .connects = false, .explain = {}});
     towers_.resize(static_cast<size_t>(devices_->lanes()));
     team().lead([this] { make_towers(); });
   }
@@ -56,7 +53,8 @@ class TimedTowers {
         if (lane != turn) return;
         towers_[static_cast<size_t>(lane)] = std::make_unique<TimedTower>(
             *devices_, lane,
-            TimedTower::Options{build_, layout_, options_.recompute, options_.seed});
+            TimedTower::Options{build_, layout_, recomputes(options_.config),
+                                options_.config.seed});
       });
     }
     write_weights();
@@ -65,7 +63,7 @@ class TimedTowers {
 
   void write_weights() {
     Buffer weights(static_cast<size_t>(layout_.total_floats()) * sizeof(float));
-    layout_.initialize(options_.seed, weights.as<float>());
+    layout_.initialize(options_.config.seed, weights.as<float>());
     for (int d = devices_->local().begin; d < devices_->local().end; ++d) {
       devices_->replica(d).allocate(devices_->pool(d));
       devices_->replica(d).write(weights.as<float>());

@@ -31,12 +31,12 @@ StepProfile profile_of(const RunConfig& config, const Variant& variant, const Me
   int64_t batch = setup.placement.batch_size;
   ParameterLayout layout = make_layout(build, batch);
   LoweredGraph lowered =
-      lower_for_training(build(batch, true), DeviceId{}, layout, options.recompute);
+      lower_for_training(build(batch, true), DeviceId{}, layout, recomputes(options.config));
   StepProfile profile{.variant = variant,
                       .batch_size = batch,
                       .step_seconds = measured.step_seconds,
                       .times = measured.times,
-                      .buckets = bucket_ranges(options.bucket, layout),
+                      .buckets = bucket_ranges(options.config.bucket, layout),
                       .ready = {}};
   profile.ready =
       ready_shares(lowered, layout, profile.buckets, roofline_seconds(ceilings, variant.precision));
