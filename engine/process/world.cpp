@@ -1,10 +1,14 @@
 #include <unistd.h>
 
+#include <spire/error.h>
 #include <spire/world.h>
 
 #include "engine/base/system.h"
 #include "engine/base/thread.h"
+#include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/rendezvous.h"
+#include "engine/process/socket.h"
+#include "engine/process/watchdog/watchdog.h"
 
 namespace spire {
 
@@ -99,6 +103,31 @@ std::vector<std::unique_ptr<World>> threads_world(int size, const JoinOptions& g
         assemble_world(launch, ranks, std::move(groups[at]), std::move(links[at]), options));
   }
   return worlds;
+}
+
+LocalRanks::LocalRanks(int size) : size_(size) {
+  if (size < 1) fail(Category::config, "processes: {}; a run has at least 1", size);
+  port_ = std::make_unique<ReservedPort>();
+  secret_ = random_secret();
+}
+
+LocalRanks::~LocalRanks() = default;
+LocalRanks::LocalRanks(LocalRanks&&) noexcept = default;
+LocalRanks& LocalRanks::operator=(LocalRanks&&) noexcept = default;
+
+std::vector<std::pair<std::string, std::string>> LocalRanks::variables(int rank) const {
+  std::string own = std::to_string(rank), size = std::to_string(size_);
+  return {{"RANK", own},
+          {"LOCAL_RANK", own},
+          {"WORLD_SIZE", size},
+          {"LOCAL_WORLD_SIZE", size},
+          {"MASTER_ADDR", loopback_address},
+          {"MASTER_PORT", std::to_string(port_->number())},
+          {"SPIRE_SECRET", secret_}};
+}
+
+std::optional<Failure> failure_of(const World& world) {
+  return world.watchdog ? world.watchdog->failure() : std::nullopt;
 }
 
 }  // namespace spire

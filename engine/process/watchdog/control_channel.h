@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/world.h>
+
 #include "engine/process/frame.h"
 #include "engine/process/watchdog/thread_status.h"
-#include "engine/process/watchdog/watchdog.h"
 
 namespace spire {
 

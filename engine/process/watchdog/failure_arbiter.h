@@ -7,10 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/world.h>
+
 #include "engine/process/watchdog/thread_status.h"
-#include "engine/process/watchdog/watchdog.h"
 
 namespace spire {
+
+struct WatchdogLimits {
+  double start_seconds = 300;        // without progress in phase start
+  double step_seconds = 600;         // in other phases, except checkpoint, idle and waiting
+  double checkpoint_seconds = 1800;  // in phase checkpoint
+  double silence_seconds = 60;       // without a message from a rank; its phase's limit, if shorter
+};
 
 // The state of a rank as another one knows it.
 struct RankView {

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
-#include <poll.h>
 #include <unistd.h>
 
 #include "engine/base/thread.h"
-#include "engine/process/watchdog/control_channel.h"
-#include "engine/process/watchdog/watchdog_logic.h"
 
 namespace spire {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::vector<RankView> views_of(const std::vector<ControlLink>& links) {
   std::vector<RankView> views;
@@ -33,63 +24,7 @@ std::vector<RankView> views_of(const std::vector<ControlLink>& links) {
 
 }  // namespace
 
-// The thread around WatchdogLogic: sleeps in poll() until a message, a call or a time comes.
-class Watchdog::Impl {
- public:
-  Impl(Options options, std::vector<ControlLink> links);
-  ~Impl();
-
-  void watch(const ThreadStatus* status, const WatchdogLimits& limits);
-  Failure fail(const Failure& mine);
-  std::optional<Failure> failure() const;
-  void leave();
-
- private:
-  struct Link {
-    int rank;
-    ControlChannel channel;
-    bool lost = false;  // the connection has ended, and the logic knows
-  };
-
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  void wake() { notify(wake_); }
-  // On the thread:
-  void run();
-  void serve();
-  void poll_links(int milliseconds);
-  void sleep_until(double time);
-  void receive(double now);
-  bool take_calls(double now);
-  bool link_ended() const;
-  void end_links(double now);
-  bool publish(double now);
-  void set_run_failure(const Failure& failure);
-  void await_exit();
-  void outlive_rank_0(Clock::time_point end);
-
-  const Options options_;
-  const Clock::time_point start_ = Clock::now();
-  const Socket wake_ = event_counter();
-
-  // Used by the thread alone.
-  std::vector<Link> links_;
-  std::vector<pollfd> polled_;  // wake_, then links_; a closed link's descriptor is -1: never ready
-  WatchdogLogic logic_;
-
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable changed_;
-  const ThreadStatus* status_ = nullptr;
-  std::optional<WatchdogLimits> limits_;  // new, not yet given to the logic
-  std::vector<Failure> reported_;         // by fail(), not yet given to the logic
-  bool leaving_ = false, stopping_ = false;
-  std::optional<Failure> run_failure_;
-  Clock::time_point failed_at_;
-  bool settled_ = false;  // the run has ended or failed, and the other ranks know
-
-  std::jthread thread_;  // last: starts when all other members exist
-};
-
-Watchdog::Impl::Impl(Options options, std::vector<ControlLink> links)
+Watchdog::Watchdog(Options options, std::vector<ControlLink> links)
     : options_(std::move(options)),
       polled_(links.size() + 1),
       logic_(options_.rank, options_.self, views_of(links),
@@ -102,7 +37,7 @@ Watchdog::Impl::Impl(Options options, std::vector<ControlLink> links)
   thread_ = start_thread({"watchdog", options_.cores}, [this] { run(); });
 }
 
-Watchdog::Impl::~Impl() {
+Watchdog::~Watchdog() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -113,7 +48,7 @@ Watchdog::Impl::~Impl() {
 }
 
 // The thread reads `status_` under the mutex, so the caller may destroy the former one after this.
-void Watchdog::Impl::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
+void Watchdog::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
   {
     std::lock_guard lock(mutex_);
     status_ = status;
@@ -123,7 +58,7 @@ void Watchdog::Impl::watch(const ThreadStatus* status, const WatchdogLimits& lim
 }
 
 // The wait is bounded by the logic, which settles for `mine` if rank 0 stays silent.
-Failure Watchdog::Impl::fail(const Failure& mine) {
+Failure Watchdog::fail(const Failure& mine) {
   std::unique_lock lock(mutex_);
   if (!run_failure_) reported_.push_back(mine);
   wake();
@@ -131,19 +66,19 @@ Failure Watchdog::Impl::fail(const Failure& mine) {
   return *run_failure_;
 }
 
-std::optional<Failure> Watchdog::Impl::failure() const {
+std::optional<Failure> Watchdog::failure() const {
   std::lock_guard lock(mutex_);
   return run_failure_;
 }
 
-void Watchdog::Impl::leave() {
+void Watchdog::leave() {
   std::unique_lock lock(mutex_);
   leaving_ = true;
   wake();
   changed_.wait(lock, [this] { return settled_; });
 }
 
-void Watchdog::Impl::run() {
+void Watchdog::run() {
   try {
     serve();
   } catch (const std::exception& error) {
@@ -156,7 +91,7 @@ void Watchdog::Impl::run() {
   await_exit();
 }
 
-void Watchdog::Impl::serve() {
+void Watchdog::serve() {
   for (;;) {
     sleep_until(logic_.wake_at(seconds()));
     // The clock is read before the links: all messages that arrived while this process was stopped
@@ -169,7 +104,7 @@ void Watchdog::Impl::serve() {
 }
 
 // Polls wake_ and all links; a backlog also waits for room to send.
-void Watchdog::Impl::poll_links(int milliseconds) {
+void Watchdog::poll_links(int milliseconds) {
   polled_[0] = {wake_.descriptor(), POLLIN, 0};
   for (size_t i = 0; i < links_.size(); ++i) {
     const ControlChannel& channel = links_[i].channel;
@@ -181,11 +116,11 @@ void Watchdog::Impl::poll_links(int milliseconds) {
 }
 
 // At most a second: wake_at() may be infinite.
-void Watchdog::Impl::sleep_until(double time) {
+void Watchdog::sleep_until(double time) {
   poll_links(static_cast<int>(std::ceil(std::clamp(time - seconds(), 0.0, 1.0) * 1000)));
 }
 
-void Watchdog::Impl::receive(double now) {
+void Watchdog::receive(double now) {
   poll_links(0);
   uint64_t calls;
   [[maybe_unused]] ssize_t taken = read(wake_.descriptor(), &calls, sizeof calls);
@@ -200,7 +135,7 @@ void Watchdog::Impl::receive(double now) {
 }
 
 // Passes the calls of other threads to the logic and lets it act; false if the watchdog ends.
-bool Watchdog::Impl::take_calls(double now) {
+bool Watchdog::take_calls(double now) {
   std::vector<PhaseRow> rows;
   std::vector<Failure> reported;
   {
@@ -220,13 +155,13 @@ bool Watchdog::Impl::take_calls(double now) {
   return true;
 }
 
-bool Watchdog::Impl::link_ended() const {
+bool Watchdog::link_ended() const {
   return std::any_of(links_.begin(), links_.end(),
                      [](const Link& link) { return !link.channel.open() && !link.lost; });
 }
 
 // Reports links that have ended, after their last messages: these may name the cause.
-void Watchdog::Impl::end_links(double now) {
+void Watchdog::end_links(double now) {
   for (Link& link : links_) {
     if (link.channel.open() || link.lost) continue;
     link.lost = true;
@@ -234,7 +169,7 @@ void Watchdog::Impl::end_links(double now) {
   }
 }
 
-void Watchdog::Impl::set_run_failure(const Failure& failure) {
+void Watchdog::set_run_failure(const Failure& failure) {
   {
     std::lock_guard lock(mutex_);
     if (run_failure_) return;
@@ -246,7 +181,7 @@ void Watchdog::Impl::set_run_failure(const Failure& failure) {
 }
 
 // Makes the logic's state visible to other threads; true if the run has failed and the others know.
-bool Watchdog::Impl::publish(double now) {
+bool Watchdog::publish(double now) {
   if (logic_.run_failure()) set_run_failure(*logic_.run_failure());
   std::lock_guard lock(mutex_);
   settled_ = logic_.settled(now);
@@ -256,7 +191,7 @@ bool Watchdog::Impl::publish(double now) {
 
 // Waits for ~Watchdog after a failure. A process that is not there by the end of the grace
 // period hangs.
-void Watchdog::Impl::await_exit() {
+void Watchdog::await_exit() {
   std::unique_lock lock(mutex_);
   if (!run_failure_) return;
   // Also after an exception in serve(): fail() and leave() must return.
@@ -272,33 +207,12 @@ void Watchdog::Impl::await_exit() {
 
 // Waits for rank 0 to end first. A launcher kills the other ranks when one ends, and rank 0 is the
 // one that prints the failure. A rank that is cut off cannot know about rank 0 and ends at once.
-void Watchdog::Impl::outlive_rank_0(Clock::time_point end) {
+void Watchdog::outlive_rank_0(Clock::time_point end) {
   if (options_.rank == 0 || links_.empty() || logic_.cut_off()) return;
   while (links_.front().channel.open() && Clock::now() < end) {
     poll_links(std::min(milliseconds_until(end), 1000));
     receive(seconds());
   }
-}
-
-Watchdog::Watchdog(Options options, std::vector<ControlLink> links)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(links))) {}
-
-Watchdog::~Watchdog() = default;
-
-void Watchdog::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
-  impl_->watch(status, limits);
-}
-
-Failure Watchdog::fail(Failure mine) {
-  return impl_->fail(mine);
-}
-
-std::optional<Failure> Watchdog::failure() const {
-  return impl_->failure();
-}
-
-void Watchdog::leave() {
-  impl_->leave();
 }
 
 }  // namespace spire

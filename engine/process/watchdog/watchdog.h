@@ -2,25 +2,25 @@
 // limited time and names the cause. Its control connections are separate from those for data, so it
 // works while everything else hangs.
 #pragma once
+#include <chrono>
+#include <condition_variable>
 #include <functional>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <poll.h>
 
 #include <spire/world.h>
 
 #include "engine/process/socket.h"
+#include "engine/process/watchdog/control_channel.h"
 #include "engine/process/watchdog/thread_status.h"
+#include "engine/process/watchdog/watchdog_logic.h"
 
 namespace spire {
-
-struct WatchdogLimits {
-  double start_seconds = 300;        // without progress in phase start
-  double step_seconds = 600;         // in other phases, except checkpoint, idle and waiting
-  double checkpoint_seconds = 1800;  // in phase checkpoint
-  double silence_seconds = 60;       // without a message from a rank; its phase's limit, if shorter
-};
 
 struct ControlLink {  // connection from rank 0 to another rank, or back; handed to a watchdog
   int rank = 0;
@@ -28,6 +28,7 @@ struct ControlLink {  // connection from rank 0 to another rank, or back; handed
   Socket socket;
 };
 
+// A thread around WatchdogLogic: it sleeps in poll() until a message, a call or a time comes.
 class Watchdog {
  public:
   struct Options {  // the callbacks must not throw
@@ -55,7 +56,7 @@ class Watchdog {
 
   // Reports a failure of this rank; returns the failure of the run, as rank 0 decides it, or `mine`
   // if no decision arrives within a limited time.
-  Failure fail(Failure mine);
+  Failure fail(const Failure& mine);
 
   std::optional<Failure> failure() const;  // the run's failure, once this rank knows it
 
@@ -63,8 +64,49 @@ class Watchdog {
   void leave();
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using Clock = std::chrono::steady_clock;
+  struct Link {
+    int rank;
+    ControlChannel channel;
+    bool lost = false;  // the connection has ended, and the logic knows
+  };
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void wake() { notify(wake_); }
+  // On the thread:
+  void run();
+  void serve();
+  void poll_links(int milliseconds);
+  void sleep_until(double time);
+  void receive(double now);
+  bool take_calls(double now);
+  bool link_ended() const;
+  void end_links(double now);
+  bool publish(double now);
+  void set_run_failure(const Failure& failure);
+  void await_exit();
+  void outlive_rank_0(Clock::time_point end);
+
+  const Options options_;
+  const Clock::time_point start_ = Clock::now();
+  const Socket wake_ = event_counter();
+
+  // Used by the thread alone.
+  std::vector<Link> links_;
+  std::vector<pollfd> polled_;  // wake_, then links_; a closed link's descriptor is -1: never ready
+  WatchdogLogic logic_;
+
+  mutable std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  const ThreadStatus* status_ = nullptr;
+  std::optional<WatchdogLimits> limits_;  // new, not yet given to the logic
+  std::vector<Failure> reported_;         // by fail(), not yet given to the logic
+  bool leaving_ = false, stopping_ = false;
+  std::optional<Failure> run_failure_;
+  Clock::time_point failed_at_;
+  bool settled_ = false;  // the run has ended or failed, and the other ranks know
+
+  std::jthread thread_;  // last: starts when all other members exist
 };
 
 }  // namespace spire
