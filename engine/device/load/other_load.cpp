@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/base/crowded.h"
+#include "engine/device/load/process_use.h"
 
 namespace spire {
 
@@ -38,34 +39,13 @@ CoreTimes read_core_times(const std::filesystem::path& root) {
   return cores;
 }
 
-}  // namespace spire
-
-namespace spire {
 namespace {
 
-// The numbers behind "17 (trainer) S " of a process or thread; empty if it has ended. Names may
-// hold blanks and brackets.
-std::vector<double> numbers_of(const std::filesystem::path& stat) {
-  std::ifstream file(stat);
-  std::string line, state;
-  std::getline(file, line);
-  size_t name_end = line.rfind(')');
-  if (name_end == line.npos) return {};
-  std::istringstream words(line.substr(name_end + 1));
-  words >> state;
-  std::vector<double> numbers;
-  for (double number = 0; words >> number;) numbers.push_back(number);
-  return numbers;
-}
-
-// Of these numbers: ticks in user and in system mode, and the same of children that were waited
-// for.
-constexpr size_t first_ticks = 10, thread_core = 35;
-
 std::optional<double> own_ticks(const std::filesystem::path& root) {
-  std::vector<double> numbers = numbers_of(root / "proc/self/stat");
-  if (numbers.size() < first_ticks + 4) return std::nullopt;
-  return std::accumulate(&numbers[first_ticks], &numbers[first_ticks] + 4, 0.0);
+  std::vector<double> numbers = read_task(root / "proc/self/stat").numbers;
+  constexpr size_t first = TaskStat::first_time;
+  if (numbers.size() < first + 4) return std::nullopt;
+  return std::accumulate(&numbers[first], &numbers[first] + 4, 0.0);
 }
 
 // Below it threads are not looked at, which takes some 10 us each. A load that crowds is larger.
@@ -102,10 +82,11 @@ OtherLoad::ThreadTimes OtherLoad::count_threads() const {
   std::error_code error;
   std::filesystem::directory_iterator tasks(root_ / "proc/self/task", error), end;
   for (; !error && tasks != end; tasks.increment(error)) {
-    std::vector<double> numbers = numbers_of(tasks->path() / "stat");
-    if (numbers.size() <= thread_core) continue;
+    std::vector<double> numbers = read_task(tasks->path() / "stat").numbers;
+    if (numbers.size() <= TaskStat::core) continue;
+    constexpr size_t user = TaskStat::first_time, system = user + 1;
     times[std::atoi(tasks->path().filename().c_str())] = {
-        numbers[first_ticks] + numbers[first_ticks + 1], static_cast<int>(numbers[thread_core])};
+        numbers[user] + numbers[system], static_cast<int>(numbers[TaskStat::core])};
   }
   return times;
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/device/load/other_load.h"
-#include "engine/device/process_use.h"
+#include "engine/device/load/process_use.h"
 #include "engine/device/topology.h"
 #include "engine/train/monitor/device_reader.h"
 

@@ -1,7 +1,7 @@
 // When teams share cores beside others, how many and which, by a clock that the tests set.
-#include "engine/device/load/crowd_decisions.h"
-
 #include <gmock/gmock.h>
+
+#include "engine/device/load/crowded_cores.h"
 
 namespace spire {
 namespace {

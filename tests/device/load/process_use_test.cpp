@@ -1,5 +1,5 @@
 // What a process uses, from made-up files of the system and from this one.
-#include "engine/device/process_use.h"
+#include "engine/device/load/process_use.h"
 
 #include <array>
 

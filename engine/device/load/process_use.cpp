@@ -1,4 +1,4 @@
-#include "engine/device/process_use.h"
+#include "engine/device/load/process_use.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,24 +21,6 @@ std::optional<uint64_t> read_number(const fs::path& path) {
   return file >> number ? std::optional(number) : std::nullopt;
 }
 
-// A line of proc(5): "17 (lane 0) S ...", where the name may hold blanks and brackets. The 12th and
-// 13th words behind it are the time in user and in system mode, in ticks.
-bool read_task(const fs::path& path, std::string& name, double& ticks) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return false;  // the thread has ended
-  size_t begin = line.find('('), end = line.rfind(')');
-  if (begin == line.npos || end == line.npos || end < begin) return false;
-  name = line.substr(begin + 1, end - begin - 1);
-  std::istringstream words(line.substr(end + 1));
-  std::string skipped;
-  for (int word = 0; word < 11; ++word) words >> skipped;
-  double user = 0, system = 0;
-  if (!(words >> user >> system)) return false;
-  ticks = user + system;
-  return true;
-}
-
 // The mean of a file's numbers over the cores; empty if a core lacks it.
 std::optional<double> mean_of(std::span<const int> cores, const fs::path& root, const char* file) {
   double sum = 0;
@@ -56,15 +38,30 @@ std::optional<int> mhz_of(std::optional<double> khz) {
 
 }  // namespace
 
+// A line is "17 (lane 0) S ...", where the name may hold blanks and brackets.
+TaskStat read_task(const fs::path& stat) {
+  std::ifstream file(stat);
+  std::string line, state;
+  std::getline(file, line);
+  size_t begin = line.find('('), end = line.rfind(')');
+  if (begin == line.npos || end == line.npos || end < begin) return {};
+  TaskStat task{line.substr(begin + 1, end - begin - 1), {}};
+  std::istringstream words(line.substr(end + 1));
+  words >> state;
+  for (double number = 0; words >> number;) task.numbers.push_back(number);
+  return task;
+}
+
 std::map<std::string, double> thread_seconds(const fs::path& root) {
   std::map<std::string, double> seconds;
   std::error_code error;
   auto per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   fs::directory_iterator tasks(root / "proc/self/task", error), end;
   for (; !error && tasks != end; tasks.increment(error)) {
-    std::string name;
-    double ticks = 0;
-    if (read_task(tasks->path() / "stat", name, ticks)) seconds[name] += ticks / per_second;
+    TaskStat task = read_task(tasks->path() / "stat");
+    constexpr size_t user = TaskStat::first_time, system = user + 1;
+    if (task.numbers.size() > system)
+      seconds[task.name] += (task.numbers[user] + task.numbers[system]) / per_second;
   }
   return seconds;
 }

@@ -8,8 +8,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spire {
+
+// What proc(5) says of a process or a thread in its file `stat`: its name, and the numbers behind
+// its state. Empty if it has ended.
+struct TaskStat {
+  static constexpr size_t first_time = 10;  // user and system mode, the same of awaited children
+  static constexpr size_t core = 35;        // on which it is, or was last
+
+  std::string name;
+  std::vector<double> numbers;  // times are in ticks
+};
+TaskStat read_task(const std::filesystem::path& stat);
 
 // Returns the CPU time, in seconds, of the threads of this process by their names
 // (ThreadPlace::name); threads of one name are added up. It advances in steps of 10 ms (proc(5)).
