@@ -18,7 +18,6 @@
 #include "engine/observe/formatting.h"
 #include "engine/run/audit/bit_keys.h"
 #include "engine/run/resume.h"
-#include "engine/train/placement/accumulation.h"
 
 namespace spire {
 namespace {

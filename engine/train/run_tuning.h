@@ -1,7 +1,9 @@
 // Choices of GPU engines (the algorithms that cuDNN and cuBLASLt offer) and versions of the GPU
 // libraries, which decide the last bits of a run's results. They are loaded and compared at the
-// start, shared between ranks, and stored for the next run.
+// start, shared between ranks, and stored for the next run in a cache, which several processes may
+// use at the same time.
 #pragma once
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,5 +46,25 @@ LibraryVersions library_versions(DeviceKind kind);  // cuBLASLt and cuDNN; empty
 
 // Lists the libraries whose version changed: "cuBLASLt is 13.1.0, was 13.0.2; ..."; empty if none.
 std::string changed_versions(const LibraryVersions& before, const LibraryVersions& now);
+
+// Returns the path that `cuda.autotune_cache` means: "auto" is spire/tuning.txt in $XDG_CACHE_HOME
+// or ~/.cache. "none", and "auto" without a home, give an empty path: no cache.
+std::filesystem::path tuning_cache_path(const std::string& word);
+
+struct TuningCacheContent {
+  TuningChoices choices;
+  std::string problem;  // why an existing file could not be used; empty if it could
+};
+// Never throws. A missing file has no choices; a damaged or unreadable one sets `problem`.
+TuningCacheContent read_tuning_cache(const std::filesystem::path& path);
+
+// Adds the choices that a run has measured; makes the file and its folders. Choices in the file
+// stay, except those in Tuning::replaced. Throws Error(config) with file and system error.
+void add_to_tuning_cache(const std::filesystem::path& path, const Tuning& tuning);
+
+// Returns the folder of compiled cuDNN plans: "tuning.txt.plans"; empty for an empty path.
+std::filesystem::path plan_folder(const std::filesystem::path& path);
+// Writes the store's new plans while it holds the cache file's lock. Throws as PlanStore::write().
+void add_plans_to_cache(const std::filesystem::path& path, PlanStore& plans);
 
 }  // namespace spire

@@ -9,7 +9,6 @@
 #include "engine/train/cpu_pass.h"
 #include "engine/train/device_set.h"
 #include "engine/train/gradient_stage.h"
-#include "engine/update/device_loss_scale.h"
 #include "engine/update/exchange.h"
 #include "engine/update/loss_scale.h"
 #include "engine/update/optimizer.h"

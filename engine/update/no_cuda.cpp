@@ -1,7 +1,7 @@
 #include "engine/device/device.h"
-#include "engine/update/device_loss_scale.h"
 #include "engine/update/exchange.h"
 #include "engine/update/lane_arithmetic.h"
+#include "engine/update/loss_scale.h"
 #include "engine/update/parameter_update.h"
 
 namespace spire {

@@ -4,7 +4,7 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
-#include "engine/update/device_loss_scale.h"
+#include "engine/update/loss_scale.h"
 #include "engine/update/parameter_update.h"
 #include "engine/update/update_launches.h"
 

@@ -1,7 +1,7 @@
 // Tests what the start block says of towers that run one after another.
-#include "engine/train/placement/accumulation.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/train/placement/placement.h"
 
 namespace spire {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/train/tuning_cache.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {

@@ -1,5 +1,3 @@
-#include "engine/train/tuning_cache.h"
-
 #include <cstdlib>
 #include <sys/stat.h>
 #include <thread>
@@ -7,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/base/write_file.h"
+#include "engine/train/run_tuning.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {

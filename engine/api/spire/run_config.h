@@ -388,7 +388,7 @@ struct BucketConfig {
 struct MemoryConfig {
   enum class Recompute { none, blocks };
 
-  std::string limit = "auto";             // per device: auto, bytes, fraction (memory_limit.h)
+  std::string limit = "auto";             // per device: auto, bytes or a fraction
   Recompute recompute = Recompute::none;  // blocks: backward computes activations again
 };
 

@@ -147,18 +147,6 @@ int settle_threads(const RunConfig& config, std::optional<int> kept, const Place
   return kept ? *kept : default_threads(placement, cores);
 }
 
-// "2, 3 or 6"
-std::string device_counts_dividing(int towers) {
-  std::vector<std::string> counts;
-  for (int n = 1; n <= towers; ++n) {
-    if (towers % n == 0) counts.push_back(std::to_string(n));
-  }
-  if (counts.size() == 1) return counts[0];
-  std::string last = counts.back();
-  counts.pop_back();
-  return fmt::format("{} or {}", fmt::join(counts, ", "), last);
-}
-
 // Returns the cores of a rank's devices: not more in all than it may have threads.
 std::vector<int> computing_cores(const RankHardware& hardware) {
   return {hardware.cores.begin(), hardware.cores.begin() + hardware.max_threads()};
@@ -255,42 +243,6 @@ Placement place_towers(const RunConfig& given, const std::vector<RankHardware>& 
   placement.parameter_device = find_parameter_device(config, placement, ranks[0].gpus);
   place_members(placement, chosen.members);
   return placement;
-}
-
-std::string guarantee(const Placement& placement) {
-  auto count = static_cast<int>(placement.devices.size());
-  bool gpus = placement.devices[0].id.kind == DeviceKind::cuda;
-  std::string text;
-  if (placement.reduction == Reduction::invariant) {
-    text = gpus ? fmt::format(
-                      "bitwise equal on any number of GPUs of this kind up to {}, in any number of "
-                      "processes, {}",
-                      placement.towers,
-                      placement.updates_on_host ? "where the CPU updates" : "by any strategy")
-                : fmt::format(
-                      "bitwise equal on any number of CPU devices up to {}, in any number of "
-                      "processes, by any strategy, at tower_threads {}",
-                      placement.towers, placement.tower_threads);
-  } else {
-    text = fmt::format(
-        "bitwise equal only on {} device{} in {} process{} (reduction: native), else up to "
-        "rounding",
-        count, count == 1 ? "" : "s", placement.ranks, placement.ranks == 1 ? "" : "es");
-  }
-  if (placement.towers % count == 0) return text;
-  int most = (placement.towers + count - 1) / count;
-  return text +
-         fmt::format("\n{} towers on {} devices: some host {}, some {}; {} devices share evenly",
-                     placement.towers, count, most, most - 1,
-                     device_counts_dividing(placement.towers));
-}
-
-std::string exact_guarantee(const Placement& placement) {
-  bool gpus = placement.devices[0].id.kind == DeviceKind::cuda;
-  return fmt::format(
-      "bitwise equal for any towers that share a global batch of {}, on any {}, in any number of "
-      "processes, by any strategy",
-      placement.global_batch, gpus ? "GPUs" : "CPU devices, with any tower_threads");
 }
 
 }  // namespace spire

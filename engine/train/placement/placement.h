@@ -90,4 +90,9 @@ std::string describe_use(const Placement& placement, const RankHardware& hardwar
 std::string describe_ranks(const std::vector<std::string>& texts);
 std::string describe_cores(const std::vector<int>& cores);  // "4 cores: 0-2,5"
 
+// Says where towers are gradient accumulation, as a device runs several one after another:
+// "4 towers on 2 devices: each device runs 2 towers one after another, which is gradient
+// accumulation over 2"; empty where all towers run at once.
+std::string accumulation_text(const Placement& placement);
+
 }  // namespace spire
