@@ -197,12 +197,21 @@ size_t TowerRunner::forward_sums() const {
   return train_plans_.at(options_.batch_size).plan->forward_sums();
 }
 
+// Towers run one after another. With sums over towers (batch_norm: sync) all run at once, each with
+// an arena and a gradient buffer of its own.
 void TowerRunner::train(const Batch& batch, const StepContext& context, TowerSums& sums,
                         LaneClock& clock, const LaneContext& shared) {
-  if (shared.tower_sums) {  // batch_norm: sync
-    train_in_lockstep(batch, context, sums, clock, shared);
-  } else {
-    train_one_by_one(batch, context, sums, clock, shared);
+  for (size_t first = 0; first < schedule_.steps.size(); first += towers_.size()) {
+    enter_copy(clock);
+    for (size_t i = first; i < first + towers_.size(); ++i) {
+      Tower& tower = prepare(i, train_plans_, batch, context);
+      tower.bindings.gradients = gradients(schedule_.steps[i].target);
+      // A tower without samples joins the sums with zeros.
+      if (!tower.plan) stream().fill_zero(tower.bindings.gradients, buffer_bytes());
+    }
+    train_prepared(first, clock, shared);
+    for (size_t i = first; i < first + towers_.size(); ++i)
+      finish(towers_[i % towers_.size()], i, sums);
   }
 }
 
@@ -211,39 +220,12 @@ void TowerRunner::enter_copy(LaneClock& clock) {
   if (stream().device().kind == DeviceKind::cuda) clock.enter(&StepTimes::copy);
 }
 
-void TowerRunner::train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                   LaneClock& clock, const LaneContext& shared) {
-  for (int i = 0; i < options_.range.size(); ++i) {
-    const TreeStep& step = schedule_.steps[static_cast<size_t>(i)];
-    enter_copy(clock);
-    Tower& tower = prepare(static_cast<size_t>(i), train_plans_, batch, context);
-    tower.bindings.gradients = gradients(step.target);
-    clock.enter(&StepTimes::forward);
-    shared.status->enter(shared.lane, Phase::forward);
-    Progress progress(*this, step, i + 1 == options_.range.size(), clock, shared);
-    if (tower.plan) {
-      Watch watch(*this, shared, static_cast<size_t>(i));
-      run(tower, &progress, watch.observer(tower));
-    } else {  // a tower without samples joins the sums with zeros
-      progress.backward_begins();
-      stream().fill_zero(gradients(step.target), buffer_bytes());
-    }
-    progress.gradients_ready(gradient_floats_);
-    finish(tower, static_cast<size_t>(i), sums);
-  }
-}
-
-// Runs all towers of the lane up to the first sum over towers, exchanges it, runs all up to the
-// next, and so on. Each tower needs an arena and a gradient buffer of its own.
-void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
-                                    LaneClock& clock, const LaneContext& shared) {
-  enter_copy(clock);
-  for (size_t i = 0; i < towers_.size(); ++i) {
-    prepare(i, train_plans_, batch, context);
-    towers_[i].bindings.gradients = gradients(static_cast<int>(i));
-    if (!towers_[i].plan) stream().fill_zero(gradients(static_cast<int>(i)), buffer_bytes());
-  }
-  Progress progress(*this, schedule_.steps.back(), true, clock, shared);
+// Runs the prepared towers, of which the first is number `first` of the lane, up to the first sum
+// over towers, exchanges it, runs them up to the next, and so on.
+void TowerRunner::train_prepared(size_t first, LaneClock& clock, const LaneContext& shared) {
+  size_t last = first + towers_.size() - 1;
+  Progress progress(*this, schedule_.steps[last], last + 1 == schedule_.steps.size(), clock,
+                    shared);
   BackwardMark others(clock);
   shared.status->enter(shared.lane, Phase::forward);
   for (size_t sum = 0; sum <= tower_sums().size(); ++sum) {
@@ -253,16 +235,17 @@ void TowerRunner::train_in_lockstep(const Batch& batch, const StepContext& conte
     for (Tower& tower : towers_) {
       if (!tower.plan) continue;
       if (forward) clock.enter(&StepTimes::forward);
-      size_t from = sum == 0 ? 0 : tower.position + 1;
       PlanListener& listener = &tower == &towers_.back() ? progress : others;
-      Watch watch(*this, shared, static_cast<size_t>(&tower - towers_.data()));
-      tower.position =
-          tower.plan->run_segment(tower.bindings, from, &listener, watch.observer(tower));
+      Watch watch(*this, shared, first + static_cast<size_t>(&tower - towers_.data()));
+      if (tower_sums().empty())
+        run(tower, &listener, watch.observer(tower));
+      else
+        tower.position = tower.plan->run_segment(tower.bindings, sum == 0 ? 0 : tower.position + 1,
+                                                 &listener, watch.observer(tower));
     }
     if (sum < tower_sums().size()) sum_over_towers(sum, shared);
   }
   progress.gradients_ready(gradient_floats_);
-  for (size_t i = 0; i < towers_.size(); ++i) finish(towers_[i], i, sums);
 }
 
 // Hands in each tower's vector, waits for all towers of the run, adds the rows in tree order and

@@ -116,10 +116,7 @@ class TowerRunner {
   static void run(const Tower& tower, PlanListener* listener = nullptr,
                   PlanObserver* observer = nullptr);
   Tower& prepare(size_t i, Plans& plans, const Batch& batch, StepContext context);
-  void train_one_by_one(const Batch& batch, const StepContext& context, TowerSums& sums,
-                        LaneClock& clock, const LaneContext& shared);
-  void train_in_lockstep(const Batch& batch, const StepContext& context, TowerSums& sums,
-                         LaneClock& clock, const LaneContext& shared);
+  void train_prepared(size_t first, LaneClock& clock, const LaneContext& shared);
   void sum_over_towers(size_t index, const LaneContext& shared);
   static TowerVector vector_of(const Tower& tower);
   void show_output(const Tower& tower, size_t i, const Batch& batch, OutputObserver& outputs);
