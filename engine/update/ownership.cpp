@@ -15,8 +15,7 @@ std::vector<FloatRange> shards_of(const std::vector<FloatRange>& ranges, Share s
 }
 
 std::vector<TowerRange> Ownership::nodes(int member) const {
-  TowerRange own = members[static_cast<size_t>(member)].towers;
-  return reduction == Reduction::native ? std::vector{own} : nodes_inside(towers, own);
+  return nodes_inside(reduction, towers, members[static_cast<size_t>(member)].towers);
 }
 
 FloatRange Ownership::shard(size_t bucket, int member) const {

@@ -15,6 +15,11 @@ int tree_split(TowerRange node) {
 
 namespace {
 
+// First tower of the right part of a sum: native is a tree that leans to the left.
+int split_of(Reduction reduction, TowerRange node) {
+  return reduction == Reduction::native ? node.end - 1 : tree_split(node);
+}
+
 // Appends the maximal nodes below `node` that lie inside `range`.
 void collect(TowerRange node, TowerRange range, std::vector<TowerRange>& out) {
   if (node.end <= range.begin || node.begin >= range.end) return;
@@ -28,24 +33,36 @@ void collect(TowerRange node, TowerRange range, std::vector<TowerRange>& out) {
 }
 
 // Appends the steps that sum `node` into buffer `target`, using buffers above it as a stack.
-void schedule_node(TowerRange node, int target, LaneSchedule& schedule) {
+void schedule_node(Reduction reduction, TowerRange node, int target, LaneSchedule& schedule) {
   schedule.buffers = std::max(schedule.buffers, target + 1);
   if (node.size() == 1) {
     schedule.steps.push_back({target, {}});
     return;
   }
   // The left sum stays in `target` while the right one is made in the buffer above.
-  int split = tree_split(node);
-  schedule_node({node.begin, split}, target, schedule);
-  schedule_node({split, node.end}, target + 1, schedule);
+  int split = split_of(reduction, node);
+  schedule_node(reduction, {node.begin, split}, target, schedule);
+  schedule_node(reduction, {split, node.end}, target + 1, schedule);
   schedule.steps.back().adds.push_back({target, target + 1});
+}
+
+// Adds up `node`, tower i of the lane in buffer i, into the buffer of its first tower.
+void add_lockstep(Reduction reduction, TowerRange node, int first_tower,
+                  std::vector<TreeAdd>& adds) {
+  if (node.size() == 1) return;
+  int split = split_of(reduction, node);
+  add_lockstep(reduction, {node.begin, split}, first_tower, adds);
+  add_lockstep(reduction, {split, node.end}, first_tower, adds);
+  adds.push_back({node.begin - first_tower, split - first_tower});
 }
 
 }  // namespace
 
-std::vector<TowerRange> nodes_inside(int towers, TowerRange range) {
+std::vector<TowerRange> nodes_inside(Reduction reduction, int towers, TowerRange range) {
+  if (range.size() == 0) return {};
+  if (reduction == Reduction::native) return {range};
   std::vector<TowerRange> nodes;
-  if (range.size() > 0) collect({0, towers}, range, nodes);
+  collect({0, towers}, range, nodes);
   return nodes;
 }
 
@@ -54,37 +71,11 @@ TowerRange towers_of_lane(int towers, int lane, int lanes) {
   return {at(lane), at(lane + 1)};
 }
 
-namespace {
-
-// Adds all towers into buffer 0, in order.
-LaneSchedule sequence_schedule(TowerRange range) {
-  LaneSchedule schedule;
-  schedule.buffers = std::min(range.size(), 2);
-  for (int i = 0; i < range.size(); ++i) {
-    schedule.steps.push_back({std::min(i, 1), {}});
-    if (i > 0) schedule.steps.back().adds.push_back({0, 1});
-  }
-  if (range.size() > 0) schedule.nodes.push_back({range, 0});
-  return schedule;
-}
-
-// Adds up `node`, tower i of the lane in buffer i, into the buffer of its first tower.
-void add_lockstep(TowerRange node, int first_tower, std::vector<TreeAdd>& adds) {
-  if (node.size() == 1) return;
-  int split = tree_split(node);
-  add_lockstep({node.begin, split}, first_tower, adds);
-  add_lockstep({split, node.end}, first_tower, adds);
-  adds.push_back({node.begin - first_tower, split - first_tower});
-}
-
-}  // namespace
-
 LaneSchedule lane_schedule(Reduction reduction, int towers, TowerRange range) {
-  if (reduction == Reduction::native) return sequence_schedule(range);
   LaneSchedule schedule;
-  for (TowerRange node : nodes_inside(towers, range)) {
+  for (TowerRange node : nodes_inside(reduction, towers, range)) {
     auto buffer = static_cast<int>(schedule.nodes.size());
-    schedule_node(node, buffer, schedule);
+    schedule_node(reduction, node, buffer, schedule);
     schedule.nodes.push_back({node, buffer});
   }
   return schedule;
@@ -94,15 +85,8 @@ LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range
   LaneSchedule schedule;
   schedule.buffers = range.size();
   for (int i = 0; i < range.size(); ++i) schedule.steps.push_back({i, {}});
-  if (range.size() == 0) return schedule;
-  auto& adds = schedule.steps.back().adds;
-  if (reduction == Reduction::native) {
-    for (int i = 1; i < range.size(); ++i) adds.push_back({0, i});
-    schedule.nodes.push_back({range, 0});
-    return schedule;
-  }
-  for (TowerRange node : nodes_inside(towers, range)) {
-    add_lockstep(node, range.begin, adds);
+  for (TowerRange node : nodes_inside(reduction, towers, range)) {
+    add_lockstep(reduction, node, range.begin, schedule.steps.back().adds);
     schedule.nodes.push_back({node, node.begin - range.begin});
   }
   return schedule;
@@ -110,35 +94,29 @@ LaneSchedule lockstep_schedule(Reduction reduction, int towers, TowerRange range
 
 TreeSum::TreeSum(Reduction reduction, TowerRange root, const std::vector<Leaf>& leaves) {
   require(!leaves.empty(), "a sum over towers {} to {} of nothing", root.begin, root.end);
-  if (reduction == Reduction::invariant)
-    build_tree(root, leaves, 1);
-  else
-    build_sequence(leaves);
-}
-
-void TreeSum::add_leaf(const Leaf& leaf) {
-  terms_.push_back({.data = leaf.data, .first = leaf.first});
+  build(reduction, root, leaves);
+  int size = 0;  // of the stack
+  for (const Term& term : terms_) {
+    depth_ = std::max(depth_, ++size);
+    size -= term.additions;
+  }
 }
 
 // Descends to the nodes that are leaves. The last term of a subtree makes the addition at its root.
-void TreeSum::build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level) {
-  depth_ = std::max(depth_, level);
-  auto leaf =
-      std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.node == range; });
-  if (leaf != leaves.end()) return add_leaf(*leaf);
+void TreeSum::build(Reduction reduction, TowerRange range, const std::vector<Leaf>& leaves) {
+  auto leaf = std::ranges::find(leaves, range, &Leaf::node);
+  if (leaf != leaves.end()) return terms_.push_back({.data = leaf->data, .first = leaf->first});
   require(range.size() > 1, "no sum of tower {} reached the tree", range.begin);
   int split = tree_split(range);
-  build_tree({range.begin, split}, leaves, level + 1);
-  build_tree({split, range.end}, leaves, level + 1);
-  ++terms_.back().additions;
-}
-
-void TreeSum::build_sequence(const std::vector<Leaf>& leaves) {
-  for (const Leaf& leaf : leaves) {
-    add_leaf(leaf);
-    if (terms_.size() > 1) terms_.back().additions = 1;
+  if (reduction == Reduction::native) {  // leaves may be of several towers
+    auto last =
+        std::ranges::find_if(leaves, [&](const Leaf& l) { return l.node.end == range.end; });
+    require(last != leaves.end(), "no sum ends with tower {}", range.end - 1);
+    split = last->node.begin;
   }
-  depth_ = 2;
+  build(reduction, {range.begin, split}, leaves);
+  build(reduction, {split, range.end}, leaves);
+  ++terms_.back().additions;
 }
 
 namespace {

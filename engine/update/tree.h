@@ -19,15 +19,16 @@ struct TowerRange {  // towers [begin, end): those of a node of the tree, a lane
 
 int tree_split(TowerRange node);  // first tower of the right child. REQUIRES: node.size() > 1
 
-// Returns the largest nodes of the tree over [0, towers) that lie inside `range`, in tower order.
-std::vector<TowerRange> nodes_inside(int towers, TowerRange range);
-
-TowerRange towers_of_lane(int towers, int lane, int lanes);  // sizes differ by at most one
-
 enum class Reduction : uint8_t {
   invariant,  // along the tree: the same bits for any placement of the towers
   native,     // in the order of towers, lanes and the transport, so the placement changes bits
 };
+
+// Returns the largest nodes of the tree over [0, towers) that lie inside `range`, in tower order;
+// of native the range.
+std::vector<TowerRange> nodes_inside(Reduction reduction, int towers, TowerRange range);
+
+TowerRange towers_of_lane(int towers, int lane, int lanes);  // sizes differ by at most one
 
 struct TreeAdd {
   int into = 0, from = 0;  // numbers of buffers: into += from
@@ -90,9 +91,7 @@ class TreeSum {
   std::span<const Term> terms() const { return terms_; }
 
  private:
-  void add_leaf(const Leaf& leaf);
-  void build_tree(TowerRange range, const std::vector<Leaf>& leaves, int level);
-  void build_sequence(const std::vector<Leaf>& leaves);
+  void build(Reduction reduction, TowerRange range, const std::vector<Leaf>& leaves);
 
   std::vector<Term> terms_;
   int depth_ = 1;
