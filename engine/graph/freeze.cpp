@@ -57,11 +57,10 @@ Value state_of(const Graph& graph, Value contribution) {
   return update->state;
 }
 
-// Both ops have inputs x, gamma, beta, ... and the same outputs. Returns false for any other node,
-// and for one with a trained parameter.
-template <typename BatchNorm>
+// Makes a batch norm with frozen parameters use its running statistics. Returns true if it left the
+// sums over all towers unread.
 bool use_running_statistics(Graph& graph, Node& node) {
-  const auto* norm = dynamic_cast<const BatchNorm*>(node.op.get());
+  const auto* norm = dynamic_cast<const BatchNormOp*>(node.op.get());
   if (!norm) return false;
   Value gamma = node.inputs[1], beta = node.inputs[2];
   if (!graph.tensor(gamma).frozen || !graph.tensor(beta).frozen) return false;
@@ -70,8 +69,9 @@ bool use_running_statistics(Graph& graph, Node& node) {
   graph.drop_updates_from(node);
   node.inputs = {node.inputs[0], gamma, beta, mean, variance};
   node.outputs.resize(1);
+  bool sync = norm->attributes().sync;
   node.op = std::make_shared<BatchNormEvalOp>(norm->attributes());
-  return true;
+  return sync;
 }
 
 }  // namespace
@@ -80,11 +80,8 @@ void freeze_parameters(Graph& graph, const FreezeOptions& options) {
   if (options.patterns.empty()) return;
   freeze_matches(graph, options);
   if (!options.batch_norm) return;
-  bool unread_sums = false;  // over towers, of a batch norm with sync
-  for (Node& node : graph.nodes()) {
-    use_running_statistics<BatchNormOp>(graph, node);
-    unread_sums |= use_running_statistics<BatchNormSyncOp>(graph, node);
-  }
+  bool unread_sums = false;
+  for (Node& node : graph.nodes()) unread_sums |= use_running_statistics(graph, node);
   graph.reindex();
   if (unread_sums) remove_dead_nodes(graph);
 }

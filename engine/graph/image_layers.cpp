@@ -13,20 +13,6 @@
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire {
-namespace {
-
-// Returns the outputs of BatchNormOp; sync: by sums over all towers, where towers wait for each
-// other.
-std::vector<Value> normalize(Graph& graph, Value x, Value gamma, Value beta, Value variance,
-                             bool sync, const BatchNormAttributes& attributes) {
-  if (!sync) return graph.emit_op<BatchNormOp>({x, gamma, beta, variance}, attributes);
-  Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
-  Value total = graph.emit_op<TowerSumOp>({moments})[0];
-  return graph.emit_op<BatchNormSyncOp>({x, gamma, beta, total, variance}, attributes);
-}
-
-}  // namespace
-
 Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options) {
   int64_t inputs = graph.spec(x).shape.back() / options.groups;
   int64_t fan_in = inputs * options.kernel.h * options.kernel.w;
@@ -67,12 +53,17 @@ Value batch_norm(Graph& graph, const std::string& name, Value x, const BatchNorm
   Value beta = graph.parameter(name + ".beta", channels, constant(0));
   Value mean = graph.state(name + ".running_mean", channels, 0);
   Value variance = graph.state(name + ".running_var", channels, 1);
-  BatchNormAttributes attributes{.epsilon = options.epsilon};
+  BatchNormAttributes attributes{.epsilon = options.epsilon, .sync = options.sync};
   if (!graph.training()) {
     return graph.emit_op<BatchNormEvalOp>({x, gamma, beta, mean, variance}, attributes)[0];
   }
+  std::vector<Value> inputs = {x, gamma, beta, variance};
+  if (options.sync) {  // towers wait for each other
+    Value moments = graph.emit_op<BatchNormMomentsOp>({x})[0];
+    inputs.push_back(graph.emit_op<TowerSumOp>({moments})[0]);
+  }
   // Outputs 3 and 4 are this tower's share of the mean and the variance.
-  auto outputs = normalize(graph, x, gamma, beta, variance, options.sync, attributes);
+  auto outputs = graph.emit_op<BatchNormOp>(inputs, attributes);
   graph.update_state({mean, outputs[3], options.momentum});
   graph.update_state({variance, outputs[4], options.momentum});
   return outputs[0];

@@ -41,32 +41,46 @@ TensorSpec sums_of(const TensorSpec& x) {
 }  // namespace
 
 std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.residual ? 5 : 4;
-  expect_inputs(*this, inputs, count, count);
-  expect_normalizable(*this, inputs[0]);
-  TensorSpec c = per_channel(inputs[0]);
+  auto residual = static_cast<size_t>(residual_input());
+  expect_inputs(*this, inputs, residual + attributes_.residual, residual + attributes_.residual);
+  const TensorSpec& x = inputs[0];
+  expect_normalizable(*this, x);
+  TensorSpec c = per_channel(x);
   expect_like(*this, inputs[1], c, "gamma");
   expect_like(*this, inputs[2], c, "beta");
   expect_like(*this, inputs[3], c, "running_var");
-  if (attributes_.residual) expect_like(*this, inputs[4], inputs[0], "residual");
-  return {inputs[0], c, c, c, c};
+  if (attributes_.sync) expect_like(*this, inputs[4], sums_of(x), "the vector of moments");
+  if (attributes_.residual) expect_like(*this, inputs[residual], x, "residual");
+  return {x, c, c, c, c};
 }
 
 void BatchNormOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy) return;
+  ReluMask mask = first_mask(attributes_);
   std::vector<Value> inputs = {dy, builder.input(0), builder.input(1), builder.output(1),
                                builder.output(2)};
-  bool masked_residual = attributes_.relu && attributes_.residual;
-  if (attributes_.relu) inputs.push_back(masked_residual ? builder.output(0) : builder.input(2));
-  auto results = builder.emit(std::make_unique<BatchNormBackwardOp>(attributes_), inputs);
+  if (mask != ReluMask::none)
+    inputs.push_back(mask == ReluMask::from_y ? builder.output(0) : builder.input(2));
+  std::unique_ptr<Op> op = std::make_unique<BatchNormBackwardOp>(attributes_);
+  if (attributes_.sync) op = std::make_unique<BatchNormGradientSumsOp>(attributes_);
+  // dx or this tower's sums, then the gradients of gamma and beta: those of this tower alone, as of
+  // all parameters; the reduction adds them over towers later.
+  auto results = builder.emit(std::move(op), inputs);
   for (int i : {0, 1, 2}) {
+    if (i == 0 && attributes_.sync) continue;
     if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
   }
   // The residual receives g: written by the backward behind a relu, else dy itself.
-  if (attributes_.residual && builder.wants_gradient(4)) {
-    builder.set_gradient(4, masked_residual ? results[3] : dy);
-  }
+  Value g = mask == ReluMask::from_y ? results[3] : dy;
+  if (attributes_.residual && builder.wants_gradient(residual_input()))
+    builder.set_gradient(residual_input(), g);
+  if (!attributes_.sync || !builder.wants_gradient(0)) return;
+  inputs[0] = g;
+  if (mask == ReluMask::from_y) inputs.pop_back();
+  inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {results[0]})[0]);
+  builder.set_gradient(0,
+                       builder.emit(std::make_unique<BatchNormBackwardOp>(attributes_), inputs)[0]);
 }
 
 std::unique_ptr<Op> BatchNormOp::with_relu() const {
@@ -77,17 +91,38 @@ std::unique_ptr<Op> BatchNormOp::with_residual() const {
   return residual_form<BatchNormOp>(attributes_);
 }
 
+std::vector<TensorSpec> BatchNormMomentsOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  expect_normalizable(*this, inputs[0]);
+  return {sums_of(inputs[0])};
+}
+
 std::vector<TensorSpec> BatchNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.relu ? 6 : 5;
+  ReluMask mask = first_mask(attributes_);
+  if (attributes_.sync) mask = second_mask(mask);
+  size_t count = 5 + (mask != ReluMask::none) + attributes_.sync;
   expect_inputs(*this, inputs, count, count);
-  expect_normalizable(*this, inputs[1]);
   const TensorSpec& x = inputs[1];
+  expect_normalizable(*this, x);
   TensorSpec c = per_channel(x);
   expect_like(*this, inputs[0], x, "dy");
   for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], c, "a vector of channels");
-  if (attributes_.relu) expect_like(*this, inputs[5], attributes_.residual ? x : c, "mask");
+  if (mask != ReluMask::none)
+    expect_like(*this, inputs[5], mask == ReluMask::from_y ? x : c, "mask");
+  if (attributes_.sync) {
+    expect_like(*this, inputs.back(), sums_of(x), "the vector of sums");
+    return {x};
+  }
   std::vector<TensorSpec> outputs = {x, c, c};
-  if (attributes_.relu && attributes_.residual) outputs.push_back(x);
+  if (mask == ReluMask::from_y) outputs.push_back(x);
+  return outputs;
+}
+
+std::vector<TensorSpec> BatchNormGradientSumsOp::infer(std::span<const TensorSpec> inputs) const {
+  BatchNormAttributes plain = attributes_;
+  plain.sync = false;
+  auto outputs = BatchNormBackwardOp(plain).infer(inputs);  // dx, dgamma, dbeta [, g]
+  outputs[0] = sums_of(inputs[1]);
   return outputs;
 }
 
@@ -128,77 +163,6 @@ std::unique_ptr<Op> BatchNormEvalOp::with_relu() const {
 
 std::unique_ptr<Op> BatchNormEvalOp::with_residual() const {
   return residual_form<BatchNormEvalOp>(attributes_);
-}
-
-std::vector<TensorSpec> BatchNormMomentsOp::infer(std::span<const TensorSpec> inputs) const {
-  expect_inputs(*this, inputs, 1, 1);
-  expect_normalizable(*this, inputs[0]);
-  return {sums_of(inputs[0])};
-}
-
-std::vector<TensorSpec> BatchNormSyncOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = attributes_.residual ? 6 : 5;
-  expect_inputs(*this, inputs, count, count);
-  const TensorSpec& x = inputs[0];
-  expect_normalizable(*this, x);
-  TensorSpec c = per_channel(x);
-  expect_like(*this, inputs[1], c, "gamma");
-  expect_like(*this, inputs[2], c, "beta");
-  expect_like(*this, inputs[3], sums_of(x), "the vector of moments");
-  expect_like(*this, inputs[4], c, "running_var");
-  if (attributes_.residual) expect_like(*this, inputs[5], x, "residual");
-  return {x, c, c, c, c};
-}
-
-void BatchNormSyncOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy) return;
-  bool masked_residual = attributes_.relu && attributes_.residual;
-  std::vector<Value> inputs = {dy, builder.input(0), builder.input(1), builder.output(1),
-                               builder.output(2)};
-  std::vector<Value> operands = inputs;
-  if (attributes_.relu) operands.push_back(masked_residual ? builder.output(0) : builder.input(2));
-  // The first pass: this tower's sums. gamma and beta receive the gradients of this tower alone, as
-  // those of all parameters; the reduction adds them over towers later.
-  auto own = builder.emit(std::make_unique<BatchNormGradientSumsOp>(attributes_), operands);
-  for (int i : {1, 2}) {
-    if (builder.wants_gradient(i)) builder.set_gradient(i, own[static_cast<size_t>(i)]);
-  }
-  // The second pass: dx, from g and the sums over all towers.
-  if (masked_residual) inputs[0] = own[3];
-  if (attributes_.residual && builder.wants_gradient(5)) builder.set_gradient(5, inputs[0]);
-  if (!builder.wants_gradient(0)) return;
-  inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {own[0]})[0]);
-  BatchNormSyncBackwardOp backward(attributes_);
-  if (backward.masks()) inputs.push_back(builder.input(2));
-  builder.set_gradient(
-      0, builder.emit(std::make_unique<BatchNormSyncBackwardOp>(backward), inputs)[0]);
-}
-
-std::unique_ptr<Op> BatchNormSyncOp::with_relu() const {
-  return relu_form<BatchNormSyncOp>(attributes_);
-}
-
-std::unique_ptr<Op> BatchNormSyncOp::with_residual() const {
-  return residual_form<BatchNormSyncOp>(attributes_);
-}
-
-std::vector<TensorSpec> BatchNormGradientSumsOp::infer(std::span<const TensorSpec> inputs) const {
-  auto outputs = BatchNormBackwardOp(attributes_).infer(inputs);  // dx, dgamma, dbeta [, g]
-  outputs[0] = sums_of(inputs[1]);
-  return outputs;
-}
-
-std::vector<TensorSpec> BatchNormSyncBackwardOp::infer(std::span<const TensorSpec> inputs) const {
-  size_t count = masks() ? 7 : 6;
-  expect_inputs(*this, inputs, count, count);
-  const TensorSpec& x = inputs[1];
-  expect_normalizable(*this, x);
-  expect_like(*this, inputs[0], x, "dy");
-  for (size_t i : {2, 3, 4}) expect_like(*this, inputs[i], per_channel(x), "a vector of channels");
-  expect_like(*this, inputs[5], sums_of(x), "the vector of sums");
-  if (masks()) expect_like(*this, inputs[6], per_channel(x), "beta");
-  return {x};
 }
 
 }  // namespace spire

@@ -5,9 +5,9 @@
 // Its gradient, where g is dy, masked by y > 0 if there is a relu:
 //   dbeta = sum g    dgamma = sum g xhat    dx = gamma inv_std (g - dbeta / n - xhat dgamma / n)
 // x, residual, y (..., C) are fp32, bf16 or fp16; gamma, beta, statistics and their gradients (C)
-// are fp32. The plain ops sum over the n rows of one tower (one of the shares of a global
-// batch), the sync ops over those of all towers (TowerSumOp). With one tower both have the same
-// bits:
+// are fp32. The sums are those of the n rows of one tower (one of the shares of a global batch) or,
+// with `sync`, of all towers (TowerSumOp), for which ops of their own make this tower's share. With
+// one tower both have the same bits:
 //   x -> batch_norm_moments -> tower_sum -> batch_norm_sync -> y
 //   dy -> batch_norm_gradient_sums -> tower_sum -> batch_norm_sync_backward -> dx
 #pragma once
@@ -23,34 +23,76 @@ struct BatchNormAttributes {
   float epsilon = 1e-5f;
   bool relu = false;
   bool residual = false;  // one more input, of x's shape, added before the relu
+  bool sync = false;      // one more input in training, the sums over all towers
 };
 
-// inputs: x, gamma, beta, running_var [, residual]. outputs: y, mean, inv_std, stat_mean =
-// tower_weight * mean, stat_var = tower_weight * unbiased variance (sum of squares / (n - 1)). The
-// sums of the latter two over all towers update the running averages. One row has no variance, and
-// gives tower_weight * running_var in its place, which moves the average nowhere.
+// How the backward masks dy: not, by y > 0 computed again from x, or by y > 0 of the stored y.
+enum class ReluMask { none, from_x, from_y };
+
+// Returns the mask of a backward with these attributes.
+constexpr ReluMask first_mask(const BatchNormAttributes& attributes) {
+  if (!attributes.relu) return ReluMask::none;
+  return attributes.residual ? ReluMask::from_y : ReluMask::from_x;
+}
+
+// Returns the mask of the pass that writes dx: none after from_y, as the first pass has written g.
+constexpr ReluMask second_mask(ReluMask first) {
+  return first == ReluMask::from_y ? ReluMask::none : first;
+}
+
+// inputs: x, gamma, beta, running_var [, moments of all towers] [, residual]. outputs: y, mean,
+// inv_std, stat_mean = tower_weight * mean, stat_var = tower_weight * unbiased variance (sum of
+// squares / (n - 1)). The sums of the latter two over all towers update the running averages. One
+// row has no variance, and gives tower_weight * running_var in its place, which moves the average
+// nowhere. With `sync`, it emits the gradient of the whole chain: x receives all of it, the moments
+// none.
 class BatchNormOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
+  int residual_input() const { return attributes_.sync ? 5 : 4; }
 
-  std::string_view name() const override { return "batch_norm"; }
+  std::string_view name() const override {
+    return attributes_.sync ? "batch_norm_sync" : "batch_norm";
+  }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 4; }
+  bool may_overwrite(int index) const override { return index == 0 || index == residual_input(); }
   std::unique_ptr<Op> with_relu() const override;
   std::unique_ptr<Op> with_residual() const override;
+};
+
+// inputs: x (..., C). outputs: (2 C + 1) fp64: sum x and sum x^2 of each channel, number of rows.
+class BatchNormMomentsOp : public Op {
+ public:
+  std::string_view name() const override { return "batch_norm_moments"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual]. With a
 // relu and a residual, mask is y, and dresidual = g is an output. With a relu alone, mask is beta:
 // the kernel computes y > 0 again from x, which saves reading y. Else there is no mask.
+// With `sync`, the first pass is BatchNormGradientSumsOp; inputs: its g where it wrote one, else
+// dy, x, gamma, mean, inv_std [, beta, with a relu alone], sums of all towers. outputs: dx.
 class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
  public:
   using OpWith::OpWith;
 
-  std::string_view name() const override { return "batch_norm_backward"; }
+  std::string_view name() const override {
+    return attributes_.sync ? "batch_norm_sync_backward" : "batch_norm_backward";
+  }
   std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
+};
+
+// inputs: those of BatchNormBackwardOp without `sync`. outputs: sums (2 C + 1) fp64 of this tower:
+// dbeta and dgamma of each channel, number of rows; dgamma, dbeta in fp32; with relu and residual
+// dresidual = g.
+class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "batch_norm_gradient_sums"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
 };
 
 // inputs: x, gamma, beta, running_mean, running_var [, residual]. outputs: y. In training it stands
@@ -78,65 +120,17 @@ class BatchNormEvalBackwardOp : public OpWith<BatchNormAttributes> {
   bool may_overwrite(int index) const override { return index == 0; }
 };
 
-// inputs: x (..., C). outputs: (2 C + 1) fp64: sum x and sum x^2 of each channel, number of rows.
-class BatchNormMomentsOp : public Op {
- public:
-  std::string_view name() const override { return "batch_norm_moments"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-};
-
-// inputs: x, gamma, beta, moments over all towers, running_var [, residual]. outputs: those of
-// BatchNormOp. It emits the gradient of the whole chain: x receives all of it, the moments none.
-class BatchNormSyncOp : public OpWith<BatchNormAttributes> {
- public:
-  using OpWith::OpWith;
-
-  std::string_view name() const override { return "batch_norm_sync"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  void gradient(GradientBuilder& builder) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 5; }
-  std::unique_ptr<Op> with_relu() const override;
-  std::unique_ptr<Op> with_residual() const override;
-};
-
-// inputs: those of BatchNormBackwardOp. outputs: sums (2 C + 1) fp64 of this tower: dbeta and
-// dgamma of each channel, number of rows; dgamma, dbeta in fp32; with relu and residual dresidual =
-// g.
-class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
- public:
-  using OpWith::OpWith;
-
-  std::string_view name() const override { return "batch_norm_gradient_sums"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-};
-
-// inputs: dy, x, gamma, mean, inv_std, sums over all towers [, beta]. outputs: dx. With a relu
-// alone, dy is masked with the help of beta; with relu and residual, dy is the g that
-// BatchNormGradientSumsOp wrote.
-class BatchNormSyncBackwardOp : public OpWith<BatchNormAttributes> {
- public:
-  using OpWith::OpWith;
-  bool masks() const { return attributes_.relu && !attributes_.residual; }
-
-  std::string_view name() const override { return "batch_norm_sync_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  bool may_overwrite(int index) const override { return index == 0 || index == 1; }
-};
-
-// How the backward masks dy: not, by y > 0 computed again from x, or by y > 0 of the stored y.
-enum class ReluMask { none, from_x, from_y };
-
-// Returns the mask of the pass that writes dx: none after from_y, as the first pass has written g.
-constexpr ReluMask second_mask(ReluMask first) {
-  return first == ReluMask::from_y ? ReluMask::none : first;
-}
-
-// Returns visit(the mask of a backward with these attributes), an integral_constant.
+// Returns visit(first_mask(attributes)), an integral_constant.
 template <typename Visit>
 auto with_relu_mask(const BatchNormAttributes& attributes, const Visit& visit) {
-  if (!attributes.relu) return visit(std::integral_constant<ReluMask, ReluMask::none>{});
-  if (!attributes.residual) return visit(std::integral_constant<ReluMask, ReluMask::from_x>{});
-  return visit(std::integral_constant<ReluMask, ReluMask::from_y>{});
+  switch (first_mask(attributes)) {
+    case ReluMask::none:
+      return visit(std::integral_constant<ReluMask, ReluMask::none>{});
+    case ReluMask::from_x:
+      return visit(std::integral_constant<ReluMask, ReluMask::from_x>{});
+    default:
+      return visit(std::integral_constant<ReluMask, ReluMask::from_y>{});
+  }
 }
 
 struct ChannelStatistics {

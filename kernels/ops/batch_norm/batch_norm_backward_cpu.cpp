@@ -1,7 +1,7 @@
 // Batch normalization backward on the CPU, in two passes: one over dy and x sums g and g (x - mean)
 // in fp64, one writes dx. With a residual behind the relu the first pass writes dresidual = g, and
-// the second reads that instead of dy and y. The plain op runs both passes in one kernel. The sync
-// op is two kernels with the sum over towers between them.
+// the second reads that instead of dy and y. With `sync` the first pass is a kernel of its own, and
+// the sum over towers comes between.
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
@@ -20,10 +20,11 @@ struct BackwardRows {
 };
 
 // Returns the operands of both passes and fills tables 0 to 2 of the scratch with center, scale and
-// shift. Inputs 0 to 4: dy, x, gamma, mean, inv_std. beta: with the mask from_x, else null.
-template <typename T>
+// shift. Inputs 0 to 4: dy, x, gamma, mean, inv_std; with the mask from_x, input 5: beta.
+template <ReluMask mask, typename T>
 BackwardRows<T> backward_operands(const KernelArgs& args, const ChannelTiles& tiles,
-                                  const ChannelScratch& scratch, const float* beta) {
+                                  const ChannelScratch& scratch) {
+  auto beta = mask == ReluMask::from_x ? args.in<float>(5) : nullptr;
   auto vector = [&](size_t k) { return args.in<float>(k); };
   float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
   for (int64_t c = 0; c < tiles.channels; ++c) {
@@ -135,8 +136,7 @@ template <ReluMask mask, typename T>
 BackwardRows<T> first_pass(const KernelArgs& args, const ChannelTiles& tiles, int threads,
                            const ChannelScratch& scratch) {
   auto inv_std = args.in<float>(4);
-  auto beta = mask == ReluMask::from_x ? args.in<float>(5) : nullptr;
-  BackwardRows<T> p = backward_operands<T>(args, tiles, scratch, beta);
+  BackwardRows<T> p = backward_operands<mask, T>(args, tiles, scratch);
   if constexpr (mask == ReluMask::from_y) {
     p.y = args.in<T>(5);
     p.g = args.out<T>(3);
@@ -168,14 +168,22 @@ Kernel make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
     using T = decltype(type);
     constexpr ReluMask mask = relu_mask();
     ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, request.threads);
+    bool sync = op.attributes().sync;
+    ChannelScratch scratch(tiles, sync ? 0 : request.threads);
     auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
       scratch.bind(args.workspace);
-      BackwardRows<T> p = first_pass<mask, T>(args, tiles, threads, scratch);
+      const double* sums = sync ? args.in<double>(args.inputs.size() - 1) : nullptr;
+      BackwardRows<T> p = sums ? backward_operands<mask, T>(args, tiles, scratch)
+                               : first_pass<mask, T>(args, tiles, threads, scratch);
       auto inv_std = args.in<float>(4);
-      double n = static_cast<double>(std::max<int64_t>(tiles.rows, 1));
-      for (int64_t c = 0; c < tiles.channels; ++c)
-        set_slope(scratch, c, inv_std[c], gradients_of(scratch, c, inv_std[c]), n);
+      int64_t channels = tiles.channels;
+      double n = std::max(sums ? sums[2 * channels] : static_cast<double>(tiles.rows), 1.0);
+      for (int64_t c = 0; c < channels; ++c) {
+        ChannelGradients own =
+            sums ? ChannelGradients{.dbeta = sums[c], .dgamma = sums[channels + c]}
+                 : gradients_of(scratch, c, inv_std[c]);
+        set_slope(scratch, c, inv_std[c], own, n);
+      }
       write_dx<second_mask(mask)>(tiles, threads, p, scratch, args.out<T>(0));
     };
     return Kernel(run, scratch.bytes());
@@ -200,29 +208,6 @@ Kernel make_cpu(const BatchNormGradientSumsOp& op, const KernelRequest& request)
         sums[tiles.channels + c] = dgamma;
       }
       sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
-    };
-    return Kernel(run, scratch.bytes());
-  });
-}
-
-template <>
-Kernel make_cpu(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
-  return with_mask({.relu = op.masks()}, request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
-    constexpr ReluMask mask = second_mask(relu_mask());
-    ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, 0);
-    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
-      scratch.bind(args.workspace);
-      auto beta = mask == ReluMask::from_x ? args.in<float>(6) : nullptr;
-      BackwardRows<T> p = backward_operands<T>(args, tiles, scratch, beta);
-      auto inv_std = args.in<float>(4);
-      auto sums = args.in<double>(5);
-      int64_t channels = tiles.channels;
-      double n = std::max(sums[2 * channels], 1.0);
-      for (int64_t c = 0; c < channels; ++c)
-        set_slope(scratch, c, inv_std[c], {.dbeta = sums[c], .dgamma = sums[channels + c]}, n);
-      write_dx<mask>(tiles, threads, p, scratch, args.out<T>(0));
     };
     return Kernel(run, scratch.bytes());
   });

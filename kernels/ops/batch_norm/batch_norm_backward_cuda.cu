@@ -1,7 +1,7 @@
 // Batch normalization backward on a GPU: one kernel over dy and x sums g and g (x - mean) of chunks
 // of rows, a small one adds up the chunks, one writes dx. With a residual behind the relu the first
-// writes dresidual = g, and the last reads that instead of dy and y. The sync op runs the same
-// kernels with the sum over towers between them.
+// writes dresidual = g, and the last reads that instead of dy and y. With `sync` the sum over
+// towers comes between.
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
 
@@ -66,11 +66,11 @@ __global__ void __launch_bounds__(channel_threads)
   store_partial(grid, place, sums, partial);
 }
 
-// Returns the channel vectors of both passes. Inputs 2 to 4: gamma, mean, inv_std. beta: with the
-// mask from_x, else null.
-inline TrainingVectors training_vectors(const KernelArgs& args, const void* beta) {
+// Returns the channel vectors of both passes. Inputs 2 to 4: gamma, mean, inv_std; with the mask
+// from_x, input 5: beta.
+inline TrainingVectors training_vectors(const KernelArgs& args, ReluMask mask) {
   auto vector = [&](size_t k) { return args.in<float>(k); };
-  return {vector(2), static_cast<const float*>(beta), vector(3), {vector(4)}};
+  return {vector(2), mask == ReluMask::from_x ? vector(5) : nullptr, vector(3), {vector(4)}};
 }
 
 // Runs the first pass of a kernel whose input 5 is the mask and whose output 3 is g, and calls
@@ -86,8 +86,8 @@ const T* sum_gradients(const ChannelGrid& g, const KernelArgs& args, double* par
   }
   launch(g.width == channel_width ? gradient_sums_kernel<mask, channel_width, T>
                                   : gradient_sums_kernel<mask, 1, T>,
-         g.blocks(), channel_threads, args.stream, g, streams,
-         training_vectors(args, mask == ReluMask::from_x ? args.inputs[5] : nullptr), partial);
+         g.blocks(), channel_threads, args.stream, g, streams, training_vectors(args, mask),
+         partial);
   add_chunks<2>(g, args.stream, static_cast<const double*>(partial), finish);
   return mask == ReluMask::from_y ? streams.g : streams.dy;
 }
@@ -182,28 +182,35 @@ __global__ void __launch_bounds__(channel_threads)
 
 }  // namespace
 
-// Workspace: partial sums, slope, offset; the last two at multiples of 16 bytes.
+// Workspace: partial sums, without `sync`; slope, offset, each at a multiple of 16 bytes where rows
+// take packs.
 template <>
 Kernel make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
   return with_mask_cuda(op.attributes(), request, [&](auto type, auto relu_mask) {
     using T = decltype(type);
     constexpr ReluMask mask = relu_mask(), second = second_mask(mask);
     ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
+    bool sync = op.attributes().sync;
+    size_t partial = sync ? 0 : partial_bytes(sums);
     auto run = [=](const KernelArgs& args) {
-      auto partial = args.scratch<double>();
-      auto slope = reinterpret_cast<float*>(partial + 2 * sums.channels * sums.chunks);
+      auto slope = reinterpret_cast<float*>(args.scratch<std::byte>() + partial);
       float* offset = slope + sums.channels;
-      const T* g = sum_gradients<mask, T>(
-          sums, args, partial,
-          FinishGradients{args.in<float>(2), args.in<float>(4),
-                          static_cast<double>(larger<int64_t>(sums.rows, 1)), args.out<float>(1),
-                          args.out<float>(2), slope, offset});
-      auto vectors = training_vectors(args, second == ReluMask::from_x ? args.inputs[5] : nullptr);
+      auto vectors = training_vectors(args, second);
+      const T* g = args.in<T>(0);
+      if (sync)
+        launch(dx_map_kernel, blocks_for(map.channels, channel_threads), channel_threads,
+               args.stream, map.channels, vectors.gamma, vectors.scale.inv_std,
+               args.in<double>(args.inputs.size() - 1), slope, offset);
+      else
+        g = sum_gradients<mask, T>(
+            sums, args, args.scratch<double>(),
+            FinishGradients{vectors.gamma, vectors.scale.inv_std,
+                            static_cast<double>(larger<int64_t>(sums.rows, 1)), args.out<float>(1),
+                            args.out<float>(2), slope, offset});
       map_channels(map, args.stream, Streams<T, 2>{{g, args.in<T>(1)}},
                    WriteDx<second>{vectors, slope, offset}, args.out<T>(0));
     };
-    return Kernel(run,
-                  partial_bytes(sums) + 2 * static_cast<size_t>(sums.channels) * sizeof(float));
+    return Kernel(run, partial + 2 * static_cast<size_t>(sums.channels) * sizeof(float));
   });
 }
 
@@ -220,25 +227,6 @@ Kernel make_cuda(const BatchNormGradientSumsOp& op, const KernelRequest& request
                      args.out<float>(2), args.out<double>(0)});
     };
     return Kernel(run, partial_bytes(grid));
-  });
-}
-
-// Workspace: slope and offset, each at a multiple of 16 bytes where rows take packs.
-template <>
-Kernel make_cuda(const BatchNormSyncBackwardOp& op, const KernelRequest& request) {
-  return with_mask_cuda({.relu = op.masks()}, request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
-    constexpr ReluMask mask = second_mask(relu_mask());
-    ChannelGrid map = map_grid(request.inputs[0].shape);
-    auto run = [map](const KernelArgs& args) {
-      auto slope = args.scratch<float>(), offset = slope + map.channels;
-      auto vectors = training_vectors(args, mask == ReluMask::from_x ? args.inputs[6] : nullptr);
-      launch(dx_map_kernel, blocks_for(map.channels, channel_threads), channel_threads, args.stream,
-             map.channels, vectors.gamma, vectors.scale.inv_std, args.in<double>(5), slope, offset);
-      map_channels(map, args.stream, Streams<T, 2>{{args.in<T>(0), args.in<T>(1)}},
-                   WriteDx<mask>{vectors, slope, offset}, args.out<T>(0));
-    };
-    return Kernel(run, 2 * static_cast<size_t>(map.channels) * sizeof(float));
   });
 }
 

@@ -1,7 +1,7 @@
 // Batch normalization forward on the CPU, in two passes: one over x sums the moments in fp64, one
-// normalizes. The statistics are made in between; nothing of x's size is kept. The plain op runs
-// both passes in one kernel. The sync op is two kernels with the sum over towers between them.
-// Evaluation is the second pass alone, with the running statistics.
+// normalizes. The statistics are made in between; nothing of x's size is kept. With `sync` the
+// first pass is a kernel of its own, and the sum over towers comes between. Evaluation is the
+// second pass alone, with the running statistics.
 #include "kernels/ops/batch_norm/batch_norm_cpu.h"
 
 #include "kernels/cpu/parallel.h"
@@ -67,16 +67,15 @@ void sum_moments(const ChannelTiles& tiles, int threads, const T* x,
   });
 }
 
-// Writes outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the tables of the second pass from
-// total(0, c) = sum x and total(1, c) = sum x^2 over `rows` rows. Inputs 1 and 2: gamma, beta;
-// input `running`: running_var.
-template <typename Total>
+// Writes outputs 1 to 4 (mean, inv_std, stat_mean, stat_var) and the tables of the second pass.
+// sums: of all towers, as BatchNormMomentsOp makes them; null: the scratch's totals are the sums.
 ChannelAffine write_statistics(const KernelArgs& args, const ChannelTiles& tiles,
-                               const ChannelScratch& scratch, float epsilon, double rows,
-                               size_t running, const Total& total) {
-  auto gamma = args.in<float>(1);
-  auto beta = args.in<float>(2);
-  auto running_var = args.in<float>(running);
+                               const ChannelScratch& scratch, float epsilon, const double* sums) {
+  auto gamma = args.in<float>(1), beta = args.in<float>(2), running_var = args.in<float>(3);
+  double rows = sums ? sums[2 * tiles.channels] : static_cast<double>(tiles.rows);
+  auto total = [&](int which, int64_t c) {
+    return sums ? sums[which * tiles.channels + c] : scratch.total(which, c);
+  };
   auto statistic = [&](size_t k) { return args.out<float>(k); };
   float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
   for (int64_t c = 0; c < tiles.channels; ++c) {
@@ -152,15 +151,14 @@ Kernel make_cpu(const BatchNormOp& op, const KernelRequest& request) {
   return with_float_type(request.inputs[0].dtype, [&](auto type) {
     using T = decltype(type);
     ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, request.threads);
-    auto run = [=, a = op.attributes(), threads = request.threads](const KernelArgs& args) mutable {
+    ChannelScratch scratch(tiles, op.attributes().sync ? 0 : request.threads);
+    auto run = [=, a = op.attributes(), residual = static_cast<size_t>(op.residual_input()),
+                threads = request.threads](const KernelArgs& args) mutable {
       scratch.bind(args.workspace);
-      sum_moments(tiles, threads, args.in<T>(0), scratch);
-      ChannelAffine affinity =
-          write_statistics(args, tiles, scratch, a.epsilon, static_cast<double>(tiles.rows), 3,
-                           [&](int which, int64_t c) { return scratch.total(which, c); });
-      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(4) : nullptr, affinity,
-                args.out<T>(0));
+      const double* sums = a.sync ? args.in<double>(4) : nullptr;
+      if (!sums) sum_moments(tiles, threads, args.in<T>(0), scratch);
+      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(residual) : nullptr,
+                write_statistics(args, tiles, scratch, a.epsilon, sums), args.out<T>(0));
     };
     return Kernel(run, scratch.bytes());
   });
@@ -191,26 +189,6 @@ Kernel make_cpu(const BatchNormMomentsOp&, const KernelRequest& request) {
         sums[tiles.channels + c] = scratch.total(1, c);
       }
       sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
-    };
-    return Kernel(run, scratch.bytes());
-  });
-}
-
-template <>
-Kernel make_cpu(const BatchNormSyncOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, 0);
-    auto run = [=, a = op.attributes(), threads = request.threads](const KernelArgs& args) mutable {
-      scratch.bind(args.workspace);
-      auto sums = args.in<double>(3);
-      int64_t channels = tiles.channels;
-      ChannelAffine affinity =
-          write_statistics(args, tiles, scratch, a.epsilon, sums[2 * channels], 4,
-                           [=](int which, int64_t c) { return sums[which * channels + c]; });
-      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(5) : nullptr, affinity,
-                args.out<T>(0));
     };
     return Kernel(run, scratch.bytes());
   });

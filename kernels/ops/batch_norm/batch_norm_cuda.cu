@@ -1,7 +1,6 @@
 // Batch normalization forward on a GPU: one kernel sums the moments of chunks of rows, a small one
-// adds up the chunks and makes the statistics, one normalizes. The sync op runs the same kernels
-// with the sum over towers between them. Evaluation is the last kernel, with the running
-// statistics.
+// adds up the chunks and makes the statistics, one normalizes. With `sync` the sum over towers
+// comes between. Evaluation is the last kernel, with the running statistics.
 #include "kernels/kernel.h"
 #include "kernels/ops/batch_norm/batch_norm_cuda.h"
 
@@ -87,11 +86,10 @@ struct WriteStatistics {
   }
 };
 
-// running: the input that is running_var.
-inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon, size_t running) {
+inline WriteStatistics write_statistics(const KernelArgs& args, float epsilon) {
   auto statistic = [&](size_t k) { return args.out<float>(k); };
-  auto running_var = args.in<float>(running);
-  return {args.step, epsilon, running_var, statistic(1), statistic(2), statistic(3), statistic(4)};
+  return {args.step,    epsilon,      args.in<float>(3), statistic(1),
+          statistic(2), statistic(3), statistic(4)};
 }
 
 // Scale in evaluation: gamma / sqrt(running variance + epsilon).
@@ -171,11 +169,6 @@ __global__ void __launch_bounds__(channel_threads)
   if (c < channels) statistics.write(c, sums[c], sums[channels + c], sums[2 * channels]);
 }
 
-// The vectors of the pass that normalizes, from what the statistics have written.
-AffineVectors<ScaleByInvStd> own_vectors(const KernelArgs& args, const WriteStatistics& own) {
-  return {args.in<float>(1), args.in<float>(2), own.mean, {own.inv_std}};
-}
-
 }  // namespace
 
 template <>
@@ -183,15 +176,21 @@ Kernel make_cuda(const BatchNormOp& op, const KernelRequest& request) {
   return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
     using T = decltype(type);
     ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
-    auto run = [=, a = op.attributes()](const KernelArgs& args) {
-      WriteStatistics statistics = write_statistics(args, a.epsilon, 3);
-      sum_moments(sums, args.stream, args.in<T>(0), args.scratch<double>(),
-                  FinishStatistics{statistics, static_cast<double>(sums.rows)});
-      normalize<ScaleByInvStd, T>(map, args.stream, a, own_vectors(args, statistics),
-                                  args.inputs[0], a.residual ? args.inputs[4] : nullptr,
-                                  args.outputs[0]);
+    auto run = [=, a = op.attributes(),
+                residual = static_cast<size_t>(op.residual_input())](const KernelArgs& args) {
+      WriteStatistics statistics = write_statistics(args, a.epsilon);
+      if (a.sync)
+        launch(statistics_kernel, blocks_for(map.channels, channel_threads), channel_threads,
+               args.stream, map.channels, args.in<double>(4), statistics);
+      else
+        sum_moments(sums, args.stream, args.in<T>(0), args.scratch<double>(),
+                    FinishStatistics{statistics, static_cast<double>(sums.rows)});
+      AffineVectors<ScaleByInvStd> vectors{
+          args.in<float>(1), args.in<float>(2), statistics.mean, {statistics.inv_std}};
+      normalize<ScaleByInvStd, T>(map, args.stream, a, vectors, args.inputs[0],
+                                  a.residual ? args.inputs[residual] : nullptr, args.outputs[0]);
     };
-    return Kernel(run, partial_bytes(sums));
+    return Kernel(run, op.attributes().sync ? 0 : partial_bytes(sums));
   });
 }
 
@@ -230,21 +229,6 @@ Kernel make_cuda(const BatchNormMomentsOp&, const KernelRequest& request) {
                   FinishMoments{grid.channels, grid.rows, args.out<double>(0)});
     };
     return Kernel(run, partial_bytes(grid));
-  });
-}
-
-template <>
-Kernel make_cuda(const BatchNormSyncOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [map = map_grid(request.inputs[0].shape), a = op.attributes()](const KernelArgs& args) {
-      WriteStatistics statistics = write_statistics(args, a.epsilon, 4);
-      launch(statistics_kernel, blocks_for(map.channels, channel_threads), channel_threads,
-             args.stream, map.channels, args.in<double>(3), statistics);
-      normalize<ScaleByInvStd, T>(map, args.stream, a, own_vectors(args, statistics),
-                                  args.inputs[0], a.residual ? args.inputs[5] : nullptr,
-                                  args.outputs[0]);
-    };
   });
 }
 

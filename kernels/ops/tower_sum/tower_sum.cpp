@@ -1,5 +1,5 @@
 // Shape of a sum over towers. It has no gradient: an op that reads such a sum emits one more in its
-// gradient (BatchNormSyncOp).
+// gradient (BatchNormOp).
 #include "kernels/ops/tower_sum/tower_sum.h"
 
 #include <spire/op_checks.h>

@@ -81,4 +81,9 @@ inline std::vector<HostTensor> train_magnitude(std::span<const HostTensor> in,
 constexpr BatchNormAttributes batch_norm_forms[] = {
     {1e-5f, false, false}, {1e-5f, true, false}, {1e-5f, false, true}, {1e-5f, true, true}};
 
+inline BatchNormAttributes synced(BatchNormAttributes form) {
+  form.sync = true;
+  return form;
+}
+
 }  // namespace spire::testing

@@ -73,10 +73,10 @@ class Tower {
 
   void normalize(const HostTensor& total, Step& result) {
     std::vector<DeviceTensor> inputs = {x_, gamma_, beta_,
-                                        upload(total, DType::f64, false, environment_.device),
-                                        beta_};  // whatever the running variance is
+                                        beta_,  // whatever the running variance is
+                                        upload(total, DType::f64, false, environment_.device)};
     if (form_.residual) inputs.push_back(residual_);
-    forward_ = run(BatchNormSyncOp(form_), inputs);
+    forward_ = run(BatchNormOp(synced(form_)), inputs);
     append(result.y, download(forward_[0]));
     add(result.stat_mean, download(forward_[3]));
     add(result.stat_var, download(forward_[4]));
@@ -96,11 +96,10 @@ class Tower {
   }
 
   void write_dx(const HostTensor& total, Step& result) {
-    std::vector<DeviceTensor> inputs = {
-        dy_,         x_,          gamma_,
-        forward_[1], forward_[2], upload(total, DType::f64, false, environment_.device)};
+    std::vector<DeviceTensor> inputs = {dy_, x_, gamma_, forward_[1], forward_[2]};
     if (form_.relu && !form_.residual) inputs.push_back(beta_);
-    append(result.dx, download(run(BatchNormSyncBackwardOp(form_), inputs)[0]));
+    inputs.push_back(upload(total, DType::f64, false, environment_.device));
+    append(result.dx, download(run(BatchNormBackwardOp(synced(form_)), inputs)[0]));
   }
 
   // The whole step by the ops over one tower.

@@ -27,7 +27,7 @@ SPIRE_TEST_EVERYWHERE(TowerSumTest);
 TEST(TowerSumOp, IsWhereTowersMeet) {
   EXPECT_TRUE(TowerSumOp().sums_towers());
   EXPECT_FALSE(BatchNormMomentsOp().sums_towers());
-  EXPECT_FALSE(BatchNormSyncOp().sums_towers());
+  EXPECT_FALSE(BatchNormOp({.sync = true}).sums_towers());
   EXPECT_FALSE(TowerSumOp().may_overwrite(0));  // the other towers may still have to read it
 }
 
