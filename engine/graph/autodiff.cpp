@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/graph/graph.h"
-#include "kernels/ops/binary/binary.h"
+#include "kernels/ops/elementwise/elementwise.h"
 
 namespace spire {
 namespace {

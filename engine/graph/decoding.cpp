@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "engine/graph/passes.h"
-#include "kernels/ops/activation/activation.h"
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/binary/binary.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
-#include "kernels/ops/cast/cast.h"
 #include "kernels/ops/concat/concat.h"
+#include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/reshape/reshape.h"
 #include "kernels/ops/rope/rope.h"

@@ -1,9 +1,7 @@
 // Layer functions of single elements.
 #include <spire/layers.h>
 
-#include "kernels/ops/activation/activation.h"
-#include "kernels/ops/binary/binary.h"
-#include "kernels/ops/cast/cast.h"
+#include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire {

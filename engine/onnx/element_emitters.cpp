@@ -6,9 +6,8 @@
 #include <spire/error.h>
 
 #include "engine/onnx/emitters.h"
-#include "kernels/ops/activation/activation.h"
-#include "kernels/ops/binary/binary.h"
 #include "kernels/ops/concat/concat.h"
+#include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/reduce/reduce.h"

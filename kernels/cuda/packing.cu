@@ -4,6 +4,7 @@
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/packing_launches.h"
 #include "kernels/kernel.h"
+#include "kernels/ops/elementwise/elementwise.h"
 
 namespace spire {
 namespace {
@@ -70,15 +71,11 @@ FilterExtents filter_extents(const Shape& plain) {
   return {plain[1], pixels, smaller(plain[1], fit), tile_pixels};
 }
 
-struct Same {
-  __device__ float operator()(float x) const { return x; }
-};
-
 }  // namespace
 
 void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void* packed) {
   with_any_float_type(dtype, [&](auto type) {
-    elementwise_cuda(stream, n, static_cast<decltype(type)*>(packed), Same{}, plain);
+    elementwise_cuda(stream, n, static_cast<decltype(type)*>(packed), SameNumber{}, plain);
   });
 }
 
@@ -101,7 +98,8 @@ void krsc_to_plain(const Shape& shape, DType dtype, const void* krsc, float* pla
   FilterTiles tiles(e.pixels, e.channels, e.tile_pixels, e.tile_channels);
   with_any_float_type(dtype, [&](auto type) {
     auto* from = static_cast<const decltype(type)*>(krsc);
-    if (same_order(shape)) return elementwise_cuda(stream, shape.elements(), plain, Same{}, from);
+    if (same_order(shape))
+      return elementwise_cuda(stream, shape.elements(), plain, SameNumber{}, from);
     launch(transpose_kernel<decltype(type), float>, tiles.blocks(shape[0]), block_threads, stream,
            tiles, from, plain);
   });

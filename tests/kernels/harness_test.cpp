@@ -2,7 +2,7 @@
 #include <gtest/gtest-spi.h>
 #include <tests/kernels/eager.h>
 
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 
 namespace spire::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <spire/op_checks.h>
 
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/spec_checks.h"
 

@@ -4,7 +4,7 @@
 
 #include <spire/op_checks.h>
 
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 
 namespace spire {
 

@@ -5,7 +5,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 #include "kernels/ops/reduce/reduce.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 #pragma once
 #include <spire/op.h>
 
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 
 namespace spire {
 

@@ -3,7 +3,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire {

@@ -2,7 +2,7 @@
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/activation/activation.h"
+#include "kernels/ops/elementwise/activation.h"
 #include "kernels/ops/swiglu/swiglu.h"
 
 namespace spire {

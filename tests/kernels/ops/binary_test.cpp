@@ -1,99 +1,68 @@
-#include "kernels/ops/binary/binary.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/elementwise/elementwise.h"
 
 namespace spire::testing {
 namespace {
 
-// y = a + b, with a relu behind where asked for.
-OpCase add_case(bool relu, Shape shape) {
+// y = f(a, b), rounded once; the gradient as well, unless said otherwise.
+template <typename SomeOp>
+OpCase binary_case(const SomeOp& op, double (*f)(double, double), Shape shape) {
   OpCase test;
-  test.op = std::make_shared<AddOp>(relu);
-  test.inputs = {activation(uniform(shape, 21)), activation(uniform(shape, 22))};
-  test.reference = [relu](std::span<const HostTensor> in) {
-    HostTensor y = in[0];
-    for (int64_t i = 0; i < y.size(); ++i) {
-      y[i] += in[1][i];
-      if (relu) y[i] = std::max(y[i], 0.0);
-    }
-    return std::vector<HostTensor>{y};
-  };
-  test.value_factor = test.gradient_factor = 1;  // one rounding, of the sum
-  return test;
-}
-
-// y = a b
-OpCase mul_case(Shape shape) {
-  OpCase test;
-  test.op = std::make_shared<MulOp>();
+  test.op = std::make_shared<SomeOp>(op);
   test.inputs = {activation(uniform(shape, 81)), activation(uniform(shape, 82))};
-  test.reference = [](std::span<const HostTensor> in) {
+  test.reference = [f](std::span<const HostTensor> in) {
     HostTensor y = in[0];
-    for (int64_t i = 0; i < y.size(); ++i) y[i] *= in[1][i];
+    for (int64_t i = 0; i < y.size(); ++i) y[i] = f(in[0][i], in[1][i]);
     return std::vector<HostTensor>{y};
   };
-  test.value_factor = test.gradient_factor = 1;  // one rounding
+  test.value_factor = test.gradient_factor = 1;
   test.gradient_samples = 40;
   return test;
 }
 
-// y = a - b
-OpCase sub_case(Shape shape) {
-  OpCase test = mul_case(shape);
-  test.op = std::make_shared<SubOp>();
-  test.reference = [](std::span<const HostTensor> in) {
-    HostTensor y = in[0];
-    for (int64_t i = 0; i < y.size(); ++i) y[i] -= in[1][i];
-    return std::vector<HostTensor>{y};
-  };
-  return test;
-}
+class BinaryTest : public OpTest {
+ protected:
+  // The second shape is shared by two threads and fills no last register.
+  template <typename SomeOp>
+  void check(const SomeOp& op, double (*f)(double, double)) {
+    for (Shape shape : {Shape{3, 5, 7}, Shape{3, 4099}})
+      check_op(binary_case(op, f, shape), GetParam());
+  }
+};
 
-// y = a / b, whose gradient by b rounds the quotients first.
-OpCase div_case(Shape shape) {
-  OpCase test = mul_case(shape);
-  test.op = std::make_shared<DivOp>();
-  test.inputs[1] = activation(uniform(shape, 83, 0.5, 2));
-  test.reference = [](std::span<const HostTensor> in) {
-    HostTensor y = in[0];
-    for (int64_t i = 0; i < y.size(); ++i) y[i] /= in[1][i];
-    return std::vector<HostTensor>{y};
-  };
-  test.gradient_factor = 4;
-  return test;
-}
+class AddTest : public BinaryTest {};
 
-class AddTest : public OpTest {};
-class SubTest : public OpTest {};
-class DivTest : public OpTest {};
-class MulTest : public OpTest {};
-
-// The second shape is shared by two threads and fills no last register.
 TEST_P(AddTest, ValuesAndGradients) {
-  check_op(add_case(false, {3, 5, 7}), GetParam());
-  check_values(add_case(false, {3, 4099}), GetParam());
+  check(AddOp(), [](double a, double b) { return a + b; });
 }
 
 TEST_P(AddTest, ValuesAndGradientsThroughRelu) {
-  check_op(add_case(true, {3, 5, 7}), GetParam());
+  OpCase test =
+      binary_case(AddOp(true), [](double a, double b) { return std::max(a + b, 0.0); }, {3, 5, 7});
+  check_op(test, GetParam());
 }
 
-TEST_P(MulTest, ValuesAndGradients) {
-  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(mul_case(shape), GetParam());
+TEST_P(BinaryTest, Multiply) {
+  check(MulOp(), [](double a, double b) { return a * b; });
 }
 
-TEST_P(SubTest, ValuesAndGradients) {
-  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(sub_case(shape), GetParam());
+TEST_P(BinaryTest, Subtract) {
+  check(SubOp(), [](double a, double b) { return a - b; });
 }
 
-TEST_P(DivTest, ValuesAndGradients) {
-  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) check_op(div_case(shape), GetParam());
+TEST_P(BinaryTest, Divide) {
+  for (Shape shape : {Shape{3, 5, 7}, Shape{4097}}) {
+    OpCase test = binary_case(
+        DivOp(), [](double a, double b) { return a / b; }, shape);
+    test.inputs[1] = activation(uniform(shape, 83, 0.5, 2));
+    test.gradient_factor = 4;  // the gradient by b rounds the quotients first
+    check_op(test, GetParam());
+  }
 }
 
-SPIRE_TEST_EVERYWHERE(SubTest);
-SPIRE_TEST_EVERYWHERE(DivTest);
 SPIRE_TEST_EVERYWHERE(AddTest);
-SPIRE_TEST_EVERYWHERE(MulTest);
+SPIRE_TEST_EVERYWHERE(BinaryTest);
 
 // The graph fuses a relu into the sum before it.
 TEST(AddOp, TakesOneReluAndNoMore) {

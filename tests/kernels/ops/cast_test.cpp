@@ -1,6 +1,6 @@
-#include "kernels/ops/cast/cast.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/elementwise/elementwise.h"
 
 namespace spire::testing {
 namespace {

@@ -234,4 +234,34 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
   refuse_activation();
 }
 
+// f and f' as functors of one element; of a vector of floats, too, where F takes these.
+template <typename F>
+struct ValueOf {
+  F f;
+  template <typename V>
+  SPIRE_HOST_DEVICE auto operator()(V x) const -> decltype(f.value(x)) {
+    return f.value(x);
+  }
+};
+
+template <typename F>
+struct GradientOf {
+  F f;
+  template <typename V>
+  SPIRE_HOST_DEVICE auto operator()(V dy, V v) const -> decltype(f.gradient(dy, v)) {
+    return f.gradient(dy, v);
+  }
+};
+
+template <typename Visit>
+auto with_functor(const ActivationOp& op, const Visit& visit) {
+  return with_activation(op.attributes(), [&](auto f) { return visit(ValueOf<decltype(f)>{f}); });
+}
+
+template <typename Visit>
+auto with_functor(const ActivationBackwardOp& op, const Visit& visit) {
+  return with_activation(op.attributes(),
+                         [&](auto f) { return visit(GradientOf<decltype(f)>{f}); });
+}
+
 }  // namespace spire

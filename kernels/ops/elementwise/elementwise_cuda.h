@@ -1,0 +1,37 @@
+// Elementwise ops on a GPU, from the functor that the op's header has: a thread maps a pack of
+// elements. For the .cu files that list the ops.
+#pragma once
+#include "kernels/cuda/elementwise.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/elementwise/elementwise.h"
+
+namespace spire {
+
+// Tensors have one dtype, but for those of cast.
+template <typename SomeOp>
+Kernel make_cuda(const SomeOp& op, const KernelRequest& request) {
+  return with_functor(op, [&](auto f) {
+    return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
+      using T = decltype(type);
+      int64_t n = request.outputs[0].shape.elements();
+      if constexpr (std::is_same_v<SomeOp, CastOp>) {
+        return with_any_float_type(request.inputs[0].dtype, [&](auto from) -> Kernel {
+          using From = decltype(from);
+          return [=](const KernelArgs& args) {
+            elementwise_cuda(args.stream, n, args.out<T>(0), f, args.in<From>(0));
+          };
+        });
+      } else if constexpr (std::is_invocable_v<decltype(f), float>) {
+        return [=](const KernelArgs& args) {
+          elementwise_cuda(args.stream, n, args.out<T>(0), f, args.in<T>(0));
+        };
+      } else {
+        return [=](const KernelArgs& args) {
+          elementwise_cuda(args.stream, n, args.out<T>(0), f, args.in<T>(0), args.in<T>(1));
+        };
+      }
+    });
+  });
+}
+
+}  // namespace spire
