@@ -3,7 +3,6 @@
 #pragma once
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
@@ -23,9 +22,9 @@
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"
 #include "kernels/ops/matmul/matmul.h"
-#include "kernels/ops/max_pool2d/max_pool2d.h"
 #include "kernels/ops/mean_loss/mean_loss.h"
 #include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/pool2d/pool2d.h"
 #include "kernels/ops/recurrent/recurrent.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"

@@ -3,12 +3,11 @@
 
 #include <spire/layers.h>
 
-#include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
-#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/pool2d/pool2d.h"
 #include "kernels/ops/resize/resize.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
 

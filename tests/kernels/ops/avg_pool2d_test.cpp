@@ -1,6 +1,6 @@
-#include "kernels/ops/avg_pool2d/avg_pool2d.h"
-
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/pool2d/pool2d.h"
 
 namespace spire::testing {
 namespace {

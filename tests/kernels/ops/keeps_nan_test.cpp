@@ -4,14 +4,13 @@
 #include <limits>
 
 #include "kernels/ops/attention/attention.h"
-#include "kernels/ops/avg_pool2d/avg_pool2d.h"
 #include "kernels/ops/batch_norm/batch_norm.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/elementwise/elementwise.h"
 #include "kernels/ops/group_norm/group_norm.h"
-#include "kernels/ops/max_pool2d/max_pool2d.h"
+#include "kernels/ops/pool2d/pool2d.h"
 #include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/swiglu/swiglu.h"

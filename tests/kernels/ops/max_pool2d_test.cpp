@@ -1,9 +1,9 @@
-#include "kernels/ops/max_pool2d/max_pool2d.h"
-
 #include <cmath>
 #include <limits>
 
 #include <tests/kernels/eager.h>
+
+#include "kernels/ops/pool2d/pool2d.h"
 
 namespace spire::testing {
 namespace {
