@@ -7,9 +7,7 @@
 #include <spire/layers.h>
 
 #include "kernels/ops/distillation/distillation.h"
-#include "kernels/ops/exact_match/exact_match.h"
-#include "kernels/ops/mean_loss/mean_loss.h"
-#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/labels/labels.h"
 #include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/regression_loss/regression_loss.h"
 #include "kernels/ops/softmax/softmax.h"

@@ -9,8 +9,8 @@
 
 #include "engine/onnx/emitters.h"
 #include "engine/onnx/onnx_file.h"
+#include "kernels/ops/labels/labels.h"
 #include "kernels/ops/matmul/matmul.h"
-#include "kernels/ops/one_hot/one_hot.h"
 #include "tests/base/message_of.h"
 #include "tests/models/forward.h"
 #include "tests/observe/reports.h"

@@ -1,5 +1,5 @@
-// Names, shapes and gradient of regression losses. The backward reads prediction and target again,
-// so the difference is not kept.
+// Names, shapes and gradients of regression losses and of the mean loss. The backward reads
+// prediction and target again, so the difference is not kept.
 #include "kernels/ops/regression_loss/regression_loss.h"
 
 #include <spire/op_checks.h>
@@ -16,6 +16,12 @@ void expect_pair(const Op& op, std::span<const TensorSpec> inputs) {
   for (const TensorSpec& input : inputs)
     expect(op, is_float_type(input.dtype) && input.shape.rank() >= 1, "cannot compute on {}",
            to_string(input));
+}
+
+void expect_samples(const Op& op, std::span<const TensorSpec> inputs) {
+  expect_inputs(op, inputs, 1, 1);
+  expect(op, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() >= 1,
+         "takes fp32, bf16 or fp16 (N, ..), got {}", to_string(inputs[0]));
 }
 
 }  // namespace
@@ -59,6 +65,22 @@ void RegressionLossOp::gradient(GradientBuilder& builder) const {
 
 std::vector<TensorSpec> RegressionLossBackwardOp::infer(std::span<const TensorSpec> inputs) const {
   expect_pair(*this, inputs);
+  return {inputs[0]};
+}
+
+std::vector<TensorSpec> MeanLossOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_samples(*this, inputs);
+  return {{{1}, DType::f64}};
+}
+
+void MeanLossOp::gradient(GradientBuilder& builder) const {
+  if (!builder.wants_gradient(0)) return;
+  auto dx = builder.emit(std::make_unique<MeanLossBackwardOp>(), {builder.input(0)});
+  builder.set_gradient(0, dx[0]);
+}
+
+std::vector<TensorSpec> MeanLossBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_samples(*this, inputs);
   return {inputs[0]};
 }
 

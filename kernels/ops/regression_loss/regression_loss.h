@@ -3,6 +3,9 @@
 //   l1:    loss = sum_n mean_f |d|               dp = sign(d) / F * gradient_scale, 0 where d = 0
 //   l1_l2: loss = sum_n mean_f (l1 |d| + l2 d^2)   dp = the two above, with these factors
 // p and t are fp32, bf16 or fp16, not necessarily the same; terms are fp32, their sum fp64.
+// The loss that a graph computes itself, from x (N, ...), likewise:
+//   mean_loss: loss = sum_n mean_f x             dx = gradient_scale / F for every element
+// Sums are in an order that the shape and the number of threads fix.
 #pragma once
 #include <type_traits>
 
@@ -91,6 +94,30 @@ decltype(auto) with_regression(Regression kind, const Visit& visit) {
   if (kind == Regression::mse) return visit(std::integral_constant<Regression, Regression::mse>{});
   if (kind == Regression::l1) return visit(std::integral_constant<Regression, Regression::l1>{});
   return visit(std::integral_constant<Regression, Regression::l1_l2>{});
+}
+
+// inputs: x. outputs: loss (1) f64. The backward starts here.
+class MeanLossOp : public Op {
+ public:
+  std::string_view name() const override { return "mean_loss"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: x, of which only the shape matters. outputs: dx, like x.
+class MeanLossBackwardOp : public Op {
+ public:
+  std::string_view name() const override { return "mean_loss_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int) const override { return true; }
+};
+
+// Returns N / elements for an input (N, ...), the share of an element in the mean over a sample's:
+// 1 / F, also for no rows.
+inline double sample_share(const TensorSpec& spec) {
+  int64_t rows = spec.shape[0], elements = spec.shape.elements();
+  return static_cast<double>(rows > 1 ? rows : 1) /
+         static_cast<double>(elements > 1 ? elements : 1);
 }
 
 }  // namespace spire

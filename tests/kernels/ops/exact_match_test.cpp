@@ -1,8 +1,8 @@
-#include "kernels/ops/exact_match/exact_match.h"
-
 #include <cmath>
 
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/labels/labels.h"
 
 namespace spire::testing {
 namespace {

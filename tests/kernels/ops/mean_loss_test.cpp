@@ -1,7 +1,7 @@
-#include "kernels/ops/mean_loss/mean_loss.h"
-
 #include <tests/kernels/eager.h>
 #include <tests/kernels/matrix_views.h>
+
+#include "kernels/ops/regression_loss/regression_loss.h"
 
 namespace spire::testing {
 namespace {

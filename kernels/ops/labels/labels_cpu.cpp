@@ -1,12 +1,13 @@
-// One-hot rows on the CPU: threads share the rows.
+// Ops on class labels on the CPU: threads share the rows.
 #include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/labels/labels.h"
 
 namespace spire {
+
 template <>
 Kernel make_cpu(const OneHotOp& op, const KernelRequest& request) {
   return with_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
@@ -25,6 +26,21 @@ Kernel make_cpu(const OneHotOp& op, const KernelRequest& request) {
           if (!valid) continue;
           row[labels[n]] = weights.empty() ? 1.0f : weights[static_cast<size_t>(labels[n])];
         }
+      });
+    };
+  });
+}
+
+template <>
+Kernel make_cpu(const ExactMatchOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [samples = request.inputs[0].shape[0], labels = request.inputs[0].shape[1],
+            threads = request.threads](const KernelArgs& args) {
+      parallel_for(threads, samples, 64, [&](int64_t begin, int64_t end, int) {
+        for (int64_t n = begin; n < end; ++n)
+          args.out<float>(0)[n] =
+              exact_match(args.in<T>(0) + n * labels, args.in<float>(1) + n * labels, labels);
       });
     };
   });

@@ -1,5 +1,5 @@
-// Shape of one-hot rows. Labels have no gradient.
-#include "kernels/ops/one_hot/one_hot.h"
+// Shapes of ops on class labels.
+#include "kernels/ops/labels/labels.h"
 
 #include <spire/op_checks.h>
 
@@ -15,6 +15,15 @@ std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) cons
          weights, attributes_.classes);
   expect(*this, is_float_type(attributes_.dtype), "cannot make {}", spire::name(attributes_.dtype));
   return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
+}
+
+std::vector<TensorSpec> ExactMatchOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  expect(*this, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() == 2,
+         "takes outputs (N, K), got {}", to_string(inputs[0]));
+  expect(*this, inputs[1] == TensorSpec{inputs[0].shape, DType::f32}, "takes f32 labels {}, got {}",
+         to_string(inputs[0].shape), to_string(inputs[1]));
+  return {{{inputs[0].shape[0]}, DType::f32}};
 }
 
 }  // namespace spire

@@ -1,9 +1,28 @@
-// Whether a model of labels, of which a sample has none or several, finds all of them right: label
-// k is found where output k is above 0.
+// Ops on class labels, none of which has a gradient. One-hot rows: zeros with a one, or the class's
+// weight, at the label; a label outside [0, classes) gives NaN. Exact matches: whether a model of
+// labels, of which a sample has none or several, finds all of them right: label k is found where
+// output k is above 0.
 #pragma once
+#include <vector>
+
 #include <spire/op.h>
 
 namespace spire {
+
+struct OneHotAttributes {
+  int64_t classes = 0;
+  DType dtype = DType::f32;         // f32, bf16 or f16
+  std::vector<float> weights = {};  // (classes), what stands at the label; empty: 1
+};
+
+// inputs: labels (N) i32. outputs: (N, classes) of the dtype. No gradient.
+class OneHotOp : public OpWith<OneHotAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "one_hot"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+};
 
 // inputs: outputs (N, K) fp32, bf16 or fp16; labels (N, K) f32, there if above 1/2. outputs: (N)
 // f32, 1 for a sample all of whose K labels are right, else 0; NaN if an output is NaN. No

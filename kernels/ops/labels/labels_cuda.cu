@@ -1,11 +1,11 @@
-// One-hot rows on a GPU. Each element compares its column with the row's label, so each is written
-// once.
+// Ops on class labels on a GPU. Of one-hot rows each element compares its column with the row's
+// label, so each is written once. Exact matches: a thread a sample, as labels are few.
 #include <limits>
 #include <vector>
 
 #include "engine/device/cuda_kernel.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/one_hot/one_hot.h"
+#include "kernels/ops/labels/labels.h"
 
 namespace spire {
 
@@ -81,6 +81,14 @@ struct OneHotCuda {
   }
 };
 
+template <typename T>
+__global__ void __launch_bounds__(block_threads)
+    exact_match_kernel(int64_t samples, int64_t count, const T* __restrict__ outputs,
+                       const float* __restrict__ labels, float* __restrict__ matches) {
+  int64_t n = int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (n < samples) matches[n] = exact_match(outputs + n * count, labels + n * count, count);
+}
+
 }  // namespace
 
 template <>
@@ -88,6 +96,18 @@ Kernel make_cuda(const OneHotOp& op, const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
     return OneHotCuda<decltype(type)>{op.attributes().weights, y.elements(), y[1]};
+  });
+}
+
+template <>
+Kernel make_cuda(const ExactMatchOp&, const KernelRequest& request) {
+  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return [samples = request.inputs[0].shape[0],
+            labels = request.inputs[0].shape[1]](const KernelArgs& args) {
+      launch(exact_match_kernel<T>, blocks_for(samples, block_threads), block_threads, args.stream,
+             samples, labels, args.in<T>(0), args.in<float>(1), args.out<float>(0));
+    };
   });
 }
 
