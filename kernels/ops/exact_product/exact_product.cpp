@@ -3,9 +3,8 @@
 
 #include <spire/op_checks.h>
 
-#include "kernels/ops/exact_gradient/exact_gradient.h"
-#include "kernels/ops/exact_range/exact_range.h"
 #include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/spec_checks.h"
 
 namespace spire {
 
@@ -79,11 +78,7 @@ std::vector<TensorSpec> ExactProductOp::infer(std::span<const TensorSpec> inputs
   expect_operands(*this, x, w);
   expect(*this, x.shape.back() == w.shape[1], "weights {} take {} channels, the input {} has {}",
          to_string(w.shape), w.shape[1], to_string(x.shape), x.shape.back());
-  if (attributes_.bias) {
-    TensorSpec bias{{w.shape[0]}, DType::f32};
-    expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
-           to_string(inputs[2]));
-  }
+  if (attributes_.bias) expect_like(*this, inputs[2], {{w.shape[0]}, DType::f32}, "bias");
   return {{result_of(*this, attributes_, x.shape, w.shape), DType::f32}};
 }
 
@@ -145,6 +140,24 @@ std::vector<TensorSpec> ExactProductBackwardWeightsOp::infer(
 int64_t ExactProductBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
                                                      std::span<const TensorSpec>) const {
   return products(inputs[1].shape, w_);
+}
+
+std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) const {
+  expect(*this, !inputs.empty(), "takes at least one tensor");
+  for (const TensorSpec& input : inputs)
+    expect(*this, input.dtype == DType::f32 && input.shape.elements() > 0, "takes fp32, got {}",
+           to_string(input));
+  return {{{static_cast<int64_t>(inputs.size()) * exponent_count}, DType::f64}};
+}
+
+std::vector<TensorSpec> ExactGradientOp::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  TensorSpec total{{w_.elements() + (bias_ ? w_[0] : 0)}, DType::f64};
+  expect(*this, inputs[0] == total, "takes a total {}, got {}", to_string(total),
+         to_string(inputs[0]));
+  std::vector<TensorSpec> gradients{{w_, DType::f32}};
+  if (bias_) gradients.push_back({{w_[0]}, DType::f32});
+  return gradients;
 }
 
 }  // namespace spire

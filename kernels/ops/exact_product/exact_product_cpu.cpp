@@ -1,6 +1,7 @@
 // Exact products on the CPU: a block of rows at a time becomes a matrix of patches in fp64, on
 // its grid, and is multiplied by tiles. Threads share the rows; sums are exact, so it does not
 // matter how.
+// Of flags and rounded gradients, threads share the elements.
 #include <algorithm>
 #include <memory>
 
@@ -197,6 +198,24 @@ Kernel exact_product(const Patches& patches, const FilterIndex& filter, int64_t 
   return Kernel(run, run.workspace_bytes());
 }
 
+constexpr int64_t range_grain = 4096;
+
+constexpr int64_t outputs_at_a_time = 8;
+
+// The totals of some outputs at a time, which lie beside each other.
+void write_exact_weights(const ExactGradient& gradient, int threads, const double* total,
+                         float* dw) {
+  int64_t rows = gradient.taps * gradient.inputs;
+  parallel_for(threads, gradient.outputs, outputs_at_a_time, [&](int64_t begin, int64_t end, int) {
+    for (int64_t o = begin; o < end; o += outputs_at_a_time) {
+      int64_t last = std::min(end, o + outputs_at_a_time);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t n = o; n < last; ++n)
+          dw[gradient.index(row, n)] = gradient.weight(total, row, n);
+    }
+  });
+}
+
 }  // namespace
 
 template <>
@@ -225,6 +244,44 @@ Kernel make_cpu(const ExactProductBackwardWeightsOp& op, const KernelRequest& re
                              dy.back(), a.global_batch * patches.rows_per_sample(),
                              a.bias,    request.threads};
   return Kernel(run, run.workspace_bytes());
+}
+
+template <>
+Kernel make_cpu(const ExactRangeOp&, const KernelRequest& request) {
+  std::vector<int64_t> counts;
+  for (const TensorSpec& input : request.inputs) counts.push_back(input.shape.elements());
+  auto run = [counts, threads = request.threads](const KernelArgs& args) {
+    auto flags = args.out<double>(0);
+    auto largest = args.scratch<int>();
+    std::fill_n(flags, counts.size() * exponent_count, 0.0);
+    for (size_t i = 0; i < counts.size(); ++i, flags += exponent_count) {
+      auto x = args.in<float>(i);
+      std::fill_n(largest, threads, 0);
+      parallel_for(threads, counts[i], range_grain, [&](int64_t begin, int64_t end, int chunk) {
+        largest[chunk] = largest_exponent(x + begin, end - begin);
+      });
+      flags[*std::max_element(largest, largest + threads)] = 1;
+    }
+  };
+  return Kernel(run, sizeof(int) * static_cast<size_t>(request.threads));
+}
+
+template <>
+Kernel make_cpu(const ExactGradientOp& op, const KernelRequest& request) {
+  return [gradient = exact_gradient(op.weights()), bias = op.bias(),
+          threads = request.threads](const KernelArgs& args) {
+    auto total = args.in<double>(0);
+    bool first = args.step->first_row == 0;
+    auto dw = args.out<float>(0);
+    if (first) {
+      write_exact_weights(gradient, threads, total, dw);
+    } else {
+      std::fill_n(dw, gradient.weights(), 0.0f);
+    }
+    if (!bias) return;
+    auto db = args.out<float>(1);
+    for (int64_t o = 0; o < gradient.outputs; ++o) db[o] = first ? gradient.bias(total, o) : 0.0f;
+  };
 }
 
 }  // namespace spire

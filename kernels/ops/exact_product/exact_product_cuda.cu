@@ -1,5 +1,7 @@
 // Exact products on a GPU: a block computes a tile of 16 x 16 results in fp64. Operands are
 // gathered from fp32 tensors, and rounded to their grids, as they are loaded into shared memory.
+// Flags: each block sets that of its largest element, and blocks that write one write the same
+// number. Rounded gradients: a thread an entry.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/cuda/largest_exponent.h"
 #include "kernels/exact_grid.h"
@@ -148,6 +150,31 @@ Kernel exact_product_cuda(const Patches& patches, const FilterIndex& filter, int
   return Kernel(run, static_cast<size_t>(samples + 1) * sizeof(int));
 }
 
+constexpr int64_t per_block = 16 * block_threads;
+
+__global__ void __launch_bounds__(block_threads) clear_flags_kernel(double* flags) {
+  flags[blockIdx.x * exponent_count + threadIdx.x] = 0;
+}
+
+__global__ void __launch_bounds__(block_threads)
+    set_flags_kernel(int64_t n, const float* __restrict__ x, double* flags) {
+  int64_t begin = int64_t{blockIdx.x} * per_block, end = begin + per_block;
+  end = end < n ? end : n;
+  int largest = largest_exponent<block_threads>(x, begin, end);
+  if (threadIdx.x == 0) flags[largest] = 1;
+}
+
+__global__ void __launch_bounds__(block_threads)
+    exact_gradient_kernel(ExactGradient gradient, int64_t count, int64_t biases,
+                          const double* __restrict__ total, const StepContext* step,
+                          float* __restrict__ dw, float* __restrict__ db) {
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  bool first = step->first_row == 0;
+  int64_t row = i / gradient.outputs, o = i % gradient.outputs;
+  if (i < count) dw[gradient.index(row, o)] = first ? gradient.weight(total, row, o) : 0.0f;
+  if (i < biases) db[i] = first ? gradient.bias(total, i) : 0.0f;
+}
+
 }  // namespace
 
 template <>
@@ -189,6 +216,32 @@ Kernel make_cuda(const ExactProductBackwardWeightsOp& op, const KernelRequest& r
            rows, outputs, dy, exponents + 1, term_bits(length), dw + patches.columns() * outputs);
   };
   return Kernel(run, 2 * sizeof(int));
+}
+
+template <>
+Kernel make_cuda(const ExactRangeOp&, const KernelRequest& request) {
+  static_assert(block_threads == exponent_count);
+  std::vector<int64_t> counts;
+  for (const TensorSpec& input : request.inputs) counts.push_back(input.shape.elements());
+  return [counts](const KernelArgs& args) {
+    auto flags = args.out<double>(0);
+    launch(clear_flags_kernel, static_cast<unsigned>(counts.size()), block_threads, args.stream,
+           flags);
+    for (size_t i = 0; i < counts.size(); ++i, flags += exponent_count)
+      launch(set_flags_kernel, blocks_for(counts[i], per_block), block_threads, args.stream,
+             counts[i], args.in<float>(i), flags);
+  };
+}
+
+template <>
+Kernel make_cuda(const ExactGradientOp& op, const KernelRequest&) {
+  ExactGradient gradient = exact_gradient(op.weights());
+  int64_t count = op.weights().elements();  // there are at least as many weights as biases
+  return [=, biases = op.bias() ? gradient.outputs : 0](const KernelArgs& args) {
+    launch(exact_gradient_kernel, blocks_for(count, block_threads), block_threads, args.stream,
+           gradient, count, biases, args.in<double>(0), args.step, args.out<float>(0),
+           biases > 0 ? args.out<float>(1) : nullptr);
+  };
 }
 
 }  // namespace spire

@@ -10,8 +10,6 @@
 #include <tests/kernels/op_test.h>
 
 #include "kernels/exact_grid.h"
-#include "kernels/ops/exact_gradient/exact_gradient.h"
-#include "kernels/ops/exact_range/exact_range.h"
 
 namespace spire::testing {
 namespace {
