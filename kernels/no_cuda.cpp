@@ -1,7 +1,7 @@
 // Stubs of CUDA kernels and libraries for a build without CUDA: an empty table, and an error.
 #include "engine/device/device.h"
+#include "kernels/cuda/libraries.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/libraries.h"
 
 namespace spire {
 

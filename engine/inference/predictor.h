@@ -16,8 +16,8 @@
 #include "engine/inference/token_decoder.h"
 #include "engine/train/forward_pass.h"
 #include "engine/train/placement/placement.h"
-#include "kernels/autotune/tuning.h"
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/tuning.h"
 #include "models/model.h"
 
 namespace spire {

@@ -14,8 +14,8 @@
 #include "engine/train/placement/placement.h"
 #include "engine/train/replica.h"
 #include "engine/update/exchange.h"
-#include "kernels/autotune/tuning.h"
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/tuning.h"
 
 namespace spire {
 

@@ -15,7 +15,7 @@
 #include "engine/base/text.h"
 #include "engine/base/write_file.h"
 #include "engine/device/gpu_requirements.h"
-#include "kernels/autotune/engine_choice.h"
+#include "kernels/cuda/engine_choice.h"
 
 namespace spire {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "engine/device/device.h"
 #include "engine/process/group/process_group.h"
-#include "kernels/autotune/tuning.h"
+#include "kernels/cuda/tuning.h"
 
 namespace spire {
 

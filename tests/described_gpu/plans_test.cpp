@@ -8,17 +8,17 @@
 #include <tests/described_gpu/driver.h>
 #include <tests/described_gpu/float_atomics.h>
 #include <tests/described_gpu/shapes.h>
-#include <tests/kernels/nvidia/described_gpus.h>
+#include <tests/kernels/cuda/described_gpus.h>
 #include <tests/long_tests.h>
 
 #include <spire/error.h>
 
-#include "kernels/autotune/engine_choice.h"
-#include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/cudnn_attention.h"
-#include "kernels/nvidia/cudnn_convolution.h"
-#include "kernels/nvidia/cudnn_plan.h"
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/convolution_form.h"
+#include "kernels/cuda/cudnn_attention.h"
+#include "kernels/cuda/cudnn_convolution.h"
+#include "kernels/cuda/cudnn_plan.h"
+#include "kernels/cuda/engine_choice.h"
+#include "kernels/cuda/libraries.h"
 #include "kernels/ops/attention/attention_rules.h"
 
 namespace spire::testing {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "kernels/nvidia/attention.h"
-#include "kernels/nvidia/convolution.h"
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/convolution.h"
 
 namespace spire::testing {
 

@@ -1,5 +1,5 @@
 // No cuDNN: attention is the own kernels'.
-#include "kernels/nvidia/attention.h"
+#include "kernels/cuda/attention.h"
 
 #include <tests/described_gpu/shapes.h>
 

@@ -8,15 +8,15 @@
 #include <random>
 
 #include <tests/described_gpu/shapes.h>
-#include <tests/kernels/nvidia/cudnn_rules.h>
+#include <tests/kernels/cuda/cudnn_rules.h>
 
 #include "cuda_runtime.h"
 #include "engine/device/cuda_error.h"
-#include "kernels/autotune/engine_choice.h"
+#include "kernels/cuda/convolution_form.h"
+#include "kernels/cuda/engine_choice.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/product.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/libraries.h"
-#include "kernels/nvidia/product.h"
 #include "pointers.h"
 
 namespace spire {

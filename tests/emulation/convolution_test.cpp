@@ -9,10 +9,10 @@
 #include "cuda_runtime.h"
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
-#include "kernels/autotune/tuning.h"
+#include "kernels/cuda/convolution_form.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/tuning.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/convolution_form.h"
-#include "kernels/nvidia/libraries.h"
 
 namespace spire {
 namespace {

@@ -1,5 +1,5 @@
 // Handles of NVIDIA's libraries in the emulation: empty, as no library is there. Options are kept.
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/libraries.h"
 
 namespace spire {
 

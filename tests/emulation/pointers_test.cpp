@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "engine/device/device_memory.h"
-#include "kernels/nvidia/convolution.h"
-#include "kernels/nvidia/product.h"
+#include "kernels/cuda/convolution.h"
+#include "kernels/cuda/product.h"
 
 namespace spire {
 namespace {

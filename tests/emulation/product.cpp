@@ -1,5 +1,5 @@
 // Loops in the place of cuBLASLt, in two orders: its algorithms, too, differ in the last bits.
-#include "kernels/nvidia/product.h"
+#include "kernels/cuda/product.h"
 
 #include <algorithm>
 

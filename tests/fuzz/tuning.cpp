@@ -1,6 +1,6 @@
 // Choices among engines: the cache file's, a checkpoint's. With an odd first byte the header with
 // the right checksum is put before the lines: else hardly any input would get past it.
-#include "kernels/autotune/tuning.h"
+#include "kernels/cuda/tuning.h"
 
 #include "engine/base/hash.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -7,7 +7,7 @@
 #include <spire/error.h>
 #include <spire/packing.h>
 
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/libraries.h"
 
 namespace spire::testing {
 

@@ -59,7 +59,7 @@ struct KernelArgs {
 };
 
 struct Packing;       // packing.h
-class CudaLibraries;  // nvidia/libraries.h
+class CudaLibraries;  // cuda/libraries.h
 
 // A function of KernelArgs that computes one op, with what it captured when it was made. Used by
 // one thread at a time; a run allocates nothing.

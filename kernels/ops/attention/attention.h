@@ -17,7 +17,7 @@
 // another; y (N, T, C) has its dtype; l, called logsumexp, is (N, H, T) fp32. keep_ij is 0 with
 // probability `dropout`, else 1 / (1 - dropout), decided for head h by bits((h T + i) P + j) of the
 // sample's dropout_stream (dropout.h), where P is T rounded up to a multiple of 64. The computation
-// is in fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (nvidia/attention.h).
+// is in fp32, but for a 16-bit dtype a GPU multiplies on tensor cores (cuda/attention.h).
 #pragma once
 #include <spire/op.h>
 

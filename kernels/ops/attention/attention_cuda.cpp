@@ -1,7 +1,7 @@
 // Attention on a GPU: the choice between cuDNN's engines and Spire's own kernels.
-#include "kernels/autotune/engine_choice.h"
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/engine_choice.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/attention.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/attention_makers.h"
 #include "kernels/ops/attention/attention_rules.h"

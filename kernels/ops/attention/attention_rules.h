@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/nvidia/attention.h"
+#include "kernels/cuda/attention.h"
 
 namespace spire {
 

@@ -1,10 +1,10 @@
-// Convolution on a GPU, by the engines of nvidia/convolution.h. Weights are packed as KRSC,
+// Convolution on a GPU, by the engines of cuda/convolution.h. Weights are packed as KRSC,
 // the (O, KH, KW, C/groups) that libraries read; their gradient is converted back. Bias and relu
 // are fused where the engine does so, else a small kernel adds them.
 #include "engine/device/device_memory.h"
+#include "kernels/cuda/convolution.h"
 #include "kernels/cuda/packing.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/convolution.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/conv2d/conv2d.h"
 

@@ -1,10 +1,10 @@
 // Fully connected layer on a GPU: y = x w^T + b, dx = dy w, dw = dy^T x, each one product of
-// nvidia/product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
+// cuda/product.h. Parameters are packed in the compute dtype. Where rows of y, and so of dy,
 // are padded, y and dx are products with that many more outputs, whose weights and biases are
 // zeros. A relu is a pass over y.
 #include "kernels/cuda/packing.h"
+#include "kernels/cuda/product.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/product.h"
 #include "kernels/ops/bias/bias.h"
 #include "kernels/ops/dense/dense.h"
 

@@ -1,7 +1,7 @@
-// Batched product on a GPU, by the engines of nvidia/product.h. Both operands are activations,
+// Batched product on a GPU, by the engines of cuda/product.h. Both operands are activations,
 // so nothing is packed.
+#include "kernels/cuda/product.h"
 #include "kernels/kernel.h"
-#include "kernels/nvidia/product.h"
 #include "kernels/ops/matmul/matmul.h"
 
 namespace spire {

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include <gmock/gmock.h>
-#include <tests/kernels/nvidia/cudnn_rules.h>
+#include <tests/kernels/cuda/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
 #include <tests/kernels/packing_units.h>
 

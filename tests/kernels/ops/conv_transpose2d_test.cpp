@@ -1,4 +1,4 @@
-#include <tests/kernels/nvidia/cudnn_rules.h>
+#include <tests/kernels/cuda/cudnn_rules.h>
 #include <tests/kernels/op_test.h>
 
 #include "kernels/ops/conv2d/conv2d.h"

@@ -9,7 +9,7 @@
 #include "engine/device/lane_team.h"
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
-#include "kernels/nvidia/libraries.h"
+#include "kernels/cuda/libraries.h"
 #include "tools/bench/report/bench_report.h"
 
 namespace spire {

@@ -1,0 +1,50 @@
+#include "kernels/cuda/libraries.h"
+
+#include <spire/error.h>
+
+#include "engine/device/gpu_requirements.h"
+#include "engine/device/stream.h"
+#include "kernels/cuda/cublaslt.h"
+#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/tuning.h"
+
+namespace spire {
+
+CudaLibraries::CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu)
+    : device_(device),
+      options_(options),
+      plans_(same_gpu ? same_gpu->plans_ : std::make_shared<Plans>()) {
+  require(device.kind == DeviceKind::cuda, "CUDA's libraries for {}", to_string(device));
+  cublaslt_ = std::make_unique<Cublaslt>();
+}
+
+CudaLibraries::~CudaLibraries() {}
+
+const Cudnn& CudaLibraries::cudnn() const {
+  std::call_once(cudnn_opened_, [this] {
+    cudnn_ = std::make_shared<const Cudnn>();
+    plans_->made_with.push_back(cudnn_);
+  });
+  return *cudnn_;
+}
+
+std::string CudaLibraries::kind() const {
+  size_t version = cublaslt().version();
+  return fmt::format("{}, cuBLASLt {}.{}.{}", cudnn().kind, version / 10000, version / 100 % 100,
+                     version % 100);
+}
+
+PlanStore* CudaLibraries::plan_store() const {
+  return options_.tuning ? &options_.tuning->plans() : nullptr;
+}
+
+std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
+                                                   const CudaLibraries::Options& options,
+                                                   const CudaLibraries* same_gpu) {
+  if (device.kind == DeviceKind::cpu) return nullptr;
+  expect_usable_gpu(device.index);
+  make_current(device);
+  return std::make_unique<CudaLibraries>(device, options, same_gpu);
+}
+
+}  // namespace spire

@@ -1,0 +1,102 @@
+// Matrix products on a GPU by cuBLASLt: y = a' b' + bias, batched, where the bias is optional; a'
+// is a or its transpose, b' likewise. All matrices are row-major. (A relu of cuBLASLt makes NaN 0.)
+// The emulation (tests/emulation) has loops instead.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/engine_choice.h"
+#include "kernels/kernel.h"
+
+namespace spire {
+
+struct ProductShape {
+  int64_t batch = 1;            // matrices per operand, one after the other
+  int64_t m = 1, n = 1, k = 1;  // y (m, n), a' (m, k), b' (k, n)
+  bool transpose_a = false;     // a is stored as (k, m)
+  bool transpose_b = false;     // b is stored as (n, k)
+  int64_t pitch_a = 0;          // elements from a stored row of a to the next; 0: dense
+  DType operands = DType::f32;  // dtype of a, b and bias: fp32, bf16 or fp16
+  DType result = DType::f32;    // dtype of y: the same, or fp32
+  bool bias = false;            // (n), added to each row
+};
+
+// Matrices are aligned to tensor_alignment, the workspace to workspace_alignment.
+struct ProductPointers {
+  const void *a = nullptr, *b = nullptr, *bias = nullptr;
+  void *y = nullptr, *workspace = nullptr;
+};
+
+// A product and the algorithm that computes it. Sums are fp32 and rounded once, to the result.
+// The same algorithm gives the same bits on the same kind of device.
+class CudaProduct {
+ public:
+  // Uses the algorithm that cuBLASLt ranks first, which depends only on shape, library and kind of
+  // device. libraries: those of the thread's current device. Throws Error(device), as do the next
+  // two.
+  CudaProduct(const ProductShape& shape, CudaLibraries* libraries);
+  ~CudaProduct();
+  CudaProduct(CudaProduct&&) noexcept;
+  CudaProduct& operator=(CudaProduct&&) noexcept;
+
+  // Returns the product once for each of at most `most` algorithms, in cuBLASLt's ranking.
+  static std::vector<CudaProduct> find(const ProductShape& shape, CudaLibraries* libraries,
+                                       size_t most);
+  // Returns the product by the algorithm whose text (algorithm()) this is. None if the text is
+  // malformed, from another version of cuBLASLt, or of an algorithm that cannot do this product.
+  static std::optional<CudaProduct> recall(const ProductShape& shape, CudaLibraries* libraries,
+                                           const std::string& algorithm);
+
+  std::string algorithm() const;  // one line: "product" and the library's encoding
+  size_t workspace_bytes() const;
+  void run(const ProductPointers& pointers, void* stream) const;  // REQUIRES: one thread at a time
+
+ private:
+  struct Prepared;
+  explicit CudaProduct(std::unique_ptr<Prepared> prepared);
+
+  std::unique_ptr<Prepared> prepared_;
+};
+
+// The algorithms of a product as engines to choose from.
+class ProductEngines : public Engines {
+ public:
+  // Returns the time of one run, as Engines::time does.
+  using Time = std::function<std::optional<float>(const CudaProduct& product)>;
+
+  ProductEngines(const ProductShape& shape, CudaLibraries* libraries, Time time)
+      : shape_(shape), libraries_(libraries), time_(std::move(time)) {}
+
+  bool recall(const std::string& name) override {
+    if (!CudaProduct::recall(shape_, libraries_, name)) return false;
+    algorithm_ = name;
+    return true;
+  }
+  // Proposes only algorithms that recall() can restore: a resumed run has only their text.
+  size_t propose(size_t most) override {
+    proposed_ = CudaProduct::find(shape_, libraries_, most);
+    std::erase_if(proposed_, [&](const CudaProduct& product) {
+      return !CudaProduct::recall(shape_, libraries_, product.algorithm());
+    });
+    return proposed_.size();
+  }
+  std::optional<float> time(size_t index) override { return time_(proposed_[index]); }
+  std::string select(size_t index) override { return algorithm_ = proposed_[index].algorithm(); }
+
+  std::span<const CudaProduct> proposed() const { return proposed_; }
+  const std::string& algorithm() const { return algorithm_; }  // the selected one
+
+ private:
+  ProductShape shape_;
+  CudaLibraries* libraries_;
+  Time time_;
+  std::vector<CudaProduct> proposed_;
+  std::string algorithm_;
+};
+
+}  // namespace spire

@@ -1,0 +1,78 @@
+// Choices of engines (engine_choice.h): their text format, and those that one run makes and uses.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <spire/error.h>
+
+#include "kernels/cuda/plan_store.h"
+
+namespace spire {
+
+// Map from the key of an operation to its engine's name, as stored in files and sent to processes.
+class TuningChoices {
+ public:
+  // key: kind of device, library versions and operation. Returns null if nothing was chosen.
+  const std::string* find(const std::string& key) const;
+  // Adds or replaces a choice. REQUIRES: each is one line of text, not empty and without tabs.
+  void set(const std::string& key, const std::string& choice);
+  void add_missing(const TuningChoices& others);  // adds choices for keys that have none here
+
+  size_t size() const { return choices_.size(); }
+  bool empty() const { return choices_.empty(); }
+  bool operator==(const TuningChoices&) const = default;
+  auto begin() const { return choices_.begin(); }  // pairs of key and choice, sorted by key
+  auto end() const { return choices_.end(); }
+
+  // Write and read a text: the line "spire tuning 1 <hash64 of the lines below>", then sorted lines
+  // "<key><tab><choice>". from_text throws Error(category) unless the text is complete.
+  std::string to_text() const;
+  static TuningChoices from_text(std::string_view text, Category category);
+
+ private:
+  std::map<std::string, std::string> choices_;
+};
+
+// The choices of one run. A choice affects the bits of results, so each is made once: taken from
+// the run's checkpoint, else from an earlier run on the same kind of device, else measured. One
+// thread at a time.
+class Tuning {
+ public:
+  struct Options {
+    TuningChoices recorded = {};       // this run's, from its checkpoint; they come first
+    TuningChoices cached = {};         // those of earlier runs
+    std::filesystem::path plans = {};  // folder of compiled plans (PlanStore)
+    bool measures = false;  // for keys in neither: measure, or (false) take the library's favourite
+  };
+  explicit Tuning(Options options);
+
+  // Returns the engine chosen for an operation, none if there is none, and makes it this run's
+  // choice.
+  std::optional<std::string> find(const std::string& key);
+  bool measures() const { return measures_; }
+
+  // Makes an engine this run's choice; it replaces an earlier choice, which cannot be used any
+  // more. for_others: true if it was measured, so that later runs may use it, too.
+  void keep(const std::string& key, const std::string& engine, bool for_others);
+  // Another process's choices replace those of the same keys.
+  void adopt(const TuningChoices& chosen);
+
+  PlanStore& plans() { return plans_; }  // compiled plans of the chosen engines
+  const PlanStore& plans() const { return plans_; }
+
+  const TuningChoices& chosen() const { return chosen_; }  // all choices, for the checkpoint
+  // Choices that keep() has added: measured ones, for later runs; unmeasured ones, as there was
+  // only one engine, no memory, or measures() is false; and those that replaced an earlier choice.
+  const TuningChoices& measured() const { return measured_; }
+  const TuningChoices& unmeasured() const { return unmeasured_; }
+  const TuningChoices& replaced() const { return replaced_; }
+
+ private:
+  TuningChoices chosen_, cached_, measured_, unmeasured_, replaced_;
+  PlanStore plans_;
+  bool measures_;
+};
+
+}  // namespace spire
