@@ -11,7 +11,7 @@
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/onednn_version.h"
-#include "kernels/cpu/tile_packing.h"
+#include "kernels/cpu/weight_packing.h"
 #include "kernels/kernel.h"
 
 namespace spire {

@@ -1,8 +1,9 @@
-// Sums of CPU kernels that normalize rows: over a row, and over all rows for their parameters'
-// gradients, by chunks of rows that the shape alone fixes.
+// Reductions of CPU kernels over a row, and over all rows for the gradients of parameters, by
+// chunks of rows that the shape alone fixes.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/cpu/simd.h"
@@ -25,6 +26,15 @@ float sum_over(int64_t n, const Term& term) {
   }
   over_lanes(n - i, [&](int64_t at, auto count) { a += term(i + at, count); });
   return sum_of((a + b) + (c + d));
+}
+
+// Returns the largest element of a row, from which softmax and its losses count exponents.
+template <typename T>
+float largest_of_row(const T* x, int64_t width) {
+  float most = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : most)
+  for (int64_t c = 0; c < width; ++c) most = std::max(most, static_cast<float>(x[c]));
+  return most;
 }
 
 // At most 64 chunks of at least 64 rows.

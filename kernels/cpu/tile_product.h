@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/register_tiles.h"
 
 namespace spire::tile_product {
 
@@ -56,16 +56,6 @@ void tile(const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
   }
 }
 
-// Computes the last tile of a column of tiles, which has only `left` < tile_rows rows, by the
-// instance of tile() for that many rows.
-template <int rows, int registers>
-void tail(int64_t left, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
-  if constexpr (rows > 0) {
-    if (left == rows) return tile<rows, registers>(a, b, depth, c);
-    tail<rows - 1, registers>(left, a, b, depth, c);
-  }
-}
-
 // Computes a column of tiles.
 template <int registers>
 void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const Sums& c) {
@@ -75,7 +65,9 @@ void column(int64_t rows, const Factor& a, const Rows& b, int64_t depth, const S
   for (; i + tile_rows <= rows; i += tile_rows) {
     tile<tile_rows, registers>(a_at(), b, depth, c_at());
   }
-  tail<tile_rows - 1, registers>(rows - i, a_at(), b, depth, c_at());
+  product::with_constant<tile_rows - 1>(static_cast<int>(rows - i), [&](auto last_rows) {
+    tile<last_rows(), registers>(a_at(), b, depth, c_at());
+  });
 }
 
 // Computes the whole c. rows = R, depth = K, and width = W, a multiple of lane_count.
@@ -84,19 +76,9 @@ inline void multiply(int64_t rows, int64_t depth, int64_t width, const Factor& a
   for (int64_t j = 0; j < width; j += tile_registers * lane_count) {
     Rows b_at{b.data + j, b.stride};
     Sums c_at{c.data + j, c.stride, c.add};
-    switch (std::min<int64_t>(tile_registers, (width - j) / lane_count)) {
-      case 1:
-        column<1>(rows, a, b_at, depth, c_at);
-        break;
-      case 2:
-        column<2>(rows, a, b_at, depth, c_at);
-        break;
-      case 3:
-        column<3>(rows, a, b_at, depth, c_at);
-        break;
-      default:
-        column<4>(rows, a, b_at, depth, c_at);
-    }
+    auto registers = static_cast<int>(std::min<int64_t>(tile_registers, (width - j) / lane_count));
+    product::with_constant<tile_registers>(
+        registers, [&](auto count) { column<count()>(rows, a, b_at, depth, c_at); });
   }
 }
 

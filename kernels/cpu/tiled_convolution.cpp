@@ -7,9 +7,8 @@
 
 #include <dnnl.hpp>
 
-#include "kernels/cpu/deep_product.h"
 #include "kernels/cpu/row_kernel.h"
-#include "kernels/cpu/weight_panels.h"
+#include "kernels/cpu/weight_packing.h"
 
 namespace spire::product {
 namespace {

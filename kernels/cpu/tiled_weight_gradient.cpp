@@ -7,7 +7,7 @@
 
 #include "engine/device/device_memory.h"
 #include "kernels/cpu/outer_product.h"
-#include "kernels/cpu/padded_images.h"
+#include "kernels/cpu/row_kernel.h"
 #include "kernels/cpu/tiled_convolution.h"
 
 namespace spire::product {

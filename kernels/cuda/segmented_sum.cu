@@ -1,7 +1,6 @@
 #include <bit>
 
 #include "engine/device/cuda_kernel.h"
-#include "kernels/cuda/refusals.h"
 #include "kernels/cuda/segmented_sum.h"
 
 namespace spire {

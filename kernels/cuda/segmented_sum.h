@@ -89,4 +89,8 @@ void segmented_sum_cuda(void* stream, const SegmentedSum& s, SortByKey::Sorted o
   }
 }
 
+// Throws Error(unexpected): no sort takes so many positions or ids. (In gather.cpp, as .cu files do
+// not include fmt.)
+[[noreturn]] void refuse_sort(int64_t positions, int64_t ids);
+
 }  // namespace spire

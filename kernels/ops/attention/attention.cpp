@@ -98,4 +98,13 @@ std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> i
   return {qkv};
 }
 
+void refuse_heads(const Op& op, int64_t columns, int64_t most) {
+  fail(Category::config, "[{}] heads of {} columns: on a GPU they have at most {}", op.name(),
+       columns, most);
+}
+
+void refuse_length(const Op& op, const Shape& qkv) {
+  fail(Category::config, "[{}] {} is too long for a GPU", op.name(), to_string(qkv));
+}
+
 }  // namespace spire

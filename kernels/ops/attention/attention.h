@@ -77,4 +77,9 @@ class AttentionBackwardOp : public OpWith<AttentionAttributes> {
                         std::span<const TensorSpec> outputs) const override;
 };
 
+// Throw Error(config): on a GPU attention takes heads of at most `most` columns, and shorter
+// sequences. (.cu files do not include fmt.)
+[[noreturn]] void refuse_heads(const Op& op, int64_t columns, int64_t most);
+[[noreturn]] void refuse_length(const Op& op, const Shape& qkv);
+
 }  // namespace spire

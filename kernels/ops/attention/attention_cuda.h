@@ -7,7 +7,6 @@
 #include <cuda_runtime.h>
 
 #include "engine/device/cuda_kernel.h"
-#include "kernels/cuda/refusals.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/dropout/dropout.h"

@@ -27,4 +27,10 @@ int64_t CachedAttentionOp::multiply_adds(std::span<const TensorSpec>,
   return 2 * outputs[0].shape.elements() * attributes_.window;
 }
 
+void refuse_cached_heads(int64_t columns, int64_t most) {
+  fail(Category::device,
+       "[cached_attention] heads of {} columns have no kernel on a GPU; use at most {}", columns,
+       most);
+}
+
 }  // namespace spire

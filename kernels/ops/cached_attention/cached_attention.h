@@ -35,4 +35,7 @@ class CachedAttentionOp : public OpWith<CachedAttentionAttributes> {
                         std::span<const TensorSpec> outputs) const override;
 };
 
+// Throws Error(device): on a GPU attention with a cache takes heads of at most `most` columns.
+[[noreturn]] void refuse_cached_heads(int64_t columns, int64_t most);
+
 }  // namespace spire

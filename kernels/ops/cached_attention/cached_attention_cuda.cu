@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "engine/device/cuda_kernel.h"
-#include "kernels/cuda/refusals.h"
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/cached_attention/cached_attention.h"

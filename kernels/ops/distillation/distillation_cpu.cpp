@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/largest_of_row.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/row_sums.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/distillation/distillation.h"
 

@@ -8,7 +8,6 @@
 #include <spire/op.h>
 
 #include "kernels/elementary.h"
-#include "kernels/logarithm.h"
 
 namespace spire {
 

@@ -3,7 +3,7 @@
 // rounded to multiples of 2^-30, so their sum has no order. softmax_cross_entropy.h has the
 // formulas; here a sample has one row, each row a label, and there is no z-loss.
 #pragma once
-#include "kernels/exact_functions.h"
+#include "kernels/exact_grid.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace spire {

@@ -3,10 +3,10 @@
 // matter how.
 // Of flags and rounded gradients, threads share the elements.
 #include <algorithm>
+#include <bit>
 #include <memory>
 
 #include "kernels/cpu/double_product.h"
-#include "kernels/cpu/largest_exponent.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/exact_grid.h"
 #include "kernels/kernel.h"
@@ -15,6 +15,13 @@
 namespace spire {
 
 namespace {
+
+int largest_exponent(const float* x, int64_t count) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < count; ++i)
+    most = std::max(most, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu);
+  return static_cast<int>(most >> 23);
+}
 
 constexpr int64_t block_rows = 128;
 

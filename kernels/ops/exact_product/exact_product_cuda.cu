@@ -3,7 +3,6 @@
 // Flags: each block sets that of its largest element, and blocks that write one write the same
 // number. Rounded gradients: a thread an entry.
 #include "engine/device/cuda_kernel.h"
-#include "kernels/cuda/largest_exponent.h"
 #include "kernels/exact_grid.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/exact_product/exact_product.h"
@@ -11,6 +10,17 @@
 namespace spire {
 
 namespace {
+
+// Returns that of elements [begin, end) to thread 0; all threads of the block call it.
+template <int threads>
+__device__ int largest_exponent(const float* __restrict__ x, int64_t begin, int64_t end) {
+  int largest = 0;
+  for (int64_t i = begin + threadIdx.x; i < end; i += threads) {
+    int exponent = exponent_of(x[i]);
+    largest = exponent > largest ? exponent : largest;
+  }
+  return block_reduce<threads>(largest, Maximum{});
+}
 
 constexpr int side = 16;  // of a tile
 

@@ -44,4 +44,10 @@ std::vector<TensorSpec> GatherBackwardOp::infer(std::span<const TensorSpec> inpu
   return {dx};
 }
 
+// Declared in cuda/segmented_sum.h, which includes CUDA.
+[[noreturn]] void refuse_sort(int64_t positions, int64_t ids);
+void refuse_sort(int64_t positions, int64_t ids) {
+  fail(Category::unexpected, "{} positions of {} ids are too many to sort", positions, ids);
+}
+
 }  // namespace spire

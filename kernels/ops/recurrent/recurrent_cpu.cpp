@@ -7,7 +7,6 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/tile_product.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
 namespace spire {

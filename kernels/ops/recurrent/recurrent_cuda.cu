@@ -4,7 +4,6 @@
 // fp32, in the order of the units.
 #include "engine/device/cuda_kernel.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/recurrent/cells.h"
 #include "kernels/ops/recurrent/recurrent.h"
 
 namespace spire {

@@ -2,8 +2,8 @@
 // find it in the cache.
 #include <algorithm>
 
-#include "kernels/cpu/largest_of_row.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/row_sums.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/softmax/softmax.h"
 

@@ -1,11 +1,11 @@
-#include "kernels/cpu/tile_packing.h"
-
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <spire/random_stream.h>
+
+#include "kernels/cpu/weight_packing.h"
 
 namespace spire {
 namespace {

@@ -1,10 +1,52 @@
-#include "kernels/cpu/weight_panels.h"
+#include "kernels/cpu/weight_packing.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "kernels/cpu/register_tiles.h"
+
+namespace spire {
+namespace {
+
+// Packs a 16 x 16 block of a tile. `to` is its first element; rows of the tile (k) are layout.rows
+// elements apart.
+void pack_block(const TileLayout& layout, const float* from, void* to) {
+  FloatLanes columns[lane_count];
+  for (int r = 0; r < lane_count; ++r) columns[r] = load_floats(from + r * layout.k, lane_count);
+  transpose_lanes(columns);
+  if (layout.dtype == DType::f32) {
+    auto* out = static_cast<float*>(to);
+    for (int c = 0; c < lane_count; ++c)
+      store_floats(columns[c], out + c * layout.rows, lane_count);
+    return;
+  }
+  auto* out = static_cast<uint32_t*>(to);  // pairs of bf16
+  for (int c = 0; c < lane_count; c += 2) {
+    WordLanes even = widen(round_to_bfloat16(columns[c]));
+    WordLanes odd = widen(round_to_bfloat16(columns[c + 1]));
+    write_lanes(even | odd << 16, out + c / 2 * layout.rows, lane_count);
+  }
+}
+
+}  // namespace
+
+void pack_tiles(const TileLayout& layout, const float* plain, void* packed, int64_t first,
+                int64_t last) {
+  auto* bytes = static_cast<char*>(packed);
+  int64_t size = static_cast<int64_t>(size_of(layout.dtype));
+  for (int64_t n = first; n < last; n += lane_count) {
+    int64_t tile_row = n / layout.rows, inside = n % layout.rows;
+    // In bf16 a step along n is a pair of elements.
+    int64_t step = layout.dtype == DType::f32 ? inside : 2 * inside;
+    for (int64_t k = 0; k < layout.k; k += lane_count) {
+      int64_t offset = tile_row * layout.row_stride + k * layout.rows + step;
+      pack_block(layout, plain + n * layout.k + k, bytes + offset * size);
+    }
+  }
+}
+
+}  // namespace spire
 
 namespace spire::product {
 namespace {
@@ -64,13 +106,10 @@ void pack_panels(const PanelLayout& layout, const float* plain, T* packed, int64
 
 Packing panel_packing(int input, const PanelLayout& layout) {
   auto numbers = static_cast<size_t>(whole_registers(layout.columns) * layout.depth());
-  bool f32 = layout.dtype == DType::f32;
-  auto pack = [layout, f32](const float* plain, void* packed, int64_t first, int64_t last, void*) {
-    if (f32) {
-      pack_panels(layout, plain, static_cast<float*>(packed), first, last);
-    } else {
-      pack_panels(layout, plain, static_cast<bfloat16*>(packed), first, last);
-    }
+  auto pack = [layout](const float* plain, void* packed, int64_t first, int64_t last, void*) {
+    with_float_type(layout.dtype, [&](auto type) {
+      pack_panels(layout, plain, static_cast<decltype(type)*>(packed), first, last);
+    });
   };
   std::string form = fmt::format("{} panels {}x{}x{} strides {}:{}{}", name(layout.dtype),
                                  layout.columns, layout.inner, layout.taps, layout.column_stride,
