@@ -7,7 +7,7 @@
 #pragma once
 #include <spire/run_config.h>
 
-#include "engine/graph/freeze.h"
+#include "engine/graph/finetuning.h"
 #include "engine/graph/graph.h"
 
 namespace spire {

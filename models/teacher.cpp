@@ -5,7 +5,7 @@
 #include <spire/error.h>
 
 #include "engine/config/words.h"
-#include "engine/graph/graft.h"
+#include "engine/graph/finetuning.h"
 
 namespace spire {
 namespace {

@@ -153,11 +153,13 @@ void BufferAssignment::share_memory() {
       join_view(node.inputs[0], output);
       continue;
     }
+    Space space = place(output).space;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.op->may_overwrite(static_cast<int>(i)) &&
-          dies_at(node.inputs[i], static_cast<int>(n)) && may_join(output) &&
+          dies_at(node.inputs[i], static_cast<int>(n)) &&
+          (space == Space::none || space == Space::gradients) &&
           graph_.spec(node.inputs[i]).bytes() == graph_.spec(output).bytes()) {
-        join_overwritten(node.inputs[i], output);
+        space == Space::none ? join(node.inputs[i], output) : join(output, node.inputs[i]);
         break;
       }
     }
@@ -170,19 +172,6 @@ void BufferAssignment::join_view(Value source, Value view) {
   } else {  // a view fixed in the gradient buffer pulls its source there
     require(place(source).space == Space::none, "a view of a fixed tensor cannot be a gradient");
     join(view, source);
-  }
-}
-
-bool BufferAssignment::may_join(Value output) {
-  Space space = place(output).space;
-  return space == Space::none || space == Space::gradients;
-}
-
-void BufferAssignment::join_overwritten(Value input, Value output) {
-  if (place(output).space == Space::none) {
-    join(input, output);
-  } else {
-    join(output, input);
   }
 }
 

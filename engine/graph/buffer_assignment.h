@@ -40,9 +40,7 @@ class BufferAssignment {
   void find_last_uses();
   void share_memory();
   void join_view(Value source, Value view);
-  void join_overwritten(Value input, Value output);
   void join(Value block, Value child);
-  bool may_join(Value output);
   bool dies_at(Value value, int node) const;
   void place_arena_tensors(bool over_gradients);
   size_t byte_offset(const std::string& name) const;

@@ -9,6 +9,7 @@
 
 #include <spire/error.h>
 
+#include "engine/graph/graph.h"
 #include "engine/graph/passes.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/dense/dense.h"
@@ -26,11 +27,8 @@ constexpr std::array unsummed = std::to_array<std::string_view>(
 
 // Names the layer of a node: by its first parameter, else by its block.
 std::string place_of(const Graph& graph, const Node& node) {
-  for (Value input : node.inputs) {
-    const Tensor& tensor = graph.tensor(input);
-    if (tensor.role != Role::parameter) continue;
-    return fmt::format(" of layer '{}'", tensor.name.substr(0, tensor.name.rfind('.')));
-  }
+  std::string layer = layer_name(graph, node);
+  if (!layer.empty()) return fmt::format(" of layer '{}'", layer);
   if (node.block < 0) return "";
   return fmt::format(" in '{}'", graph.blocks()[static_cast<size_t>(node.block)]);
 }

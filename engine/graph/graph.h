@@ -1,6 +1,7 @@
 // What is derived from a graph: its backward, by differentiate(), and the table of its layers.
 // Passes (passes.h) rewrite it, Plan (plan.h) compiles it.
 #pragma once
+#include <string>
 #include <vector>
 
 #include <spire/graph.h>
@@ -15,6 +16,10 @@ struct ParameterGradient {
 // the order in which their gradients become complete. Throws Error(config) for one on which no loss
 // depends.
 std::vector<ParameterGradient> differentiate(Graph& graph);
+
+// Returns the name of a node's layer, the prefix of its first parameter or state ("conv1" of
+// "conv1.weight"); empty for a node without one.
+std::string layer_name(const Graph& graph, const Node& node);
 
 // Returns shapes, parameters and costs of a graph's layers. REQUIRES: not yet differentiated.
 std::vector<LayerRow> layer_table(const Graph& graph);

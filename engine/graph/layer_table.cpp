@@ -6,20 +6,6 @@
 namespace spire {
 namespace {
 
-bool belongs_to_layer(const Tensor& tensor) {
-  return tensor.role == Role::parameter || tensor.role == Role::state;
-}
-
-// Returns the layer's name, the prefix of its first parameter ("conv1" of "conv1.weight"); for a
-// node without one the op's name.
-std::string name_of(const Graph& graph, const Node& node) {
-  for (Value input : node.inputs) {
-    const Tensor& tensor = graph.tensor(input);
-    if (belongs_to_layer(tensor)) return tensor.name.substr(0, tensor.name.rfind('.'));
-  }
-  return std::string(node.op->name());
-}
-
 std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<Value>& values) {
   std::vector<TensorSpec> specs;
   for (Value value : values) specs.push_back(graph.spec(value));
@@ -28,14 +14,24 @@ std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<Value>& v
 
 }  // namespace
 
+std::string layer_name(const Graph& graph, const Node& node) {
+  for (Value input : node.inputs) {
+    const Tensor& tensor = graph.tensor(input);
+    if (tensor.role == Role::parameter || tensor.role == Role::state)
+      return tensor.name.substr(0, tensor.name.rfind('.'));
+  }
+  return "";
+}
+
 std::vector<LayerRow> layer_table(const Graph& graph) {
   std::vector<LayerRow> rows;
   std::set<int> counted;  // parameters so far: tied weights count once
   for (const Node& node : graph.nodes()) {
     auto outputs = specs_of(graph, node.outputs);
     std::span<const int64_t> dims = outputs.front().shape.dims();
-    LayerRow row{.name = name_of(graph, node),
-                 .op = std::string(node.op->name()),
+    std::string layer = layer_name(graph, node), op(node.op->name());
+    LayerRow row{.name = layer.empty() ? op : layer,
+                 .op = op,
                  .output_shape = {dims.begin(), dims.end()},
                  .output_type = std::string(name(outputs.front().dtype)),
                  .multiply_adds = node.op->multiply_adds(specs_of(graph, node.inputs), outputs)};

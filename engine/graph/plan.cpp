@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <spire/error.h>
 #include <spire/packing.h>
 
@@ -107,19 +109,14 @@ class PlanBuilder {
     return whole && (node.backward || entry.statistic) ? entry.name : "";
   }
 
-  // The prefix of the node's first parameter: "conv1" of "conv1.weight". Without one it is the
-  // layer of the node whose result it reads.
+  // The layer of the node or, without one, that of the node whose result it reads.
   std::string layer_of(const Node& node) const {
     for (const Node* at = &node; at != nullptr;) {
-      const Node* before = nullptr;
-      for (Value input : at->inputs) {
-        const Tensor& tensor = graph_.tensor(input);
-        bool named = tensor.role == Role::parameter || tensor.role == Role::state;
-        if (named) return tensor.name.substr(0, tensor.name.rfind('.'));
-        if (!before && tensor.producer >= 0)
-          before = &graph_.nodes()[static_cast<size_t>(tensor.producer)];
-      }
-      at = before;
+      if (std::string layer = layer_name(graph_, *at); !layer.empty()) return layer;
+      auto made = std::ranges::find_if(
+          at->inputs, [&](Value input) { return graph_.tensor(input).producer >= 0; });
+      if (made == at->inputs.end()) break;
+      at = &graph_.nodes()[static_cast<size_t>(graph_.tensor(*made).producer)];
     }
     return "";
   }
@@ -312,6 +309,18 @@ void CudaGraphCache::record(Entry& entry, bool notifies) {
     auto work = stream_.record_work([&] { plan_.run_range(entry.bindings, begin, end); });
     entry.segments.push_back({std::move(work), end});
   }
+}
+
+std::string TensorName::text() const {
+  if (op == "input") return "input " + parameter;
+  std::string text = parameter.empty() ? op : fmt::format("gradient of {}, by {}", parameter, op);
+  if (parameter.empty() && !layer.empty()) text += " of " + layer;
+  if (output > 0) text += fmt::format(", output {}", output);
+  return parameter.empty() && backward ? text + ", backward" : text;
+}
+
+std::string TensorName::kernel() const {
+  return layer.empty() ? op : op + " of " + layer;
 }
 
 }  // namespace spire

@@ -1,12 +1,11 @@
 // Tests what freezing leaves of a graph: backward ends at the lowest trained layer, and a frozen
 // batch norm reads its running statistics.
-#include "engine/graph/freeze.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/layers.h>
 
+#include "engine/graph/finetuning.h"
 #include "tests/base/message_of.h"
 #include "tests/graph/run_graph.h"
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/graft.h"
+#include "engine/graph/finetuning.h"
 #include "engine/train/state_tensors.h"
 #include "models/teacher.h"
 #include "tests/base/message_of.h"

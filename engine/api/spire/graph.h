@@ -37,7 +37,7 @@ struct Tensor {
   Role role = Role::activation;
   std::string name;        // for inputs, parameters and states: "conv1.weight"
   Initializer initialize;  // for parameters and states
-  bool frozen = false;     // a parameter that training leaves as it is (freeze.h)
+  bool frozen = false;     // a parameter that training leaves as it is (finetuning.h)
   bool teacher = false;    // of a model that this one learns from: frozen, and in no checkpoint
   int producer = -1;       // position of the node that computes it; -1 unless an activation
   int output_index = 0;    // index into the producer's outputs

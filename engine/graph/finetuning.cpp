@@ -1,6 +1,7 @@
-#include "engine/graph/freeze.h"
+#include "engine/graph/finetuning.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -74,6 +75,46 @@ bool use_running_statistics(Graph& graph, Node& node) {
   return sync;
 }
 
+Value input_named(const Graph& graph, const Tensor& wanted) {
+  for (Value value : graph.values_of(Role::input)) {
+    const Tensor& tensor = graph.tensor(value);
+    if (tensor.name == wanted.name && tensor.spec == wanted.spec) return value;
+  }
+  fail(Category::config, "the teacher reads '{}', {}, which the student's data does not have",
+       wanted.name, to_string(wanted.spec));
+}
+
+class Graft {
+ public:
+  Graft(Graph& graph, const Graph& teacher)
+      : graph_(graph), teacher_(teacher), values_(static_cast<size_t>(teacher.value_count())) {}
+
+  void run() {
+    for (const Node& node : teacher_.nodes()) {
+      std::vector<Value> inputs;
+      for (Value input : node.inputs) inputs.push_back(here(input));
+      std::vector<Value> outputs = graph_.emit(node.op, std::move(inputs));
+      for (size_t i = 0; i < outputs.size(); ++i) at(node.outputs[i]) = outputs[i];
+    }
+  }
+
+  Value here(Value value) {
+    Value& known = at(value);
+    if (known) return known;
+    Tensor tensor = teacher_.tensor(value);
+    if (tensor.role == Role::input) return known = input_named(graph_, tensor);
+    tensor.name = teacher_prefix + tensor.name;
+    return known = graph_.teacher(std::move(tensor));
+  }
+
+ private:
+  Value& at(Value value) { return values_[static_cast<size_t>(value.id)]; }
+
+  Graph& graph_;
+  const Graph& teacher_;
+  std::vector<Value> values_;  // by the teacher's tensor: the same in graph_; null: not yet there
+};
+
 }  // namespace
 
 void freeze_parameters(Graph& graph, const FreezeOptions& options) {
@@ -84,6 +125,15 @@ void freeze_parameters(Graph& graph, const FreezeOptions& options) {
   for (Node& node : graph.nodes()) unread_sums |= use_running_statistics(graph, node);
   graph.reindex();
   if (unread_sums) remove_dead_nodes(graph);
+}
+
+Value graft_teacher(Graph& graph, Graph teacher, const std::string& output) {
+  require(!teacher.training(), "a teacher is recorded for evaluation");
+  teacher.keep_output(output);
+  remove_dead_nodes(teacher);
+  Graft graft(graph, teacher);
+  graft.run();
+  return graft.here(teacher.outputs().at(output));
 }
 
 }  // namespace spire
