@@ -12,7 +12,6 @@
 #include "kernels/ops/distillation/distillation.h"
 #include "kernels/ops/dropout/dropout.h"
 #include "kernels/ops/elementwise/elementwise.h"
-#include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/exact_cross_entropy/exact_cross_entropy.h"
 #include "kernels/ops/exact_product/exact_product.h"
 #include "kernels/ops/expand/expand.h"

@@ -10,7 +10,7 @@
 #include "kernels/ops/cached_attention/cached_attention.h"
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/elementwise/elementwise.h"
-#include "kernels/ops/embedding/embedding.h"
+#include "kernels/ops/gather/gather.h"
 #include "kernels/ops/reshape/reshape.h"
 #include "kernels/ops/rope/rope.h"
 

@@ -12,7 +12,6 @@
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/dense/dense.h"
 #include "kernels/ops/dropout/dropout.h"
-#include "kernels/ops/embedding/embedding.h"
 #include "kernels/ops/expand/expand.h"
 #include "kernels/ops/gather/gather.h"
 #include "kernels/ops/group_norm/group_norm.h"

@@ -1,8 +1,12 @@
 // Selection of indices along an axis, in any order, repeats allowed:
-//   y[.., k, ..] = x[.., indices[k], ..]
-//   dx[.., a, ..] = sum over all k with indices[k] = a of dy[.., k, ..]
+//   gather: y[.., k, ..] = x[.., indices[k], ..]
+//           dx[.., a, ..] = sum over all k with indices[k] = a of dy[.., k, ..]
 // x is fp32, bf16 or fp16; indices (K) i32. An index outside the axis makes its part of y NaN and
 // adds nothing to dx.
+//   embedding: y[.., c] = table[ids[..], c], rows of a table by id
+//              dtable[v, c] = sum over all positions with ids[..] = v of dy[.., c]
+// ids (..) i32; table (V, C) fp32 parameter; y (.., C) fp32, bf16 or fp16; ids outside [0, V) are
+// as indices outside the axis.
 #pragma once
 #include <spire/op.h>
 
@@ -34,6 +38,33 @@ class GatherBackwardOp : public Op {
  private:
   int axis_;
   int64_t length_;
+};
+
+struct EmbeddingAttributes {
+  DType dtype = DType::f32;  // of the output
+};
+
+// inputs: ids, table. outputs: y. dtable is added in place to that of the table's other uses.
+class EmbeddingOp : public OpWith<EmbeddingAttributes> {
+ public:
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "embedding"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: dy, ids [, addend (V, C) fp32]. outputs: dtable + addend, summed in position order.
+class EmbeddingBackwardOp : public Op {
+ public:
+  explicit EmbeddingBackwardOp(int64_t vocabulary) : vocabulary_(vocabulary) {}
+
+  std::string_view name() const override { return "embedding_backward"; }
+  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  bool may_overwrite(int index) const override { return index == 2; }
+
+ private:
+  int64_t vocabulary_;
 };
 
 }  // namespace spire

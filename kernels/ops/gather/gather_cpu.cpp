@@ -1,7 +1,10 @@
-// Gather on the CPU, of x as (outer, length, inner). Forward: threads share the (outer, k) and copy
-// inner elements. Backward: a thread sums one outer index at a time in fp32, in the order of k.
+// Gather and embedding on the CPU, of x as (outer, length, inner). Forward: threads share the
+// (outer, k) and copy inner elements. Backward of gather: a thread sums one outer index at a time
+// in fp32, in the order of k; of embedding, threads share the columns, so two places with one id
+// never meet and each sum has one order.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include <Eigen/Core>
 
@@ -29,6 +32,40 @@ struct GatherExtents {
   bool holds(int32_t index) const { return index >= 0 && index < length; }
 };
 
+// y[o, k, ..] = x[o, indices[k], ..]; NaN for an index outside of the axis, which a run reports.
+template <typename From, typename To>
+void gather_rows(const GatherExtents& e, int threads, const From* x, const int32_t* indices,
+                 To* y) {
+  parallel_for(threads, e.outer * e.taken, 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      int32_t index = indices[i % e.taken];
+      To* to = y + i * e.inner;
+      if (!e.holds(index)) {
+        std::fill_n(to, e.inner, To(std::numeric_limits<float>::quiet_NaN()));
+        continue;
+      }
+      const From* from = x + (i / e.taken * e.length + index) * e.inner;
+      if constexpr (std::is_same_v<From, To>) {
+        std::copy_n(from, e.inner, to);
+      } else {
+        copy_range(from, to, e.inner);
+      }
+    }
+  });
+}
+
+// dtable = addend, which may be dtable already; zeros when there is none.
+void begin_with(const float* addend, int64_t count, int threads, float* dtable) {
+  if (addend == dtable) return;
+  parallel_for(threads, count, 4096, [&](int64_t begin, int64_t end, int) {
+    if (addend) {
+      std::copy(addend + begin, addend + end, dtable + begin);
+    } else {
+      std::fill(dtable + begin, dtable + end, 0.0f);
+    }
+  });
+}
+
 }  // namespace
 
 template <>
@@ -37,19 +74,7 @@ Kernel make_cpu(const GatherOp& op, const KernelRequest& request) {
     using T = decltype(type);
     GatherExtents e(request.inputs[0].shape, request.inputs[1].shape[0], op.axis());
     return [e, threads = request.threads](const KernelArgs& args) {
-      auto x = args.in<T>(0);
-      auto indices = args.in<int32_t>(1);
-      auto y = args.out<T>(0);
-      parallel_for(threads, e.outer * e.taken, 16, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-          int32_t index = indices[i % e.taken];  // outside of the axis: NaN, which a run reports
-          if (e.holds(index)) {
-            std::copy_n(x + (i / e.taken * e.length + index) * e.inner, e.inner, y + i * e.inner);
-          } else {
-            std::fill_n(y + i * e.inner, e.inner, T(std::numeric_limits<float>::quiet_NaN()));
-          }
-        }
-      });
+      gather_rows(e, threads, args.in<T>(0), args.in<int32_t>(1), args.out<T>(0));
     };
   });
 }
@@ -80,6 +105,42 @@ Kernel make_cpu(const GatherBackwardOp& op, const KernelRequest& request) {
       });
     };
     return Kernel(run, static_cast<size_t>(request.threads * sums) * sizeof(float));
+  });
+}
+
+template <>
+Kernel make_cpu(const EmbeddingOp&, const KernelRequest& request) {
+  return with_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    GatherExtents e(request.inputs[1].shape, request.inputs[0].shape.elements(), 0);
+    return [e, threads = request.threads](const KernelArgs& args) {
+      gather_rows(e, threads, args.in<float>(1), args.in<int32_t>(0), args.out<T>(0));
+    };
+  });
+}
+
+// dtable[ids[i]] += dy[i], in the order of i. Each thread does so for its columns of all rows.
+template <>
+Kernel make_cpu(const EmbeddingBackwardOp&, const KernelRequest& request) {
+  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
+    using T = decltype(type);
+    return
+        [places = request.inputs[1].shape.elements(), vocabulary = request.outputs[0].shape[0],
+         width = request.outputs[0].shape[1], threads = request.threads](const KernelArgs& args) {
+          auto dtable = args.out<float>(0);
+          begin_with(args.inputs.size() == 3 ? args.in<float>(2) : nullptr, vocabulary * width,
+                     threads, dtable);
+          auto dy = args.in<T>(0);
+          auto ids = args.in<int32_t>(1);
+          parallel_for(threads, width, lane_count, [&](int64_t begin, int64_t end, int) {
+            for (int64_t i = 0; i < places; ++i) {
+              if (ids[i] < 0 || ids[i] >= vocabulary) continue;
+              Eigen::Map<const Eigen::ArrayX<T>> row(dy + i * width + begin, end - begin);
+              Eigen::Map<Eigen::ArrayXf> sum(dtable + ids[i] * width + begin, end - begin);
+              sum += row.template cast<float>();
+            }
+          });
+        };
   });
 }
 

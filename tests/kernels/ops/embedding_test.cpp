@@ -1,9 +1,9 @@
-#include "kernels/ops/embedding/embedding.h"
-
 #include <array>
 #include <cmath>
 
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/gather/gather.h"
 
 namespace spire::testing {
 namespace {
