@@ -10,9 +10,7 @@ namespace spire {
 std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect_rows(*this, inputs[0]);
-  TensorSpec bias{{inputs[0].shape.back()}, DType::f32};
-  expect(*this, inputs[1] == bias, "bias must be {}, got {}", to_string(bias),
-         to_string(inputs[1]));
+  expect_like(*this, inputs[1], {{inputs[0].shape.back()}, DType::f32}, "bias");
   return {inputs[0]};
 }
 

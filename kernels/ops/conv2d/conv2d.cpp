@@ -5,6 +5,7 @@
 #include <spire/op_checks.h>
 
 #include "kernels/ops/elementwise/activation.h"
+#include "kernels/spec_checks.h"
 
 namespace spire {
 
@@ -60,11 +61,7 @@ std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) cons
   TensorSpec y = convolved(*this, attributes_, inputs[0], inputs[1].shape);
   expect(*this, inputs[1].dtype == DType::f32, "weights must be fp32, got {}",
          spire::name(inputs[1].dtype));
-  if (attributes_.bias) {
-    TensorSpec bias{{y.shape[3]}, DType::f32};
-    expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
-           to_string(inputs[2]));
-  }
+  if (attributes_.bias) expect_like(*this, inputs[2], {{y.shape[3]}, DType::f32}, "bias");
   return {y};
 }
 

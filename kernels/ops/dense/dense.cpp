@@ -5,6 +5,7 @@
 #include <spire/op_checks.h>
 
 #include "kernels/ops/elementwise/activation.h"
+#include "kernels/spec_checks.h"
 
 namespace spire {
 
@@ -36,11 +37,7 @@ std::vector<TensorSpec> DenseOp::infer(std::span<const TensorSpec> inputs) const
   expect_weights(*this, w);
   expect(*this, x.shape.back() == w.shape[1], "weights {} take {} features, the input {} has {}",
          to_string(w.shape), w.shape[1], to_string(x.shape), x.shape.back());
-  if (attributes_.bias) {
-    TensorSpec bias{{w.shape[0]}, DType::f32};
-    expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
-           to_string(inputs[2]));
-  }
+  if (attributes_.bias) expect_like(*this, inputs[2], {{w.shape[0]}, DType::f32}, "bias");
   return {with_last(x, w.shape[0])};
 }
 

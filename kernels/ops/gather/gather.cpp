@@ -4,11 +4,13 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
 
-void expect_axis(const Op &op, std::span<const TensorSpec> inputs, int axis) {
+void expect_axis(const Op& op, std::span<const TensorSpec> inputs, int axis) {
   expect_inputs(op, inputs, 2, 2);
   expect(op, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
   expect(op, axis >= 0 && axis < inputs[0].shape.rank(), "{} has no axis {}", to_string(inputs[0]),
@@ -27,7 +29,7 @@ std::vector<TensorSpec> GatherOp::infer(std::span<const TensorSpec> inputs) cons
   return {y};
 }
 
-void GatherOp::gradient(GradientBuilder &builder) const {
+void GatherOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(0)) return;
   // The length of x's axis does not follow from dy or from the indices.
@@ -65,7 +67,7 @@ std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) c
   return {{Shape(dims), attributes_.dtype}};
 }
 
-void EmbeddingOp::gradient(GradientBuilder &builder) const {
+void EmbeddingOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy || !builder.wants_gradient(1)) return;
   std::vector<Value> inputs = {dy, builder.input(0)};
@@ -85,10 +87,7 @@ std::vector<TensorSpec> EmbeddingBackwardOp::infer(std::span<const TensorSpec> i
   expect(*this, rows && ids.dtype == DType::i32,
          "takes a gradient (.., C) and ids (..), got {}, {}", to_string(dy), to_string(ids));
   TensorSpec table{{vocabulary_, dy.shape.back()}, DType::f32};
-  if (inputs.size() == 3) {
-    expect(*this, inputs[2] == table, "the addend must be {}, got {}", to_string(table),
-           to_string(inputs[2]));
-  }
+  if (inputs.size() == 3) expect_like(*this, inputs[2], table, "the addend");
   return {table};
 }
 

@@ -5,6 +5,7 @@
 #include <spire/op_checks.h>
 
 #include "kernels/ops/dense/dense.h"
+#include "kernels/spec_checks.h"
 
 namespace spire {
 
@@ -42,9 +43,7 @@ std::vector<TensorSpec> RecurrentOp::infer(std::span<const TensorSpec> inputs) c
   const TensorSpec &x = inputs[0], &w = inputs[1];
   expect_weights(*this, w, gates_of(attributes_.cell));
   expect_sequence(*this, x, w.shape[0], "the input");
-  TensorSpec bias{{w.shape[0]}, DType::f32};
-  expect(*this, inputs[2] == bias, "bias must be {}, got {}", to_string(bias),
-         to_string(inputs[2]));
+  expect_like(*this, inputs[2], {{w.shape[0]}, DType::f32}, "bias");
   TensorSpec y = with_columns(x, w.shape[1]);
   return {y, saved_spec(y, attributes_.cell)};
 }
@@ -76,10 +75,8 @@ std::vector<TensorSpec> RecurrentBackwardOp::infer(std::span<const TensorSpec> i
   const TensorSpec &dy = inputs[0], &y = inputs[1], &w = inputs[3];
   expect_weights(*this, w, gates_of(attributes_.cell));
   expect_sequence(*this, y, w.shape[1], "the output");
-  expect(*this, dy == y, "dy must be {}, got {}", to_string(y), to_string(dy));
-  TensorSpec saved = saved_spec(y, attributes_.cell);
-  expect(*this, inputs[2] == saved, "saved must be {}, got {}", to_string(saved),
-         to_string(inputs[2]));
+  expect_like(*this, dy, y, "dy");
+  expect_like(*this, inputs[2], saved_spec(y, attributes_.cell), "saved");
   TensorSpec dx = with_columns(y, w.shape[0]);
   return {dx, dx, y};
 }
