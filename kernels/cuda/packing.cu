@@ -2,7 +2,7 @@
 // output channel.
 #include "kernels/cuda/divide.h"
 #include "kernels/cuda/elementwise.h"
-#include "kernels/cuda/packing.h"
+#include "kernels/cuda/packing_launches.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/elementwise/elementwise.h"
 

@@ -1,0 +1,22 @@
+// The kernels that pack parameters (packing.h): each function launches one on the stream.
+#pragma once
+#include <cstdint>
+
+#include <spire/tensor.h>
+
+namespace spire {
+
+// Rounds `n` floats to `dtype`.
+void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void* packed);
+
+bool same_order(const Shape& plain);  // true if krsc equals plain: C = 1 or KH KW = 1
+
+// Writes krsc = plain, in `dtype`, of the first `filters` filters. shape: that of all.
+// REQUIRES: !same_order(shape).
+void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters, const float* plain,
+                 void* krsc);
+
+// Writes plain = krsc, converted from `dtype` to fp32. shape: that of `plain`.
+void krsc_to_plain(const Shape& shape, DType dtype, const void* krsc, float* plain, void* stream);
+
+}  // namespace spire
