@@ -4,7 +4,7 @@
 
 #include <spire/error.h>
 
-#include "engine/graph/freeze.h"
+#include "engine/graph/finetuning.h"
 #include "engine/graph/passes.h"
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"

@@ -5,7 +5,7 @@
 #include "engine/config/words.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/loader.h"
-#include "engine/graph/freeze.h"
+#include "engine/graph/finetuning.h"
 #include "engine/train/tower_trainer.h"
 #include "tests/process/ranks.h"
 
