@@ -10,7 +10,6 @@ same on one thread, right after each run, and the ratio is the median of the rou
 """
 
 import argparse
-import json
 import random
 import statistics
 import struct
@@ -18,8 +17,8 @@ import tempfile
 from pathlib import Path
 
 from processes import run_measured
+from spire_runs import COURSE, rotating, speed, spread
 
-COURSE = ["eval.every_epochs=0", "checkpoint.every_epochs=0", "epochs=1000000", "log.every_steps=1000"]
 MODEL = ["model.name=linear", "optimizer.lr=0.001", "batch_size=128", "precision=fp32", "data.workers=1"]
 CROPS = ["data.augment.crop=2", "data.augment.flip=true"]
 POLICY = ["data.augment.rand_augment.count=1", "data.augment.rand_augment.magnitude=5"]
@@ -55,15 +54,6 @@ def make_images(folder, side):
         (folder / f"{half}-labels-idx1-ubyte").write_bytes(labels)
 
 
-def speed(arguments, images, augmentation):
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "run"
-        command = [arguments.trainer, "train", "--quiet", *MODEL, *COURSE, *arguments.settings]
-        command += ["data.name=idx", f"data.path={images}", *augmentation]
-        run_measured([*command, f"steps={arguments.steps}", f"output={output}"])
-        return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
-
-
 def peer_speed(arguments, images, kind):
     command = [arguments.torchvision, Path(__file__).with_name("torchvision_reader.py")]
     command += [Path(images) / "train-images-idx3-ubyte", arguments.peer_images]
@@ -71,30 +61,28 @@ def peer_speed(arguments, images, kind):
     return float(run_measured([*command, *words]).stdout)
 
 
-def cell(values, form=".0f"):
-    return f"{statistics.median(values):{form}} ({min(values):{form}}..{max(values):{form}})"
-
-
 def main():
     arguments = parse_arguments()
-    speeds = {kind: [] for kind in KINDS}
     peers = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory() as folder:
         make_images(Path(folder), arguments.side)
-        for turn in range(arguments.rounds):
-            order = list(KINDS)
-            for kind in order[turn % len(order) :] + order[: turn % len(order)]:
-                speeds[kind].append(speed(arguments, folder, KINDS[kind]))
-                if arguments.torchvision:
-                    peers[kind].append(peer_speed(arguments, folder, kind))
+
+        def both(kind):
+            words = [*MODEL, *COURSE, *arguments.settings, "data.name=idx", f"data.path={folder}", *KINDS[kind]]
+            measured = speed(arguments.trainer, words, arguments.steps)
+            if arguments.torchvision:
+                peers[kind].append(peer_speed(arguments, folder, kind))
+            return measured
+
+        speeds = rotating({kind: lambda kind=kind: both(kind) for kind in KINDS}, arguments.rounds)
     more = " torchvision, samples/s | ratio |" if arguments.torchvision else ""
     print(f"| augmentation | samples/s, median (spread) | share of the first |{more}\n|---|---|---|{'---|---|' if more else ''}")
     first = statistics.median(speeds["none"])
     for kind, values in speeds.items():
-        line = f"| {kind} | {cell(values)} | {statistics.median(values) / first:.2f} |"
+        line = f"| {kind} | {spread(values)} | {statistics.median(values) / first:.2f} |"
         if arguments.torchvision:
             ratios = [ours / theirs for ours, theirs in zip(values, peers[kind])]
-            line += f" {cell(peers[kind])} | {cell(ratios, '.2g')} |"
+            line += f" {spread(peers[kind])} | {spread(ratios, '.2g')} |"
         print(line)
 
 

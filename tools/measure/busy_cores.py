@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-COURSE = ["eval.every_epochs=0", "checkpoint.every_epochs=0", "epochs=1000000", "devices=cpu", "towers=1",
-          "optimizer.lr=0.001"]
+from spire_runs import COURSE, rotating, spread
+
+LAYOUT = [*COURSE, "devices=cpu", "towers=1", "optimizer.lr=0.001"]
 IMAGES = ["data.name=synthetic", "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=4096",
           "data.synthetic.test_samples=2"]
 TEXT = "text.txt"  # in the folder of the runs
@@ -116,7 +117,7 @@ class Runs:
         self.count += 1
         output = self.folder / f"run{self.count}"
         settings = [*settings, *(word.replace(TEXT, str(self.folder / TEXT)) for word in self.workload.settings)]
-        command = [self.trainer, "train", "--quiet", *COURSE, *settings]
+        command = [self.trainer, "train", "--quiet", *LAYOUT, *settings]
         run([*command, f"batch_size={self.workload.batch}", f"steps={steps}", f"output={output}"])
         return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
 
@@ -143,20 +144,9 @@ class Runs:
         return run(command, environment)
 
 
-def rotating(ways, rounds):
-    """{name: [speed, one a round]}"""
-    names, speeds = list(ways), {name: [] for name in ways}
-    for number in range(rounds):
-        for index in range(len(names)):
-            name = names[(number + index) % len(names)]
-            speeds[name].append(ways[name]())
-    return speeds
-
-
 def row(name, what, speeds, ratios):
     cells = [f"{statistics.median(values):.0f}" for values in speeds.values()]
-    spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f})"
-    print(f"| {name} | {what} | {' | '.join(cells)} | {spread} |", flush=True)
+    print(f"| {name} | {what} | {' | '.join(cells)} | {spread(ratios, '.2f')} |", flush=True)
 
 
 def main():

@@ -14,6 +14,7 @@ import statistics
 from pathlib import Path
 
 from contenders import Spire
+from spire_runs import rotating, spread
 from workloads import MODELS, PRECISIONS, WORKLOADS
 
 BASE = ("native", "parameter_device")
@@ -43,13 +44,11 @@ def contender(arguments, variant):
 
 def measure(contenders, model, precision, rounds):
     """{variant: [step milliseconds, one a round]}"""
-    times = {variant: [] for variant in VARIANTS}
-    for number in range(rounds):
-        for index in range(len(VARIANTS)):
-            variant = VARIANTS[(number + index) % len(VARIANTS)]
-            sample = contenders[variant].run(model, precision)
-            times[variant].append(1e3 * WORKLOADS[model].batch / sample.samples_per_s)
-    return times
+
+    def milliseconds(variant):
+        return 1e3 * WORKLOADS[model].batch / contenders[variant].run(model, precision).samples_per_s
+
+    return rotating({variant: lambda variant=variant: milliseconds(variant) for variant in VARIANTS}, rounds)
 
 
 def main():
@@ -61,9 +60,9 @@ def main():
         for precision in arguments.precisions:
             times = measure(contenders, model, precision, arguments.rounds)
             for variant in VARIANTS:
-                ratios = sorted(own / base for own, base in zip(times[variant], times[BASE]))
+                ratios = [own / base for own, base in zip(times[variant], times[BASE])]
                 print(f"| {model} | {precision} | {variant[0]} | {variant[1]} | {statistics.median(times[variant]):.3f} | "
-                      f"{statistics.median(ratios):.3f} ({ratios[0]:.3f}..{ratios[-1]:.3f}) |", flush=True)
+                      f"{spread(ratios, '.3f')} |", flush=True)
                 report.append({"model": model, "precision": precision, "variant": variant, "ms": times[variant]})
     arguments.output.write_text(json.dumps(report, indent=1) + "\n")
 

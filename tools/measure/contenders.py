@@ -2,11 +2,11 @@
 
 import json
 import math
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from processes import run_measured
+from spire_runs import run
 from workloads import OPTIMIZERS, WORKLOADS, spire_settings
 
 HERE = Path(__file__).resolve().parent
@@ -90,12 +90,8 @@ class Spire:
         return self._run(model, precision, self.steps[model, precision])
 
     def _run(self, model, precision, steps):
-        with tempfile.TemporaryDirectory() as folder:
-            output = Path(folder) / "run"
-            command = [*self.launcher, self.trainer, "--quiet", *spire_settings(model), *self.layout]
-            command += [f"batch_size={WORKLOADS[model].batch // self.towers}", *self.extra]
-            command += [f"precision={precision}", f"steps={steps}", f"output={output}"]
-            finished = run_measured(command)
-            summary = json.loads((output / "summary.json").read_text())
+        command = [*self.launcher, self.trainer, "--quiet", *spire_settings(model), *self.layout]
+        command += [f"batch_size={WORKLOADS[model].batch // self.towers}", *self.extra]
+        summary, finished = run([*command, f"precision={precision}", f"steps={steps}"])
         own = int(summary["peak_memory_bytes"]["host_rss"])
         return Sample(float(summary["samples_per_s"]), own, finished.peak_rss, finished.seconds)

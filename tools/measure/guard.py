@@ -1,7 +1,8 @@
+#!/usr/bin/env python3
 """Guards the speed of Spire in three minutes: guard.json holds what was recorded for each processor.
 
-  tools/measure/guard.sh --trainer build/release/tools/trainer             # exit code 1: something is worse
-  tools/measure/guard.sh --trainer build/release/tools/trainer --record    # after a change that is to stay
+  tools/measure/guard.py --trainer build/release/tools/trainer             # exit code 1: something is worse
+  tools/measure/guard.py --trainer build/release/tools/trainer --record    # after a change that is to stay
 
 Ratios: a few models against PyTorch, in pairs as compare_pytorch.py runs them. A ratio is worse when the best pair is
 below the recorded median by more than --tolerance: other work on the machine spoils single pairs, not all of them.
@@ -92,10 +93,10 @@ def measure_instructions(arguments):
     if not shutil.which("valgrind"):
         return {}, "perf reads no counter here, and valgrind is not installed"
     if not arguments.portable.exists():
-        return {}, f"perf reads no counter, and there is no {arguments.portable}; guard.sh --help says how to build it"
+        return {}, f"perf reads no counter, and there is no {arguments.portable}; guard.py --help says how to build it"
     count = instructions_a_step(callgrind_words, callgrind_count, arguments.portable)
     if count is None:
-        return {}, f"valgrind cannot run {arguments.portable}; guard.sh --help says how to build it"
+        return {}, f"valgrind cannot run {arguments.portable}; guard.py --help says how to build it"
     return {"callgrind": count}, ""
 
 
@@ -134,7 +135,7 @@ def judge(figures, recorded, share, worse):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, prog="guard.sh",
+    parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainer", type=Path, default=ROOT / "build/release/tools/trainer", help="a release build")
     parser.add_argument("--portable", type=Path, default=ROOT / "build/portable/tools/trainer", help="for valgrind")

@@ -2,24 +2,21 @@
 """Training from a folder of images, by the number of reader threads: what decoding leaves of the speed.
 
 Makes its own images (PNG, noise that is as hard to decode as photographs), two classes, in a temporary folder. Every
-round runs each number of workers once; the figure is the median over rounds in samples/s.
+round runs each number of workers once, in an order that rotates; the figure is the median over rounds in samples/s.
 
   tools/measure/image_folder.py --trainer build/release/tools/trainer
 """
 
 import argparse
-import json
 import random
-import statistics
 import struct
 import tempfile
 import zlib
 from pathlib import Path
 
-from processes import run_measured
+from spire_runs import COURSE, rotating, speed, spread
 
 SIZE = 96  # pixels a side that the model reads; the images have twice as many
-COURSE = ["eval.every_epochs=0", "checkpoint.every_epochs=0", "epochs=1000000", "log.every_steps=1000"]
 MODEL = ["model.name=cnn", "model.channels=[8,16]", "model.hidden=[32]", "optimizer.lr=0.01", "batch_size=16"]
 
 
@@ -55,27 +52,22 @@ def make_images(root, count):
             (folder / f"{index:05}.png").write_bytes(png_image(numbers.randbytes, 2 * SIZE, 2 * SIZE))
 
 
-def speed(arguments, images, workers):
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "run"
-        command = [arguments.trainer, "train", "--quiet", *MODEL, *COURSE, *arguments.settings]
-        command += ["data.name=image_folder", f"data.path={images}", f"data.image.size={SIZE}"]
-        command += ["data.augment.random_resized_crop=true", "data.augment.flip=true", f"data.workers={workers}"]
-        run_measured([*command, f"steps={arguments.steps}", f"output={output}"])
-        return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
+def settings_of(arguments, images, workers):
+    data = ["data.name=image_folder", f"data.path={images}", f"data.image.size={SIZE}", f"data.workers={workers}"]
+    augmentation = ["data.augment.random_resized_crop=true", "data.augment.flip=true"]
+    return [*MODEL, *COURSE, *arguments.settings, *data, *augmentation]
 
 
 def main():
     arguments = parse_arguments()
-    speeds = {workers: [] for workers in arguments.workers}
     with tempfile.TemporaryDirectory() as folder:
         make_images(Path(folder), arguments.images)
-        for _ in range(arguments.rounds):
-            for workers, values in speeds.items():
-                values.append(speed(arguments, folder, workers))
+        speeds = rotating({workers: lambda words=settings_of(arguments, folder, workers):
+                           speed(arguments.trainer, words, arguments.steps) for workers in arguments.workers},
+                          arguments.rounds)
     print("| data.workers | samples/s, median (spread) |\n|---|---|")
     for workers, values in speeds.items():
-        print(f"| {workers} | {statistics.median(values):.0f} ({min(values):.0f}..{max(values):.0f}) |")
+        print(f"| {workers} | {spread(values)} |")
 
 
 if __name__ == "__main__":

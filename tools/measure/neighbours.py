@@ -14,16 +14,15 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from processes import run_measured
+from spire_runs import COURSE, rotating, speed, spread
 
 BATCH = 32  # samples a tower
 MODEL = ["model.name=cnn", "precision=fp32", "optimizer.lr=0.01"]
-DATA = ["data.name=synthetic", "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=20000"]
-COURSE = ["eval.every_epochs=0", "data.synthetic.test_samples=256", "checkpoint.every_epochs=0", "epochs=1000000"]
+DATA = ["data.name=synthetic", "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=20000",
+        "data.synthetic.test_samples=256"]
 
 
 def parse_arguments():
@@ -48,13 +47,9 @@ class Runs:
         return self._run(towers, self.steps[towers], cores, pin)
 
     def _run(self, towers, steps, cores, pin):
-        with tempfile.TemporaryDirectory() as folder:
-            output = Path(folder) / "run"
-            launcher = ["taskset", "-c", ",".join(map(str, cores))] if cores else []
-            command = [*launcher, self.trainer, "train", "--quiet", *MODEL, *DATA, *COURSE, "devices=cpu"]
-            command += [f"towers={towers}", "tower_threads=1", f"batch_size={BATCH}", f"pin={pin}"]
-            run_measured([*command, f"steps={steps}", f"output={output}"])
-            return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
+        launcher = ["taskset", "-c", ",".join(map(str, cores))] if cores else []
+        layout = ["devices=cpu", f"towers={towers}", "tower_threads=1", f"batch_size={BATCH}", f"pin={pin}"]
+        return speed(self.trainer, [*MODEL, *DATA, *COURSE, *layout], steps, launcher)
 
 
 def measure(runs, cores, rounds):
@@ -75,18 +70,11 @@ def measure(runs, cores, rounds):
     }
     for towers in {1, len(cores)}:
         runs.speed(towers)  # how many steps a run takes
-    names, speeds = list(ways), {name: [] for name in ways}
-    for number in range(rounds):
-        for index in range(len(names)):
-            name = names[(number + index) % len(names)]
-            speeds[name].append(ways[name]())
-        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-    return speeds
+    return rotating(ways, rounds)
 
 
 def ratio_row(name, ratios, least):
-    ratios = sorted(ratios)
-    return f"| {name} | {statistics.median(ratios):.3f} ({ratios[0]:.3f}..{ratios[-1]:.3f}) | {least} |"
+    return f"| {name} | {spread(ratios, '.3f')} | {least} |"
 
 
 def main():
