@@ -1,6 +1,7 @@
 // The parsed command line of `trainer`.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include <spire/world.h>
 
 namespace spire {
+
+struct BenchOptions;
 
 // Options of `trainer predict`.
 struct PredictArguments {
@@ -48,26 +51,6 @@ struct DatasetArguments {
   std::string format = "auto";  // convert: auto | hdf5 | tokens; inspect: auto (a table) | json
   std::string order = "auto";   // convert: auto | source | shuffled
   int64_t shard_tokens = 100'000'000;
-};
-
-// Options of `trainer bench`, and of the processes that it starts (bench-worker). Empty lists and
-// steps = 0 stand for what the help says.
-struct BenchArguments {
-  std::string model = {};  // a name of built_in_models(), in the place of a config
-  std::vector<int64_t> counts = {}, processes = {1};
-  std::string kind = {};  // cpu | cuda
-  std::vector<std::string> scaling = {"strong", "weak"}, precisions = {}, strategies = {};
-  int64_t towers_per_device = 1;
-  int64_t steps = 0, warmup = 3, rounds = 3;
-  std::string data = "synthetic";  // synthetic | real
-  std::string output = {};         // folder; empty: one of its own below runs/bench
-  bool overwrite = false;          // a report that is in the folder
-  bool no_ceilings = false;
-  bool ops = false;                        // time each op instead of runs
-  std::vector<std::string> compared = {};  // two files bench.json: compare them instead
-  std::vector<int64_t> predicted = {};     // numbers of devices to predict
-  std::string link = {};                   // between them: parse_link()
-  int64_t started = 0;                     // bench-worker: steady_clock in ns, when it was started
 };
 
 // Options of `trainer sweep`.
@@ -158,7 +141,7 @@ struct Arguments {
   PredictArguments predict = {};
   ExportArguments exported = {};
   DatasetArguments dataset = {};
-  BenchArguments bench = {};
+  std::shared_ptr<BenchOptions> bench = {};  // of `bench`, and of the processes that it starts
   SweepArguments sweep = {};
   AuditArguments audit = {};
   LrFindArguments lr_find = {};

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/tools/bench/sample_report.h"
 #include "tools/bench/report/bench_compare.h"
-#include "tools/bench/report/bench_json.h"
+#include "tools/bench/report/bench_files.h"
 #include "tools/bench/report/bench_table.h"
 
 namespace spire::fuzz {

@@ -1,41 +1,63 @@
 // The options of `trainer bench`.
 #include <fmt/ranges.h>
 
+#include "engine/config/words.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/runs/synthetic.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 
 namespace spire {
+
+// CLI11 finds these by the types of the options. The options' checks have refused other words.
+template <HasWords Enum>
+static bool take_word(const std::string& word, Enum& value) {
+  auto found = find_word<Enum>(word);
+  value = found.value_or(value);
+  return found.has_value();
+}
+static bool lexical_cast(const std::string& word, Kind& kind) {
+  return take_word(word, kind);
+}
+static bool lexical_cast(const std::string& word, Scaling& scaling) {
+  return take_word(word, scaling);
+}
+static bool lexical_cast(const std::string& word, RunConfig::Precision& precision) {
+  return take_word(word, precision);
+}
+static bool lexical_cast(const std::string& word, RunConfig::Strategy& strategy) {
+  return take_word(word, strategy);
+}
 
 namespace {
 
 // Bounds of trainer bench, far above what is useful, so that products of two fit into 64 bits.
 constexpr int64_t most_devices = 1'000'000, most_rounds = 1'000'000, most_steps = 1'000'000'000;
 
-void add_bench_choices(CLI::App& app, BenchArguments& b) {
-  add_list(app, "--counts", b.counts,
+void add_variant_options(CLI::App& app, VariantRequest& v) {
+  add_list(app, "--counts", v.counts,
            "numbers of devices; default: 1, 2, 4, ... up to all. A CPU device is one core, that is "
            "one logical CPU (tower_threads cores)")
       ->check(positive_integer)
       ->type_name("N,...");
-  app.add_option("--kind", b.kind, "devices to use; default: GPUs if there are any")
+  app.add_option("--kind", v.kind, "devices to use; default: GPUs if there are any")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("cpu|cuda");
-  add_list(app, "--scaling", b.scaling,
+  add_list(app, "--scaling", v.scaling,
            "strong: the run's towers stay (default: the config's, else the largest count), so that "
            "every count trains the same bits; weak: towers grow with the devices; default: both")
       ->check(CLI::IsMember({"strong", "weak"}))
       ->type_name("strong,weak");
-  app.add_option("--towers-per-device", b.towers_per_device, "for weak scaling; default: 1")
+  app.add_option("--towers-per-device", v.towers_per_device, "for weak scaling; default: 1")
       ->check(integer_between(1, most_devices))
       ->type_name("N");
-  add_list(app, "--precisions", b.precisions, "default: the config's precision")
+  add_list(app, "--precisions", v.precisions, "default: the config's precision")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "exact"}))
       ->type_name("fp32,bf16,fp16,exact");
-  add_list(app, "--strategies", b.strategies, "default: the config's strategy")
+  add_list(app, "--strategies", v.strategies, "default: the config's strategy")
       ->check(CLI::IsMember({"parameter_device", "mirrored", "sharded"}))
       ->type_name("parameter_device,mirrored,sharded");
-  add_list(app, "--processes", b.processes,
+  add_list(app, "--processes", v.processes,
            "numbers of processes that share the devices of a run equally: each count that a number "
            "divides; default: 1")
       ->check(positive_integer)
@@ -43,7 +65,7 @@ void add_bench_choices(CLI::App& app, BenchArguments& b) {
 }
 
 // What else the benchmark makes than timed runs.
-void add_bench_products(CLI::App& app, BenchArguments& b) {
+void add_bench_products(CLI::App& app, BenchOptions& b) {
   CLI::Option* ops =
       app.add_flag("--ops", b.ops,
                    "time each op of a step on one device (or the first of --counts) beside its "
@@ -83,22 +105,23 @@ void add_bench_products(CLI::App& app, BenchArguments& b) {
 }  // namespace
 
 void add_bench_options(CLI::App& app, ParsedWords& words) {
-  BenchArguments& b = words.arguments.bench;
+  words.arguments.bench = std::make_shared<BenchOptions>();
+  BenchOptions& b = *words.arguments.bench;
   add_key_options(app, words);
   app.add_option("--model", b.model, "instead of --config, a built-in config with synthetic data")
       ->check(CLI::IsMember(built_in_models()))
       ->excludes(app.get_option("--config"))
       ->type_name(fmt::format("{}", fmt::join(built_in_models(), "|")));
-  add_bench_choices(app, b);
+  add_variant_options(app, b.variants);
   app.add_option(
-         "--steps", b.steps,
+         "--steps", b.timed.steps,
          "timed steps of each run; default: as many as take 5 s in a trial of the shortest step")
       ->check(integer_between(1, most_steps))
       ->type_name("N");
-  app.add_option("--warmup", b.warmup, "steps before them, at least 1; default: 3")
+  app.add_option("--warmup", b.timed.warmup, "steps before them, at least 1; default: 3")
       ->check(integer_between(1, most_steps))
       ->type_name("N");
-  app.add_option("--rounds", b.rounds, "runs of each variant, in rotating order; default: 3")
+  app.add_option("--rounds", b.timed.rounds, "runs of each variant, in rotating order; default: 3")
       ->check(integer_between(1, most_rounds))
       ->type_name("N");
   app.add_option("--data", b.data,
@@ -129,12 +152,13 @@ void add_bench_options(CLI::App& app, ParsedWords& words) {
 }
 
 void add_bench_worker_options(CLI::App& app, ParsedWords& words) {
-  BenchArguments& b = words.arguments.bench;
+  words.arguments.bench = std::make_shared<BenchOptions>();
+  BenchOptions& b = *words.arguments.bench;
   add_key_options(app, words);
-  app.add_option("--steps", b.steps, "timed steps")
+  app.add_option("--steps", b.timed.steps, "timed steps")
       ->required()
       ->check(integer_between(1, most_steps));
-  app.add_option("--warmup", b.warmup, "steps before them")
+  app.add_option("--warmup", b.timed.warmup, "steps before them")
       ->required()
       ->check(integer_between(1, most_steps));
   app.add_option("--started", b.started, "steady clock at its start, in ns")->required();

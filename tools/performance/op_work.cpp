@@ -1,5 +1,7 @@
 #include "tools/performance/op_work.h"
 
+#include <algorithm>
+#include <functional>
 #include <span>
 
 #include <fmt/ranges.h>
@@ -104,6 +106,13 @@ OpWork work_of_node(const Graph& graph, const Node& node, const LayerNames& name
           .bytes = bytes_of(graph, node, flops > 0)};
 }
 
+void add(OpTime& sum, const OpTime& op) {
+  sum.flops += op.flops;
+  sum.bytes += op.bytes;
+  sum.seconds += op.seconds;
+  sum.roofline_seconds += op.roofline_seconds;
+}
+
 }  // namespace
 
 std::string word_of(Pass pass) {
@@ -118,6 +127,38 @@ std::vector<OpWork> work_of(const Graph& graph, const std::vector<ParameterGradi
     if (!node.op->is_view()) work.push_back(work_of_node(graph, node, names));
   }
   return work;
+}
+
+double Roofline::seconds(const OpWork& op) const {
+  double share = op.op.starts_with("conv")        ? convolution
+                 : op.op.starts_with("attention") ? attention
+                                                  : product;
+  double rate = share * peak(op.type);
+  double arithmetic = rate > 0 ? op.flops / rate : 0;
+  double launches = op.op.starts_with("batch_norm") ? 2 : 1;
+  return std::max(arithmetic, bytes_seconds(op.bytes)) + launches * launch_seconds;
+}
+
+OpTime sum_of(const std::vector<OpTime>& ops, std::optional<Pass> pass) {
+  OpTime sum;
+  for (const OpTime& op : ops)
+    if (!pass || op.pass == *pass) add(sum, op);
+  return sum;
+}
+
+std::vector<OpTime> sums_by_kind(const std::vector<OpTime>& ops) {
+  std::vector<OpTime> kinds;
+  for (const OpTime& op : ops) {
+    auto known =
+        std::ranges::find_if(kinds, [&](const OpTime& kind) { return kind.same_kind(op); });
+    if (known == kinds.end()) {
+      kinds.push_back(op);
+    } else {
+      add(*known, op);
+    }
+  }
+  std::ranges::stable_sort(kinds, std::ranges::greater{}, &OpTime::seconds);
+  return kinds;
 }
 
 }  // namespace spire

@@ -2,7 +2,7 @@
 // it (Williams, Waterman, Patterson: "Roofline: an insightful visual performance model for
 // multicore architectures", 2009). Estimated and measured times of ops stand beside it.
 #pragma once
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,21 +30,31 @@ struct OpWork {
 // reads its activations twice.
 std::vector<OpWork> work_of(const Graph& graph, const std::vector<ParameterGradient>& gradients);
 
-// Returns the sum of each kind of op in each pass, the longest first. Row: an OpWork with
-// `seconds`; add(sum, row) adds up all numbers.
-template <typename Row, typename Add>
-std::vector<Row> sums_by_kind(const std::vector<Row>& rows, const Add& add) {
-  std::vector<Row> kinds;
-  for (const Row& row : rows) {
-    auto known = std::ranges::find_if(kinds, [&](const Row& kind) { return kind.same_kind(row); });
-    if (known == kinds.end()) {
-      kinds.push_back(row);
-    } else {
-      add(*known, row);
-    }
+// What a device reaches: time of an op = max(FLOPs / rate, bytes / bandwidth) + launches.
+struct Roofline {
+  double fp32 = 0, bf16 = 0, fp16 = 0;  // FLOP/s in each type; 0: unknown
+  double bytes_per_s = 0;               // read and written; 0: unknown
+  // Shares of the FLOP/s that products reach, those in convolutions and in attention.
+  double product = 1, convolution = 1, attention = 1;
+  double launch_seconds = 0;  // of a kernel
+
+  double peak(DType type) const {
+    return type == DType::bf16 ? bf16 : type == DType::f16 ? fp16 : fp32;
   }
-  std::ranges::stable_sort(kinds, [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
-  return kinds;
-}
+  double bytes_seconds(double bytes) const { return bytes_per_s > 0 ? bytes / bytes_per_s : 0; }
+  double seconds(const OpWork& op) const;  // 0 where nothing is known
+};
+
+// An op with its time, measured or estimated.
+struct OpTime : OpWork {
+  double seconds = 0;
+  double roofline_seconds = 0;                                        // 0: unknown
+  double lost_seconds() const { return seconds - roofline_seconds; }  // < 0: data was in a cache
+};
+
+// Returns the sum of all numbers of the ops, of one pass if it is given.
+OpTime sum_of(const std::vector<OpTime>& ops, std::optional<Pass> pass = {});
+// Returns the sum of each kind of op in each pass, the longest first.
+std::vector<OpTime> sums_by_kind(const std::vector<OpTime>& ops);
 
 }  // namespace spire

@@ -4,81 +4,48 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/graph/passes.h"
 #include "engine/observe/formatting.h"
-#include "engine/run/run_setup.h"
-#include "engine/update/optimizer.h"
+#include "tools/performance/tower_work.h"
 
 namespace spire {
 namespace {
 
 constexpr size_t longest = 10;  // ops that are listed
 
-bool is(std::string_view op, std::string_view family) {
-  return op.starts_with(family);
+Roofline roofline_of(const DescribedGpu& gpu, const ReachedShares& shares) {
+  double tensor = gpu.tensor_tflops * 1e12;
+  return {.fp32 = gpu.fp32_tflops * 1e12,
+          .bf16 = tensor,
+          .fp16 = tensor,
+          .bytes_per_s = shares.bandwidth * gpu.bandwidth * 1e9,
+          .product = shares.product,
+          .convolution = shares.convolution,
+          .attention = shares.attention,
+          .launch_seconds = shares.launch_seconds};
 }
 
-double share_of(std::string_view op, const ReachedShares& shares) {
-  if (is(op, "conv")) return shares.convolution;
-  return is(op, "attention") ? shares.attention : shares.product;
+// The update reads gradients twice (norm, update), reads and writes weights and slots (4 bytes
+// each), and where `packed` is a 16-bit type reads the weights again and writes 2 bytes.
+OpWork work_of_update(const Graph& graph, int64_t slots, DType packed) {
+  double parameters = 0;
+  for (Value value : graph.values_of(Role::parameter))
+    if (!graph.tensor(value).frozen)
+      parameters += static_cast<double>(graph.spec(value).shape.elements());
+  double each = 4 * (2 + 2 + 2 * static_cast<double>(slots));
+  if (size_of(packed) == 2) each += 4 + 2;
+  OpWork work{.layer = {}, .op = "update", .shapes = {}, .pass = Pass::update};
+  work.bytes = each * parameters;
+  return work;
 }
-
-class Estimator {
- public:
-  explicit Estimator(StepEstimate& estimate) : estimate_(estimate) {}
-
-  void add(const OpWork& work) {
-    const auto& [gpu, shares, ops] = estimate_;
-    double peak = (size_of(work.type) == 2 ? gpu.tensor_tflops : gpu.fp32_tflops) * 1e12;
-    double arithmetic = work.flops / (share_of(work.op, shares) * peak);
-    double launches = is(work.op, "batch_norm") ? 2 : 1;
-    estimate_.ops.push_back({work, std::max(arithmetic, memory_seconds(work.bytes)) +
-                                       launches * shares.launch_seconds});
-  }
-
-  // The update reads gradients twice (norm, update), reads and writes weights and slots (4 bytes
-  // each), and where `packed` is a 16-bit type reads the weights again and writes 2 bytes.
-  void add_update(const Graph& graph, int64_t slots, DType packed) {
-    double parameters = 0;
-    for (Value value : graph.values_of(Role::parameter))
-      if (!graph.tensor(value).frozen)
-        parameters += static_cast<double>(graph.spec(value).shape.elements());
-    double each = 4 * (2 + 2 + 2 * static_cast<double>(slots));
-    if (size_of(packed) == 2) each += 4 + 2;
-    OpWork work{.layer = {}, .op = "update", .shapes = {}, .pass = Pass::update};
-    work.bytes = each * parameters;
-    estimate_.ops.push_back(
-        {work, memory_seconds(work.bytes) + 2 * estimate_.shares.launch_seconds});
-  }
-
- private:
-  double memory_seconds(double bytes) const {
-    return bytes / (estimate_.shares.bandwidth * estimate_.gpu.bandwidth * 1e9);
-  }
-
-  StepEstimate& estimate_;
-};
 
 std::vector<std::string> cells_of(const std::string& first, const std::string& second,
-                                  const OpEstimate& op, double step) {
+                                  const OpTime& op, double step) {
   return {first,
           second,
           fmt::format("{:.3f}", op.flops / 1e12),
           fmt::format("{:.2f}", op.bytes / 1e9),
           fmt::format("{:.2f}", op.seconds * 1e3),
           fmt::format("{:.0f}%", 100 * op.seconds / step)};
-}
-
-void add_numbers(OpEstimate& sum, const OpEstimate& op) {
-  sum.flops += op.flops;
-  sum.bytes += op.bytes;
-  sum.seconds += op.seconds;
-}
-
-OpEstimate sum_of(const std::vector<OpEstimate>& ops) {
-  OpEstimate sum;
-  for (const OpEstimate& op : ops) add_numbers(sum, op);
-  return sum;
 }
 
 }  // namespace
@@ -107,36 +74,25 @@ const DescribedGpu& described_gpu(const std::string& name) {
 StepEstimate estimate_step(const Graph& graph, const std::vector<ParameterGradient>& gradients,
                            int64_t slots, DType packed, const DescribedGpu& gpu) {
   StepEstimate estimate{gpu, {}, {}};
-  Estimator estimator(estimate);
-  for (const OpWork& work : work_of(graph, gradients)) estimator.add(work);
-  estimator.add_update(graph, slots, packed);
+  Roofline roofline = roofline_of(gpu, estimate.shares);
+  for (const OpWork& work : work_of(graph, gradients))
+    estimate.ops.push_back({work, roofline.seconds(work), 0});
+  OpWork update = work_of_update(graph, slots, packed);
+  double launches = 2 * roofline.launch_seconds;
+  estimate.ops.push_back({update, roofline.bytes_seconds(update.bytes) + launches, 0});
   return estimate;
 }
 
 StepEstimate estimate_step(const RunConfig& config, const std::string& gpu) {
   const DescribedGpu& described = described_gpu(gpu);
-  Observer silent;
-  RunConfig here = config;  // where no GPU need be: shapes are the same
-  here.devices = {"cpu"};
-  here.parameter_device = "auto";
-  if (config.precision == RunConfig::Precision::fp16) here.precision = RunConfig::Precision::bf16;
-  RunSetup setup(here, {}, silent);
-  TowerTrainerOptions options = setup.trainer_options();
-  // The same passes as in a trainer, in the same order.
-  Graph graph = options.build(setup.placement.batch_size, true);
-  fuse_activations(graph);
-  auto gradients = differentiate(graph);
-  std::vector<Value> keep;
-  for (const auto& [parameter, gradient] : gradients) keep.push_back(gradient);
-  remove_dead_nodes(graph, keep);
-  if (recomputes(options.config)) recompute_blocks(graph);
-  auto slots = static_cast<int64_t>(slot_names(options.config.optimizer).size());
-  return estimate_step(graph, gradients, slots, compute_dtype(options.config), described);
+  TowerWork tower = tower_work(config);
+  return estimate_step(tower.lowered.graph, tower.lowered.gradients, tower.slots, tower.precision,
+                       described);
 }
 
 std::string to_text(const StepEstimate& estimate) {
   const auto& [gpu, shares, ops] = estimate;
-  OpEstimate step = sum_of(ops);
+  OpTime step = sum_of(ops);
   std::string text = fmt::format(
       "estimate of a tower's step on {}, from operations and bytes; nothing was measured\n"
       "peaks: {:g} TFLOP/s in 16 bits, {:g} in fp32, {:g} GB/s\n"
@@ -146,20 +102,16 @@ std::string to_text(const StepEstimate& estimate) {
       100 * shares.convolution, 100 * shares.attention, 100 * shares.bandwidth,
       1e6 * shares.launch_seconds);
   TextTable table = {{"pass", "op", "TFLOP", "GB", "ms", "share"}};
-  for (const OpEstimate& kind : sums_by_kind(ops, add_numbers))
+  for (const OpTime& kind : sums_by_kind(ops))
     table.push_back(cells_of(word_of(kind.pass), kind.op, kind, step.seconds));
-  for (Pass pass : {Pass::forward, Pass::backward, Pass::update}) {
-    std::vector<OpEstimate> own;
-    std::ranges::copy_if(ops, std::back_inserter(own),
-                         [&](const OpEstimate& op) { return op.pass == pass; });
-    table.push_back(cells_of(word_of(pass), "all", sum_of(own), step.seconds));
-  }
+  for (Pass pass : {Pass::forward, Pass::backward, Pass::update})
+    table.push_back(cells_of(word_of(pass), "all", sum_of(ops, pass), step.seconds));
   table.push_back(cells_of("step", "all", step, step.seconds));
-  std::vector<OpEstimate> sorted = ops;
-  std::ranges::stable_sort(sorted, std::ranges::greater{}, &OpEstimate::seconds);
+  std::vector<OpTime> sorted = ops;
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, &OpTime::seconds);
   sorted.resize(std::min(sorted.size(), longest));
   TextTable tops = {{"longest", "layer", "TFLOP", "GB", "ms", "share"}};
-  for (const OpEstimate& op : sorted) tops.push_back(cells_of(op.op, op.layer, op, step.seconds));
+  for (const OpTime& op : sorted) tops.push_back(cells_of(op.op, op.layer, op, step.seconds));
   return text + aligned_text(table) + "\n" + aligned_text(tops);
 }
 

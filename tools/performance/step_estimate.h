@@ -28,14 +28,10 @@ struct ReachedShares {
   double launch_seconds = 2e-6;  // per kernel in a recorded CUDA graph
 };
 
-struct OpEstimate : OpWork {
-  double seconds = 0;
-};
-
 struct StepEstimate {
   DescribedGpu gpu;
   ReachedShares shares;
-  std::vector<OpEstimate> ops;  // in the graph's order, then the update of weights
+  std::vector<OpTime> ops;  // in the graph's order, then the update of weights
 };
 
 // slots: floats of optimizer state per weight. packed: dtype of the weights that kernels read.

@@ -1,11 +1,12 @@
-#include "tools/bench/prediction/backward_profile.h"
-
 #include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/layers.h>
+
+#include "tools/bench/limits/ceilings.h"
+#include "tools/bench/prediction/step_profile.h"
 
 namespace spire {
 namespace {
@@ -59,16 +60,15 @@ TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
 TEST(BackwardProfile, RooflineIsTheLongerOfFlopsAndBytes) {
   Lowered net;
   Ceilings ceilings{.devices = 2, .fp32_flops_per_s = 2e9, .copy_bytes_per_s = 2e3};
-  auto precision = RunConfig::Precision::fp32;
-  OpSeconds memory_bound = roofline_seconds(ceilings, precision);
+  Roofline memory_bound = roofline_of(ceilings, 0.5);
   ceilings.copy_bytes_per_s = 2e30;
-  OpSeconds arithmetic = roofline_seconds(ceilings, precision);
+  Roofline arithmetic = roofline_of(ceilings, 0.5);
   auto ops = work_of(net.lowered.graph, net.lowered.gradients);
   auto product = std::ranges::find(ops, "dense", &OpWork::op);
   ASSERT_NE(product, ops.end());
   double floats = rows * width + width * width + width + rows * width;  // x, w, b, y
-  EXPECT_DOUBLE_EQ(memory_bound(*product), 4 * floats / 1e3);
-  EXPECT_DOUBLE_EQ(arithmetic(*product), 2.0 * rows * width * width / 1e9);
+  EXPECT_DOUBLE_EQ(memory_bound.seconds(*product), 4 * floats / 1e3);
+  EXPECT_DOUBLE_EQ(arithmetic.seconds(*product), 2.0 * rows * width * width / 1e9);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/message_of.h"
-#include "tools/bench/prediction/local_link.h"
 
 namespace spire {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/observe/step_times.h"
-#include "tools/bench/report/bench_json.h"
+#include "tools/bench/report/bench_files.h"
 
 namespace spire {
 namespace {
@@ -101,7 +101,7 @@ TEST(Measure, JoinsBytesBySumsAndTimesByMeans) {
   EXPECT_EQ(all.joules, 5);
   EXPECT_EQ(all.first_step_seconds, 2);
   EXPECT_NEAR(all.times.forward, ranks[0].times.forward + 0.5, 1e-15);
-  EXPECT_EQ(all.peak_memory, (BytesByKind{{"gradients", 1}, {"weights", 13}}));
+  EXPECT_EQ(all.peak_memory, (MemoryOfKinds{{"gradients", 1}, {"weights", 13}}));
   EXPECT_EQ(all.peak_rss, 2 * 4096);
   ranks[1].parameter_hash = "0";
   EXPECT_THROW(combined(ranks), Error);

@@ -7,8 +7,7 @@
 #include "tests/base/message_of.h"
 #include "tests/observe/reports.h"
 #include "tests/tools/bench/sample_report.h"
-#include "tools/bench/report/bench_csv.h"
-#include "tools/bench/report/bench_json.h"
+#include "tools/bench/report/bench_files.h"
 
 namespace spire {
 namespace {

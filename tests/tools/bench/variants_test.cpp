@@ -8,9 +8,8 @@
 #include <spire/load_config.h>
 
 #include "tests/tools/small_data.h"
-#include "tools/bench/bench.h"
-#include "tools/bench/runs/model_facts.h"
-#include "tools/bench/runs/synthetic_data.h"
+#include "tools/bench/runs/synthetic.h"
+#include "tools/performance/tower_work.h"
 
 namespace spire {
 namespace {
@@ -172,11 +171,11 @@ TEST(BuiltInModels, AreThoseOfTheComparison) {
                 {"resnet50", 25557032, 8},
                 {"gpt2", 124439808, 2}};
   for (const auto& [name, parameters, batch_size] : models) {
-    ModelFacts facts = model_facts(built_in(name));
-    EXPECT_EQ(facts.parameters, parameters) << name;
-    EXPECT_EQ(facts.batch_size, batch_size) << name;
+    TowerWork tower = tower_work(built_in(name));
+    EXPECT_EQ(tower.parameters, parameters) << name;
+    EXPECT_EQ(tower.batch, batch_size) << name;
   }
-  EXPECT_EQ(model_facts(built_in("mlp")).flops_per_sample,
+  EXPECT_EQ(tower_work(built_in("mlp")).flops_per_sample(),
             2 * (2 * 784 * 512 + 3 * (512 * 256 + 256 * 10)));
   EXPECT_EQ(built_in_models().size(), 6u);
   EXPECT_THROW(built_in_model("resnet51"), Error);

@@ -30,7 +30,7 @@ StepEstimate estimate(DType dtype, const DescribedGpu& gpu) {
 
 std::vector<std::string> op_names(const StepEstimate& estimate) {
   std::vector<std::string> names;
-  for (const OpEstimate& op : estimate.ops) names.push_back(op.layer + ":" + op.op);
+  for (const OpTime& op : estimate.ops) names.push_back(op.layer + ":" + op.op);
   return names;
 }
 
@@ -54,7 +54,7 @@ TEST(StepEstimate, CountsOperationsAndBytesOfEachOp) {
 TEST(StepEstimate, TakesTheLongerOfArithmeticAndMemory) {
   StepEstimate memory = estimate(DType::bf16, {"toy", 1, 1, slow_memory});
   const ReachedShares& shares = memory.shares;
-  for (const OpEstimate& op : memory.ops) {
+  for (const OpTime& op : memory.ops) {
     double launches = op.op == "update" ? 2 : 1;
     EXPECT_DOUBLE_EQ(op.seconds, op.bytes / (shares.bandwidth * slow_memory * 1e9) +
                                      launches * shares.launch_seconds);

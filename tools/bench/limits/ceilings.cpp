@@ -94,4 +94,11 @@ Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& opti
   return ceilings;
 }
 
+Roofline roofline_of(const Ceilings& ceilings, double share) {
+  return {.fp32 = share * ceilings.fp32_flops_per_s,
+          .bf16 = share * ceilings.bf16_flops_per_s,
+          .fp16 = share * ceilings.fp16_flops_per_s,
+          .bytes_per_s = share * ceilings.copy_bytes_per_s};
+}
+
 }  // namespace spire

@@ -6,6 +6,7 @@
 
 #include "tools/bench/limits/device_crew.h"
 #include "tools/bench/report/bench_report.h"
+#include "tools/performance/op_work.h"
 
 namespace spire {
 
@@ -37,6 +38,9 @@ CeilingOptions default_ceiling_options(Kind kind, int64_t devices, const RunConf
 // times the bytes of a buffer, per second ("busbw" of nccl-tests, doc/PERFORMANCE.md): between
 // lanes that read each other's memory on CPUs, by NCCL between GPUs.
 Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& options);
+
+// Returns the roofline of a share of the devices: of one of them, or of one of its lanes.
+Roofline roofline_of(const Ceilings& ceilings, double share);
 
 // The parts. Each is of all devices of the crew together.
 double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& options);

@@ -12,13 +12,6 @@
 
 namespace spire {
 
-struct OpTime : OpWork {
-  double seconds = 0;  // median over the repetitions
-  // max(flops / product ceiling, bytes / copy ceiling) of a lane; 0 where no ceiling was measured
-  double roofline_seconds = 0;
-  double lost_seconds() const { return seconds - roofline_seconds; }  // < 0: data was in a cache
-};
-
 struct OpTimes {
   std::string device;           // "cpu:0"
   int64_t lanes = 1;            // of this process, which all run a tower at the same time
@@ -35,8 +28,8 @@ struct OpTimesOptions {
   int warmup = 2, repetitions = 10;  // runs of the whole step: before those that are timed, timed
 };
 
-// Runs forward and backward of one tower on every lane of this process at the same time, kernel by
-// kernel, on the run's first batch and initial weights, and times lane 0. On a GPU events measure
+// Trains steps of the run on its first batch, with a learning rate of 0, and takes from their trace
+// (as `trainer train --timeline` does) the kernels of lane 0's first tower. On a GPU events measure
 // the kernels; one shorter than its launch shows the time of the launch. Leaves out what is no
 // kernel of the plan: sums of gradients, update, packing of weights, copies of the batch, metrics.
 // ceilings: of the config's devices together. Throws the errors of train().

@@ -2,8 +2,11 @@
 // alpha + beta B seconds (Hockney, "The communication challenge for MPP: Intel Paragon and Meiko
 // CS-2", 1994).
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "tools/bench/limits/device_crew.h"
 
 namespace spire {
 
@@ -17,5 +20,10 @@ struct Link {
 // "alpha,beta" in seconds and seconds a byte ("2e-6,1e-10"). docs/benchmarks.md has the figures and
 // their sources. Throws Error(config), which lists what is allowed.
 Link parse_link(std::string_view text);
+
+// Measures messages between two processes of this host: exchanges of 8 bytes give alpha, exchanges
+// of `bytes` in both directions beta. The two ranks are threads with a socket between them.
+// Predictions by this link are checked against runs.
+Link measure_local_link(int64_t bytes = int64_t{8} << 20, const Repeats& repeats = {});
 
 }  // namespace spire

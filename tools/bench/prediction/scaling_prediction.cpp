@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <spire/error.h>
 
 #include "engine/config/words.h"
-#include "tools/bench/prediction/local_link.h"
 #include "tools/bench/prediction/prediction.h"
-#include "tools/bench/report/rounds.h"
+#include "tools/bench/report/bench_report.h"
 
 namespace spire {
 namespace {
@@ -32,9 +32,9 @@ const Ceilings& ceilings_of(const BenchReport& report, Kind kind) {
 
 }  // namespace
 
-ScalingPrediction::ScalingPrediction(const BenchOptions& options, const RunConfig& config,
-                                     const std::vector<Variant>& variants)
-    : devices_(options.predicted), link_(parse_link(options.link)), config_(config) {
+ScalingPrediction::ScalingPrediction(std::vector<int64_t> devices, const std::string& link,
+                                     const RunConfig& config, const std::vector<Variant>& variants)
+    : devices_(std::move(devices)), link_(parse_link(link)), config_(config) {
   if (std::ranges::none_of(variants, is_base))
     fail(Category::config,
          "--predict starts from a run on one device in one process; add 1 to --counts and to "

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/bench.h"
 #include "tools/bench/prediction/links.h"
 #include "tools/bench/report/bench_page.h"
 #include "tools/bench/runs/variants.h"
@@ -12,9 +11,10 @@ namespace spire {
 
 class ScalingPrediction {
  public:
-  // Checks what is asked for before anything is measured. Throws Error(config) for an unknown link
+  // devices: numbers of them whose speed to predict; link: as parse_link() reads it. Checks both
+  // before anything is measured. Throws Error(config) for an unknown link
   // and where no variant has one device.
-  ScalingPrediction(const BenchOptions& options, const RunConfig& config,
+  ScalingPrediction(std::vector<int64_t> devices, const std::string& link, const RunConfig& config,
                     const std::vector<Variant>& variants);
 
   // Predicts from each point on one device that has run; returns the points for the page's charts.

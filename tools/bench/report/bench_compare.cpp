@@ -7,8 +7,7 @@
 
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
-#include "tools/bench/report/bench_cells.h"
-#include "tools/bench/report/rounds.h"
+#include "tools/bench/report/bench_table.h"
 
 namespace spire {
 namespace {

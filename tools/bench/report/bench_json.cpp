@@ -1,5 +1,3 @@
-#include "tools/bench/report/bench_json.h"
-
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -14,7 +12,7 @@
 #include "engine/base/write_file.h"
 #include "engine/config/words.h"
 #include "tools/bench/report/bench_fields.h"
-#include "tools/bench/report/rounds.h"
+#include "tools/bench/report/bench_files.h"
 
 namespace spire {
 namespace {
@@ -42,11 +40,7 @@ struct FieldWriter {
   static Json json_of(const std::optional<double>& number) {
     return number ? Json(*number) : Json(nullptr);
   }
-  static Json json_of(const BytesByKind& memory) {
-    Json kinds = Json::object();
-    for (const auto& [kind, bytes] : merged(memory)) kinds[kind] = bytes;
-    return kinds;
-  }
+  static Json json_of(const MemoryOfKinds& memory) { return memory; }
   template <HasWords Enum>
   static Json json_of(Enum value) {
     return word_of(value);
@@ -118,10 +112,9 @@ class FieldReader {
     number.reset();
     if (!json.is_null()) read(json, number.emplace(), place);
   }
-  static void read(const Json& json, BytesByKind& memory, const std::string& place) {
+  static void read(const Json& json, MemoryOfKinds& memory, const std::string& place) {
     check(json.is_object(), "an object", json, place);
-    for (const auto& [kind, bytes] : json.items())
-      read(bytes, memory.emplace_back(kind, 0).second, place + "." + kind);
+    for (const auto& [kind, bytes] : json.items()) read(bytes, memory[kind], place + "." + kind);
   }
   template <HasWords Enum>
   static void read(const Json& json, Enum& value, const std::string& place) {

@@ -18,8 +18,20 @@ struct ModelledPoint {
   std::string label;  // "bf16, mirrored, InfiniBand 400 Gb/s": one curve for each
 };
 
-// What views.bench (engine/observe/page/views.js) draws: figures of the points that ran, by series
-// (bench_series.h), and the tables of bench_table.h with their notes.
+// Points of a report that make one curve: equal but for the number of devices.
+struct BenchSeries {
+  Scaling scaling = Scaling::strong;
+  std::string label;                 // "bf16, mirrored"; series of both scalings share it
+  std::vector<const Point*> points;  // of the report, that ran; devices and processes ascend
+};
+
+// Returns the series, strong ones first, in order of their first point. Points in one process and
+// points in several are different series; the latter are split by the number of processes where a
+// number of devices ran with several.
+std::vector<BenchSeries> series_of(const BenchReport& report);
+
+// What views.bench (engine/observe/page/views.js) draws: figures of the points that ran, by series,
+// and the tables of bench_table.h with their notes.
 nlohmann::ordered_json bench_page_json(const BenchReport& report,
                                        std::vector<ModelledPoint> modelled = {});
 std::string bench_html(const BenchReport& report, const std::vector<ModelledPoint>& modelled = {});

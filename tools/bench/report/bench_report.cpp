@@ -10,12 +10,16 @@
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
-#include "tools/bench/report/rounds.h"
 
 namespace spire {
 namespace {
 
 using Precision = RunConfig::Precision;
+
+// Raises each kind of `most` to what `memory` has of it.
+void raise(MemoryOfKinds& most, const MemoryOfKinds& memory) {
+  for (const auto& [kind, bytes] : memory) most[kind] = std::max(most[kind], bytes);
+}
 
 // The mean over lanes may leave out or count twice what runs between two steps: `other` takes up
 // the difference, and is never negative.
@@ -70,18 +74,14 @@ std::string common_hash(const Point& point) {
   return same ? first : "";
 }
 
-bool is_strong(const Point& point, Kind kind, Precision precision) {
-  return point.variant.scaling == Scaling::strong && point.variant.kind == kind &&
-         point.variant.precision == precision && !point.rounds.empty();
-}
-
-// The same for the points of one kind of device: bits are promised on devices of one kind.
-std::optional<bool> same_bits_on(const BenchReport& report, Kind kind, Precision precision) {
+// Returns the hashes of the strong points that ran on one kind of device: bits are promised there.
+std::vector<std::string> strong_hashes(const BenchReport& report, Kind kind, Precision precision) {
   std::vector<std::string> hashes;
   for (const Point& point : report.points)
-    if (is_strong(point, kind, precision)) hashes.push_back(common_hash(point));
-  if (hashes.size() < 2) return std::nullopt;
-  return !hashes[0].empty() && std::ranges::count(hashes, hashes[0]) == std::ssize(hashes);
+    if (point.variant.scaling == Scaling::strong && point.variant.kind == kind &&
+        point.variant.precision == precision && !point.rounds.empty())
+      hashes.push_back(common_hash(point));
+  return hashes;
 }
 
 }  // namespace
@@ -126,13 +126,63 @@ PointFigures figures_of(const BenchReport& report, const Point& point) {
   return figures;
 }
 
+PointMemory memory_of(const Point& point) {
+  PointMemory memory;
+  for (const Measurement& round : point.rounds) {
+    memory.rss = std::max(memory.rss, round.peak_rss);
+    raise(memory.peak, round.peak_memory);
+    raise(memory.planned, round.planned_memory);
+  }
+  return memory;
+}
+
+int64_t total_bytes(const MemoryOfKinds& memory) {
+  int64_t total = 0;
+  for (const auto& [kind, bytes] : memory) total += bytes;
+  return total;
+}
+
+double median(std::vector<double> values) {
+  require(!values.empty(), "median: no values");
+  std::ranges::sort(values);
+  size_t upper = values.size() / 2;
+  return values.size() % 2 == 1 ? values[upper] : (values[upper - 1] + values[upper]) / 2;
+}
+
+std::vector<double> speeds_of(const Point& point) {
+  std::vector<double> speeds;
+  for (const Measurement& round : point.rounds) speeds.push_back(round.samples_per_s);
+  return speeds;
+}
+
+const Measurement& median_round(const Point& point) {
+  require(!point.rounds.empty(), "median_round: no rounds");
+  std::vector<const Measurement*> rounds;
+  for (const Measurement& round : point.rounds) rounds.push_back(&round);
+  std::ranges::stable_sort(rounds, {}, &Measurement::samples_per_s);
+  return *rounds[(rounds.size() - 1) / 2];
+}
+
 std::optional<bool> same_bits(const BenchReport& report, Precision precision) {
   std::optional<bool> same;
   if (report.reduction != RunConfig::Reduction::invariant) return same;
-  for (Kind kind : {Kind::cpu, Kind::cuda})
-    if (auto on_kind = same_bits_on(report, kind, precision))
-      same = same.value_or(true) && *on_kind;
+  for (Kind kind : {Kind::cpu, Kind::cuda}) {
+    auto hashes = strong_hashes(report, kind, precision);
+    if (hashes.size() < 2) continue;
+    same = same.value_or(true) && !hashes[0].empty() &&
+           std::ranges::count(hashes, hashes[0]) == std::ssize(hashes);
+  }
   return same;
+}
+
+std::string tick_of(const BenchReport& report, const Point& point) {
+  const Variant& variant = point.variant;
+  if (report.reduction != RunConfig::Reduction::invariant || point.rounds.empty() ||
+      variant.scaling != Scaling::strong)
+    return "";
+  auto hashes = strong_hashes(report, variant.kind, variant.precision);
+  if (hashes.size() < 2) return "";
+  return !hashes[0].empty() && hashes[0] == common_hash(point) ? "✓" : "✗";
 }
 
 }  // namespace spire

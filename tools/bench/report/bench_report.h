@@ -2,6 +2,7 @@
 // itself reaches in products, copies and sums.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct Variant {
 // Returns "2 cpu, 1 process, 8 towers, bf16, mirrored".
 std::string to_text(const Variant& variant);
 
+using MemoryOfKinds = std::map<std::string, int64_t>;  // kind -> bytes
+
 // One timed run of a variant, in processes of its own. Bytes are sums over processes.
 struct Measurement {
   double samples_per_s = 0;       // over the timed steps
@@ -38,8 +41,8 @@ struct Measurement {
   double first_step_seconds = 0;  // from the start of the process to the end of its first step
   StepTimes times;                // means over the timed steps and all lanes
   std::string parameter_hash;     // after the last step
-  BytesByKind planned_memory, peak_memory;  // of all devices together
-  int64_t peak_rss = 0;                     // bytes of host memory, as the kernel counts them
+  MemoryOfKinds planned_memory, peak_memory;  // of all devices together
+  int64_t peak_rss = 0;                       // bytes of host memory, as the kernel counts them
   // Of the machine over the timed steps, other programs' work included; rank 0 reads the counters.
   // None: no counter is readable.
   std::optional<double> joules;
@@ -108,8 +111,28 @@ struct PointFigures {
 
 PointFigures figures_of(const BenchReport& report, const Point& point);
 
+// Bytes of the round that took most, for each amount by itself.
+struct PointMemory {
+  int64_t rss = 0;
+  MemoryOfKinds peak, planned;
+};
+PointMemory memory_of(const Point& point);
+int64_t total_bytes(const MemoryOfKinds& memory);
+
+// Returns the mean of the two values in the middle if their number is even. Throws
+// Error(unexpected) if there are none.
+double median(std::vector<double> values);
+std::vector<double> speeds_of(const Point& point);  // samples/s of each round
+// Returns the round of median speed; of an even number the slower of the two in the middle.
+// REQUIRES: there are rounds.
+const Measurement& median_round(const Point& point);
+
 // Returns whether all strong points of one precision, in all rounds, have one parameter hash; none
 // if there are fewer than two such points, or if the reduction promises no bits.
 std::optional<bool> same_bits(const BenchReport& report, RunConfig::Precision precision);
+// Returns "✓" if a strong point has the hash of the first strong point of its kind of device and
+// precision, "✗" if not; "" for weak points, with native reduction, and where there is nothing to
+// compare.
+std::string tick_of(const BenchReport& report, const Point& point);
 
 }  // namespace spire

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,13 +12,13 @@
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/step_times.h"
-#include "tools/bench/report/bench_cells.h"
-#include "tools/bench/report/rounds.h"
 
 namespace spire {
 namespace {
 
 using Row = std::vector<std::string>;
+
+constexpr double largest_count = 1e15;  // written with all digits
 
 Row joined(Row row, const Row& more) {
   row.insert(row.end(), more.begin(), more.end());
@@ -34,6 +36,21 @@ Row variant_cells(const Variant& variant) {
 
 const Row variant_heading = {"scaling", "devices", "processes", "towers", "precision", "strategy"};
 
+// Kinds of memory of devices that any point has.
+Row memory_kinds(const BenchReport& report) {
+  std::set<std::string> kinds;
+  for (const Point& point : report.points)
+    for (const auto& [kind, bytes] : memory_of(point).peak) kinds.insert(kind);
+  return {kinds.begin(), kinds.end()};
+}
+
+// Median of the seconds from the start of a process to the end of its first step.
+double first_step_seconds(const Point& point) {
+  std::vector<double> seconds;
+  for (const Measurement& round : point.rounds) seconds.push_back(round.first_step_seconds);
+  return median(std::move(seconds));
+}
+
 Row speed_cells(const BenchReport& report, const Point& point) {
   if (point.rounds.empty()) return {"failed"};
   PointFigures figures = figures_of(report, point);
@@ -46,7 +63,7 @@ Row speed_cells(const BenchReport& report, const Point& point) {
           if_known(figures.ceiling_share, share_text),
           if_known(figures.joules_per_sample, figure_text),
           if_known(figures.others_cores, figure_text),
-          if_known(first_step_seconds(point), figure_text),
+          figure_text(first_step_seconds(point)),
           tick.empty() ? hash : hash + " " + tick};
 }
 
@@ -63,8 +80,8 @@ Row memory_cells(const Point& point, const Row& kinds) {
   PointMemory memory = memory_of(point);
   Row row = {bytes_text(memory.rss)};
   for (const std::string& kind : kinds) {
-    auto bytes = bytes_of(memory.peak, kind);
-    row.push_back(bytes ? bytes_text(*bytes) : "-");
+    auto found = memory.peak.find(kind);
+    row.push_back(found == memory.peak.end() ? "-" : bytes_text(found->second));
   }
   row.push_back(bytes_text(total_bytes(memory.peak)));
   row.push_back(bytes_text(total_bytes(memory.planned)));
@@ -127,22 +144,34 @@ TextTable right_aligned(TextTable table, size_t first, size_t last) {
 
 }  // namespace
 
-std::string tick_of(const BenchReport& report, const Point& point) {
-  if (report.reduction != RunConfig::Reduction::invariant ||
-      point.variant.scaling != Scaling::strong || point.rounds.empty())
-    return "";
-  const Point* first = nullptr;
-  int64_t compared = 0;
-  for (const Point& other : report.points) {
-    const Variant& variant = other.variant;
-    if (variant.scaling != Scaling::strong || variant.kind != point.variant.kind ||
-        variant.precision != point.variant.precision || other.rounds.empty())
-      continue;
-    if (compared++ == 0) first = &other;
-  }
-  if (compared < 2) return "";
-  std::string hash = figures_of(report, point).parameter_hash;
-  return !hash.empty() && hash == figures_of(report, *first).parameter_hash ? "✓" : "✗";
+std::string figure_text(double value) {
+  if (!std::isfinite(value)) return "-";
+  double size = std::abs(value);
+  if (size >= largest_count) return fmt::format("{:.3e}", value);
+  if (size >= 999.95) return count_text(std::llround(value));
+  if (size >= 99.995) return fmt::format("{:.1f}", value);
+  if (size >= 9.9995) return fmt::format("{:.2f}", value);
+  if (size >= 0.09995) return fmt::format("{:.3f}", value);
+  return fmt::format("{:.3g}", value);
+}
+
+std::string ms_text(double seconds) {
+  return figure_text(1000 * seconds);
+}
+
+std::string scaled_text(double per_s) {
+  constexpr std::array units = {"", " K", " M", " G", " T", " P"};
+  size_t unit = 0;
+  for (; std::abs(per_s) >= 1000 && unit + 1 < units.size(); ++unit) per_s /= 1000;
+  return figure_text(per_s) + units[unit];
+}
+
+std::string share_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f}%", 100 * share) : "-";
+}
+
+std::string range_text(double low, double high) {
+  return fmt::format("{} to {}", figure_text(low), figure_text(high));
 }
 
 BenchTables tables_of(const BenchReport& report) {

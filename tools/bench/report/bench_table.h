@@ -1,6 +1,8 @@
-// A report as text for a terminal, and as tables of cells for other pages.
+// A report as text for a terminal, and as tables of cells for pages. Figures are the same texts in
+// tables, charts and comparisons.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,19 @@
 #include "tools/bench/report/bench_report.h"
 
 namespace spire {
+
+// At least three significant digits: 0.0123, 0.123, 1.234, 12.34, 123.4, "12 346", from 1e15 on
+// 1.234e+15; 0 is "0". "-" if not finite.
+std::string figure_text(double value);
+std::string ms_text(double seconds);              // 0.01234 -> "12.34"
+std::string scaled_text(double per_s);            // 1.234e12 -> "1.234 T"
+std::string share_text(double share);             // 0.9271 -> "92.7%"
+std::string range_text(double low, double high);  // "11 900 to 12 500"
+
+template <typename Text>
+std::string if_known(const std::optional<double>& value, Text text) {
+  return value ? text(*value) : "-";
+}
 
 // Tables with a heading and one row per point, in the report's order. The first variant_columns
 // cells of a row name the variant; a figure that is not known is "-".
@@ -28,10 +43,5 @@ std::string table_text(const BenchReport& report);
 
 // (title, fact): model, data, rounds, machine, version, date, command. Unknown ones are left out.
 std::vector<std::pair<std::string, std::string>> facts_of(const BenchReport& report);
-
-// Returns "✓" if a strong point has the hash of the first strong point of its kind of device and
-// precision, "✗" if not; "" for weak points, with native reduction, and where there is
-// nothing to compare.
-std::string tick_of(const BenchReport& report, const Point& point);
 
 }  // namespace spire

@@ -1,7 +1,6 @@
 #include "tools/bench/runs/measure.h"
 
 #include <algorithm>
-#include <map>
 
 #include <spire/error.h>
 #include <spire/train.h>
@@ -49,15 +48,13 @@ class StepTimer : public Observer {
   int64_t samples_before_ = 0, samples_ = 0;
 };
 
-BytesByKind device_memory(std::map<std::string, int64_t> bytes) {
+MemoryOfKinds device_memory(MemoryOfKinds bytes) {
   bytes.erase("host_rss");
-  return {bytes.begin(), bytes.end()};
+  return bytes;
 }
 
-BytesByKind sum(const BytesByKind& a, const BytesByKind& b) {
-  std::map<std::string, int64_t> bytes(a.begin(), a.end());
-  for (const auto& [kind, more] : b) bytes[kind] += more;
-  return {bytes.begin(), bytes.end()};
+void add(MemoryOfKinds& sum, const MemoryOfKinds& memory) {
+  for (const auto& [kind, bytes] : memory) sum[kind] += bytes;
 }
 
 }  // namespace
@@ -92,8 +89,8 @@ Measurement combined(std::span<const Measurement> ranks) {
             "the processes of one run ended with different weights: {} and {}", all.parameter_hash,
             rank.parameter_hash);
     all.first_step_seconds = std::max(all.first_step_seconds, rank.first_step_seconds);
-    all.planned_memory = sum(all.planned_memory, rank.planned_memory);
-    all.peak_memory = sum(all.peak_memory, rank.peak_memory);
+    add(all.planned_memory, rank.planned_memory);
+    add(all.peak_memory, rank.peak_memory);
     all.peak_rss += rank.peak_rss;
   }
   return all;

@@ -7,7 +7,7 @@
 
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
-#include "tools/bench/report/bench_cells.h"
+#include "tools/bench/report/bench_table.h"
 
 namespace spire {
 namespace {
@@ -21,8 +21,8 @@ bool is_stop(const Error& error) {
 class Rounds {
  public:
   Rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
-         const Progress& progress)
-      : report_(report), options_(options), run_(run), progress_(progress) {}
+         const Progress& progress, const std::function<void()>& on_round)
+      : report_(report), options_(options), run_(run), progress_(progress), on_round_(on_round) {}
 
   void go() {
     report_.warmup = options_.warmup;
@@ -69,7 +69,7 @@ class Rounds {
     std::string name = fmt::format("round {}/{}", round + 1, options_.rounds);
     if (auto result = try_run(name, point, report_.steps, options_.warmup)) {
       point.rounds.push_back(*result);
-      options_.on_round();
+      on_round_();
     }
   }
 
@@ -95,14 +95,15 @@ class Rounds {
   const RoundOptions& options_;
   const RunVariant& run_;
   const Progress& progress_;
+  const std::function<void()>& on_round_;
 };
 
 }  // namespace
 
 bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
-                const Progress& progress) {
+                const Progress& progress, const std::function<void()>& on_round) {
   try {
-    Rounds(report, options, run, progress).go();
+    Rounds(report, options, run, progress, on_round).go();
     return true;
   } catch (const Error& error) {
     if (!is_stop(error)) throw;

@@ -15,7 +15,6 @@ struct RoundOptions {
   std::optional<int64_t> steps = {};  // timed steps; none: as many as take `seconds` (see trial)
   int64_t warmup = 3;                 // steps before them
   double seconds = 5;
-  std::function<void()> on_round = [] {};  // called after each run that report.points has got
 };
 
 // Runs warmup + steps steps of a variant in processes of its own. Throws Error: interrupted where
@@ -27,7 +26,9 @@ using Progress = std::function<void(const std::string&)>;  // gets one line
 // point whose variant fails gets the error, and no further round. Without options.steps a trial of
 // the variant with the shortest step finds them: all variants take the same steps, so that their
 // weights compare. Returns false if the user stopped it: the rounds so far are there.
-bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
-                const Progress& progress);
+// on_round: called after each run that report.points has got.
+bool run_rounds(
+    BenchReport& report, const RoundOptions& options, const RunVariant& run,
+    const Progress& progress, const std::function<void()>& on_round = [] {});
 
 }  // namespace spire

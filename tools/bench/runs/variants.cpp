@@ -162,13 +162,6 @@ RunConfig config_of(const Variant& variant, const RunConfig& config) {
   return run;
 }
 
-RunConfig on_one_cpu(RunConfig config) {
-  config.devices = {"cpu"};
-  config.parameter_device = "auto";
-  if (config.precision == RunConfig::Precision::fp16) config.precision = RunConfig::Precision::bf16;
-  return config;
-}
-
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices) {
   if (variant.kind == Kind::cuda) return {};
   auto count = static_cast<size_t>(variant.devices * devices.tower_threads);

@@ -45,9 +45,6 @@ std::vector<Variant> make_variants(const VariantRequest& request, const RunConfi
 // Returns the config of a variant's run, for each of its processes. They may use variant_cores() or
 // see variant_gpus() alone. batch_size is the same for all variants.
 RunConfig config_of(const Variant& variant, const RunConfig& config);
-// Returns the config on one CPU device, to build its graph where no GPU need be: shapes, FLOPs and
-// buckets are the same; bf16 stands for fp16.
-RunConfig on_one_cpu(RunConfig config);
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices);  // empty: all
 std::string variant_gpus(const Variant& variant, const BenchDevices& devices);        // "uuid,uuid"
 

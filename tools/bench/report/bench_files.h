@@ -1,4 +1,5 @@
-// bench.json: a report as JSON, for programs and for comparisons (docs/bench_files.md).
+// A report as files for programs (docs/bench_files.md): bench.json, also for comparisons, and
+// bench.csv.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -25,5 +26,11 @@ Measurement parse_measurement_json(std::string_view text, std::string_view name)
 // Throw Error(config) with the file and the reason. The old file is replaced at once or stays.
 void write_bench_json(const std::filesystem::path& path, const BenchReport& report);
 BenchReport read_bench_json(const std::filesystem::path& path);
+
+// Returns bench.csv, the rounds as a table for spreadsheets after RFC 4180: a heading and one line
+// per round; a point that could not run has one line with its error and empty figures. Lines end
+// with CR LF. Times are in seconds, memory in bytes, in one column for each kind that any round has
+// (docs/bench_files.md).
+std::string bench_csv(const BenchReport& report);
 
 }  // namespace spire

@@ -1,0 +1,38 @@
+// The graph of a run's tower (a share of the global batch) without a device: shapes, FLOPs and
+// buckets are the same on all of them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <spire/run_config.h>
+
+#include "engine/run/run_setup.h"
+#include "engine/train/model_graph.h"
+#include "tools/performance/op_work.h"
+
+namespace spire {
+
+struct TowerWork {
+  std::string model;             // "resnet"
+  int64_t batch = 0;             // samples of the tower
+  int64_t parameters = 0;        // trainable numbers
+  int64_t slots = 0;             // floats of optimizer state per weight
+  DType precision = DType::f32;  // of activations
+  ParameterLayout layout;
+  std::vector<FloatRange> buckets;  // of gradients, as they are reduced
+  LoweredGraph lowered;             // forward and backward
+
+  std::vector<OpWork> ops() const { return work_of(lowered.graph, lowered.gradients); }
+  double flops_per_sample() const;  // 2 per multiply-add
+};
+
+// Returns the config on one CPU device, where no GPU need be; bf16 stands for fp16.
+RunConfig on_one_cpu(RunConfig config);
+
+// once: without what memory.recompute repeats.
+TowerWork tower_work(const RunSetup& setup, bool once = false);
+// Of the config on one CPU device. Throws as train() does before its first step.
+TowerWork tower_work(const RunConfig& config, bool once = false);
+
+}  // namespace spire
