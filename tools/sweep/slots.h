@@ -1,14 +1,68 @@
-// The slots of a sweep on given hardware (sweep_slots.h).
+// Where the runs of a sweep train: the devices of this machine, one run at a time on each.
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <spire/run_config.h>
+#include <spire/tensor.h>
+
+#include "engine/device/gpu_claims.h"
 #include "engine/train/placement/rank_hardware.h"
-#include "tools/sweep/sweep_slots.h"
 
 namespace spire {
 
-// hardware: of share_out(). See SweepSlots.
+// A place on this machine where one run at a time trains.
+struct SweepSlot {
+  DeviceId device;         // as the user knows it: the GPU's number here, or the share of the cores
+  std::string uuid = {};   // of a GPU
+  std::vector<int> cores;  // logical CPUs that its run may use
+
+  // The device's name in its run: a run sees one GPU, or its own cores, as the first one.
+  std::string word() const { return device.kind == DeviceKind::cuda ? "cuda:0" : "cpu:0"; }
+};
+
+// What the user asks for; 0 and empty stand for the default.
+struct SlotRequest {
+  std::vector<std::string> devices = {};  // as in the config: {"4xcpu"}, {"cuda:0", "cuda:2"}
+  int64_t jobs = 0;                       // number of slots
+};
+
+// What a wait for idle GPUs (auto:N) calls; both are set.
+struct SlotQueue {
+  std::function<bool(double seconds)> wait;        // sleeps; returns false to give up
+  std::function<void(std::string_view line)> say;  // what it waits for; warnings
+};
+
+// hardware: of share_out(). Slots are by default the machine's GPUs if `devices` of the config
+// means GPUs, else one with all cores; `jobs` takes the first so many GPUs, or divides the cores.
+// GPUs that are near the same cores share these. A GPU named twice is two slots. Throws
+// Error(config), Error(device) for GPUs that are not there. Messages name options as `trainer
+// sweep` does.
 std::vector<SweepSlot> make_slots(const SlotRequest& request, const RunConfig& config,
                                   const RankHardware& hardware);
+
+// The slots of this machine, whose GPUs stay claimed, so that other runs with auto:N keep off them,
+// as long as this object lives. One thread uses it.
+class SweepSlots {
+ public:
+  // Throws as make_slots(), and Error(interrupted) if the wait was given up.
+  SweepSlots(const SlotRequest& request, const RunConfig& config, const SlotQueue& queue);
+
+  const std::vector<SweepSlot>& slots() const { return slots_; }
+
+  // Environment of a process that trains on the slot: it sees that GPU alone, and does not wait for
+  // the claim that this process holds, as long as this one lives. Empty for a slot of a CPU.
+  static std::vector<std::pair<std::string, std::string>> variables(const SweepSlot& slot);
+
+ private:
+  GpuClaims claims_;
+  std::vector<SweepSlot> slots_;
+};
+
+std::string to_string(const SweepSlot& slot);  // "cpu:1 (4 cores: 4-7)"
 
 }  // namespace spire

@@ -14,8 +14,8 @@
 #include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
-#include "tools/sweep/sweep.h"
-#include "tools/sweep/sweep_runs.h"
+#include "tools/sweep/plan.h"
+#include "tools/sweep/runs.h"
 
 namespace spire {
 
@@ -72,7 +72,7 @@ SlotQueue queue_with(BlockedSignals& signals) {
 // Throws if the folder holds other points; else takes towers and threads as they began.
 void match_recorded(const SweepFolder& folder, const std::vector<SweepSlot>& slots,
                     std::vector<SweepPoint>& points) {
-  auto recorded = folder.recorded();
+  auto recorded = read_recorded_sweep(folder.path());
   if (!recorded) return;
   std::vector<SweepPoint> there = sweep_points(recorded->request, slots);
   std::vector<std::string> different = sweep_differences(there, points);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/message_of.h"
-#include "tools/sweep/sweep.h"
+#include "tools/sweep/plan.h"
 
 namespace spire {
 namespace {

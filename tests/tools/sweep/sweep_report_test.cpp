@@ -8,7 +8,7 @@
 
 #include "tests/observe/page/drawn_page.h"
 #include "tests/tools/program.h"
-#include "tools/sweep/sweep_results.h"
+#include "tools/sweep/results.h"
 
 namespace spire {
 namespace {

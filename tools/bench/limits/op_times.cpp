@@ -117,7 +117,7 @@ OpTimes time_ops(const RunConfig& config, const Ceilings& ceilings, const OpTime
                 .samples = placement.batch_size,
                 .precision = std::string(word_of(setup.config.precision)),
                 .repetitions = options.repetitions,
-                .flops_per_s = roofline.peak(trained.precision),
+                .flops_per_s = roofline.peak(compute_dtype(trained.config)),
                 .copy_bytes_per_s = roofline.bytes_per_s,
                 .ops = {}};
   std::vector<OpWork> ops = tower_work(setup).ops();

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tools/process/signals.h"
-#include "tools/sweep/sweep_results.h"
+#include "tools/sweep/results.h"
 
 namespace spire {
 
@@ -31,7 +31,6 @@ class SweepFolder {
   std::filesystem::path run(const SweepPoint& point) const { return path_ / point.name; }
   std::filesystem::path log(const SweepPoint& point) const { return path_ / (point.name + ".log"); }
 
-  std::optional<RecordedSweep> recorded() const { return read_recorded_sweep(path_); }
   // Writes sweep.json, sweep.csv and sweep.html, each whole or not at all. Throws Error(config).
   void write(const SweepReport& report) const;
 

@@ -1,4 +1,4 @@
-#include "tools/sweep/sweep_runs.h"
+#include "tools/sweep/runs.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+#include "tools/sweep/plan.h"
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -15,7 +17,6 @@
 #include "engine/config/scalar.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
-#include "tools/sweep/sweep.h"
 
 namespace spire {
 

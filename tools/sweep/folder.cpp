@@ -1,4 +1,4 @@
-#include "tools/sweep/sweep_folder.h"
+#include "tools/sweep/folder.h"
 
 #include <cerrno>
 #include <chrono>

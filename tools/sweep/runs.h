@@ -9,8 +9,8 @@
 
 #include "tools/process/child_process.h"
 #include "tools/process/signals.h"
-#include "tools/sweep/sweep_folder.h"
-#include "tools/sweep/sweep_results.h"
+#include "tools/sweep/folder.h"
+#include "tools/sweep/results.h"
 
 namespace spire {
 

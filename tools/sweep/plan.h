@@ -1,6 +1,6 @@
 // A sweep: a config trained at each point of a grid over its keys, several runs at a time
-// (docs/running.md). This header has the points; sweep_slots.h says where their runs train, and
-// sweep_results.h what came of them. A program starts the runs. Messages name options as `trainer
+// (docs/running.md). This header has the points; slots.h says where their runs train, and
+// results.h what came of them. A program starts the runs. Messages name options as `trainer
 // sweep` does. Any thread may call all functions.
 #pragma once
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <spire/load_config.h>
 #include <spire/run_config.h>
 
-#include "tools/sweep/sweep_slots.h"
+#include "tools/sweep/slots.h"
 
 namespace spire {
 

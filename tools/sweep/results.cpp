@@ -1,3 +1,5 @@
+#include "tools/sweep/results.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +12,6 @@
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
-#include "tools/sweep/sweep_results.h"
 
 namespace spire {
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <string>
@@ -14,7 +15,7 @@
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
-#include "tools/sweep/sweep_results.h"
+#include "tools/sweep/results.h"
 
 namespace spire {
 
@@ -101,28 +102,6 @@ std::vector<std::string> measured_cells(const PointResult& result) {
           result.hash};
 }
 
-// Enough digits to read back the same number; empty where there is none.
-std::string exact(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "";
-}
-
-std::vector<std::string> csv_row(const SweepPoint& point, const PointResult& result) {
-  std::vector<std::string> row = {point.name};
-  row.insert(row.end(), point.values.begin(), point.values.end());
-  auto metric_name = [&](Metric metric) { return result.last ? std::string(name(metric)) : ""; };
-  bool ran = result.steps > 0;
-  auto measured = [&](double value) { return result.last ? exact(value) : ""; };
-  row.insert(row.end(), {state_text(result), std::to_string(result.exit), result.message,
-                         metric_name(result.last ? result.last->metric : Metric{}),
-                         metric_name(result.best_by), measured(result.best),
-                         result.last ? exact(result.last->value) : "", measured(result.loss),
-                         ran ? exact(result.train_loss) : "", std::to_string(result.steps),
-                         ran ? exact(result.samples_per_s) : "", ran ? exact(result.seconds) : "",
-                         result.hash, result.last ? name_of_data(result.held_out) : "",
-                         result.test ? exact(result.test->value) : ""});
-  return row;
-}
-
 Json number_json(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -153,6 +132,40 @@ Json point_json(const SweepRequest& request, const SweepPoint& point, const Poin
   json["samples_per_s"] = number_json(result.samples_per_s);
   json["seconds"] = number_json(result.seconds);
   json["parameter_hash"] = result.hash;
+  return json;
+}
+
+// Columns of sweep.csv behind the axes: fields of a point in sweep.json.
+constexpr std::array csv_fields = {
+    "state",      "exit",  "message",       "metric",  "best_metric",    "best", "last", "loss",
+    "train_loss", "steps", "samples_per_s", "seconds", "parameter_hash", "data", "test"};
+
+// Enough digits to read back the same number; empty where there is none.
+std::string cell_of(const Json& field) {
+  if (field.is_null()) return "";
+  if (field.is_string()) return field.get<std::string>();
+  return field.is_number_float() ? fmt::format("{}", field.get<double>()) : field.dump();
+}
+
+std::vector<std::string> csv_row(const SweepPoint& point, const Json& fields) {
+  std::vector<std::string> row = {point.name};
+  row.insert(row.end(), point.values.begin(), point.values.end());
+  for (const char* field : csv_fields) row.push_back(cell_of(fields.value(field, Json())));
+  return row;
+}
+
+Json json_of(const SweepReport& report) {
+  Json json = {{"format", format_name}, {"version", format_version}};
+  json["configs"] = Json::array();
+  for (const ConfigText& config : report.request.configs)
+    json["configs"].push_back({{"name", config.name}, {"text", config.text}});
+  json["overrides"] = report.request.overrides;
+  json["axes"] = Json::array();
+  for (const GridAxis& axis : report.request.axes)
+    json["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
+  json["points"] = Json::array();
+  for (size_t i = 0; i < report.points.size(); ++i)
+    json["points"].push_back(point_json(report.request, report.points[i], report.results[i]));
   return json;
 }
 
@@ -192,33 +205,15 @@ std::string sweep_table(const SweepReport& report) {
 std::string sweep_csv(const SweepReport& report) {
   std::vector<std::string> heading = {"point"};
   for (const GridAxis& axis : report.request.axes) heading.push_back(axis.key);
-  heading.insert(heading.end(), {"state", "exit", "message", "metric", "best_metric", "best",
-                                 "last", "loss", "train_loss", "steps", "samples_per_s", "seconds",
-                                 "parameter_hash", "data", "test"});
+  heading.insert(heading.end(), csv_fields.begin(), csv_fields.end());
   std::string text = csv_line(heading);
-  for (size_t i : sweep_ranking(report.results))
-    text += csv_line(csv_row(report.points[i], report.results[i]));
+  for (size_t i : sweep_ranking(report.results)) {
+    Json fields = point_json(report.request, report.points[i], report.results[i]);
+    fields.emplace("steps", 0);  // where the run has written none
+    text += csv_line(csv_row(report.points[i], fields));
+  }
   return text;
 }
-
-namespace {
-
-Json json_of(const SweepReport& report) {
-  Json json = {{"format", format_name}, {"version", format_version}};
-  json["configs"] = Json::array();
-  for (const ConfigText& config : report.request.configs)
-    json["configs"].push_back({{"name", config.name}, {"text", config.text}});
-  json["overrides"] = report.request.overrides;
-  json["axes"] = Json::array();
-  for (const GridAxis& axis : report.request.axes)
-    json["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
-  json["points"] = Json::array();
-  for (size_t i = 0; i < report.points.size(); ++i)
-    json["points"].push_back(point_json(report.request, report.points[i], report.results[i]));
-  return json;
-}
-
-}  // namespace
 
 std::string sweep_json(const SweepReport& report) {
   return json_of(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

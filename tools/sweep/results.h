@@ -10,7 +10,7 @@
 #include <spire/metric.h>
 #include <spire/run_config.h>
 
-#include "tools/sweep/sweep.h"
+#include "tools/sweep/plan.h"
 
 namespace spire {
 
