@@ -1,10 +1,9 @@
-#include "tools/devices/gpu_memory.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/scripted_nvml/scripted_machine.h"
 #include "tests/tools/program.h"
+#include "tools/devices/devices.h"
 
 namespace spire {
 namespace {

@@ -12,7 +12,6 @@
 #include "tools/bench/runs/measure.h"
 #include "tools/config_source.h"
 #include "tools/process/attempt.h"
-#include "tools/process/captured_output.h"
 
 namespace spire {
 namespace {

@@ -12,12 +12,10 @@
 
 #include "build_info.h"
 #include "engine/base/system.h"
-#include "engine/device/gpu_requirements.h"
 #include "engine/device/gpu_monitor.h"
+#include "engine/device/gpu_requirements.h"
 #include "tools/commands.h"
-#include "tools/devices/gpu_memory.h"
-#include "tools/devices/machine_report.h"
-#include "tools/devices/watch_devices.h"
+#include "tools/devices/devices.h"
 #include "tools/output/streams.h"
 
 namespace spire {

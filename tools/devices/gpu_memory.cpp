@@ -1,9 +1,8 @@
-#include "tools/devices/gpu_memory.h"
-
 #include <fmt/ranges.h>
 
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
+#include "tools/devices/devices.h"
 
 namespace spire {
 namespace {

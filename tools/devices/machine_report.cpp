@@ -1,11 +1,10 @@
-#include "tools/devices/machine_report.h"
-
 #include <optional>
 
 #include <fmt/ranges.h>
 
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/topology.h"
+#include "tools/devices/devices.h"
 
 namespace spire {
 

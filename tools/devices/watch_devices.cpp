@@ -1,5 +1,3 @@
-#include "tools/devices/watch_devices.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -12,6 +10,7 @@
 #include <spire/observer.h>
 
 #include "engine/device/gpu_monitor.h"
+#include "tools/devices/devices.h"
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
 #include "tools/process/attempt.h"

@@ -1,5 +1,3 @@
-#include "tools/doctor/cores.h"
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -10,6 +8,7 @@
 #include "engine/base/system_text.h"
 #include "engine/base/text.h"
 #include "engine/device/pci_bus_id.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

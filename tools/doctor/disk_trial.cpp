@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/system_limits.h"
-#include "tools/doctor/storage.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

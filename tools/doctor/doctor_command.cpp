@@ -1,5 +1,6 @@
 // trainer doctor: checks what of this machine helps, hinders or breaks runs.
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -27,14 +29,9 @@
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
-#include "tools/doctor/cores.h"
-#include "tools/doctor/doctor_report.h"
-#include "tools/doctor/gpu_health.h"
-#include "tools/doctor/gpu_software.h"
+#include "tools/doctor/checks.h"
 #include "tools/doctor/peer_copies.h"
-#include "tools/doctor/peer_trial.h"
 #include "tools/doctor/processor.h"
-#include "tools/doctor/storage.h"
 #include "tools/output/streams.h"
 
 namespace spire {
@@ -158,6 +155,50 @@ class Examination {
   bool planned_ = false;
   Findings findings_;
 };
+
+// A line a finding, with its remedy below it, and a line that counts them.
+std::string findings_text(const Findings& findings) {
+  TextTable table;
+  int64_t count[3] = {};
+  for (const Finding& finding : findings) {
+    ++count[static_cast<size_t>(finding.level)];
+    std::string level =
+        finding.level == FindingLevel::ok ? "OK" : std::string(to_string(finding.level));
+    table.push_back({level, finding.topic, finding.seen});
+    if (!finding.remedy.empty()) table.push_back({"", "", "-> " + finding.remedy});
+  }
+  std::string text;
+  for (const std::string& line : aligned(table)) text += line + "\n";
+  return text + fmt::format("\n{}: {} OK, {}, {}\n", counted(std::ssize(findings), "finding"),
+                            count[0], counted(count[1], "warning"), counted(count[2], "failure"));
+}
+
+struct DoctorFacts {
+  std::string version, host, time;  // of this program; UTC
+};
+// docs/doctor.md has the layout.
+std::string findings_json(const Findings& findings, const DoctorFacts& facts) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    Json values = Json::object();
+    for (const auto& [name, value] : finding.values)
+      values[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+    list.push_back({{"topic", finding.topic},
+                    {"level", to_string(finding.level)},
+                    {"seen", finding.seen},
+                    {"remedy", finding.remedy},
+                    {"values", values}});
+  }
+  Json report = {{"format", 1},
+                 {"spire", facts.version},
+                 {"host", facts.host},
+                 {"time", facts.time},
+                 {"level", to_string(worst(findings))},
+                 {"findings", list}};
+  // Names of processes and devices may hold any bytes.
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace
 

@@ -1,11 +1,10 @@
-#include "tools/doctor/gpu_health.h"
-
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

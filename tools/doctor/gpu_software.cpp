@@ -1,10 +1,9 @@
-#include "tools/doctor/gpu_software.h"
-
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
 #include "engine/base/system_text.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

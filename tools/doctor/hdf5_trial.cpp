@@ -12,7 +12,7 @@
 
 #include "engine/base/hdf5.h"
 #include "engine/base/system_limits.h"
-#include "tools/doctor/storage.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

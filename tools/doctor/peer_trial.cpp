@@ -1,5 +1,3 @@
-#include "tools/doctor/peer_trial.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/system.h"
+#include "tools/doctor/peer_copies.h"
 #include "tools/output/streams.h"
 #include "tools/process/child_process.h"
 

@@ -1,10 +1,10 @@
-#include "tools/init/config_draft.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include <spire/error.h>
+
+#include "tools/init/draft_config.h"
 
 namespace spire {
 

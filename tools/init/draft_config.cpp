@@ -12,9 +12,7 @@
 #include "engine/config/text.h"
 #include "engine/data/dataset.h"
 #include "engine/observe/formatting.h"
-#include "tools/dataset/table_facts.h"
-#include "tools/init/config_draft.h"
-#include "tools/init/recognized_data.h"
+#include "tools/dataset/dataset_facts.h"
 
 namespace spire {
 

@@ -1,10 +1,39 @@
-// Writes a config for data: model, sizes, batch and learning rate that follow from it.
+// Writes a config for data: its format by the names of its files, and the model, sizes, batch and
+// learning rate that follow from it.
 #pragma once
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spire {
+
+struct RecognizedData {
+  std::string what;                                       // "a table", for people
+  std::vector<std::pair<std::string, std::string>> keys;  // "data.name" -> "csv", as YAML
+};
+
+// Throws Error(config) if there is no such file or folder, or no format fits; the message lists
+// what is recognized.
+RecognizedData recognize_data(const std::filesystem::path& path);
+
+// A config as text: keys in an order for readers, each with the reason for its value.
+class ConfigDraft {
+ public:
+  void note(std::string text);  // a comment of its own at the head
+  // path: "optimizer.lr"; keys of a section follow each other. value: YAML. why: may be empty.
+  void set(std::string path, std::string value, std::string why = {});
+  const std::string& value_of(std::string_view path) const;  // REQUIRES: it was set
+  std::string text() const;
+
+ private:
+  struct DraftLine {
+    std::string path, value, why;
+  };
+  std::vector<std::string> notes_;
+  std::vector<DraftLine> lines_;
+};
 
 // Recognizes the format of the data by the names of its files, opens it, and returns a config as
 // YAML with the reasons as comments. data: a file or a folder. model: a name of model_names(), or

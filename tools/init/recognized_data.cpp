@@ -1,5 +1,3 @@
-#include "tools/init/recognized_data.h"
-
 #include <algorithm>
 #include <cctype>
 
@@ -15,6 +13,7 @@
 #include "engine/data/tables/record_reader.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/jsonl.h"
+#include "tools/init/draft_config.h"
 
 namespace spire {
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include <spire/error.h>
 
+#include "engine/base/files.h"
 #include "engine/base/system.h"
 #include "tools/config_source.h"
 
@@ -108,6 +110,29 @@ std::optional<ExitStatus> ChildProcess::try_wait() {
   running_ = false;
   return ExitStatus{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                     .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+}
+
+CapturedOutput::CapturedOutput() : descriptor_(memfd_create("output", MFD_CLOEXEC)) {
+  if (descriptor_ < 0)
+    fail(Category::device, "no room for a process's output: {}", system_reason(errno));
+}
+
+CapturedOutput::~CapturedOutput() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// The position is shared with the process that wrote.
+std::string CapturedOutput::text() const {
+  lseek(descriptor_, 0, SEEK_SET);
+  return read_text(descriptor_, "output of a process", Category::device);
+}
+
+std::string reported_error(const std::string& err) {
+  size_t line = err.rfind("error[");
+  if (line == err.npos) return "";
+  std::string text = err.substr(line, err.find('\n', line) - line);
+  size_t message = text.find("]: ");
+  return message == text.npos ? "" : text.substr(message + 3);
 }
 
 }  // namespace spire

@@ -1,9 +1,10 @@
-// A child process, which runs this program with other arguments.
+// A child process, which runs this program with other arguments, and what it writes.
 #pragma once
 #include <csignal>
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace spire {
@@ -58,5 +59,25 @@ class ChildProcess {
   pid_t pid_ = -1;
   bool running_ = false;
 };
+
+// What child processes write to a descriptor, kept in memory.
+class CapturedOutput {
+ public:
+  CapturedOutput();  // throws Error(device)
+  ~CapturedOutput();
+  CapturedOutput(CapturedOutput&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  CapturedOutput& operator=(CapturedOutput&&) = delete;
+
+  int descriptor() const { return descriptor_; }  // for ChildSetup::streams
+  std::string text() const;                       // REQUIRES: nobody writes any more
+
+ private:
+  int descriptor_;  // a memfd
+};
+
+// Returns the message of the last line "error[6]: ..." in what it wrote to stderr; empty if there
+// is none.
+std::string reported_error(const std::string& err);
 
 }  // namespace spire

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <spire/checkpoint.h>
 #include <spire/run_config.h>
 
@@ -44,5 +46,9 @@ ConfusionMatrix count_confusions(const Checkpoint& checkpoint, const RunConfig& 
                                  const std::string& name, const std::string& device = "auto",
                                  const std::atomic<bool>* stop = nullptr,
                                  const std::function<void(std::string_view)>& say = {});
+
+// The matrix as data of a page. REQUIRES: counts has classes x classes entries. Of many classes
+// it has the pairs that are most often taken for each other in place of the counts.
+nlohmann::json confusion_json(const ConfusionMatrix& matrix);
 
 }  // namespace spire

@@ -14,7 +14,6 @@
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
-#include "tools/report/confusion_json.h"
 
 namespace spire {
 namespace {

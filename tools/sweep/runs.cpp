@@ -13,7 +13,6 @@
 #include "engine/base/text.h"
 #include "tools/config_source.h"
 #include "tools/process/attempt.h"
-#include "tools/process/captured_output.h"
 #include "tools/train/restart_conditions.h"
 
 namespace spire {

@@ -1,9 +1,8 @@
-#include "tools/doctor/cores.h"
-
 #include <numeric>
 
 #include "tests/device/system_files.h"
 #include "tests/run/machine/findings.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,6 @@
-#include "tools/doctor/gpu_health.h"
-
 #include "tests/run/machine/findings.h"
 #include "tests/scripted_nvml/scripted_machine.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,6 @@
-#include "tools/doctor/gpu_software.h"
-
 #include "tests/device/system_files.h"
 #include "tests/run/machine/findings.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

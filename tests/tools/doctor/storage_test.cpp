@@ -1,11 +1,10 @@
-#include "tools/doctor/storage.h"
-
 #include <unistd.h>
 
 #include "engine/base/hdf5.h"
 #include "tests/base/file_size_limit.h"
 #include "tests/device/system_files.h"
 #include "tests/run/machine/findings.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "tests/observe/page/drawn_page.h"
 #include "tests/tools/report/made_run_folder.h"
-#include "tools/report/confusion_json.h"
 
 namespace spire {
 namespace {

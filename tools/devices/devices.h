@@ -1,0 +1,32 @@
+// The devices of this machine, who uses them, and the versions of their software, as lines for
+// people (trainer devices, trainer version).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/device/gpu_monitor.h"
+#include "tools/arguments.h"
+
+namespace spire {
+
+std::string cores_line();  // the cores that this process may use
+
+// Returns a line for each GPU that this process may use, their software's versions, and what is
+// wrong with them: "problem  " ends runs on GPUs, "note     " slows them or is untested. Each has
+// its remedy. Starts CUDA in this process, which may take seconds.
+std::vector<std::string> gpu_lines();
+
+// Returns whether this build has CUDA and finds GPUs, and the versions of CUDA's libraries: the
+// first line a sentence, the others indented.
+std::vector<std::string> cuda_software_lines();
+
+// Returns a line for each GPU, by nvidia-smi's number, and one for each MIG device: "gpu 1   NVIDIA
+// H200, PCI 0000:3b:00.0, GPU-1b2c...; 79.6 GiB, 69.3 GiB used, 9.7 GiB free: process 4711 (python)
+// 39.1 GiB, ...".
+std::vector<std::string> gpu_memory_lines(const GpuMonitor& monitor);
+
+// trainer devices --watch: prints samples of the host's devices until Ctrl+C. Returns the exit
+// code: 0 after the last sample or a signal. Throws Error(device) if stdout cannot be written.
+int watch_devices(const WatchArguments& arguments);
+
+}  // namespace spire
