@@ -7,10 +7,7 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
-#include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
-#include "engine/data/images/image_decode.h"
-#include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 #include "engine/data/sampler.h"
 
@@ -23,13 +20,6 @@ constexpr int64_t default_size = 224;
 // Mean and deviation of ImageNet's training images; published models expect them, too.
 const Normalization imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
-// Working memory of one reader thread; it grows to the needs of the largest image.
-struct ImageScratch {
-  std::vector<uint8_t> file, cropped;
-  RgbImage decoded;
-  ResizeScratch resizing;
-};
-
 // One split. Columns: images (size, size, 3), labels ().
 class EncodedImageDataset : public Dataset {
  public:
@@ -38,10 +28,12 @@ class EncodedImageDataset : public Dataset {
                       const ReadOptions& options)
       : images_(std::move(images)),
         spec_(std::move(spec)),
-        cropper_({spec_.columns[0].shape[0], spec_.columns[0].shape[1]}, augment, options.seed,
-                 {.fit = config.image.fit}),
-        writer_(spec_.columns[0].shape, spec_.normalization, options.image_dtype(), augment,
-                options.seed),
+        fitter_(spec_.columns[0].shape,
+                Cropper({spec_.columns[0].shape[0], spec_.columns[0].shape[1]}, augment,
+                        options.seed, {.fit = config.image.fit}),
+                ImageWriter(spec_.columns[0].shape, spec_.normalization, options.image_dtype(),
+                            augment, options.seed),
+                false),
         corrupt_(count(), config),
         together_(config.shuffle == DataConfig::Shuffle::chunk),
         scratch_(config.workers + 1, [] { return std::make_unique<ImageScratch>(); }) {}
@@ -60,7 +52,7 @@ class EncodedImageDataset : public Dataset {
     auto* labels = reinterpret_cast<int32_t*>(columns[1]);
     for (size_t row = 0; row < samples.size(); ++row)
       corrupt_.read_or_skip(samples[row], [&](int64_t sample) {
-        write_image(sample, epoch, *scratch, columns[0] + row * writer_.image_bytes());
+        write_image(sample, epoch, *scratch, columns[0] + row * fitter_.writer().image_bytes());
         labels[row] = images_->label(sample);
       });
   }
@@ -70,28 +62,19 @@ class EncodedImageDataset : public Dataset {
   }
 
  private:
-  // Decodes, crops and normalizes one image. A JPEG is decoded at the smallest scale that keeps
-  // enough pixels.
   void write_image(int64_t sample, int64_t epoch, ImageScratch& scratch, std::byte* out) const {
     images_->read(sample, scratch.file);
     try {
-      Box box = cropper_.box(image_size(scratch.file), epoch, sample);
-      int reduce = is_jpeg(scratch.file) ? cropper_.reduction(box) : 1;
-      decode_image(scratch.file, reduce, scratch.decoded);
-      scratch.cropped.resize(static_cast<size_t>(spec_.columns[0].shape.elements()));
-      cropper_.crop(scratch.decoded.pixels, scratch.decoded.size, channels, box, reduce,
-                    scratch.cropped.data(), scratch.resizing);
+      fitter_.write_file(scratch.file, image_size(scratch.file), epoch, sample, scratch, out);
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       fail(Category::data, "{}: sample {}: {}", images_->name(sample), sample, error.what());
     }
-    writer_.write(scratch.cropped.data(), epoch, sample, out);
   }
 
   std::unique_ptr<EncodedImages> images_;
   SampleSpec spec_;
-  Cropper cropper_;
-  ImageWriter writer_;
+  ImageFitter fitter_;
   CorruptSamples corrupt_;
   bool together_;  // chunks are read in turns
   mutable ScratchPool<ImageScratch> scratch_;

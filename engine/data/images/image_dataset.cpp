@@ -13,6 +13,17 @@ Shape shape_of(const Shape& stored, int64_t size) {
   return size == 0 ? stored : Shape({size, size, stored[2]});
 }
 
+// Converts RGB to gray in place by ITU-R BT.601 luma, 0.299 R + 0.587 G + 0.114 B. The weights are
+// in units of 2^-16 and sum to one, so that gray colors keep their value.
+void make_gray(std::vector<uint8_t>& pixels) {
+  constexpr uint32_t red = 19595, green = 38470, blue = 7471, half = 1 << 15;
+  for (size_t i = 0; i < pixels.size() / 3; ++i) {
+    const uint8_t* rgb = pixels.data() + 3 * i;
+    pixels[i] = static_cast<uint8_t>((red * rgb[0] + green * rgb[1] + blue * rgb[2] + half) >> 16);
+  }
+  pixels.resize(pixels.size() / 3);
+}
+
 // Returns the images; their sizes must fit together.
 LabelledImages checked(LabelledImages images) {
   auto count = static_cast<size_t>(images.count);
@@ -33,6 +44,32 @@ void fetch_ahead(const uint8_t* pixels, int64_t bytes) {
 
 }  // namespace
 
+void ImageFitter::write_pixels(std::span<const uint8_t> pixels, ImageSize size, int64_t epoch,
+                               int64_t sample, ImageScratch& scratch, void* out) const {
+  if (is_whole(size)) return writer_.write(pixels.data(), epoch, sample, out);
+  write_box(pixels, size, cropper_.box(size, epoch, sample), 1, epoch, sample, scratch, out);
+}
+
+void ImageFitter::write_file(std::span<const uint8_t> file, ImageSize size, int64_t epoch,
+                             int64_t sample, ImageScratch& scratch, void* out) const {
+  bool whole = is_whole(size);
+  Box box = cropper_.box(size, epoch, sample);
+  int reduce = is_jpeg(file) && !whole ? cropper_.reduction(box) : 1;
+  RgbImage& decoded = scratch.decoded;
+  decode_image(file, reduce, decoded);
+  if (shape_[2] == 1) make_gray(decoded.pixels);
+  if (whole) return writer_.write(decoded.pixels.data(), epoch, sample, out);
+  write_box(decoded.pixels, decoded.size, box, reduce, epoch, sample, scratch, out);
+}
+
+void ImageFitter::write_box(std::span<const uint8_t> pixels, ImageSize decoded, const Box& box,
+                            int reduce, int64_t epoch, int64_t sample, ImageScratch& scratch,
+                            void* out) const {
+  scratch.fitted.resize(static_cast<size_t>(shape_.elements()));
+  cropper_.crop(pixels, decoded, shape_[2], box, reduce, scratch.fitted.data(), scratch.resizing);
+  writer_.write(scratch.fitted.data(), epoch, sample, out);
+}
+
 int64_t evaluation_size(const ImageConfig& config, const ReadOptions& options) {
   return options.stored || config.eval_size == 0 ? config.size : config.eval_size;
 }
@@ -51,27 +88,27 @@ StoredImageWriter::StoredImageWriter(const Shape& stored, const StoredSizing& si
                                      Outside outside)
     : stored_(stored),
       shape_(shape_of(stored, sizing.size)),
-      cropper_({shape_[0], shape_[1]}, augment, options.seed, {.fit = sizing.fit, .share = 1}),
-      writer_(shape_, normalization, options.image_dtype(), augment, options.seed, outside) {
+      fitter_(
+          shape_,
+          Cropper({shape_[0], shape_[1]}, augment, options.seed, {.fit = sizing.fit, .share = 1}),
+          ImageWriter(shape_, normalization, options.image_dtype(), augment, options.seed, outside),
+          !augment.random_resized_crop) {
   if (shape_ == stored_ && !augment.random_resized_crop) return;
   if (stored_[2] > 4)
     fail(Category::config,
          "data.image.size, eval_size: images of {} channels cannot be resized, only those of at "
          "most 4; use 0",
          stored_[2]);
-  scratch_ = std::make_unique<ScratchPool<Scratch>>(sizing.readers,
-                                                    [] { return std::make_unique<Scratch>(); });
+  scratch_ = std::make_unique<ScratchPool<ImageScratch>>(
+      sizing.readers, [] { return std::make_unique<ImageScratch>(); });
 }
 
 void StoredImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample,
                               void* out) const {
-  if (!scratch_) return writer_.write(pixels, epoch, sample, out);
+  if (!scratch_) return fitter_.writer().write(pixels, epoch, sample, out);
   auto scratch = scratch_->borrow();
-  ImageSize size = {stored_[0], stored_[1]};
-  scratch->resized.resize(static_cast<size_t>(shape_.elements()));
-  cropper_.crop({pixels, static_cast<size_t>(stored_.elements())}, size, stored_[2],
-                cropper_.box(size, epoch, sample), 1, scratch->resized.data(), scratch->resizing);
-  writer_.write(scratch->resized.data(), epoch, sample, out);
+  fitter_.write_pixels({pixels, static_cast<size_t>(stored_.elements())}, {stored_[0], stored_[1]},
+                       epoch, sample, *scratch, out);
 }
 
 ImageDataset::ImageDataset(LabelledImages images, const Normalization& normalization,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <spire/dataset.h>
@@ -14,13 +15,50 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"
+#include "engine/data/images/image_decode.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 
 namespace spire {
 
-// Makes of images that are stored in one size what a model reads: another size if the config asks
-// for it, augmented and normalized.
+// Working memory of one reader of images; it grows to the needs of the largest one.
+struct ImageScratch {
+  std::vector<uint8_t> file, fitted;
+  RgbImage decoded;
+  ResizeScratch resizing;
+};
+
+// Makes of images of any size what a model reads: a box of each, resized, augmented and normalized.
+// Immutable, hence thread-safe.
+class ImageFitter {
+ public:
+  // shape: (H, W, C) of the results, as cropper and writer have it. whole_if_fits: an image of
+  // their size keeps all its pixels.
+  ImageFitter(const Shape& shape, const Cropper& cropper, ImageWriter writer, bool whole_if_fits)
+      : shape_(shape), cropper_(cropper), writer_(std::move(writer)), whole_(whole_if_fits) {}
+
+  const ImageWriter& writer() const { return writer_; }
+
+  // pixels: (size, C) -> out (H, W, C).
+  void write_pixels(std::span<const uint8_t> pixels, ImageSize size, int64_t epoch, int64_t sample,
+                    ImageScratch& scratch, void* out) const;
+  // Decodes an image file of that size. A JPEG is decoded at the smallest scale that keeps enough
+  // pixels. C: 3, or 1, as which colors become gray by their luma. Throws as decode_image().
+  void write_file(std::span<const uint8_t> file, ImageSize size, int64_t epoch, int64_t sample,
+                  ImageScratch& scratch, void* out) const;
+
+ private:
+  bool is_whole(ImageSize size) const { return whole_ && size == ImageSize{shape_[0], shape_[1]}; }
+  void write_box(std::span<const uint8_t> pixels, ImageSize decoded, const Box& box, int reduce,
+                 int64_t epoch, int64_t sample, ImageScratch& scratch, void* out) const;
+
+  Shape shape_;
+  Cropper cropper_;
+  ImageWriter writer_;
+  bool whole_;
+};
+
+// Images that are stored in one size get another one if the config asks for it.
 
 // Side of the images of an evaluation, in pixels; 0: none is given. Conversion and inspection
 // (options.stored) read both splits alike.
@@ -48,18 +86,12 @@ class StoredImageWriter {  // thread-safe
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;
   const Shape& shape() const { return shape_; }
   bool resizes() const { return scratch_ != nullptr; }
-  size_t image_bytes() const { return writer_.image_bytes(); }
+  size_t image_bytes() const { return fitter_.writer().image_bytes(); }
 
  private:
-  struct Scratch {
-    std::vector<uint8_t> resized;
-    ResizeScratch resizing;
-  };
-
   Shape stored_, shape_;
-  Cropper cropper_;
-  ImageWriter writer_;
-  std::unique_ptr<ScratchPool<Scratch>> scratch_;  // null: images keep their size
+  ImageFitter fitter_;
+  std::unique_ptr<ScratchPool<ImageScratch>> scratch_;  // null: images keep their size
 };
 
 struct LabelledImages {

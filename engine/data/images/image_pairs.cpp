@@ -154,12 +154,8 @@ PairSplits list_all(const fs::path& path, double test_share, const ValConfig& va
 
 constexpr int64_t rgb_channels = 3;  // all images are decoded to RGB
 
-// Working memory of one reader thread; it grows to the needs of the largest pair.
-struct PairScratch {
-  std::vector<uint8_t> file, cropped;
-  RgbImage image;
+struct PairScratch : ImageScratch {
   LabelImage mask;
-  ResizeScratch resizing;
 };
 
 // What every pair of a dataset has in common.
@@ -178,9 +174,10 @@ class ImagePairs : public Dataset {
         format_(format),
         size_{format.spec.columns[0].shape[0], format.spec.columns[0].shape[1]},
         cropper_(size_, augment, options.seed, {.fit = config.image.fit}),
-        inputs_(format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
-                augment, options.seed, format.masks ? Outside::black : Outside::edges),
-        targets_(target_writer(geometric_part(augment), options)),
+        inputs_(fitter(
+            0, {format.spec.columns[0].shape, format.spec.normalization, options.image_dtype(),
+                augment, options.seed, format.masks ? Outside::black : Outside::edges})),
+        targets_(fitter(1, target_writer(geometric_part(augment), options))),
         corrupt_(count(), config),
         files_(2 * count()),
         scratch_(config.workers + 1, [] { return std::make_unique<PairScratch>(); }) {}
@@ -209,6 +206,10 @@ class ImagePairs : public Dataset {
   }
 
  private:
+  // Both of a pair have one box: a function of their size, the epoch and the sample.
+  ImageFitter fitter(size_t column, ImageWriter writer) const {
+    return {format_.spec.columns[column].shape, cropper_, std::move(writer), !format_.resized};
+  }
   ImageWriter target_writer(const AugmentConfig& augment, const ReadOptions& options) const {
     const Column& target = format_.spec.columns[1];
     if (format_.masks && options.stored)
@@ -228,7 +229,8 @@ class ImagePairs : public Dataset {
     naming(sample, pair.input, [&] {
       files_.read(2 * sample, pair.input, scratch.file);
       size = image_size(scratch.file);
-      write_image(size, inputs_, epoch, sample, scratch, out[0]);
+      if (!format_.resized) require_size(size);
+      inputs_.write_file(scratch.file, size, epoch, sample, scratch, out[0]);
     });
     naming(sample, pair.target, [&] {
       files_.read(2 * sample + 1, pair.target, scratch.file);
@@ -236,7 +238,7 @@ class ImagePairs : public Dataset {
         fail(Category::data, "has another size than its input {}, which has {} x {} pixels",
              pair.input.string(), size.height, size.width);
       format_.masks ? write_mask(epoch, sample, scratch, out[1])
-                    : write_image(size, targets_, epoch, sample, scratch, out[1]);
+                    : targets_.write_file(scratch.file, size, epoch, sample, scratch, out[1]);
     });
   }
 
@@ -253,32 +255,14 @@ class ImagePairs : public Dataset {
     }
   }
 
-  // Writes the image in scratch.file. Its box is that of the other image of the pair: a function
-  // of the size, epoch and sample.
-  void write_image(ImageSize size, const ImageWriter& writer, int64_t epoch, int64_t sample,
-                   PairScratch& scratch, std::byte* out) const {
-    if (!format_.resized) {
-      decode_image(scratch.file, 1, scratch.image);
-      require_size(scratch.image.size);
-      return writer.write(scratch.image.pixels.data(), epoch, sample, out);
-    }
-    Box box = cropper_.box(size, epoch, sample);
-    int reduce = is_jpeg(scratch.file) ? cropper_.reduction(box) : 1;
-    decode_image(scratch.file, reduce, scratch.image);
-    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width * rgb_channels));
-    cropper_.crop(scratch.image.pixels, scratch.image.size, rgb_channels, box, reduce,
-                  scratch.cropped.data(), scratch.resizing);
-    writer.write(scratch.cropped.data(), epoch, sample, out);
-  }
-
   void write_mask(int64_t epoch, int64_t sample, PairScratch& scratch, std::byte* out) const {
     decode_labels(scratch.file, scratch.mask);
     const auto& [size, labels] = scratch.mask;
     format_.masks->check(labels, size.width);
-    if (!format_.resized) return targets_.write(labels.data(), epoch, sample, out);
-    scratch.cropped.resize(static_cast<size_t>(size_.height * size_.width));
-    cropper_.crop_labels(labels, size, cropper_.box(size, epoch, sample), scratch.cropped.data());
-    targets_.write(scratch.cropped.data(), epoch, sample, out);
+    if (!format_.resized) return targets_.writer().write(labels.data(), epoch, sample, out);
+    scratch.fitted.resize(static_cast<size_t>(size_.height * size_.width));
+    cropper_.crop_labels(labels, size, cropper_.box(size, epoch, sample), scratch.fitted.data());
+    targets_.writer().write(scratch.fitted.data(), epoch, sample, out);
   }
 
   void require_size(ImageSize size) const {
@@ -293,7 +277,7 @@ class ImagePairs : public Dataset {
   PairFormat format_;
   ImageSize size_;  // of what is written
   Cropper cropper_;
-  ImageWriter inputs_, targets_;
+  ImageFitter inputs_, targets_;
   CorruptSamples corrupt_;
   ImageFiles files_;  // inputs have even numbers
   mutable ScratchPool<PairScratch> scratch_;
