@@ -20,6 +20,14 @@ namespace {
 static_assert(std::ranges::equal(dataset_table, dataset_kinds, {}, &DatasetEntry::name,
                                  &DatasetKind::name));
 
+// Refuses data.path: auto where there is no place to search.
+void require_path(const DatasetEntry& entry, const DataConfig& config) {
+  bool named = entry.name == "tokens" && !config.tokens.text.empty();
+  if (config.path == "auto" && !entry.paths.empty() && !named)
+    fail(Category::config, "data.path: auto does not work for data.name: {}; set data.path to {}",
+         entry.name, entry.paths);
+}
+
 // Opens a dataset of the table. Augmentation applies to image datasets only; conversion and
 // inspection ignore it.
 DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
@@ -34,6 +42,7 @@ DatasetPair open_entry(const DatasetEntry& entry, const DataConfig& config,
          "data.augment: needs stored images, which data.name: {} does not have; remove the keys of "
          "data.augment",
          entry.name);
+  require_path(entry, config);
   DatasetPair data = entry.open(config, options);
   bool degrades = config.degrade.kind != DegradeConfig::Kind::none && !options.stored;
   return degrades ? degraded(std::move(data), config.degrade, options.seed, config.workers + 1)

@@ -27,21 +27,27 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
 struct DatasetEntry {
   std::string_view name;
   DatasetPair (*open)(const DataConfig& config, const ReadOptions& options);
+  // What data.path may be set to where `auto` finds nothing; empty: `auto` may be opened.
+  std::string_view paths = {};
 };
 
 inline constexpr std::array dataset_table = {
     DatasetEntry{"cifar10", open_cifar10},
     DatasetEntry{"cifar100", open_cifar100},
-    DatasetEntry{"csv", open_csv},
+    DatasetEntry{"csv", open_csv, "the file, or to the folder of train.csv and test.csv"},
     DatasetEntry{"fashion_mnist", open_fashion_mnist},
-    DatasetEntry{"hdf5", open_hdf5},
-    DatasetEntry{"idx", open_idx},
-    DatasetEntry{"image_folder", open_image_folder},
-    DatasetEntry{"image_pairs", open_image_pairs},
+    DatasetEntry{"hdf5", open_hdf5, "the file"},
+    DatasetEntry{"idx", open_idx, "the folder of the files"},
+    DatasetEntry{"image_folder", open_image_folder,
+                 "the folder of train and val, or to that of the classes"},
+    DatasetEntry{"image_pairs", open_image_pairs,
+                 "the folder of input and target, or to a CSV file of path pairs"},
     DatasetEntry{"npy", open_npy},
     DatasetEntry{"synthetic", open_synthetic},
-    DatasetEntry{"tokens", open_tokens},
-    DatasetEntry{"webdataset", open_webdataset},
+    DatasetEntry{"tokens", open_tokens,
+                 "the folder of the shards, or data.tokens.text to text files"},
+    DatasetEntry{"webdataset", open_webdataset,
+                 "the folder of the shards, or to a pattern such as shards/train-{000..099}.tar"},
 };
 
 }  // namespace spire

@@ -39,9 +39,6 @@ std::vector<std::string> note_unused_datasets(const std::string& path,
 }  // namespace
 
 DatasetPair open_hdf5(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: hdf5; set data.path to the file");
   Hdf5CheckResult checked = check_hdf5_file(config.path, config.hdf5);
   PartNames parts = hdf5_parts(config.path, config.val);
   // Without shuffle: full a window of chunks is read in turns, which the cache must hold.

@@ -203,10 +203,6 @@ DatasetPair open_fashion_mnist(const DataConfig& config, const ReadOptions& opti
 }
 
 DatasetPair open_idx(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: idx; set data.path to the folder of the "
-         "files");
   return read_folder(config.path, {}, config, options);
 }
 

@@ -170,10 +170,6 @@ void require_labels(const ShardIndex& index, int64_t classes) {
 }  // namespace
 
 DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: webdataset; set data.path to the folder of "
-         "the shards, or to a pattern such as shards/train-{{000..099}}.tar");
   ShardPaths paths = find_shards(config.path, config.val);
   EncodedSplits splits;
   splits.notes = std::move(paths.notes);

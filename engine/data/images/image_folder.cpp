@@ -177,10 +177,6 @@ bool has_image(const fs::path& folder) {
 }  // namespace
 
 DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: image_folder; set data.path to the folder "
-         "of train and val, or to that of the classes");
   fs::path folder = config.path;
   PartNames parts = parts_of(folder, config.val);
   fs::path train_folder = parts.none() ? folder : folder / parts.train;

@@ -411,10 +411,6 @@ PairSplits list_pairs(const fs::path& path, double test_share, const ValConfig& 
 }
 
 DatasetPair open_image_pairs(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: image_pairs; set data.path to the folder of "
-         "input and target, or to a CSV file of path pairs");
   check_augmentation(config);
   double test_share = options.all_test ? 1 : config.pairs.test_share;
   PairSplits splits = list_pairs(config.path, test_share, config.val);

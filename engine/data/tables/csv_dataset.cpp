@@ -365,10 +365,6 @@ DatasetPair open_folder(const DataConfig& config, const ReadOptions& options) {
 }  // namespace
 
 DatasetPair open_csv(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: csv; set data.path to the file, or to the "
-         "folder of train.csv and test.csv");
   std::error_code error;
   if (fs::is_directory(config.path, error)) return open_folder(config, options);
   return open_files({.train = existing_input(config.path)}, config, options);

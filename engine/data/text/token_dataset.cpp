@@ -152,10 +152,6 @@ PartNames parts_of_shards(const DataConfig& config) {
 }
 
 DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
-  if (config.path == "auto")
-    fail(Category::config,
-         "data.path: auto does not work for data.name: tokens; set data.path to the folder of the "
-         "shards, or data.tokens.text to text files");
   std::vector<TokenShard> train = open_token_shards(config.path, "train");
   PartNames parts = parts_of_shards(config);
   std::vector<TokenShard> test = open_token_shards(config.path, parts.test), val;
