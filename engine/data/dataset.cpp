@@ -83,24 +83,17 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Counts the samples of each class. Reads labels alone, part by part: inputs may be far larger than
-// memory.
+// Counts the samples of each class.
 void count_classes(const Dataset& data, SplitDescription& split) {
-  constexpr int64_t labels_at_once = 1 << 16;
   if (data.spec().find("labels") == nullptr) return;
   split.class_counts.resize(static_cast<size_t>(data.spec().classes));
-  std::vector<int32_t> labels;
-  for (int64_t first = 0; first < data.count(); first += labels_at_once) {
-    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
-    data.read_labels(first, labels);
-    for (int32_t label : labels) {
-      if (label < 0 || label >= data.spec().classes) {
-        ++split.labels_out_of_range;
-      } else {
-        ++split.class_counts[static_cast<size_t>(label)];
-      }
+  for_each_label(data, [&](int64_t, int32_t label) {
+    if (label < 0 || label >= data.spec().classes) {
+      ++split.labels_out_of_range;
+    } else {
+      ++split.class_counts[static_cast<size_t>(label)];
     }
-  }
+  });
 }
 
 SplitDescription describe(const Dataset& data) {

@@ -1,5 +1,6 @@
 // Opens, matches and describes datasets.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -50,6 +51,19 @@ struct SampleBuffer {
     data.read(samples, 0, pointers);
   }
 };
+
+// Calls use(sample, label) for all samples, in order. Reads labels alone, part by part: inputs may
+// be far larger than memory.
+template <typename Use>
+void for_each_label(const Dataset& data, const Use& use) {
+  constexpr int64_t labels_at_once = 1 << 16;
+  std::vector<int32_t> labels;
+  for (int64_t first = 0; first < data.count(); first += std::ssize(labels)) {
+    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
+    data.read_labels(first, labels);
+    for (size_t i = 0; i < labels.size(); ++i) use(first + static_cast<int64_t>(i), labels[i]);
+  }
+}
 
 struct SplitDescription {
   int64_t samples = 0;

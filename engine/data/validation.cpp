@@ -36,14 +36,7 @@ std::map<int32_t, std::vector<int64_t>> strata_of(const Dataset& data) {
     strata[0] = sequence(0, data.count());
     return strata;
   }
-  constexpr int64_t labels_at_once = 1 << 16;
-  std::vector<int32_t> labels;
-  for (int64_t first = 0; first < data.count(); first += labels_at_once) {
-    labels.resize(static_cast<size_t>(std::min(labels_at_once, data.count() - first)));
-    data.read_labels(first, labels);
-    for (size_t i = 0; i < labels.size(); ++i)
-      strata[labels[i]].push_back(first + static_cast<int64_t>(i));
-  }
+  for_each_label(data, [&](int64_t sample, int32_t label) { strata[label].push_back(sample); });
   return strata;
 }
 

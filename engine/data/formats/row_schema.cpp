@@ -196,18 +196,28 @@ Normalization stored_scale(const RowTable& table, size_t column, size_t count) {
   return stored;
 }
 
-// Returns the number of classes in all training masks.
-int64_t classes_of_masks(const RowTable& table, int64_t ignore_label) {
-  size_t row = table.columns()[1].row_bytes();
-  int64_t at_once = std::max<int64_t>(1, (1 << 20) / static_cast<int64_t>(row)), classes = 1;
-  std::vector<uint8_t> masks(static_cast<size_t>(at_once) * row);
+// Calls use(std::span<const T>) with all targets, block by block.
+template <typename T, typename Use>
+void for_each_target_block(const RowTable& table, const Use& use) {
+  constexpr int64_t block_bytes = 1 << 20;
+  size_t row_bytes = table.columns()[1].row_bytes();
+  auto at_once = std::max<int64_t>(1, block_bytes / static_cast<int64_t>(row_bytes));
+  std::vector<T> memory;
   for (int64_t first = 0; first < table.count(); first += at_once) {
     int64_t rows = std::min(at_once, table.count() - first);
-    auto* memory = reinterpret_cast<std::byte*>(masks.data());
-    table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
-    classes = count_mask_classes(std::span(masks).first(static_cast<size_t>(rows) * row),
-                                 ignore_label, classes);
+    memory.resize(static_cast<size_t>(rows) * row_bytes / sizeof(T));
+    auto* bytes = reinterpret_cast<std::byte*>(memory.data());
+    table.read(first, rows, std::array<std::byte*, 2>{nullptr, bytes});
+    use(std::span<const T>(memory));
   }
+}
+
+// Returns the number of classes in all training masks.
+int64_t classes_of_masks(const RowTable& table, int64_t ignore_label) {
+  int64_t classes = 1;
+  for_each_target_block<uint8_t>(table, [&](std::span<const uint8_t> masks) {
+    classes = count_mask_classes(masks, ignore_label, classes);
+  });
   return classes;
 }
 
@@ -221,15 +231,9 @@ Normalization normalization_in(const RowTable& table, int64_t block_rows) {
 // Returns the largest training label + 1. notes: of labels from 1.
 int64_t count_classes(const RowTable& table, TargetKind task, DataConfig::OnError on_error,
                       std::vector<std::string>& notes) {
-  constexpr int64_t at_once = 1 << 16;
-  std::vector<int32_t> labels(static_cast<size_t>(std::min(at_once, table.count())));
   LabelSurvey survey;
-  for (int64_t first = 0; first < table.count(); first += at_once) {
-    auto rows = std::min(at_once, table.count() - first);
-    auto* memory = reinterpret_cast<std::byte*>(labels.data());
-    table.read(first, rows, std::array<std::byte*, 2>{nullptr, memory});
-    survey.add(std::span(labels).first(static_cast<size_t>(rows)));
-  }
+  for_each_target_block<int32_t>(table,
+                                 [&](std::span<const int32_t> labels) { survey.add(labels); });
   bool sure = task == TargetKind::classes;
   survey.require_classes(table.location(1), on_error == DataConfig::OnError::skip,
                          sure ? "" : fmt::format("set {}: class", table.task_key()));

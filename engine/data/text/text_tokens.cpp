@@ -127,21 +127,16 @@ size_t end_of_part(const TokenText& text, size_t first, size_t bytes) {
 }
 
 TextTokens read_text_tokens(const TokensConfig& config, DataConfig::OnError on_error) {
-  TokenText text = read_token_text(config, on_error);
-  std::vector<int32_t> ids = text.vocabulary->encode(text.text);
-  return {std::move(text.vocabulary), std::move(ids), std::move(text.files), text.skipped,
-          std::move(text.first_problem)};
+  TextTokens tokens{read_token_text(config, on_error)};
+  tokens.ids = tokens.vocabulary->encode(std::exchange(tokens.text, {}));
+  return tokens;
 }
 
 TextTokens read_known_tokens(const TokensConfig& config, DataConfig::OnError on_error,
                              const std::string& vocabulary) {
-  TokenText text = read_token_text(config, on_error);
-  TextTokens tokens;
+  TextTokens tokens{read_token_text(config, on_error)};
   tokens.vocabulary = make_vocabulary(vocabulary);
-  tokens.files = std::move(text.files);
-  tokens.skipped = text.skipped;
-  tokens.first_problem = std::move(text.first_problem);
-  std::string known = tokens.vocabulary->known_part(text.text, tokens.unknown);
+  std::string known = tokens.vocabulary->known_part(std::exchange(tokens.text, {}), tokens.unknown);
   if (known.empty())
     fail(Category::data, "{}: the vocabulary of the training data has none of its characters",
          fmt::join(config.text, ", "));

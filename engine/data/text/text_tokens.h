@@ -40,12 +40,8 @@ TokenText read_token_text(const TokensConfig& config,
 // cut where encoding its parts one by one gives the tokens of the whole text.
 size_t end_of_part(const TokenText& text, size_t first, size_t bytes);
 
-struct TextTokens {
-  std::unique_ptr<Vocabulary> vocabulary;
-  std::vector<int32_t> ids;
-  std::vector<std::filesystem::path> files;
-  int64_t skipped = 0;  // as those of TokenText
-  std::string first_problem = {};
+struct TextTokens : TokenText {  // without its text
+  std::vector<int32_t> ids = {};
   int64_t unknown = 0;  // characters that were left out
 };
 
