@@ -17,7 +17,7 @@
 #include "engine/base/system.h"
 #include "engine/config/schema.h"
 #include "engine/config/text.h"
-#include "engine/data/convert/conversion_journal.h"
+#include "engine/data/convert/conversion.h"
 
 namespace spire {
 namespace {

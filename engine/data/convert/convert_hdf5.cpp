@@ -13,9 +13,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
-#include "engine/data/convert/conversion_journal.h"
-#include "engine/data/convert/hdf5_skeleton.h"
-#include "engine/data/convert/row_blocks.h"
+#include "engine/data/convert/conversion.h"
 #include "engine/data/sampler.h"
 
 namespace spire {

@@ -7,7 +7,7 @@
 #include <spire/run_config.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/convert/conversion_journal.h"
+#include "engine/data/convert/conversion.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/token_dataset.h"
 

@@ -1,12 +1,11 @@
 // A killed conversion leaves a valid file, as libhdf5 is done with it before the first row is
 // written.
-#include "engine/data/convert/hdf5_skeleton.h"
-
 #include <algorithm>
 
 #include <spire/error.h>
 
 #include "engine/base/hdf5.h"
+#include "engine/data/convert/conversion.h"
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/hdf5_table.h"
 

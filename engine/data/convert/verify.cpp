@@ -13,7 +13,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/thread.h"
 #include "engine/data/change_detection.h"
-#include "engine/data/convert/row_blocks.h"
+#include "engine/data/convert/conversion.h"
 #include "engine/data/dataset.h"
 
 namespace spire {

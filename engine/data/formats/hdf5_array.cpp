@@ -2,14 +2,14 @@
 // known: 27 MB make 27 GB. So each suspicious chunk is inflated once into a small buffer that is
 // thrown away, and refused where it is longer than the chunk. Chunks too small to be harmful are
 // not checked.
-#include "engine/data/formats/hdf5_array.h"
-
 #include <algorithm>
 #include <limits>
 
 #include <zlib.h>
 
 #include <spire/error.h>
+
+#include "engine/data/formats/hdf5_table.h"
 
 namespace spire {
 namespace {

@@ -8,7 +8,6 @@
 #include <spire/error.h>
 
 #include "engine/data/formats/row_decoder.h"
-#include "engine/data/formats/row_schema.h"
 #include "engine/data/sample_reading.h"
 
 namespace spire {

@@ -9,8 +9,6 @@
 //   tokens by name that are no integers, and features by name whose target is the next token;
 //   integers not called labels, without an attribute for classes, with almost one class a row;
 //   a task (data.hdf5.task, data.npy.task) that the target's type does not allow.
-#include "engine/data/formats/row_schema.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,6 +19,7 @@
 #include <spire/error.h>
 #include <spire/run_config.h>
 
+#include "engine/data/formats/row_dataset.h"
 #include "engine/data/formats/row_decoder.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/mask_values.h"

@@ -8,9 +8,8 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
-#include "engine/data/images/colors.h"
+#include "engine/data/images/pixel_changes.h"
 #include "engine/data/images/rand_augment.h"
-#include "engine/data/images/warp.h"
 
 namespace spire {
 namespace {

@@ -6,7 +6,6 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/images/codecs/exif.h"
 
 namespace spire {
 namespace {

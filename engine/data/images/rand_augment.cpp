@@ -5,8 +5,7 @@
 
 #include <spire/random_stream.h>
 
-#include "engine/data/images/colors.h"
-#include "engine/data/images/warp.h"
+#include "engine/data/images/pixel_changes.h"
 
 namespace spire {
 namespace {

@@ -10,9 +10,8 @@
 #include <spire/tensor.h>
 
 #include "engine/data/images/augment.h"
-#include "engine/data/images/colors.h"
+#include "engine/data/images/pixel_changes.h"
 #include "engine/data/images/rand_augment.h"
-#include "engine/data/images/warp.h"
 #include "tests/data/images/pillow_images.h"
 #include "tests/data/numbered.h"
 #include "tests/data/test_files.h"

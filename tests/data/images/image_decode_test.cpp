@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/images/codecs/exif.h"
 #include "tests/data/images/bmp_files.h"
 #include "tests/data/images/image_files.h"
 

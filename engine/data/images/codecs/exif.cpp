@@ -1,10 +1,10 @@
-#include "engine/data/images/codecs/exif.h"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "engine/data/images/image_decode.h"
 
 namespace spire {
 namespace {
