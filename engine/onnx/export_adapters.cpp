@@ -11,7 +11,7 @@
 #include "engine/config/words.h"
 #include "engine/onnx/export_job.h"
 #include "engine/onnx/inference_graph.h"
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 
 namespace spire {

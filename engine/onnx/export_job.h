@@ -8,7 +8,7 @@
 
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
-#include "engine/weights/files/tensor_to_write.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
 

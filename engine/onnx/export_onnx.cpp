@@ -82,17 +82,21 @@ std::string doc_of(const OnnxGraph& graph, const SampleSpec& spec, Task task) {
   return text + ".";
 }
 
-// The graph's weights, in its order, with what reads them.
-std::vector<TensorToWrite> sources_of(const std::vector<OnnxWeight>& weights,
-                                      std::vector<TensorToWrite> tensors) {
-  std::vector<TensorToWrite> sources;
-  for (const OnnxWeight& weight : weights) {
+// Picks the graph's weights, in its order. before_reading: is called before each part is read.
+std::vector<TensorToWrite> weights_of(const OnnxGraph& graph, std::vector<TensorToWrite> tensors,
+                                      const std::function<void()>& before_reading) {
+  std::vector<TensorToWrite> weights;
+  for (const OnnxWeight& weight : graph.weights) {
     auto found = std::ranges::find(tensors, weight.name, &TensorToWrite::name);
     require(found != tensors.end() && found->shape == weight.shape, "{}: no such weight",
             weight.name);
-    sources.push_back(std::move(*found));
+    auto read = [=, of_file = std::move(found->read)](int64_t begin, std::span<float> out) {
+      before_reading();
+      of_file(begin, out);
+    };
+    weights.push_back({weight.name, weight.shape, read});
   }
-  return sources;
+  return weights;
 }
 
 }  // namespace
@@ -137,15 +141,14 @@ ExportedOnnx export_onnx(const std::filesystem::path& path, const RunConfig& con
   model.metadata.emplace_back("weights", averaged ? "averaged" : "trained");
   Graph own = inference_graph(config, sample_spec_from_text(state.data_spec), 1);
   NameTable names = name_table(WeightNames::spire, config.model, own);
-  auto sources = sources_of(graph.weights, tensors_to_write(names, tensors, averaged));
-  auto read = [&](size_t weight, int64_t begin, std::span<float> out) {
+  auto stop_if_asked = [&] {
     if (options.stop != nullptr && options.stop->load())
       fail(Category::interrupted, "{}: stopped by a signal before it was written", path.string());
-    sources[weight].read(begin, out);
   };
+  auto weights = weights_of(graph, tensors_to_write(names, tensors, averaged), stop_if_asked);
   ExportedOnnx exported{.input = graph.input,
                         .output = graph.output,
-                        .file = write_onnx(path, model, read, options.file),
+                        .file = write_onnx(path, model, weights, options.file),
                         .tensors = graph.weights.size(),
                         .averaged = averaged};
   for (const OnnxWeight& weight : graph.weights) exported.numbers += weight.shape.elements();

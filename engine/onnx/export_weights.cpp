@@ -8,8 +8,7 @@
 #include "engine/data/text/vocabulary.h"
 #include "engine/onnx/export_job.h"
 #include "engine/onnx/inference_graph.h"
-#include "engine/weights/files/npz_writer.h"
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 #include "engine/weights/names/own_metadata.h"
 

@@ -11,7 +11,6 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/onnx/onnx_messages.h"
 
 namespace spire {
 namespace {
@@ -22,8 +21,7 @@ static_assert(std::endian::native == std::endian::little);  // weights are writt
 
 constexpr uint64_t most_bytes = std::numeric_limits<int32_t>::max();  // of a protocol buffer
 constexpr uint64_t page = 4096;  // weights begin at multiples of it, so that readers can map them
-constexpr uint64_t least_beside = 1024;      // smaller weights stay in the model's file
-constexpr int64_t piece = int64_t{1} << 20;  // floats read at a time
+constexpr uint64_t least_beside = 1024;  // smaller weights stay in the model's file
 
 uint64_t bytes_of(const OnnxWeight& weight) {
   return static_cast<uint64_t>(weight.shape.elements()) * sizeof(float);
@@ -61,20 +59,6 @@ OnnxFilePlan plan_file(const OnnxModel& model, const std::string& data) {
   plan.bytes = plan.head.size() + graph;
   plan.head += bytes.graph;
   return plan;
-}
-
-// Calls take(byte offset in the weight, bytes) with all values of a weight.
-template <typename Take>
-void in_pieces(const OnnxWeight& weight, size_t index, const ReadWeight& read,
-               std::vector<float>& scratch, const Take& take) {
-  int64_t elements = weight.shape.elements();
-  for (int64_t done = 0; done < elements; done += piece) {
-    scratch.resize(static_cast<size_t>(std::min(piece, elements - done)));
-    read(index, done, scratch);
-    take(static_cast<uint64_t>(done) * sizeof(float),
-         std::string_view(reinterpret_cast<const char*>(scratch.data()),
-                          scratch.size() * sizeof(float)));
-  }
 }
 
 // Returns true if the model at `path` has weights in `beside`. A broken or missing model has none.
@@ -125,8 +109,8 @@ void commit_both(AtomicWriter& data, AtomicWriter& model, const fs::path& beside
 
 }  // namespace
 
-WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadWeight& read,
-                       const OnnxFileOptions& options) {
+WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model,
+                       std::span<const TensorToWrite> weights, const OnnxFileOptions& options) {
   fs::path beside = path;
   beside += ".data";
   bool split = options.weights == WeightPlace::beside;
@@ -154,10 +138,12 @@ WrittenOnnx write_onnx(const fs::path& path, const OnnxModel& model, const ReadW
   for (size_t i = 0; i < plan.weights.size(); ++i) {
     const WeightPlan& weight = plan.weights[i];
     file.write(weight.field);
-    in_pieces(model.graph.weights[i], i, read, scratch,
-              [&](uint64_t offset, std::string_view values) {
-                weight.beside ? data->write_at(weight.offset + offset, values) : file.write(values);
-              });
+    uint64_t at = weight.offset;
+    read_in_parts(weights[i], scratch, [&](std::span<const float> part) {
+      std::string_view bytes(reinterpret_cast<const char*>(part.data()), part.size_bytes());
+      weight.beside ? data->write_at(at, bytes) : file.write(bytes);
+      at += bytes.size();
+    });
   }
   WrittenOnnx written = {.bytes = plan.bytes, .data_bytes = plan.data_bytes};
   if (data) {

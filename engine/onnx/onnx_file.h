@@ -3,16 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
+#include <string>
 
 #include "engine/base/write_file.h"
 #include "engine/onnx/onnx_graph.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
-
-// Fills `out` with the values from element `begin` on of graph.weights[weight]. May throw.
-using ReadWeight = std::function<void(size_t weight, int64_t begin, std::span<float> out)>;
 
 enum class WeightPlace : uint8_t { automatic, inside, beside };
 
@@ -33,13 +31,36 @@ struct WrittenOnnx {
   std::filesystem::path removed = {}, unused = {};
 };
 
-// Writes the file, or both, whole or not at all; each weight is read once, in order. Where the last
-// step of replacing two files fails, neither the old model nor the new one is there. Throws
-// Error(device) for a full disk, Error(config) if a file cannot be written for another reason or,
-// with Existing::keep, is there already (the second one also without a model); with
-// WeightPlace::inside also if the model is too large, or if it is without its weights; and what
-// `read` throws.
+// Writes the file, or both, whole or not at all. weights: those of the graph, in its order; each is
+// read once. Where the last step of replacing two files fails, neither the old model nor the new
+// one is there. Throws Error(device) for a full disk, Error(config) if a file cannot be written for
+// another reason or, with Existing::keep, is there already (the second one also without a model);
+// with WeightPlace::inside also if the model is too large, or if it is without its weights; and
+// what reading throws.
 WrittenOnnx write_onnx(const std::filesystem::path& path, const OnnxModel& model,
-                       const ReadWeight& read, const OnnxFileOptions& options);
+                       std::span<const TensorToWrite> weights, const OnnxFileOptions& options);
+
+// The messages of onnx.proto that Spire writes, as bytes of the protocol buffers' wire form.
+
+// A ModelProto is these bytes, in this order. `before_graph` ends where the graph's bytes begin;
+// the caller adds their number as a varint.
+struct ModelBytes {
+  std::string before_graph;  // versions, producer, metadata, the tag of the graph
+  std::string graph;         // the graph but its weights, which follow as bytes of the same message
+};
+ModelBytes model_bytes(const OnnxModel& model);
+
+// Where the values of a weight lie in a second file.
+struct ExternalPlace {
+  std::string file;  // its name, relative to the model's folder
+  uint64_t offset = 0, bytes = 0;
+};
+
+// Return one weight as a field of the graph: the first lacks the values, which must follow, 4 bytes
+// an element, little-endian; the second is whole.
+std::string weight_before_values(const OnnxWeight& weight);
+std::string weight_elsewhere(const OnnxWeight& weight, const ExternalPlace& place);
+
+void append_varint(std::string& bytes, uint64_t number);
 
 }  // namespace spire

@@ -1,9 +1,9 @@
-#include "engine/onnx/onnx_messages.h"
-
 #include <protozero/pbf_builder.hpp>
 #include <protozero/varint.hpp>
 
 #include <spire/error.h>
+
+#include "engine/onnx/onnx_file.h"
 
 namespace spire {
 namespace {

@@ -119,11 +119,13 @@ TEST(OnnxFile, IsNeverOverTheWeightsOfAnother) {
     if (existing == Existing::replace) write(path, {.file = options});
     const ModelToExport& made = small_model();
     OnnxModel model = onnx_model(made.config, made.state, {});
-    auto read = [&](size_t, int64_t, std::span<float> out) {
-      std::ranges::fill(out, 1.f);
-      fs::remove(scratch.path / "m.onnx.tmp");
-    };
-    EXPECT_THAT(message_of(Category::config, [&] { write_onnx(path, model, read, options); }),
+    std::vector<TensorToWrite> weights;
+    for (const OnnxWeight& weight : model.graph.weights)
+      weights.push_back({weight.name, weight.shape, [&](int64_t, std::span<float> out) {
+                           std::ranges::fill(out, 1.f);
+                           fs::remove(scratch.path / "m.onnx.tmp");
+                         }});
+    EXPECT_THAT(message_of(Category::config, [&] { write_onnx(path, model, weights, options); }),
                 HasSubstr("cannot rename to"));
     EXPECT_THAT(names_in(scratch.path), ElementsAre());
   }

@@ -34,8 +34,11 @@ Graph graph_of(const Body& body, Shape row, int64_t batch) {
 ParsedOnnx exported(const Body& body, Shape row) {
   Graph one = graph_of(body, row, 1), two = graph_of(body, row, 2);
   ScratchFolder scratch;
-  write_onnx(scratch.path / "m", {.graph = to_onnx({one, two}, 20, "y", false), .opset = 20},
-             [](size_t, int64_t, std::span<float>) {}, {});
+  OnnxModel model = {.graph = to_onnx({one, two}, 20, "y", false), .opset = 20};
+  std::vector<TensorToWrite> zeros;
+  for (const OnnxWeight& weight : model.graph.weights)
+    zeros.push_back({weight.name, weight.shape, [](int64_t, std::span<float>) {}});
+  write_onnx(scratch.path / "m", model, zeros, {});
   return parse_onnx(scratch.path / "m");
 }
 

@@ -10,7 +10,7 @@
 #include "engine/base/thread.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/data/dataset.h"
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 #include "models/model.h"
 #include "tests/base/message_of.h"

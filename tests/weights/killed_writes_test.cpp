@@ -11,7 +11,7 @@
 
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_reader.h"
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace {

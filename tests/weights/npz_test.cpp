@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/read_file.h"
-#include "engine/weights/files/npz_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/weights/to_write.h"
 

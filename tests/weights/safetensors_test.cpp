@@ -9,7 +9,7 @@
 #include "engine/base/read_file.h"
 #include "engine/weights/files/safetensors_header.h"
 #include "engine/weights/files/safetensors_reader.h"
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/weights/to_write.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/checkpoint/training_state.h"
-#include "engine/weights/files/tensor_to_write.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/weights/files/safetensors_writer.h"
+#include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/own_metadata.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"

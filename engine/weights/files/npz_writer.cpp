@@ -1,5 +1,3 @@
-#include "engine/weights/files/npz_writer.h"
-
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -15,6 +13,7 @@
 
 #include "engine/base/npy_magic.h"
 #include "engine/base/text.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
 namespace {

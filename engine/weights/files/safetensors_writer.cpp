@@ -1,5 +1,3 @@
-#include "engine/weights/files/safetensors_writer.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/weights/files/safetensors_header.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
 namespace {

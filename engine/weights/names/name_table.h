@@ -13,7 +13,7 @@
 
 #include "engine/checkpoint/training_state.h"
 #include "engine/graph/graph.h"
-#include "engine/weights/files/tensor_to_write.h"
+#include "engine/weights/files/weight_writers.h"
 
 namespace spire {
 

@@ -27,8 +27,8 @@ std::vector<NamedFact> named_facts(const TransformerFacts& facts) {
   };
   if (facts.blocks == 0) return named;
   add("heads", facts.heads);
-  add("epsilon", facts.epsilon);
   add("kv_heads", facts.kv_heads, fmt::format("{}", facts.heads));
+  add("epsilon", facts.epsilon);
   add("rope_theta", facts.rope_theta, "0");
   return named;
 }
@@ -66,16 +66,11 @@ bool check_metadata(const std::map<std::string, std::string>& metadata, const st
 }
 
 std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second) {
-  TransformerFacts a = transformer_facts(first), b = transformer_facts(second);
+  std::vector<NamedFact> a = named_facts(transformer_facts(first));
+  std::vector<NamedFact> b = named_facts(transformer_facts(second));
   std::vector<AttentionFact> facts;
-  if (a.blocks == 0 || b.blocks == 0) return facts;
-  auto compare = [&](const char* field, auto one, auto other) {
-    if (one != other) facts.push_back({field, fmt::format("{}", one), fmt::format("{}", other)});
-  };
-  compare("model.heads", a.heads, b.heads);
-  compare("model.kv_heads", a.kv_heads, b.kv_heads);
-  compare("model.epsilon", a.epsilon, b.epsilon);
-  compare("model.rope_theta", a.rope_theta, b.rope_theta);
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (a[i].value != b[i].value) facts.push_back({a[i].field, a[i].value, b[i].value});
   return facts;
 }
 

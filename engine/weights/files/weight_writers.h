@@ -1,8 +1,10 @@
-// Writes tensors as safetensors, one file or several
-// (https://huggingface.co/docs/safetensors, "Format").
+// Writes tensors to files of weights: safetensors (https://huggingface.co/docs/safetensors,
+// "Format") and NumPy's .npz.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,9 +14,28 @@
 #include <spire/tensor.h>
 
 #include "engine/base/write_file.h"
-#include "engine/weights/files/tensor_to_write.h"
 
 namespace spire {
+
+struct TensorToWrite {  // is read from its source in parts
+  std::string name;
+  Shape shape;
+  // Copies elements [begin, begin + out.size()), row-major. Parts are asked for in order.
+  std::function<void(int64_t begin, std::span<float> out)> read;
+};
+
+// Reads all of a tensor in parts of at most 8 MiB; calls take(part) for each, std::span<float> in
+// `memory`.
+template <typename Take>
+void read_in_parts(const TensorToWrite& tensor, std::vector<float>& memory, const Take& take) {
+  constexpr int64_t most = int64_t{1} << 21;
+  int64_t count = tensor.shape.elements();
+  for (int64_t at = 0; at < count; at += std::ssize(memory)) {
+    memory.resize(static_cast<size_t>(std::min(most, count - at)));
+    tensor.read(at, memory);
+    take(std::span(memory));
+  }
+}
 
 // A text that belongs to the tensors, as the config.json of Hugging Face's classes.
 struct CompanionFile {
@@ -43,5 +64,12 @@ struct SafetensorsOptions {
 std::vector<std::filesystem::path> write_safetensors(const std::filesystem::path& path,
                                                      std::span<const TensorToWrite> tensors,
                                                      const SafetensorsOptions& options = {});
+
+// Writes tensors as .npz: a zip archive, not compressed, with a .npy file for each tensor
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html). Writes the file whole
+// or not at all, in parts of at most 8 MiB, as little-endian fp32 in C order. Throws Error(config)
+// if the file cannot be written, Error(device) for a full disk.
+void write_npz(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+               Existing existing = Existing::keep);
 
 }  // namespace spire
