@@ -59,10 +59,6 @@ TEST(OpenDataset, UnknownNamesAreAnsweredWithTheKnownOnes) {
               Not(HasSubstr("did you mean")));
 }
 
-TEST(OpenDataset, IdxNeedsAPath) {
-  EXPECT_THAT(message_of(Category::config, [] { open("idx", "auto"); }), HasSubstr("data.path"));
-}
-
 TEST(OpenDataset, AutoLooksInTheFolderOfTheEnvironmentFirst) {
   TemporaryFolder folder;
   write_set(folder / "fashion-mnist");

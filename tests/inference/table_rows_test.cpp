@@ -115,37 +115,6 @@ TEST_F(Tables, WithoutNormalizationNumbersStayWhatTheyAre) {
   EXPECT_EQ(read("width,height\n3,4\n", spec).rows, (Rows{{3, 4}}));
 }
 
-// The same bits as an evaluation during training reads.
-TEST_F(Tables, AreReadAsTheTestSplitOfTheirDataset) {
-  std::string train = "a,kind,b\n", test = train;
-  for (int i = 0; i < 40; ++i)
-    (i % 4 == 0 ? test : train) +=
-        fmt::format("{},{},{}\n", 0.1 * i, i % 3 == 0 ? "x" : "y", i * i - 7);
-  file("train.csv", train);
-  std::string path = file("test.csv", test);
-  config_.name = "csv";
-  config_.path = folder_.path().string();
-  config_.csv.target = "kind";
-  for (DType dtype : {DType::f32, DType::bf16}) {
-    auto data = open_dataset(config_, {.dtype = dtype}).test;
-    ASSERT_EQ(data->count(), 10);
-    std::vector<int64_t> samples = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    std::vector<float> expected(20), all;
-    if (dtype == DType::f32) {
-      expected = read_column<float>(*data, 0, samples);
-    } else {
-      auto numbers = read_column<bfloat16>(*data, 0, samples);
-      expected.assign(numbers.begin(), numbers.end());
-    }
-    for (int64_t batch : {1, 4, 10, 64}) {
-      all.clear();
-      for (const auto& row : read_inputs({path}, data->spec(), config_, true, batch).rows)
-        all.insert(all.end(), row.begin(), row.end());
-      EXPECT_EQ(all, expected);
-    }
-  }
-}
-
 TEST_F(Tables, SeveralFilesFollowOneAnother) {
   std::string one = file("one.csv", "width,height\n3,4\n5,1\n");
   std::string text = "height\twidth\n4\t3\n";

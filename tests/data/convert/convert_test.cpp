@@ -158,13 +158,6 @@ TEST_F(ConvertTest, AnHdf5FileCanBeTheSource) {
   EXPECT_EQ(bytes_of(folder_ / "again" / "data.h5"), bytes_of(folder_ / "out.h5"));
 }
 
-TEST_F(ConvertTest, ImagesAreStoredAsTheTestReadsThem) {
-  write_images();
-  options_.order = "source";
-  convert();
-  expect_same(source(), converted());
-}
-
 TEST_F(ConvertTest, ImagesSortedByClassAreShuffled) {
   write_images();
   config_.seed = 5;
@@ -225,16 +218,6 @@ TEST_F(ConvertTest, TextBecomesShardsOfTheSameTokens) {
   config_.data.tokens.text = {};
   config_.data.path = (folder_ / "shards").string();
   expect_same(before, source());
-}
-
-TEST_F(ConvertTest, TextBecomesWindowsInAnHdf5File) {
-  write_tokens_text("Some text that is long enough to hold more than one window of tokens.");
-  options_.to = folder_ / "out.h5";
-  options_.format = "hdf5";
-  convert();
-  DatasetPair stored = open_dataset(config_.data, {.stored = true});
-  expect_same(stored, converted());
-  EXPECT_EQ(converted().train->spec().vocabulary, "bytes");
 }
 
 TEST_F(ConvertTest, PartsOfATextGiveTheTokensOfTheWhole) {

@@ -68,15 +68,6 @@ class VerifyTest : public testing::Test {
   RunConfig config_;
 };
 
-TEST_F(VerifyTest, AConvertedFileIsGood) {
-  convert_images();
-  VerifyResult result = verify();
-  EXPECT_TRUE(result.good());
-  EXPECT_EQ(result.train.rows, 8);
-  EXPECT_EQ(result.train.checksums, 2);
-  EXPECT_THAT(result.train.problems, SizeIs(0));
-}
-
 TEST_F(VerifyTest, AFlippedByteIsFound) {
   convert_images();
   flip_byte_of(folder_ / "images.h5", "guardian");
@@ -127,25 +118,6 @@ TEST_F(VerifyTest, AllMalformedRowsOfATableAreNamed) {
   EXPECT_EQ(result.train.bad, 2);
   EXPECT_THAT(result.train.problems,
               ElementsAre(HasSubstr("t.csv:4:1: 'a': 'three'"), HasSubstr("t.csv:7:1: 'a': ''")));
-}
-
-TEST_F(VerifyTest, ATruncatedImageIsNamed) {
-  for (const char* split : {"train", "val"}) {
-    fs::create_directories(folder_.path() / split / "ant");
-    for (const char* name : {"a.jpg", "b.jpg", "c.jpg"})
-      write_file(folder_.path() / split / "ant" / name, jpeg_bytes(smooth_image(30, 30)));
-  }
-  Bytes truncated = jpeg_bytes(smooth_image(30, 30));
-  truncated.resize(truncated.size() / 2);
-  write_file(folder_.path() / "val" / "ant" / "b.jpg", truncated);
-  fs::create_directories(folder_.path() / "train" / "bee");  // a second class
-  write_file(folder_.path() / "train" / "bee" / "a.jpg", jpeg_bytes(smooth_image(30, 30)));
-  config_.data.name = "image_folder";
-  config_.data.path = folder_.path().string();
-  VerifyResult result = verify();
-  EXPECT_EQ(result.train.bad, 0);
-  EXPECT_EQ(result.test.bad, 1);
-  EXPECT_THAT(result.test.problems, ElementsAre(HasSubstr("val/ant/b.jpg: sample 1: ")));
 }
 
 TEST_F(VerifyTest, AnyNumberOfThreadsGivesTheSameReport) {

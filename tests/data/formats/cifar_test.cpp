@@ -115,14 +115,6 @@ const std::vector<DamagedCifar> damaged_files = {
        return cut(cifar_bytes({{1}, {2}}), 3073 + 100);
      },
      {"ends at byte 3173", "within record 1 of 3073 bytes", "intact copy"}},
-    {"TruncatedGzip",
-     "cifar10",
-     "data_batch_5.bin",
-     [] {
-       Bytes zipped = gzip(cifar_bytes({{1}, {2}}));
-       return cut(zipped, zipped.size() - 20);
-     },
-     {"gzip", "truncated"}},
     {"LabelOutOfRange",
      "cifar10",
      "test_batch.bin",
@@ -175,14 +167,6 @@ TEST_P(DamagedCifarTest, IsRefusedWithItsMessage) {
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedCifarTest, testing::ValuesIn(damaged_files),
                          [](const auto& one) { return one.param.name; });
-
-TEST(Cifar10, AMissingFileIsNamed) {
-  TemporaryFolder folder;
-  write_cifar10(folder.path());
-  std::filesystem::remove(folder / "data_batch_4.bin");
-  EXPECT_THAT(message_of(Category::data, [&] { open("cifar10", folder.path().string()); }),
-              HasSubstr((folder / "data_batch_4.bin").string()));
-}
 
 }  // namespace
 }  // namespace spire

@@ -64,18 +64,6 @@ TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
   }
 }
 
-TEST(Hdf5Dataset, TestImagesAreReadInOrderAndAsTheyAre) {
-  TemporaryFolder folder;
-  write_images(folder / "a.h5", 30, 4);
-  DataConfig config = config_of(folder / "a.h5");
-  config.augment = {2, true};
-  LabelledImages images = numbered(30, side);
-  ImageDataset expected(images, normalization_of(images), {}, {});
-  LoaderOptions options = options_of(4, 1, 2);
-  options.shuffle = false;
-  EXPECT_EQ(batches_of(*open_dataset(config, {}).test, options), batches_of(expected, options));
-}
-
 // With chunks of 3 and a global batch of 6 rows, each step of a window reads rows of its chunks.
 TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
   TemporaryFolder folder;

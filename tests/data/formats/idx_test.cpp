@@ -12,7 +12,9 @@
 namespace spire {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(Idx, ReadsPlainImages) {
   TemporaryFolder folder;
@@ -91,10 +93,11 @@ TEST(Idx, ReadsConcatenatedGzipMembers) {
 }
 
 // Flips bits of a valid file, or truncates it. It must be read as an array of the announced size or
-// be refused with Error(data); with `guarded`, by the CRC of gzip, an array must be `content`.
-void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint32_t seed) {
+// be refused with Error(data). (tests/fuzz does this to plain files.)
+TEST(Idx, DamagedGzipFilesNeverCrashNorPassUnnoticed) {
+  Bytes content = pattern(3 * 5 * 4), file = gzip(idx_bytes(0x803, {3, 5, 4}, content));
   TemporaryFolder folder;
-  std::mt19937 random(seed);
+  std::mt19937 random(12);
   int read = 0, refused = 0;
   for (int i = 0; i < 600; ++i) {
     Bytes damaged = file;
@@ -107,9 +110,7 @@ void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint
       IdxFile idx = read_idx_images(folder / "file");
       ++read;
       ASSERT_EQ(static_cast<int64_t>(idx.values.size()), idx.dims[0] * idx.dims[1] * idx.dims[2]);
-      if (guarded) {
-        ASSERT_EQ(idx.values, content) << "damage " << i << " went unnoticed";
-      }
+      ASSERT_EQ(idx.values, content) << "damage " << i << " went unnoticed";
     } catch (const Error& error) {
       ++refused;
       ASSERT_EQ(error.category(), Category::data) << error.what();
@@ -120,14 +121,19 @@ void damage_and_read(const Bytes& file, const Bytes& content, bool guarded, uint
   EXPECT_GT(refused, 200);  // all truncated ones at least
 }
 
-TEST(Idx, DamagedPlainFilesNeverCrash) {
-  Bytes content = pattern(3 * 5 * 4);
-  damage_and_read(idx_bytes(0x803, {3, 5, 4}, content), content, false, 11);
-}
-
-TEST(Idx, DamagedGzipFilesNeverCrashNorPassUnnoticed) {
-  Bytes content = pattern(3 * 5 * 4);
-  damage_and_read(gzip(idx_bytes(0x803, {3, 5, 4}, content)), content, true, 12);
+// Files that are read once, when a run starts.
+TEST(InputFile, EndsTheRunWhereItsFileChanges) {
+  TemporaryFolder folder;
+  for (bool longer : {false, true}) {
+    write_file(folder / "a", Bytes(1 << 20, 'a'));
+    InputFile file(folder / "a");
+    Bytes part(1 << 10);
+    EXPECT_EQ(file.read(part), part.size());
+    std::filesystem::resize_file(folder / "a", longer ? 2 << 20 : 1 << 19);
+    Bytes rest(4 << 20);
+    EXPECT_THAT(message_of(Category::data, [&] { file.read(rest); }),
+                AllOf(HasSubstr((folder / "a").string()), HasSubstr("it had 1048576 bytes, now")));
+  }
 }
 
 }  // namespace

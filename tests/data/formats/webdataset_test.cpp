@@ -270,37 +270,5 @@ TEST(WebDataset, WhatIsNoDatasetIsRefused) {
               HasSubstr("data.path: auto"));
 }
 
-TEST(WebDataset, BrokenImagesAreNamedOrSkipped) {
-  TemporaryFolder folder;
-  std::vector<Bytes> members;
-  for (int64_t i = 0; i < 4; ++i) {
-    members.push_back(tar_text(fmt::format("{}.png", i), "no image"));
-    members.push_back(tar_text(fmt::format("{}.cls", i), "0"));
-  }
-  DatasetPair pair = open_members(folder, members);
-  EXPECT_THAT(message_of(Category::data, [&] { read_column<float>(*pair.train, 0, {1}); }),
-              AllOf(HasSubstr("a.tar: '"), HasSubstr("sample 1: its 8 bytes are no JPEG")));
-  for (int64_t i = 10; i < 14; ++i) add_sample(i, 1, members);
-  DataConfig skipping;
-  skipping.on_error = DataConfig::OnError::skip;
-  pair = open_members(folder, members, skipping);
-  EXPECT_EQ(read_column<int32_t>(*pair.train, 1, {0})[0], 1);  // the next good sample
-  EXPECT_EQ(pair.train->skipped(), 3);
-}
-
-TEST(WebDataset, ShardsThatChangeEndTheRun) {
-  TemporaryFolder folder;
-  write_shards(folder.path(), "train", 1);
-  write_shards(folder.path(), "val", 1);
-  DataConfig config = config_of(folder.path().string());
-  config.on_error = DataConfig::OnError::skip;
-  DatasetPair pair = open_dataset(config, {});
-  fs::path shard = folder / "train-00.tar";
-  fs::last_write_time(shard, fs::file_time_type::clock::now() + std::chrono::hours(1));
-  EXPECT_THROW(read_column<float>(*pair.train, 0, {0}), FileChanged);
-  fs::remove(shard);
-  EXPECT_THROW(read_column<float>(*pair.train, 0, {0}), FileChanged);
-}
-
 }  // namespace
 }  // namespace spire

@@ -178,41 +178,6 @@ TEST(ImageFolder, ReducedDecodingIsClose) {
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(row.image[i] * 255, expected[i], 5);
 }
 
-TEST(ImageFolder, RandomCropsChangeByEpochInTrainingOnly) {
-  TemporaryFolder folder;
-  write_images(folder.path());
-  DataConfig config = config_of(folder.path());
-  config.augment.random_resized_crop = true;
-  DatasetPair pair = open_dataset(config, {}), again = open_dataset(config, {});
-  EXPECT_NE(row_of(*pair.train, 2, 0).image, row_of(*pair.train, 2, 1).image);
-  EXPECT_EQ(row_of(*pair.train, 2, 1).image, row_of(*again.train, 2, 1).image);
-  EXPECT_EQ(row_of(*pair.test, 1, 0).image, row_of(*pair.test, 1, 1).image);
-  DatasetPair other = open_dataset(config, {.seed = 9});
-  EXPECT_NE(row_of(*pair.train, 2, 1).image, row_of(*other.train, 2, 1).image);
-}
-
-TEST(ImageFolder, BatchesDoNotDependOnTheNumberOfReaders) {
-  TemporaryFolder folder;
-  write_images(folder.path());
-  std::vector<float> first;
-  for (int64_t workers : {0, 1, 3}) {
-    DataConfig config = config_of(folder.path());
-    config.workers = std::max<int64_t>(1, workers);
-    config.augment.random_resized_crop = config.augment.flip = true;
-    config.augment.color_jitter = {0.4, 0.4, 0.4};
-    DatasetPair pair = open_dataset(config, {});
-    BatchLoader loader(*pair.train, {.batch_size = 2, .workers = workers, .seed = 5});
-    loader.start(0, 0, 4);
-    std::vector<float> all;
-    while (!loader.finished()) {
-      const float* images = loader.next().column<float>(0);
-      all.insert(all.end(), images, images + 2 * 16 * 16 * 3);
-    }
-    if (first.empty()) first = all;
-    EXPECT_EQ(all, first) << workers << " workers";
-  }
-}
-
 TEST(ImageFolder, CorruptImagesAreNamedByFileAndIndex) {
   TemporaryFolder folder;
   write_images(folder.path());
@@ -230,20 +195,6 @@ TEST(ImageFolder, CorruptImagesAreNamedByFileAndIndex) {
   fs::remove(folder / "train/cat/b.jpg");
   EXPECT_THAT(message_of(Category::data, [&] { row_of(*listed.train, 1); }),
               HasSubstr("b.jpg: cannot be read: No such file"));
-}
-
-TEST(ImageFolder, CorruptImagesAreSkippedByOnError) {
-  TemporaryFolder folder;
-  write_images(folder.path());
-  put(folder / "train/cat/b.jpg", {0xff, 0xd8, 0xff});
-  DataConfig config = config_of(folder.path());
-  config.on_error = DataConfig::OnError::skip;
-  DatasetPair pair = open_dataset(config, {});
-  Row row = row_of(*pair.train, 1);
-  EXPECT_EQ(row.label, 1);
-  EXPECT_EQ(row.image, row_of(*pair.train, 2).image);
-  EXPECT_EQ(pair.train->skipped(), 1);
-  EXPECT_THAT(pair.train->first_problem(), HasSubstr("train/cat/b.jpg: sample 1"));
 }
 
 std::string folder_refusal(const fs::path& folder) {
@@ -387,6 +338,24 @@ TEST(ImageFolder, TheFolderTestReplacesAMissingVal) {
   write_images(folder.path());
   fs::rename(folder / "val", folder / "test");
   EXPECT_EQ(open_dataset(config_of(folder.path()), {}).test->count(), 2);
+}
+
+// Once it has been read, a file must stay one. One that cannot be read, here for a link to itself,
+// need not have changed.
+TEST(ImageFolder, ImagesThatAreNoFilesAnyMoreEndTheRun) {
+  for (bool link : {false, true}) {
+    TemporaryFolder folder;
+    write_images(folder.path());
+    fs::path path = folder / "train/cat/b.jpg";
+    DatasetPair pair = open_dataset(config_of(folder.path()), {});
+    row_of(*pair.train, 1);
+    fs::remove(path);
+    link ? fs::create_symlink(path, path) : (void)fs::create_directory(path);
+    std::string refused = message_of(Category::data, [&] { row_of(*pair.train, 1); });
+    EXPECT_THAT(refused,
+                HasSubstr(path.string() + (link ? ": cannot be read" : ": changed while")));
+    EXPECT_EQ(refused.find("is not a regular file any more") == std::string::npos, link);
+  }
 }
 
 }  // namespace

@@ -292,8 +292,6 @@ TEST(ImagePairs, MasksMoveWithTheirImages) {
 
 TEST(ImagePairs, IncompletePairsAreRefused) {
   TemporaryFolder folder;
-  EXPECT_THAT(refusal(pairs_config("auto"), Category::config),
-              HasSubstr("data.path: auto does not work for data.name: image_pairs"));
   put_pairs(folder.path(), 4);
   put(folder / "input/x.png", png_bytes(smooth_image(12, 10, 1)));
   EXPECT_THAT(refusal(pairs_config(folder.path())), HasSubstr("input/x.png: has no target"));
@@ -371,20 +369,6 @@ TEST(ImagePairs, AugmentationsWithoutACounterpartAreRefused) {
   EXPECT_THAT(refusal(config, Category::config), HasSubstr("data.augment.rand_augment"));
   config.augment = {.random_resized_crop = true};
   EXPECT_THAT(refusal(config, Category::config), HasSubstr("set data.image.size"));
-}
-
-TEST(ImagePairs, BrokenFilesAreNamedAndSkipped) {
-  TemporaryFolder folder;
-  put_pairs(folder.path(), 6);
-  DataConfig config = pairs_config(folder.path());
-  fs::path broken =
-      folder / "target" / list_pairs(folder.path(), 0.4).train.pairs[1].target.filename();
-  put(broken, {1, 2, 3});
-  EXPECT_THAT(refusal(config), HasSubstr(broken.string() + ": sample 1: "));
-  config.on_error = DataConfig::OnError::skip;
-  DatasetPair pair = opened(config);
-  EXPECT_EQ(pair_of(*pair.train, 1).image, pair_of(*pair.train, 2).image);
-  EXPECT_EQ(pair.train->skipped(), 1);
 }
 
 }  // namespace

@@ -194,16 +194,6 @@ TEST_F(Npy, ArraysOfOtherKindsAreRefusedWithARemedy) {
               HasSubstr("version 9.0"));
 }
 
-// No prefix of a file is taken for a whole one, and none crashes the parser.
-TEST_F(Npy, EveryTruncationIsRefused) {
-  write_npy(folder_ / "a.npy", "<f4", "(2, 2)", std::vector<float>{1, 2, 3, 4});
-  size_t bytes = std::filesystem::file_size(folder_ / "a.npy");
-  for (size_t length = bytes; length-- > 0;) {
-    std::filesystem::resize_file(folder_ / "a.npy", length);
-    EXPECT_NE(message_of(Category::data, [&] { NpyArray(folder_ / "a.npy"); }), "") << length;
-  }
-}
-
 TEST_F(Npy, TargetImagesAndMasks) {
   const Bytes images = pattern(2 * 2 * 2 * 3);
   put_both<uint8_t, uint8_t>("|u1", "(2, 2, 2, 3)", images, "|u1", "(2, 2, 2)",
@@ -246,18 +236,6 @@ TEST_F(Npy, FoldersAndSetsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(), HasSubstr("use files of one set"));
   put_both<float, float>("<f4", "(2, 1)", {1, 2}, "<f4", "(2,)", {0, 1});
   EXPECT_THAT(refusal(), HasSubstr("data.npy.task: value"));
-}
-
-TEST_F(Npy, BadRowsEndTheRunOrAreLeftOut) {
-  put_both<float, int32_t>("<f4", "(3, 1)", {1, NAN, 2}, "<i4", "(3,)", {0, 1, 0});
-  DatasetPair pair = open_it();
-  EXPECT_THAT(message_of(Category::data, [&] { read_column<float>(*pair.train, 0, {1}); }),
-              AllOf(HasSubstr("x_train.npy: sample 1: feature 0 is nan"),
-                    HasSubstr("data.on_error: skip")));
-  config_.on_error = DataConfig::OnError::skip;
-  pair = open_it();
-  EXPECT_EQ(read_column<float>(*pair.train, 0, {1}), read_column<float>(*pair.train, 0, {2}));
-  EXPECT_EQ(pair.train->skipped(), 1);
 }
 
 }  // namespace

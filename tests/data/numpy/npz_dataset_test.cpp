@@ -259,32 +259,5 @@ TEST_F(Npz, ChecksumsAreCompared) {
   }
 }
 
-TEST_F(Npz, EveryTruncationIsRefused) {
-  write(both_splits());
-  for (size_t length = std::filesystem::file_size(config_.path); length-- > 0;) {
-    std::filesystem::resize_file(config_.path, length);
-    EXPECT_NE(message_of(Category::data,
-                         [&] {
-                           NpySet set(config_.path);
-                           set.open("x_train");
-                         }),
-              "")
-        << length;
-  }
-}
-
-// Also where its entries were decoded into memory.
-TEST_F(Npz, AFileThatChangesEndsTheRun) {
-  for (bool deflated : {false, true}) {
-    std::vector<ZipMember> members = both_splits();
-    for (ZipMember& member : members) member.deflated = deflated;
-    write(members);
-    DatasetPair pair = open_it();
-    std::ofstream(config_.path, std::ios::app) << "more";
-    EXPECT_THAT(message_of(Category::data, [&] { read_column<float>(*pair.train, 0, {1}); }),
-                HasSubstr("a.npz: changed while the run reads it"));
-  }
-}
-
 }  // namespace
 }  // namespace spire

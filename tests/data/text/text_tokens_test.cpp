@@ -110,14 +110,6 @@ TEST_F(TextTest, TextInUtf16IsNamedWithTheCommand) {
   EXPECT_EQ(read_text_tokens(config_.tokens).ids.size(), 6u);
 }
 
-TEST_F(TextTest, DamagedGzipIsRefused) {
-  Bytes zipped = gzip({'a', 'b', 'c'});
-  zipped.pop_back();
-  write_file(folder_ / "text.gz", zipped);
-  config_.tokens.text = {(folder_ / "text.gz").string()};
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("text.gz"), HasSubstr("truncated")));
-}
-
 TEST(Utf8, EveryCodePointThereAndBack) {
   for (char32_t code = 0; code <= 0x110000; ++code) {
     std::string text;
