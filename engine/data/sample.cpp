@@ -117,8 +117,7 @@ Column column_of(const Json& object) {
 void read_form(const Json& object, TableColumn& column) {
   if (object.contains("form")) {
     auto form = find_word<FieldForm>(word(object["form"], "form"));
-    if (!form)
-      refuse("form", fmt::format("one of: {}", fmt::join(all_words<FieldForm>, ", ")));
+    if (!form) refuse("form", fmt::format("one of: {}", fmt::join(all_words<FieldForm>, ", ")));
     column.form = *form;
   }
   if (object.contains("unit")) column.unit = word(object["unit"], "unit");

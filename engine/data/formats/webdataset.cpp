@@ -126,19 +126,6 @@ ShardPaths find_shards(const std::string& path, const ValConfig& val) {
   return paths;
 }
 
-// Moves the test images to an index of their own.
-ShardIndex take_test_part(ShardIndex& all, double share) {
-  std::vector<int32_t> labels;
-  for (const ShardImage& image : all.images) labels.push_back(image.label);
-  std::vector<bool> chosen = test_images_of(labels, share, all.shards.front().string());
-  ShardIndex test{.shards = all.shards, .stamps = all.stamps};
-  std::vector<ShardImage> train;
-  for (size_t i = 0; i < labels.size(); ++i)
-    (chosen[i] ? test.images : train).push_back(std::move(all.images[i]));
-  all.images = std::move(train);
-  return test;
-}
-
 void note_ignored(const ShardIndex& index, std::vector<std::string>& notes) {
   if (index.ignored > 0)
     notes.push_back(fmt::format(
@@ -184,7 +171,10 @@ DatasetPair open_webdataset(const DataConfig& config, const ReadOptions& options
     splits.notes.push_back(all_test_note(
         config.path, counted(std::ssize(indices[0].images), "image"), "data.image.test_share"));
   } else if (indices.size() == 1) {
-    indices.push_back(take_test_part(indices[0], config.image.test_share));
+    ShardIndex& all = indices[0];
+    auto images =
+        take_test_images(all.images, config.image.test_share, all.shards.front().string());
+    indices.push_back({.shards = all.shards, .stamps = all.stamps, .images = std::move(images)});
   }
   for (const ShardIndex& index : indices)
     splits.classes = std::max(splits.classes, classes_of(index));

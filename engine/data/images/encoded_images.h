@@ -6,9 +6,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "engine/data/part_names.h"
 
 namespace spire {
 
@@ -34,6 +36,20 @@ struct EncodedSplits {
   int64_t classes = 0;
   std::vector<std::string> notes = {};
 };
+
+// Moves the images that are for testing (test_images_of(): by their `label`) to the result.
+template <typename Image>
+std::vector<Image> take_test_images(std::vector<Image>& images, double share,
+                                    const std::string& what) {
+  std::vector<int32_t> labels;
+  for (const Image& image : images) labels.push_back(image.label);
+  std::vector<bool> chosen = test_images_of(labels, share, what);
+  std::vector<Image> train, test;
+  for (size_t i = 0; i < images.size(); ++i)
+    (chosen[i] ? test : train).push_back(std::move(images[i]));
+  images = std::move(train);
+  return test;
+}
 
 // Makes the datasets, with columns images (S, S, 3) and labels (). S is data.image.size, in
 // `test` and `val` data.image.eval_size. Each read decodes, fits and normalizes, by default with

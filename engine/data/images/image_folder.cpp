@@ -120,18 +120,6 @@ void require_classes(const fs::path& folder, const std::vector<std::string>& cla
            folder.string(), printable(name));
 }
 
-// Moves the test images to a listing of their own.
-ImageListing take_test_part(ImageListing& all, double share) {
-  std::vector<int32_t> labels;
-  for (const ImageListing::File& file : all.files) labels.push_back(file.label);
-  std::vector<bool> chosen = test_images_of(labels, share, all.folder.string());
-  ImageListing train{.folder = all.folder}, test = train;
-  for (size_t i = 0; i < all.files.size(); ++i)
-    (chosen[i] ? test : train).files.push_back(std::move(all.files[i]));
-  all.files = std::move(train.files);
-  return test;
-}
-
 // Lists folders of images. Sorted names make the order of samples independent of the file system.
 
 bool is_hidden(const fs::path& path) {
@@ -200,7 +188,9 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
     splits.notes.push_back(all_test_note(config.path, counted(std::ssize(listed[0].files), "image"),
                                          "data.image.test_share"));
   } else if (parts.none()) {
-    listed.push_back(take_test_part(listed[0], config.image.test_share));
+    double share = config.image.test_share;
+    auto files = take_test_images(listed[0].files, share, folder.string());
+    listed.push_back({.folder = folder, .files = std::move(files)});
   }
   splits.train = std::make_unique<FolderImages>(std::move(listed[0]));
   splits.test = std::make_unique<FolderImages>(std::move(listed[1]));

@@ -1,6 +1,7 @@
 #include "engine/data/text/token_dataset.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <spire/error.h>
@@ -103,46 +104,31 @@ int32_t separator_of(const std::string& vocabulary) {
   return ids[0];
 }
 
-// Packs documents, those of training in a new order each epoch. Validation data are documents, as
-// rows have other ones in each epoch.
-class DocumentPacker {
- public:
-  DocumentPacker(const DataConfig& config, const ReadOptions& options,
-                 const std::string& vocabulary, int64_t size)
-      : config_(config), options_(options), vocabulary_(vocabulary), size_(size) {}
-
-  DatasetPair pack(std::shared_ptr<const TokenSequence> train, TokenDocuments train_documents,
-                   std::shared_ptr<const TokenSequence> test, TokenDocuments test_documents) const {
-    using Order = PackedDocuments::Order;
-    DatasetPair data;
-    if (config_.val.share > 0)
-      data.val =
-          dataset(train, hold_out_documents(train_documents, config_.val.share), Order::stored);
-    bool stored = options_.stored || options_.plain;
-    data.train = dataset(std::move(train), std::move(train_documents),
-                         stored ? Order::stored : Order::by_epoch);
-    data.test = in_place(std::move(test), std::move(test_documents));
-    return data;
-  }
-
-  std::unique_ptr<Dataset> in_place(std::shared_ptr<const TokenSequence> sequence,
-                                    TokenDocuments documents) const {
-    return dataset(std::move(sequence), std::move(documents), PackedDocuments::Order::stored);
-  }
-
- private:
-  std::unique_ptr<Dataset> dataset(std::shared_ptr<const TokenSequence> sequence,
-                                   TokenDocuments documents, PackedDocuments::Order order) const {
-    return std::make_unique<PackedDocuments>(std::move(sequence), std::move(documents),
-                                             config_.tokens.length, order, options_.seed,
-                                             vocabulary_, size_);
-  }
-
-  const DataConfig& config_;
-  const ReadOptions& options_;
-  const std::string& vocabulary_;
-  int64_t size_;
+struct PartOfDocuments {
+  std::shared_ptr<const TokenSequence> sequence;
+  TokenDocuments documents;
 };
+
+// Packs documents, those of training in a new order each epoch. Validation data are documents, as
+// rows have other ones in each epoch. size: of the vocabulary.
+DatasetPair pack_documents(const DataConfig& config, const ReadOptions& options,
+                           const std::string& vocabulary, int64_t size, PartOfDocuments train,
+                           PartOfDocuments test, std::optional<PartOfDocuments> val = {}) {
+  using Order = PackedDocuments::Order;
+  auto dataset = [&](const PartOfDocuments& part, TokenDocuments documents, Order order) {
+    return std::make_unique<PackedDocuments>(part.sequence, std::move(documents),
+                                             config.tokens.length, order, options.seed, vocabulary,
+                                             size);
+  };
+  DatasetPair data;
+  if (config.val.share > 0)
+    data.val = dataset(train, hold_out_documents(train.documents, config.val.share), Order::stored);
+  if (val) data.val = dataset(*val, std::move(val->documents), Order::stored);
+  bool stored = options.stored || options.plain;
+  data.train = dataset(train, std::move(train.documents), stored ? Order::stored : Order::by_epoch);
+  data.test = dataset(test, std::move(test.documents), Order::stored);
+  return data;
+}
 
 // Returns which shards are read for testing and validation; those for validation always lie there.
 PartNames parts_of_shards(const DataConfig& config) {
@@ -166,16 +152,15 @@ DatasetPair open_shards(const DataConfig& config, const ReadOptions& options) {
   check_vocabulary(vocabulary, train[0]);
   DatasetPair data;
   if (packs(config)) {
-    int32_t separator = separator_of(vocabulary);
-    std::shared_ptr<const TokenSequence> first = sequence_of(std::move(train));
-    std::shared_ptr<const TokenSequence> second = sequence_of(std::move(test));
-    DocumentPacker packer(config, options, vocabulary, size);
-    data = packer.pack(first, find_documents(*first, separator), second,
-                       find_documents(*second, separator));
-    if (!val.empty()) {
-      std::shared_ptr<const TokenSequence> third = sequence_of(std::move(val));
-      data.val = packer.in_place(third, find_documents(*third, separator));
-    }
+    auto part = [&, separator = separator_of(vocabulary)](std::vector<TokenShard>& shards) {
+      std::shared_ptr<const TokenSequence> sequence = sequence_of(std::move(shards));
+      return PartOfDocuments{sequence, find_documents(*sequence, separator)};
+    };
+    PartOfDocuments first = part(train), second = part(test);
+    std::optional<PartOfDocuments> third;
+    if (!val.empty()) third = part(val);
+    data = pack_documents(config, options, vocabulary, size, std::move(first), std::move(second),
+                          std::move(third));
   } else {
     auto dataset = [&](std::vector<TokenShard>& shards, TokenDataset::Offset offset) {
       return std::make_unique<TokenDataset>(sequence_of(std::move(shards)), config.tokens.length,
@@ -238,8 +223,8 @@ DatasetPair open_text(const DataConfig& config, const ReadOptions& options) {
         options.all_test
             ? documents
             : take_last_documents(documents, all->count() - static_cast<int64_t>(test_count));
-    DatasetPair packed = DocumentPacker(config, options, vocabulary, size)
-                             .pack(all, std::move(documents), all, std::move(last));
+    DatasetPair packed = pack_documents(config, options, vocabulary, size,
+                                        {all, std::move(documents)}, {all, std::move(last)});
     packed.notes = std::move(notes);
     return packed;
   }
