@@ -125,6 +125,13 @@ FocalOptions focal_options(const LossConfig& loss, int64_t classes, const ModelI
   return options;
 }
 
+// share: of this loss beside a teacher's.
+CrossEntropyOptions entropy_options(const LossConfig& loss, float share = 1) {
+  return {.label_smoothing = static_cast<float>(loss.label_smoothing),
+          .z_loss = static_cast<float>(loss.z_loss),
+          .weight = share};
+}
+
 // Adds the loss against labels, or against the labels of two mixed samples (mixup, cutmix).
 void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const LossConfig& loss,
                     float share) {
@@ -135,13 +142,10 @@ void add_class_loss(Graph& graph, Value logits, const ModelInputs& inputs, const
     return focal_loss(graph, logits, labels,
                       focal_options(loss, graph.spec(logits).shape.back(), inputs, share));
   if (entropy) {
-    cross_entropy_loss(graph, logits, labels,
-                       {.label_smoothing = static_cast<float>(loss.label_smoothing),
-                        .other_labels = other_labels,
-                        .mix = inputs.find("mix"),
-                        .z_loss = static_cast<float>(loss.z_loss),
-                        .weight = share});
-    return;
+    CrossEntropyOptions options = entropy_options(loss, share);
+    options.other_labels = other_labels;
+    options.mix = inputs.find("mix");
+    return cross_entropy_loss(graph, logits, labels, options);
   }
   if (other_labels)
     fail(Category::config,
@@ -197,10 +201,9 @@ void add_pixel_loss(Graph& graph, Value logits, Value masks, const LossConfig& l
     fail(Category::config, "loss.name: {} does not fit masks; use cross_entropy",
          word_of(loss.name));
   refuse_class_weights(loss, "masks");
-  cross_entropy_loss(graph, logits, masks,
-                     {.label_smoothing = static_cast<float>(loss.label_smoothing),
-                      .unlabelled = true,
-                      .z_loss = static_cast<float>(loss.z_loss)});
+  CrossEntropyOptions options = entropy_options(loss);
+  options.unlabelled = true;
+  cross_entropy_loss(graph, logits, masks, options);
 }
 
 void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig& loss,
@@ -209,10 +212,7 @@ void add_token_loss(Graph& graph, Value logits, Value targets, const LossConfig&
     fail(Category::config, "loss.name: {} does not fit tokens; use cross_entropy",
          word_of(loss.name));
   refuse_class_weights(loss, "tokens");
-  cross_entropy_loss(graph, logits, targets,
-                     {.label_smoothing = static_cast<float>(loss.label_smoothing),
-                      .z_loss = static_cast<float>(loss.z_loss),
-                      .weight = share});
+  cross_entropy_loss(graph, logits, targets, entropy_options(loss, share));
 }
 
 // The output of a list of layers follows from the data and from the shape of the last layer.
