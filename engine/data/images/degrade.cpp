@@ -38,9 +38,13 @@ class DegradedDataset : public Dataset {
         config_(config),
         seed_(seed),
         spec_(data_->spec()),
+        standardized_by_(spec_.normalization),
         enlarger_(config.scale, spec_.columns[0].shape[0], spec_.columns[0].shape[1],
                   config.upscale),
         scratch_(readers, [&] { return std::make_unique<Scratch>(spec_.columns[0].shape); }) {
+    auto channels = at(spec_.columns[0].shape.back());
+    standardized_by_.mean.resize(channels, 0);  // images that are not standardized stay as they are
+    standardized_by_.stddev.resize(channels, 1);
     Column target = spec_.columns[0];
     target.name = "target_images";
     spec_.columns.insert(spec_.columns.begin() + 1, target);
@@ -85,7 +89,7 @@ class DegradedDataset : public Dataset {
     const Column& column = spec_.columns[0];
     Pixels& image = scratch.image;
     copy_floats(clean, column.dtype, image.values);
-    const Normalization& by = spec_.normalization;
+    const Normalization& by = standardized_by_;
     auto channels = static_cast<size_t>(image.channels);
     auto each = [&](auto&& change) {
       for (size_t i = 0; i < image.values.size(); ++i)
@@ -111,6 +115,7 @@ class DegradedDataset : public Dataset {
   DegradeConfig config_;
   uint64_t seed_;
   SampleSpec spec_;
+  Normalization standardized_by_;
   Enlarger enlarger_;
   mutable ScratchPool<Scratch> scratch_;
 };

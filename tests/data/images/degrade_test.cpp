@@ -164,6 +164,20 @@ TEST(Degrade, DataWithoutImagesOrWithTargetsIsRefused) {
               HasSubstr("data.degrade: needs images, but the data has features"));
 }
 
+TEST(Degrade, ImagesNeedNotBeStandardized) {
+  DataConfig config;
+  config.name = "synthetic";
+  config.synthetic = {
+      .kind = SyntheticConfig::Kind::images, .shape = {4, 4, 1}, .samples = 4, .test_samples = 4};
+  config.degrade.kind = DegradeConfig::Kind::noise;
+  DatasetPair data = open_dataset(config, {});
+  auto columns = columns_of(*data.train, 0, 0);
+  std::vector<float> degraded_values(16);
+  std::memcpy(degraded_values.data(), columns[0].data(), columns[0].size());
+  EXPECT_THAT(degraded_values, Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
+  EXPECT_NE(columns[0], columns[1]);
+}
+
 // How well simple filters restore degraded images of Fashion-MNIST: the figures that
 // configs/fashion_mnist_upscale.yaml and fashion_mnist_denoise.yaml compare their models with.
 
