@@ -14,6 +14,7 @@
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
+#include "tools/process/join_ranks.h"
 #include "tools/process/signals.h"
 
 namespace spire {
@@ -52,6 +53,7 @@ int run_eval(const Arguments& arguments) {
   options.on_validation = arguments.on_validation;
   options.all_test = !arguments.on_validation && takes_other_data(*run, arguments);
   options.stop = signals.flag();
+  options.on_exit_timeout = end_process;
   options.on_begin = [&signals] { signals.begin_work(); };
   options.config_yaml = to_yaml(config);
   EvalResult result =

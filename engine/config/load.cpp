@@ -416,23 +416,26 @@ ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
   return apply_all(loader, overrides);
 }
 
+ConfigText read_config_file(const std::string& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    fail(Category::config, "{}: is a folder; name a YAML file", file);
+  std::string text = read_stream(file, Category::config, max_file);
+  if (says_nothing(text))
+    fail(Category::config,
+         "{}: is empty; write the keys of the run into it (trainer init drafts them), or leave it "
+         "out",
+         file);
+  return {.name = file, .text = std::move(text)};
+}
+
 ResolvedConfig load_config(const std::vector<std::string>& files,
                            const std::vector<std::string>& overrides,
                            const std::vector<ConfigText>& later) {
   Loader loader;
   for (const std::string& file : files) {
-    std::error_code error;
-    if (std::filesystem::is_directory(file, error)) {
-      loader.report(file, "", "is a folder; name a YAML file");
-      continue;
-    }
     try {
-      std::string text = read_stream(file, Category::config, max_file);
-      if (says_nothing(text))
-        loader.report(file, "",
-                      "is empty; write the keys of the run into it (trainer init drafts them), or "
-                      "leave it out");
-      loader.apply_text({.name = file, .text = std::move(text)});
+      loader.apply_text(read_config_file(file));
     } catch (const Error& unread) {
       loader.report(unread.what());
     }

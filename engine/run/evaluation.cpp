@@ -6,10 +6,13 @@
 #include <spire/train.h>
 
 #include "engine/base/text.h"
+#include "engine/base/thread.h"
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_locator.h"
 #include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/watch.h"
+#include "engine/train/failure.h"
 
 namespace spire {
 namespace {
@@ -201,9 +204,10 @@ const Dataset& evaluated_data(const RunSetup& setup, const RunOptions& options) 
        "test data");
 }
 
-}  // namespace
-
-EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
+EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer,
+                    World& world) {
+  StartWatch start(world, config, options.on_phase);
+  start.status().enter(0, Phase::start);
   RunOptions at_checkpoint = options;
   std::optional<LoadedCheckpoint> found;
   if (options.checkpoint == nullptr) {
@@ -215,7 +219,8 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   const LoadedCheckpoint& checkpoint = *at_checkpoint.checkpoint;
   at_checkpoint.resume = checkpoint.path.string();
   at_checkpoint.evaluates = true;
-  RunSetup setup(config, at_checkpoint, observer);
+  RunSetup setup(config, at_checkpoint, observer, &start.status());
+  start.watch_gpus(setup);
   setup.take_cores();
   TowerTrainerOptions trainer_options = setup.trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
@@ -227,6 +232,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   EvaluationSums sums;
   EvaluationMetrics metrics = setup.evaluation_metrics(evaluated);
   if (options.on_begin) options.on_begin();
+  Watch watch(world, trainer.status(), config);
   trainer.team().lead([&] {
     trainer.restore(setup.resumed->state, setup.resumed->tensors.get());
     sums = metrics.evaluate_all(trainer, *data, [&] {
@@ -236,6 +242,19 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
   });
   EvalReport report = metrics.report(setup.resumed->state.step, sums, setup.ranks);
   return {report.loss, report.metric, report.samples, checkpoint.path.string(), report.others};
+}
+
+}  // namespace
+
+EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer& observer) {
+  auto alone =
+      join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
+  try {
+    return evaluate(config, options, observer, *alone);
+  } catch (const std::exception&) {
+    if (auto failure = alone->watchdog->failure()) throw to_error(*failure);
+    throw;
+  }
 }
 
 }  // namespace spire

@@ -19,40 +19,12 @@
 #include "engine/run/run_directory.h"
 #include "engine/run/run_report.h"
 #include "engine/run/run_timeline.h"
-#include "engine/run/watchdog_limits.h"
+#include "engine/run/watch.h"
 #include "engine/train/failure.h"
 #include "engine/update/schedule.h"
 
 namespace spire {
 namespace {
-
-// The watched status of the thread that called train(), until the trainer's lanes take over.
-class StartWatch {
- public:
-  StartWatch(World& world, const RunConfig& config, const RunOptions& options)
-      : world_(world), limits_(watchdog_limits(config, world)) {
-    status_.set_hook(options.on_phase);
-    world_.watchdog->watch(&status_, limits_);
-  }
-  ~StartWatch() { world_.watchdog->watch(nullptr, limits_); }
-
-  // For a process alone, whose GPUs may hang while its trainer is made.
-  void watch_gpus(RunSetup& setup) {
-    if (world_.size() > 1 || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
-    setup.watch_lanes = [this](const ThreadStatus* lanes) {
-      if (!lanes) status_.enter(0, Phase::start);
-      world_.watchdog->watch(lanes ? lanes : &status_, limits_);
-    };
-    status_.enter(0, Phase::setup);
-  }
-
-  ThreadStatus& status() { return status_; }
-
- private:
-  World& world_;
-  WatchdogLimits limits_;
-  ThreadStatus status_{{"main"}};
-};
 
 // The training loop. All of it runs on the leading lane's thread.
 class TrainingLoop {
@@ -418,7 +390,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
   World& world = options.world ? *options.world : *alone;
   Observer silent;
   Observer& rank_observer = world.rank() == 0 || options.only_steps ? observer : silent;
-  StartWatch start(world, config, options);
+  StartWatch start(world, config, options.on_phase);
   try {
     start.status().enter(0, Phase::start);
     std::optional<RunDirectory> directory;

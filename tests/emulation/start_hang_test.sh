@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A run of one process whose GPUs hang before the first step ends, on emulated GPUs whose copies to each other never
-# end. Usage: start_hang_test.sh TRAINER
+# A run of one process whose GPUs hang before the first step ends, and so do an evaluation, a range test and a replay, on
+# emulated GPUs whose copies to each other never end. Usage: start_hang_test.sh TRAINER
 set -euo pipefail
 
 trainer=$1
@@ -25,6 +25,18 @@ for strategy in parameter_device sharded; do
     fail "$strategy: $(cat "$work/err")"
   ! grep -q 'step 1/' "$work/err" || fail "$strategy: it hung later: $(cat "$work/err")"
 done
+
+"$trainer" "${words[@]}" "output=$work/run" >"$work/out" 2>"$work/err" || fail "no run: $(cat "$work/err")"
+ends() {
+  local code=0
+  EMULATED_FAULTS='0-1 hangs, 0-2 hangs, 1-2 hangs, 1-0 hangs, 2-0 hangs, 2-1 hangs' timeout 120 "$trainer" "$@" \
+    >"$work/out" 2>"$work/err" || code=$?
+  [ $code = 8 ] || fail "$1: exit $code: $(cat "$work/err")"
+  tail -n 1 "$work/err" | grep -qE '^error\[8\]: .*no progress in .* \(timeouts.step: 2 s\); docs/gpu_hangs.md' || fail "$1: $(cat "$work/err")"
+}
+ends eval "$work/run"
+ends audit "$work/run" --from 0
+ends lr-find "${words[@]}" --steps 4
 
 # The copies do not hang where NCCL makes them.
 EMULATED_FAULTS='0-1 hangs, 1-0 hangs' NCCL_P2P_DISABLE=1 EMULATED_GPUS=2 timeout 120 "$trainer" "${words[@]}" "output=$work/nccl" \

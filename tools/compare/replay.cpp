@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/thread.h"
 #include "engine/config/devices.h"
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_data.h"
+#include "tools/process/join_ranks.h"
 
 namespace spire {
 
@@ -38,12 +40,18 @@ class BothObservers : public TensorObserver {
 
 Replay::Replay(const RunConfig& config, const std::optional<LoadedCheckpoint>& from,
                const ReplayHooks& hooks)
-    : hooks_(hooks), from_(from), guard_(config.guard) {
+    : world_(join_world({}, {.cores = allowed_cores(), .on_exit_timeout = end_process})),
+      hooks_(hooks),
+      from_(from),
+      guard_(config.guard) {
+  StartWatch start(*world_, config);
+  start.status().enter(0, Phase::start);
   if (from_) {
     options_.checkpoint = &*from_;
     options_.resume = from_->path.string();
   }
   setup_ = std::make_unique<RunSetup>(on_any_gpus(config), options_, silent_);
+  start.watch_gpus(*setup_);
   TowerTrainerOptions trainer_options = setup_->trainer_options();
   trainer_options.snapshot = SnapshotChoice::never;
   trainer_options.sample_rows = 0;
@@ -54,7 +62,7 @@ Replay::Replay(const RunConfig& config, const std::optional<LoadedCheckpoint>& f
   if (guard_.judges())
     trainer_->set_judge([this](const StepOutcome& step) { return guard_.problem(step).empty(); });
   trainer_->observe(hooks_.observer);
-  trainer_->team().lead([&] {
+  lead([&] {
     if (setup_->resumed) {
       trainer_->restore(setup_->resumed->state, setup_->resumed->tensors.get());
       guard_.restore(setup_->resumed->state.guard);
@@ -72,6 +80,11 @@ Replay::Replay(const RunConfig& config, const std::optional<LoadedCheckpoint>& f
 
 Replay::~Replay() = default;
 
+void Replay::lead(const std::function<void()>& body) {
+  Watch watch(*world_, trainer_->status(), setup_->config);
+  trainer_->team().lead(body);
+}
+
 const Batch& Replay::batch() {
   if (!batch_) batch_ = &data_->next();
   return *batch_;
@@ -79,7 +92,7 @@ const Batch& Replay::batch() {
 
 StepOutcome Replay::next() {
   StepOutcome result;
-  trainer_->team().lead([&] {
+  lead([&] {
     result = trainer_->step(batch(), step_, schedule_->lr(step_));
     batch_ = nullptr;
     ++step_;
@@ -104,7 +117,7 @@ StepOutcome Replay::next() {
 
 AuditRecord Replay::next_record(bool weights) {
   uint64_t samples = 0;
-  trainer_->team().lead([&] { samples = samples_hash(*data_, batch()); });
+  lead([&] { samples = samples_hash(*data_, batch()); });
   StepOutcome result = next();
   return audit_record(result, samples, left_out_,
                       weights ? tensor_hashes() : std::vector<uint64_t>());
@@ -113,13 +126,13 @@ AuditRecord Replay::next_record(bool weights) {
 void Replay::inspect(TensorObserver& observer) {
   BothObservers both(hooks_.observer ? *hooks_.observer : observer, observer);
   TensorObserver& all = hooks_.observer ? static_cast<TensorObserver&>(both) : observer;
-  trainer_->team().lead([&] { trainer_->inspect(batch(), step_, all); });
+  lead([&] { trainer_->inspect(batch(), step_, all); });
   trainer_->observe(hooks_.observer);
 }
 
 std::vector<int64_t> Replay::samples(int tower) {
   std::vector<int64_t> samples;
-  trainer_->team().lead([&] {
+  lead([&] {
     const Batch& next = batch();
     int64_t size = setup_->placement.batch_size, first = tower * size;
     for (int64_t row = first; row < std::min(first + size, next.valid); ++row)
@@ -130,7 +143,7 @@ std::vector<int64_t> Replay::samples(int tower) {
 
 StateMetadata Replay::metadata() {
   StateMetadata state;
-  trainer_->team().lead([&] { trainer_->describe(state); });
+  lead([&] { trainer_->describe(state); });
   state.step = step_;
   state.samples_seen = samples_seen_;
   setup_->describe(state, guard_);
@@ -149,12 +162,12 @@ EvalReport Replay::evaluate(const Dataset& data) {
   auto& loader = evaluated_[&data];
   if (!loader) loader = evaluation_loader(setup_->config, data, setup_->placement);
   EvaluationSums sums;
-  trainer_->team().lead([&] { sums = metrics.evaluate_all(*trainer_, *loader); });
+  lead([&] { sums = metrics.evaluate_all(*trainer_, *loader); });
   return metrics.report(step_, sums, setup_->ranks);
 }
 
 const SavedTensors& Replay::state() {
-  trainer_->team().lead([&] { trainer_->capture_state(); });
+  lead([&] { trainer_->capture_state(); });
   return trainer_->state();
 }
 

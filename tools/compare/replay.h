@@ -17,6 +17,7 @@
 #include "engine/run/audit/audit_record.h"
 #include "engine/run/guard.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/watch.h"
 #include "engine/train/tower_trainer.h"
 #include "engine/update/schedule.h"
 
@@ -65,6 +66,9 @@ class Replay {
 
  private:
   const Batch& batch();
+  void lead(const std::function<void()>& body);  // on the leading lane, watched
+
+  std::unique_ptr<World> world_;  // of this process alone: its watchdog ends it where a GPU hangs
 
   ReplayHooks hooks_;
   RunOptions options_;

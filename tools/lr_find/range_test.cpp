@@ -12,6 +12,7 @@
 #include <spire/trainer.h>
 
 #include "engine/update/schedule.h"
+#include "tools/process/join_ranks.h"
 
 namespace spire {
 namespace {
@@ -108,7 +109,7 @@ RateTrial try_rate(const RunConfig& config, double rate, const RangeTestOptions&
 RangeTest rise(const RunConfig& config, const RangeTestOptions& options) {
   RunConfig tested = config;
   tested.guard = {};  // the test ends where the run would diverge
-  Trainer trainer(tested);
+  Trainer trainer(tested, TrainerOptions{.on_exit_timeout = end_process});
   RangeTest test;
   test.scaling = scaled_lr(1, config.lr, trainer.global_batch());
   Smoother smoother;

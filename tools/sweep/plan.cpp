@@ -27,10 +27,6 @@ using Words = std::vector<std::string>;
 constexpr size_t most_points = 100'000, longest_name = 100;
 const Words set_by_sweep = {"output", "devices", "parameter_device"};
 
-ConfigText read_text(const std::string& file) {
-  return {file, read_stream(file, Category::config, 1 << 20)};
-}
-
 // "02-lr=0.05-hidden=64-32": brackets, quotes and blanks are left out, other awkward letters become
 // dashes.
 std::string point_name(const std::vector<GridAxis>& axes, const Words& values, size_t index,
@@ -112,8 +108,9 @@ PointConfig point_config(const SweepRequest& request, size_t index) {
 SweepRequest read_sweep_request(const Words& configs, const Words& words,
                                 const std::string& grid_file) {
   SweepRequest request;
-  for (const std::string& file : configs) request.configs.push_back(read_text(file));
-  if (!grid_file.empty()) request.axes = read_grid(read_text(grid_file));
+  for (const std::string& file : configs) request.configs.push_back(read_config_file(file));
+  if (!grid_file.empty())
+    request.axes = read_grid({grid_file, read_stream(grid_file, Category::config, 1 << 20)});
   for (const std::string& word : words) {
     size_t equals = word.find('=');
     GridAxis axis{word.substr(0, equals), grid_values(word.substr(equals + 1))};

@@ -37,6 +37,9 @@ struct ConfigText {
 SPIRE_API ResolvedConfig parse_config(const std::vector<ConfigText>& texts,
                                       const std::vector<std::string>& overrides);
 
+// Reads a config file. Throws Error(config) where it is a folder, is empty or cannot be read.
+SPIRE_API ConfigText read_config_file(const std::string& file);
+
 // Reads the files and parses their texts, then `later`. A file that cannot be read is one of the
 // problems.
 SPIRE_API ResolvedConfig load_config(const std::vector<std::string>& files,

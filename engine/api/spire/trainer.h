@@ -93,6 +93,8 @@ struct TrainerOptions {
   std::optional<int64_t> predict_rows = {};
   // As RunOptions::world; it outlives the trainers, of which one works at a time.
   World* world = nullptr;
+  // As RunOptions::on_exit_timeout, for a process without a world.
+  std::function<void(const Failure&)> on_exit_timeout = {};
   // Notes and warnings of the constructor, and of steps that the guard leaves out.
   std::function<void(std::string_view)> on_remark = {};
 };

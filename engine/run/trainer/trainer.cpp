@@ -14,7 +14,7 @@
 #include "engine/run/run_data.h"
 #include "engine/run/trainer/callers_data.h"
 #include "engine/run/trainer/trainer_parts.h"
-#include "engine/run/watchdog_limits.h"
+#include "engine/run/watch.h"
 #include "engine/train/failure.h"
 
 namespace spire {
@@ -40,20 +40,6 @@ void check_rate(double lr, const char* where) {
          unsigned_nan(lr));
 }
 
-// Watches the lanes' phases while a call is under way: between calls nobody waits for them.
-class Watch {
- public:
-  Watch(World& world, const ThreadStatus& status, const RunConfig& config)
-      : world_(world), limits_(watchdog_limits(config, world)) {
-    world_.watchdog->watch(&status, limits_);
-  }
-  ~Watch() { world_.watchdog->watch(nullptr, limits_); }
-
- private:
-  World& world_;
-  WatchdogLimits limits_;
-};
-
 }  // namespace
 
 Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
@@ -69,8 +55,13 @@ Trainer::Parts::Parts(const RunConfig& config, const DataSource& source,
       tower(tower_options()),
       guard(setup.config.guard) {
   setup.take_cores();
+  StartWatch start(world, config);
+  start.status().enter(0, Phase::start);
+  start.watch_gpus(setup);
+  tower.watch_lanes = setup.watch_lanes;
   trainer = std::make_unique<TowerTrainer>(tower, setup.placement, world.group.get());
   trainer->set_judge([this](const StepOutcome& outcome) { return guard.problem(outcome).empty(); });
+  Watch watch(world, trainer->status(), config);
   trainer->team().lead([&] { load_initial_weights(setup, *trainer, remarks); });
 }
 
@@ -84,7 +75,8 @@ std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
          "guard.on_bad_step: rollback goes back to a run's checkpoints, which a Trainer does not "
          "write; use skip, or stop");
   std::unique_ptr<World> alone;
-  if (!options.world) alone = join_world({}, {.cores = allowed_cores()});
+  if (!options.world)
+    alone = join_world({}, {.cores = allowed_cores(), .on_exit_timeout = options.on_exit_timeout});
   World& world = options.world ? *options.world : *alone;
   try {
     auto parts = std::make_unique<Parts>(config, data, options, has_data, world);
@@ -120,7 +112,7 @@ void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool&
          "an earlier call of this Trainer failed and left no valid state ({}); make a new one and "
          "load() what was saved",
          spoiled->what());
-  Watch watch(world, trainer->status(), setup.config);
+  Watch watch(world, trainer->status(), setup.config);  // between calls nobody waits for the lanes
   try {
     trainer->team().lead(body);
   } catch (const std::exception& error) {
