@@ -6,8 +6,8 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/data/text/text_tokens.h"
 #include "engine/data/text/vocabulary.h"
+#include "engine/inference/generate.h"
 #include "engine/inference/predictor.h"
-#include "engine/inference/text_stream.h"
 
 namespace spire {
 namespace {

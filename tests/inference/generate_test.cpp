@@ -9,8 +9,6 @@
 
 #include <spire/error.h>
 
-#include "engine/inference/text_stream.h"
-
 namespace spire {
 namespace {
 

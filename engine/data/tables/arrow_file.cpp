@@ -1,5 +1,3 @@
-#include "engine/data/tables/arrow_file.h"
-
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -19,6 +17,7 @@
 
 #include "engine/base/text.h"
 #include "engine/data/change_detection.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,7 @@
 // A build without Apache Arrow: Parquet and Arrow files are refused.
 #include <spire/error.h>
 
-#include "engine/data/tables/arrow_file.h"
+#include "engine/data/tables/record_reader.h"
 
 namespace spire {
 namespace {

@@ -13,7 +13,6 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/tables/arrow_file.h"
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"

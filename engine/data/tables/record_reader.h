@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,7 +64,6 @@ std::string to_string(const std::filesystem::path& path, const CsvPosition& posi
 // rows of separators alone are skipped. The file may be compressed by gzip, and may begin with
 // UTF-8's byte order mark, and with Excel's line sep=; which says the separator. Blanks as
 // separators are blanks and tabs, any number of them; then a header may begin with # and a blank.
-
 class CsvReader final : public RecordReader {
  public:
   // Throws Error(data) for text in UTF-16 or UTF-32.
@@ -93,5 +93,20 @@ class CsvReader final : public RecordReader {
   size_t offset_ = 0, filled_ = 0;  // next byte of buffer_, end of its content
   CsvPosition position_;            // of the next byte
 };
+
+// Tables in Parquet files and in Arrow's IPC files (Feather version 2, and streams), by Apache
+// Arrow. A build without it refuses them, and says so.
+
+// Opens the file. Its first record is the columns' names. A field is what a CSV file would have:
+// the shortest text of a number, "true" and "false", an ISO date, a word of a dictionary, and
+// nothing for a null or a NaN. Record batches are read one by one. Throws Error(data), also from
+// next(), for a damaged file, and FileChanged for one that is written meanwhile.
+std::unique_ptr<RecordReader> open_arrow_records(const std::filesystem::path& path);
+
+// Calls use(row, text) for each row, from 1 on, of the column `column`, but for nulls and empty
+// texts. Throws Error(data) where there is no such column, or its values are no texts.
+using UseArrowText = std::function<void(int64_t row, const std::string& text)>;
+void for_each_arrow_text(const std::filesystem::path& path, const std::string& column,
+                         const UseArrowText& use);
 
 }  // namespace spire

@@ -12,7 +12,7 @@
 
 #include "engine/base/read_file.h"
 #include "engine/data/input_file.h"
-#include "engine/data/tables/arrow_file.h"
+#include "engine/data/tables/record_reader.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
 

@@ -1,6 +1,4 @@
 // Parquet and Arrow files as tables and as documents, written by Apache Arrow.
-#include "engine/data/tables/arrow_file.h"
-
 #include <cmath>
 #include <fstream>
 
@@ -13,6 +11,7 @@
 #include <parquet/arrow/writer.h>
 
 #include "engine/data/dataset_table.h"
+#include "engine/data/tables/record_reader.h"
 #include "engine/data/text/text_tokens.h"
 #include "tests/data/test_files.h"
 
