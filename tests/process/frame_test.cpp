@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "tests/process/soon.h"
+#include "tests/process/rendezvous/launches.h"
 
 namespace spire {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/process/rendezvous/acceptor.h"
 #include "tests/base/message_of.h"
 #include "tests/process/file_limit.h"
+#include "tests/process/rendezvous/launches.h"
 #include "tests/process/rendezvous/unknown_peer.h"
-#include "tests/process/soon.h"
 
 namespace spire {
 namespace {

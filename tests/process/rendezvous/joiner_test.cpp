@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 void send_text(Socket& socket, const std::string& bytes) {
-  socket.send_all(bytes.data(), bytes.size(), in_seconds(60));
+  socket.send_all(bytes.data(), bytes.size(), soon());
 }
 
 // The header of a frame with the longest text there is, and one byte more.
@@ -48,18 +48,18 @@ const FalseMaster strangers[] = {
     {"half a header", [](Socket& caller) { send_text(caller, "Spire"); }},
     {"a short challenge",
      [](Socket& caller) {
-       send_frame(caller, {FrameKind::challenge, "n"}, in_seconds(60));
+       send_frame(caller, {FrameKind::challenge, "n"}, soon());
      }},
     {"a welcome without a challenge",
      [](Socket& caller) {
-       send_frame(caller, {FrameKind::welcome, std::string(sizeof(Proof), 'p')}, in_seconds(60));
+       send_frame(caller, {FrameKind::welcome, std::string(sizeof(Proof), 'p')}, soon());
      }},
     {"a welcome without the secret",
      [](Socket& caller) {
-       receive_frame(caller, in_seconds(60));
-       send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, in_seconds(60));
-       receive_frame(caller, in_seconds(60));
-       send_frame(caller, {FrameKind::welcome, std::string(sizeof(Proof), 'p')}, in_seconds(60));
+       receive_frame(caller, soon());
+       send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, soon());
+       receive_frame(caller, soon());
+       send_frame(caller, {FrameKind::welcome, std::string(sizeof(Proof), 'p')}, soon());
      }},
 };
 
@@ -88,13 +88,13 @@ TEST(Joiner, TriesAgainUntilRankZeroAnswers) {
       {
         Listener listener(port);
         for (const FalseMaster& stranger : strangers) {
-          auto caller = listener.accept(in_seconds(60));
+          auto caller = listener.accept(soon());
           ASSERT_TRUE(caller) << stranger.name;
           stranger.meet(*caller);
         }
         Acceptor acceptor = acceptor_of(std::move(listener), launch);
         for (const FalseMaster& former : dying) {
-          auto caller = acceptor.next(in_seconds(60));
+          auto caller = acceptor.next(soon());
           ASSERT_TRUE(caller) << former.name;
           EXPECT_EQ(read_peer_info(caller->peer_info)->info.rank, 1) << former.name;
           former.meet(caller->socket);
@@ -149,9 +149,9 @@ TEST(Joiner, EndsWithAnAnswerThatMakesNoSense) {
         message = message_of(Category::collective, [&] { join_at_master(launch, info_of(1), 60); });
         return;
       }
-      auto caller = acceptor.next(in_seconds(60));
+      auto caller = acceptor.next(soon());
       ASSERT_TRUE(caller);
-      send_frame(caller->socket, answer, in_seconds(60));
+      send_frame(caller->socket, answer, soon());
     });
     EXPECT_THAT(message, HasSubstr("the answer of rank 0 at 127.0.0.1:")) << answer.text;
     EXPECT_THAT(message, HasSubstr("cannot be understood; start all ranks with one build"));
@@ -176,7 +176,7 @@ TEST(Joiner, MayJoinAfterAPeerInfoThatMakesNoSense) {
     Launch launch = launch_of(rank, 2, port);
     for (const std::string& info : infos) {
       if (rank == 0) break;
-      Deadline end = in_seconds(60);
+      Deadline end = soon();
       Socket socket = connect_to(loopback_address, port, end);
       authenticate(socket, launch.secret, {ConnectRequest::Kind::join, 0, rank, 0}, end, end);
       send_text(socket, info);

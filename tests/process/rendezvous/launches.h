@@ -13,6 +13,10 @@ inline Deadline in_seconds(int seconds) {
   return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
 }
 
+inline Deadline soon() {
+  return in_seconds(60);
+}
+
 inline Launch launch_of(int rank, int size, int port) {
   Launch launch;
   launch.launcher = "torchrun";

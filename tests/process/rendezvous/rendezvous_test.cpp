@@ -156,8 +156,8 @@ TEST(Rendezvous, ARankThatJoinsAgainReplacesItsConnection) {
     if (rank == 0) return ends.meet(rank, launch, info_of(rank), 2.0);
     std::vector<Socket> connections;
     for (int time = 0; time < 3; ++time) {
-      Socket& socket = connections.emplace_back(connect_to(loopback_address, port, in_seconds(60)));
-      Deadline end = in_seconds(60);
+      Socket& socket = connections.emplace_back(connect_to(loopback_address, port, soon()));
+      Deadline end = soon();
       authenticate(socket, launch.secret, {ConnectRequest::Kind::join, 0, rank, 0}, end, end);
       PeerInfo peer;
       peer.info = info_of(rank);
@@ -166,20 +166,20 @@ TEST(Rendezvous, ARankThatJoinsAgainReplacesItsConnection) {
       peer.addresses = {loopback_address};
       send_frame(socket, {FrameKind::peer_info, to_json(peer)}, end);
     }
-    Frame answer = receive_frame(connections.back(), in_seconds(60));
+    Frame answer = receive_frame(connections.back(), soon());
     EXPECT_EQ(answer.kind, FrameKind::refusal);
     EXPECT_THAT(answer.text, HasSubstr("rank 2 of 3 did not connect"));
     connections.pop_back();
     for (Socket& former : connections)
-      EXPECT_THROW(receive_frame(former, in_seconds(60)), Error) << "closed, without a word";
+      EXPECT_THROW(receive_frame(former, soon()), Error) << "closed, without a word";
   });
   EXPECT_THAT(ends.texts[0], HasSubstr("rank 2 of 3 did not connect"));
 }
 
 // The first half of rank 0's side, which needs no secret.
 void challenge(Socket& caller) {
-  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::call);
-  send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, in_seconds(60));
+  EXPECT_EQ(receive_frame(caller, soon()).kind, FrameKind::call);
+  send_frame(caller, {FrameKind::challenge, std::string(sizeof(Nonce), 'n')}, soon());
 }
 
 // Another program at rank 0's address challenges the rank and then says nothing. Its connection
@@ -191,10 +191,10 @@ TEST(Rendezvous, AFalseMasterThatFallsSilentIsAbandoned) {
   run_ranks(2, [&](int rank) {
     if (rank == 0) {
       Listener listener(port);
-      auto first = listener.accept(in_seconds(60));
+      auto first = listener.accept(soon());
       ASSERT_TRUE(first);
       challenge(*first);
-      EXPECT_TRUE(listener.accept(in_seconds(60))) << "it still waits for the welcome";
+      EXPECT_TRUE(listener.accept(soon())) << "it still waits for the welcome";
     }
     results[size_t(rank)] = join_at_master(launch_of(rank, 2, port), info_of(rank), 120);
   });
@@ -256,8 +256,8 @@ TEST(Rendezvous, ARankWithAnotherSecretLearnsIt) {
 
 void deny(Socket& caller) try {
   challenge(caller);
-  EXPECT_EQ(receive_frame(caller, in_seconds(60)).kind, FrameKind::proof);
-  send_frame(caller, {FrameKind::denied, ""}, in_seconds(60));
+  EXPECT_EQ(receive_frame(caller, soon()).kind, FrameKind::proof);
+  send_frame(caller, {FrameKind::denied, ""}, soon());
 } catch (const Error&) {  // its time was over
 }
 

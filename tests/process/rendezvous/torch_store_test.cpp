@@ -11,7 +11,7 @@
 
 #include "engine/process/rendezvous/master_endpoint.h"
 #include "engine/process/rendezvous/rendezvous.h"
-#include "tests/process/soon.h"
+#include "tests/process/rendezvous/launches.h"
 
 namespace spire {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "engine/process/rendezvous/handshake.h"
 #include "engine/process/rendezvous/peer_mesh.h"
-#include "tests/process/soon.h"
+#include "tests/process/rendezvous/launches.h"
 
 namespace spire {
 namespace {

@@ -17,13 +17,6 @@ RankView rank_1(std::vector<PhaseRow> rows = {}) {
   return view;
 }
 
-Failure failure_with(const std::string& text, bool consequence) {
-  Failure failure;
-  failure.text = text;
-  failure.consequence = consequence;
-  return failure;
-}
-
 TEST(Stall, OfEachWorkingPhaseIsFoundBeyondItsLimitAndNotBefore) {
   struct Case {
     Phase phase;
@@ -188,32 +181,6 @@ TEST(Period, IsAFifthOfTheSmallestLimitWithinBounds) {
   EXPECT_EQ(heartbeat_period({300, 600, 1800}), 1);
   EXPECT_EQ(heartbeat_period({300, 2, 1800}), 0.4);
   EXPECT_EQ(heartbeat_period({0.001, 2, 1800}), 0.02);
-}
-
-TEST(FailureArbiter, TheFirstCauseWinsInWhicheverOrderTheFailuresCome) {
-  FailureArbiter::Delays delays{0, 1};
-  FailureArbiter cause_last;
-  EXPECT_FALSE(cause_last.decide(delays, 1e9));
-  cause_last.add(failure_with("lost a peer", true), 10);
-  cause_last.add(failure_with("lost one too", true), 10.1);
-  EXPECT_FALSE(cause_last.decide(delays, 10.9));
-  cause_last.add(failure_with("killed", false), 10.9);
-  cause_last.add(failure_with("killed later", false), 10.9);
-  EXPECT_EQ(cause_last.decide(delays, 10.9)->text, "killed");
-
-  FailureArbiter cause_first;
-  cause_first.add(failure_with("killed", false), 10);
-  cause_first.add(failure_with("lost a peer", true), 10);
-  EXPECT_EQ(cause_first.decide(delays, 10)->text, "killed");
-}
-
-TEST(FailureArbiter, WithoutACauseTheFirstConsequenceWinsAfterItsDelay) {
-  FailureArbiter ballot;
-  ballot.add(failure_with("lost a peer", true), 10);
-  ballot.add(failure_with("lost one too", true), 10.5);
-  EXPECT_EQ(ballot.due({0, 1}), 11);
-  EXPECT_FALSE(ballot.decide({0, 1}, 10.99));
-  EXPECT_EQ(ballot.decide({0, 1}, 11)->text, "lost a peer");
 }
 
 }  // namespace

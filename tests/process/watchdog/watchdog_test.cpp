@@ -169,15 +169,6 @@ TEST(Watchdog, ADeadRankIsNamedWithItsLastPosition) {
   EXPECT_EQ(next_word(sockets[0]).failure.text, decided.text);
 }
 
-TEST(Watchdog, WithoutRankZeroARankDecidesForItself) {
-  auto [one, sockets] = member_among_sockets(1, {0});
-  sockets[0] = Socket();
-  EXPECT_THAT(one->run_failure().text,
-              HasSubstr(name_of(0) + " ended without an error message, so it was probably killed "
-                                     "(see its log, or dmesg on its host)"));
-  EXPECT_EQ(one->watchdog->fail(named(1, "lost rank 0", true)).rank, 0);
-}
-
 TEST(Watchdog, ASilentRankIsNamedOnEitherSideOfALink) {
   for (int rank : {0, 1}) {
     auto [member, sockets] = member_among_sockets(rank, {1 - rank});
@@ -185,32 +176,6 @@ TEST(Watchdog, ASilentRankIsNamedOnEitherSideOfALink) {
     EXPECT_THAT(member->run_failure().text,
                 HasSubstr(name_of(1 - rank) + " has sent no sign of life for "));
   }
-}
-
-TEST(Watchdog, TheCauseWinsInBothOrdersOfArrival) {
-  for (bool cause_first : {false, true}) {
-    auto [zero, sockets] = member_among_sockets(0, {1, 2});
-    std::string consequence =
-        to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2 lost rank 1", true))));
-    std::string cause = to_bytes(frame_of(message_of(Kind::failure, named(2, "rank 2: bad file"))));
-    std::string words = cause_first ? cause + consequence : consequence + cause;
-    sockets[1].send_all(words.data(), words.size(),
-                        std::chrono::steady_clock::now() + test_deadline);
-    EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
-    for (Socket& socket : sockets) {
-      ControlMessage word = next_word(socket);
-      EXPECT_EQ(word.kind, Kind::abort);
-      EXPECT_EQ(word.failure.text, "rank 2: bad file");
-    }
-  }
-}
-
-TEST(Watchdog, AConsequenceAloneEndsTheRun) {
-  auto [zero, sockets] = member_among_sockets(0, {1});
-  auto began = std::chrono::steady_clock::now();
-  send_to(sockets[0], message_of(Kind::failure, named(1, "rank 1 lost rank 0", true)));
-  EXPECT_EQ(zero->run_failure().text, "rank 1 lost rank 0");
-  EXPECT_GE(std::chrono::steady_clock::now() - began, seconds(1)) << "it waits for a cause";
 }
 
 TEST(Watchdog, FailReturnsTheSameFailureOnEveryRank) {
@@ -265,33 +230,6 @@ TEST(Watchdog, AnExceptionOfTheHookEndsTheOtherRanks) {
   rank_1.join();
 }
 
-TEST(Watchdog, AllLeaveTogetherWithoutAFailure) {
-  for (int round = 0; round < 20; ++round) {
-    auto run = members(3);
-    std::vector<std::future<void>> left;
-    for (size_t rank : {0, 1})
-      left.push_back(std::async(std::launch::async, [&run, rank] {
-        run[rank]->watchdog->leave();
-        EXPECT_FALSE(run[rank]->watchdog->failure());
-        run[rank].reset();
-      }));
-    EXPECT_EQ(left[0].wait_for(seconds(0)), std::future_status::timeout) << "rank 2 is not done";
-    run[2]->watchdog->leave();
-    for (auto& future : left) future.get();
-    EXPECT_FALSE(run[2]->watchdog->failure());
-  }
-}
-
-TEST(Watchdog, LeavingEndsWithTheRun) {
-  auto [zero, sockets] = member_among_sockets(0, {1, 2});
-  send_to(sockets[0], message_of(Kind::done));
-  sockets[0] = Socket();  // no failure: it was done
-  sockets[1] = Socket();
-  zero->watchdog->leave();
-  EXPECT_THAT(zero->watchdog->failure()->text,
-              HasSubstr(name_of(2) + " ended without an error message"));
-}
-
 TEST(Watchdog, AProcessThatHangsIsAbandonedOnceAfterItsGrace) {
   Member alone(0, {}, 0.05);
   alone.watchdog->fail(named(0, "bad file"));
@@ -310,16 +248,7 @@ TEST(Watchdog, AProcessThatLeavesInItsGraceIsNotAbandoned) {
   EXPECT_EQ(alone.hung.get_future().wait_for(seconds(0)), std::future_status::timeout);
 }
 
-TEST(Watchdog, OneProcessIsWatchedLikeMany) {
-  Member stalled(0, {});
-  stalled.status.begin_step(3);
-  stalled.status.enter(1, Phase::data);
-  stalled.watchdog->watch(&stalled.status, short_time);
-  EXPECT_THAT(stalled.run_failure().text,
-              HasSubstr(name_of(0) + ", cpu:1: no progress in data of step 3 for "));
-  EXPECT_THAT(stalled.watchdog->fail(named(0, "later")).text, HasSubstr("no progress"));
-  EXPECT_EQ(stalled.releases, 1);
-
+TEST(Watchdog, AfterTheEndAFailureIsOnesOwn) {
   Member leaving(0, {});
   leaving.watchdog->leave();
   EXPECT_FALSE(leaving.watchdog->failure());
