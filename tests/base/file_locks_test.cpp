@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/base/folder.h"
+
 namespace spire {
 namespace {
 
@@ -17,28 +19,20 @@ namespace fs = std::filesystem;
 class FileLocks : public testing::Test {
  protected:
   void SetUp() override { make(fs::temp_directory_path()); }
-  void TearDown() override {
-    ::close(descriptor_);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { ::close(descriptor_); }
   void make(const fs::path& parent) {
-    std::string pattern = parent / "file_locks_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    descriptor_ = ::open((folder_ / "lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    folder_.emplace(parent);
+    descriptor_ = ::open((*folder_ / "lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
     ASSERT_GE(descriptor_, 0);
   }
-  int open_again() const { return ::open((folder_ / "lock").c_str(), O_RDONLY | O_CLOEXEC); }
+  int open_again() const { return ::open((*folder_ / "lock").c_str(), O_RDONLY | O_CLOEXEC); }
   ino_t inode() const {
     struct stat status = {};
     ::fstat(descriptor_, &status);
     return status.st_ino;
   }
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name) << text;
-  }
 
-  fs::path folder_;
+  std::optional<Folder> folder_;
   int descriptor_ = -1;
 };
 
@@ -59,18 +53,21 @@ TEST_F(FileLocks, TheHolderIsFoundOnTheFileSystemsThatAreHere) {
 
 // As on btrfs, where stat() tells another device than the list of locks: the mount's counts.
 TEST_F(FileLocks, TheDeviceIsThatOfTheMount) {
-  write(fmt::format("proc/self/fdinfo/{}", descriptor_), "pos:\t0\nflags:\t0100000\nmnt_id:\t77\n");
-  write("proc/self/mountinfo",
-        "24 1 259:2 / / rw - ext4 /dev/x rw\n77 24 0:46 /sub /data rw - btrfs /dev/y rw\n");
-  write("proc/locks", fmt::format("1: FLOCK  ADVISORY  WRITE 31 103:02:{0} 0 EOF\n"
-                                  "2: POSIX  ADVISORY  WRITE 32 00:2e:{0} 0 EOF\n"
-                                  "3: FLOCK  ADVISORY  WRITE 33 00:2e:{0} 0 EOF\n"
-                                  "3: -> FLOCK  ADVISORY  WRITE 34 00:2e:{0} 0 EOF\n",
-                                  inode()));
-  EXPECT_EQ(flock_holder(descriptor_, folder_ / "proc"), 33);
-  write("proc/locks", fmt::format("1: FLOCK  ADVISORY  WRITE 33 00:2e:{} 0 EOF\n", inode() + 1));
-  EXPECT_EQ(flock_holder(descriptor_, folder_ / "proc"), std::nullopt);
-  EXPECT_EQ(flock_holder(descriptor_, folder_ / "nothing"), std::nullopt);
+  folder_->write(fmt::format("proc/self/fdinfo/{}", descriptor_),
+                 "pos:\t0\nflags:\t0100000\nmnt_id:\t77\n");
+  folder_->write(
+      "proc/self/mountinfo",
+      "24 1 259:2 / / rw - ext4 /dev/x rw\n77 24 0:46 /sub /data rw - btrfs /dev/y rw\n");
+  folder_->write("proc/locks", fmt::format("1: FLOCK  ADVISORY  WRITE 31 103:02:{0} 0 EOF\n"
+                                           "2: POSIX  ADVISORY  WRITE 32 00:2e:{0} 0 EOF\n"
+                                           "3: FLOCK  ADVISORY  WRITE 33 00:2e:{0} 0 EOF\n"
+                                           "3: -> FLOCK  ADVISORY  WRITE 34 00:2e:{0} 0 EOF\n",
+                                           inode()));
+  EXPECT_EQ(flock_holder(descriptor_, *folder_ / "proc"), 33);
+  folder_->write("proc/locks",
+                 fmt::format("1: FLOCK  ADVISORY  WRITE 33 00:2e:{} 0 EOF\n", inode() + 1));
+  EXPECT_EQ(flock_holder(descriptor_, *folder_ / "proc"), std::nullopt);
+  EXPECT_EQ(flock_holder(descriptor_, *folder_ / "nothing"), std::nullopt);
 }
 
 }  // namespace

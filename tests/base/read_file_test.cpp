@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include "engine/base/write_file.h"
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -17,12 +17,7 @@ using testing::HasSubstr;
 
 class ReadFile : public testing::Test {
  protected:
-  ReadFile() {
-    std::string pattern = std::filesystem::temp_directory_path() / "spire_read_XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~ReadFile() override { std::filesystem::remove_all(folder); }
-  std::filesystem::path folder;
+  Folder folder;
 };
 
 TEST_F(ReadFile, ReadsAWholeFileAndNoticesAMissingOne) {

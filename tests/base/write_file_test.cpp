@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include "tests/base/file_size_limit.h"
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -17,17 +17,12 @@ namespace {
 
 class AtomicFile : public ::testing::Test {
  protected:
-  AtomicFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "spire_atomic_XXXXXX");
-    folder = ::mkdtemp(pattern.data());
-    path = folder / "file";
-  }
-  ~AtomicFile() override { std::filesystem::remove_all(folder); }
   std::string text() const {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  std::filesystem::path folder, path;
+  Folder folder;
+  std::filesystem::path path = folder / "file";
 };
 
 TEST_F(AtomicFile, WritesThePartsInOrderAndReplacesTheOldFile) {

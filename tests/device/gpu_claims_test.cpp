@@ -12,6 +12,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/device/system_files.h"
 
 namespace spire {
@@ -122,11 +123,12 @@ TEST(GpuClaims, AProcessHasTheClaimsOfTheOneThatStartedIt) {
   GpuClaims sweep(files.root()), run(files.root());
   ASSERT_EQ(sweep.claim("GPU-1"), std::nullopt);
   EXPECT_TRUE(run.claim("GPU-1"));
-  ::setenv(claim_holder, std::to_string(::getpid()).c_str(), 1);
-  EXPECT_FALSE(run.claim("GPU-1"));
-  ::setenv(claim_holder, "1", 1);
+  {
+    SetVariable holder(claim_holder, std::to_string(::getpid()));
+    EXPECT_FALSE(run.claim("GPU-1"));
+  }
+  SetVariable holder(claim_holder, "1");
   EXPECT_TRUE(run.claim("GPU-1"));
-  ::unsetenv(claim_holder);
 }
 
 TEST(GpuClaims, AFolderThatIsNotThereIsNamed) {

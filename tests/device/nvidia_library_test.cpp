@@ -2,15 +2,14 @@
 // beside this program would have it: nvidia/fake/lib.
 #include "engine/device/nvidia_library.h"
 
-#include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/device/system_files.h"
 
 namespace spire {
@@ -22,27 +21,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Sets a variable of the environment as long as it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() {
-    if (before_)
-      setenv(name_, before_->c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 NvidiaLibrary library(const std::string& file) {
   return NvidiaLibrary({.name = "cuFake", .file = file, .wheel = "nvidia-fake-cu13", .cuda = 13});
@@ -76,7 +54,7 @@ TEST(NvidiaLibrary, TooOldOneLacksAFunction) {
 }
 
 TEST(NvidiaLibrary, MissingOneSaysWhereItWasLookedForAndTheRemedy) {
-  Variable home("CUDA_HOME", "/opt/my cuda");
+  SetVariable home("CUDA_HOME", "/opt/my cuda");
   NvidiaLibrary none = library("libspire_none.so.9");
   EXPECT_EQ(none.find<int()>("fake_version"), nullptr);
   EXPECT_THAT(
@@ -91,17 +69,17 @@ TEST(NvidiaLibrary, OnlyChosenFoldersAreLookedInIfThereAreSome) {
   SystemFiles folder;
   fs::copy_file(fs::path(SPIRE_FAKE_FOLDER) / SPIRE_FAKE_FILE,
                 folder.root() / "libspire_copy.so.9");
-  Variable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:/no[where]");
+  SetVariable chosen("SPIRE_CUDA_FOLDERS", "/nowhere:/no[where]");
   EXPECT_EQ(library("libspire_copy.so.9").why_not(),
             "no libspire_copy.so.9 in /nowhere, /no\\[where\\]");
-  Variable found("SPIRE_CUDA_FOLDERS", "/nowhere:" + folder.root().string());
+  SetVariable found("SPIRE_CUDA_FOLDERS", "/nowhere:" + folder.root().string());
   EXPECT_EQ(library("libspire_copy.so.9").why_not(), "");
 }
 
 TEST(NvidiaLibrary, BrokenOneIsReportedInTheLoadersWords) {
   SystemFiles folder;
   folder.file("lib{1}/libspire_broken.so.9", "no library");
-  Variable chosen("SPIRE_CUDA_FOLDERS", (folder.root() / "lib{1}").string());
+  SetVariable chosen("SPIRE_CUDA_FOLDERS", (folder.root() / "lib{1}").string());
   EXPECT_THAT(error_of(library("libspire_broken.so.9"), "fake_version"),
               HasSubstr("libspire_broken.so.9: file too short; install it"));
 }
@@ -109,8 +87,8 @@ TEST(NvidiaLibrary, BrokenOneIsReportedInTheLoadersWords) {
 TEST(NvidiaFolders, AreOwnWheelsThenTheLoadersThenCudasThenPythons) {
   SystemFiles python;
   python.file("bin/python3", "");
-  Variable path("PATH", "/nowhere:" + (python.root() / "bin").string() + ":/usr/bin");
-  Variable home("CUDA_HOME", ""), cuda_path("CUDA_PATH", "");
+  SetVariable path("PATH", "/nowhere:" + (python.root() / "bin").string() + ":/usr/bin");
+  SetVariable home("CUDA_HOME", ""), cuda_path("CUDA_PATH", "");
   EXPECT_THAT(nvidia_folders("/site/spire/lib/libspire.so", 12),
               ElementsAre("/site/spire/lib/nvidia/*/lib", "/site/spire/nvidia/*/lib",
                           "/site/nvidia/*/lib", "", HasSubstr("/usr/local/cuda/{lib64,"),

@@ -1,32 +1,16 @@
 #pragma once
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include <stdlib.h>
+#include "tests/base/folder.h"
 
 namespace spire {
 
-// Files below a folder that stands for "/", removed with the object.
-class SystemFiles {
+// Files below a folder that stands for "/".
+class SystemFiles : public Folder {
  public:
-  SystemFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "system-XXXXXX").string();
-    root_ = mkdtemp(name.data());
-  }
-  ~SystemFiles() { std::filesystem::remove_all(root_); }
-  SystemFiles(const SystemFiles&) = delete;
-  SystemFiles& operator=(const SystemFiles&) = delete;
-
   SystemFiles& file(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
+    write(path, text);
     return *this;
   }
-  const std::filesystem::path& root() const { return root_; }
-
- private:
-  std::filesystem::path root_;
+  const std::filesystem::path& root() const { return path(); }
 };
 
 }  // namespace spire

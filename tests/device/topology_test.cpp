@@ -62,14 +62,6 @@ TEST(CgroupQuota, OfVersion2IsTheSmallestOfAllAncestors) {
   EXPECT_EQ(quota_of(system), 0.5);
 }
 
-// The path is one of the host; the container's own group is the top of what is mounted.
-TEST(CgroupQuota, OfAContainerIsThatOfItsTopGroup) {
-  SystemFiles system;
-  system.file("proc/self/cgroup", "0::/../kubepods/pod1/box\n")
-      .file("sys/fs/cgroup/cpu.max", "150000 100000\n");
-  EXPECT_EQ(quota_of(system), 1.5);
-}
-
 TEST(CgroupQuota, OfVersion1LiesBelowItsController) {
   for (const char* controllers : {"cpu", "cpu,cpuacct"}) {
     SystemFiles system;

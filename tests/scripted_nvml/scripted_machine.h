@@ -2,13 +2,10 @@
 // the host's: SPIRE_NVML names the scripted library, and its file is the script. One at a time;
 // needs target_link_libraries(<test> PRIVATE scripted_machine).
 #pragma once
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <utility>
-
 #include <nlohmann/json.hpp>
-#include <stdlib.h>
+
+#include "tests/base/folder.h"
+#include "tests/base/set_variable.h"
 
 namespace spire {
 
@@ -16,20 +13,9 @@ class ScriptedMachine {
  public:
   // script: README.md has its keys. library: SCRIPTED_NVML or SCRIPTED_OLD_NVML.
   explicit ScriptedMachine(nlohmann::json machine, const char* library = SCRIPTED_NVML)
-      : script(std::move(machine)) {
-    std::string name = (std::filesystem::temp_directory_path() / "machine-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
+      : script(std::move(machine)), library_("SPIRE_NVML", library) {
     write();
-    setenv("SPIRE_SCRIPTED_NVML", (folder_ / "machine.json").c_str(), 1);
-    setenv("SPIRE_NVML", library, 1);
   }
-  ~ScriptedMachine() {
-    unsetenv("SPIRE_NVML");
-    unsetenv("SPIRE_SCRIPTED_NVML");
-    std::filesystem::remove_all(folder_);
-  }
-  ScriptedMachine(const ScriptedMachine&) = delete;
-  ScriptedMachine& operator=(const ScriptedMachine&) = delete;
 
   // Eight GPUs of mixed kind: 0, 4, 6, 7 idle; 1 and 5 busy; 2 split by MIG; 3 lost.
   static nlohmann::json eight_gpus() {
@@ -48,7 +34,8 @@ class ScriptedMachine {
   nlohmann::json script;
 
  private:
-  std::filesystem::path folder_;
+  Folder folder_;
+  SetVariable file_{"SPIRE_SCRIPTED_NVML", folder_ / "machine.json"}, library_;
 };
 
 }  // namespace spire

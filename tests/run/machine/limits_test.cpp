@@ -70,18 +70,12 @@ TEST(MemoryCheck, ReadsLimitsSwapAndHugePages) {
 }
 
 TEST(MemoryCheck, NamesTheLimitOfACgroup) {
-  for (bool second : {true, false}) {
-    SystemFiles system;
-    system.file("proc/meminfo", "MemTotal: 33554432 kB\nMemAvailable: 16777216 kB\n");
-    const std::string bytes = std::to_string(4 * gib) + "\n";
-    if (second)
-      system.file("proc/self/cgroup", "0::/job\n").file("sys/fs/cgroup/job/memory.max", bytes);
-    else
-      system.file("proc/self/cgroup", "4:memory:/job\n")
-          .file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", bytes);
-    EXPECT_THAT(check_memory_state(read_memory_state(system.root())),
-                Contains(good("memory", "4.0 GiB are free of the cgroup's memory.")));
-  }
+  SystemFiles system;
+  system.file("proc/meminfo", "MemTotal: 33554432 kB\nMemAvailable: 16777216 kB\n")
+      .file("proc/self/cgroup", "0::/job\n")
+      .file("sys/fs/cgroup/job/memory.max", std::to_string(4 * gib) + "\n");
+  EXPECT_THAT(check_memory_state(read_memory_state(system.root())),
+              Contains(good("memory", "4.0 GiB are free of the cgroup's memory.")));
 }
 
 }  // namespace
