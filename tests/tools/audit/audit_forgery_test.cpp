@@ -19,15 +19,20 @@ using Json = Forger::Json;
 
 class AuditForgery : public testing::Test {
  protected:
-  AuditForgery() { summary = all.train("a", {"eval.every_steps=4"}).summary; }
-
   std::vector<std::string> problems() const { return all.auditor("a").check().problems; }
   SegmentAudit replay(const std::string& from) const {
     RunAuditor auditor = all.auditor("a");
     return auditor.audit(auditor.segment(from, 0));
   }
-  // Nothing shows in the files, and the replay from there names a number of a step.
+  // The files that forger writes show it.
+  void expect_problem(const std::string& problem) {
+    forger.write();
+    EXPECT_THAT(problems(), Contains(HasSubstr(problem)));
+  }
+  // Nothing shows in the files that forger writes, and the replay from there names a number of a
+  // step.
   void expect_replay_names(const std::string& from, int64_t step, const std::string& what) {
+    forger.write();
     EXPECT_THAT(problems(), IsEmpty());
     SegmentAudit audit = replay(from);
     ASSERT_TRUE(audit.difference);
@@ -41,11 +46,11 @@ class AuditForgery : public testing::Test {
   }
 
   AuditedRuns all;
-  RunSummary summary;
+  RunSummary summary = all.train("a", {"eval.every_steps=4"}).summary;
+  Forger forger{all.runs / "a"};
 };
 
 TEST_F(AuditForgery, WhatIsWrittenAgainAsItWasPasses) {
-  Forger forger(all.runs / "a");
   std::vector<std::string> lines = lines_of(all.runs / "a" / "audit.jsonl");
   forger.write();
   EXPECT_EQ(lines_of(all.runs / "a" / "audit.jsonl"), lines);
@@ -56,7 +61,6 @@ TEST_F(AuditForgery, WhatIsWrittenAgainAsItWasPasses) {
 
 // A root behind each first step of a segment, so that replays that stop at roots see nothing else.
 TEST_F(AuditForgery, RootsBehindEachCheckpointHideNoStep) {
-  Forger forger(all.runs / "a");
   Json root = forger.root(0)["root"];
   for (int64_t step : {1, 5, 9}) forger.add_root(step, root);
   forger.write();
@@ -65,23 +69,19 @@ TEST_F(AuditForgery, RootsBehindEachCheckpointHideNoStep) {
   EXPECT_EQ(whole.segment.to, 12);
   forger.record(7)["grad_norm"] = 0.25;
   forger.line(7, "train/loss")["train/grad_norm"] = 0.25;
-  forger.write();
   expect_replay_names("4", 7, "norm of the gradient");
 }
 
 TEST_F(AuditForgery, ARootOnTheWayHasTheWeightsOfItsStep) {
-  Forger forger(all.runs / "a");
   Json root = forger.root(0)["root"];
   forger.add_root(6, root);
   std::string weights = forger.root(6)["weights"];
   weights[0] = weights[0] == '0' ? '1' : '0';
   forger.root(6)["weights"] = weights;
-  forger.write();
   expect_replay_names("4", 6, "weights ");
 }
 
 TEST_F(AuditForgery, ARootOnTheWayIsTheConfigBehindIt) {
-  Forger forger(all.runs / "a");
   Json root = forger.root(0)["root"];
   root["config"]["optimizer.momentum"] = "0.5";
   forger.add_root(5, root);
@@ -91,27 +91,21 @@ TEST_F(AuditForgery, ARootOnTheWayIsTheConfigBehindIt) {
       ASSERT_NE(at, std::string::npos);
       state.config_yaml.replace(at, 13, "momentum: 0.5");
     }
-  forger.write();
   expect_replay_names("4", 6, "weights ");
 }
 
 TEST_F(AuditForgery, ARootThatLiesAboutDropout) {
-  Forger forger(all.runs / "a");
   forger.root(0)["root"]["config"]["model.dropout"] = "0.5";
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("its config has model.dropout: 0.25, and the chain's "
-                                             "root 0.5")));
+  expect_problem("its config has model.dropout: 0.25, and the chain's root 0.5");
   for (auto& [step, state] : forger.checkpoints) {
     size_t at = state.config_yaml.find("dropout: 0.25");
     ASSERT_NE(at, std::string::npos);
     state.config_yaml.replace(at, 13, "dropout: 0.5");
   }
-  forger.write();
   expect_replay_names("0", 1, "loss");
 }
 
 TEST_F(AuditForgery, ARootThatLeavesAKeyOut) {
-  Forger forger(all.runs / "a");
   forger.root(0)["root"]["config"].erase("data.augment.flip");
   forger.write();
   SegmentAudit audit = replay("8");
@@ -121,7 +115,6 @@ TEST_F(AuditForgery, ARootThatLeavesAKeyOut) {
 }
 
 TEST_F(AuditForgery, ARootThatLiesAboutData) {
-  Forger forger(all.runs / "a");
   forger.root(0)["root"]["data"] = std::string(digest_digits, '0');
   forger.write();
   SegmentAudit audit = replay("8");
@@ -132,19 +125,15 @@ TEST_F(AuditForgery, ARootThatLiesAboutData) {
 }
 
 TEST_F(AuditForgery, HashesOfWeightsThatWereTakenOut) {
-  Forger forger(all.runs / "a");
   forger.record(7).erase("weights");
-  forger.write();
-  EXPECT_THAT(problems(), Contains("audit.jsonl: step 7: the hashes of its weights are missing"));
+  expect_problem("audit.jsonl: step 7: the hashes of its weights are missing");
 }
 
 TEST_F(AuditForgery, AMetricOfValidation) {
-  Forger forger(all.runs / "a");
   double& recorded = forger.checkpoints.at(4).evaluated_metric;
   forger.line(4, "val/loss")["val/accuracy"] = 0.875;
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("metrics.jsonl: evaluation of step 4: accuracy 0.875, "
-                                             "and the checkpoint of step 4 has")));
+  expect_problem(
+      "metrics.jsonl: evaluation of step 4: accuracy 0.875, and the checkpoint of step 4 has");
   recorded = 0.875;
   for (auto& [step, state] : forger.checkpoints)
     if (state.best_metric < 0.875) {
@@ -158,11 +147,9 @@ TEST_F(AuditForgery, AMetricOfValidation) {
 }
 
 TEST_F(AuditForgery, AnEvaluationThatWasTakenOut) {
-  Forger forger(all.runs / "a");
   std::erase_if(forger.metrics,
                 [](const Json& line) { return line["step"] == 4 && line.contains("val/loss"); });
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("the evaluation of step 4 is missing")));
+  expect_problem("the evaluation of step 4 is missing");
   forger.checkpoints.at(4).evaluated_step = -1;
   for (auto& [step, state] : forger.checkpoints)
     if (state.best_step == 4) state.best_step = -1;
@@ -173,40 +160,29 @@ TEST_F(AuditForgery, AnEvaluationThatWasTakenOut) {
 }
 
 TEST_F(AuditForgery, AMetricOfTraining) {
-  Forger forger(all.runs / "a");
   forger.line(6, "train/loss")["train/accuracy"] = 1;
-  forger.write();
   expect_replay_names("4", 6, "train/accuracy");
 }
 
 TEST_F(AuditForgery, AHashOfWeightsInMetrics) {
-  Forger forger(all.runs / "a");
   forger.line(6, "train/loss")["train/parameter_hash"] = "0123456789abcdef";
-  forger.write();
   expect_replay_names("4", 6, "train/parameter_hash");
   forger.line(8, "train/loss")["train/parameter_hash"] = "0123456789abcdef";
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("metrics.jsonl: step 8: the weights' hash is 0123")));
+  expect_problem("metrics.jsonl: step 8: the weights' hash is 0123");
 }
 
 TEST_F(AuditForgery, SamplesSeenAndLearningRates) {
-  Forger forger(all.runs / "a");
   forger.line(6, "train/loss")["samples_seen"] = 1000;
-  forger.write();
   expect_replay_names("4", 6, "samples_seen");
   forger.line(6, "train/loss")["train/lr"] = 0.5;
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("metrics.jsonl: step 6: learning rate 0.5, and "
-                                             "audit.jsonl has 0.05")));
+  expect_problem("metrics.jsonl: step 6: learning rate 0.5, and audit.jsonl has 0.05");
 }
 
 TEST_F(AuditForgery, SecondAndRemovedLines) {
-  Forger forger(all.runs / "a");
   std::vector<Json> whole = forger.metrics;
   forger.metrics.push_back(forger.line(6, "train/loss"));
   forger.metrics.push_back(forger.line(4, "val/loss"));
-  forger.write();
-  EXPECT_THAT(problems(), Contains("metrics.jsonl: step 6 has a second line of training"));
+  expect_problem("metrics.jsonl: step 6 has a second line of training");
   EXPECT_THAT(problems(), Contains("metrics.jsonl: step 4 has a second line of validation"));
   forger.metrics = whole;
   std::erase_if(forger.metrics, [](const Json& line) {
@@ -242,25 +218,18 @@ TEST_F(AuditForgery, ASummary) {
 }
 
 TEST_F(AuditForgery, NumbersThatARunCannotHave) {
-  Forger forger(all.runs / "a");
   forger.line(8, "val/loss")["val/auc"] = 0.99;
-  forger.write();
   expect_replay_names("4", 8, "val/auc");
   forger.line(6, "train/loss")["train/top5"] = 1;
-  forger.write();
   expect_replay_names("4", 6, "train/top5");
   forger.record(7)["accuracy"] = 1;
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("is not a record of a step")));
+  expect_problem("is not a record of a step");
 }
 
 TEST_F(AuditForgery, ARootThatPromisesFewerHashes) {
-  Forger forger(all.runs / "a");
   forger.root(0)["root"]["weights_every_steps"] = 1000;
   for (int64_t step = 1; step <= 12; ++step) forger.record(step).erase("weights");
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("its config has audit.weights_every_steps: 1, and the "
-                                             "chain's root 1000")));
+  expect_problem("its config has audit.weights_every_steps: 1, and the chain's root 1000");
 }
 
 TEST_F(AuditForgery, ASummaryOfOtherDataOrNone) {
@@ -278,7 +247,6 @@ TEST_F(AuditForgery, ASummaryOfOtherDataOrNone) {
 }
 
 TEST_F(AuditForgery, NamesOfClassesInACheckpoint) {
-  Forger forger(all.runs / "a");
   auto rename = [&](TrainingState& state) {
     SampleSpec spec = sample_spec_from_text(state.data_spec);
     spec.class_names.assign(static_cast<size_t>(spec.classes), "");
@@ -302,17 +270,13 @@ TEST_F(AuditForgery, NamesOfClassesInACheckpoint) {
 }
 
 TEST_F(AuditForgery, CountersOfACheckpoint) {
-  Forger forger(all.runs / "a");
   forger.checkpoints.at(8).samples_seen += 1;
-  forger.write();
   expect_replay_names("4", 8, "samples_seen");
   forger.checkpoints.at(8).parameter_hash = "0123456789abcdef";
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("says that the hash of its weights is 0123")));
+  expect_problem("says that the hash of its weights is 0123");
 }
 
 TEST_F(AuditForgery, ABestEvaluationThatIsNone) {
-  Forger forger(all.runs / "a");
   for (int64_t step : {4, 8, 12}) {
     double accuracy = step == 8 ? 0.75 : 0.25;
     forger.line(step, "val/loss")["val/accuracy"] = accuracy;
@@ -320,9 +284,8 @@ TEST_F(AuditForgery, ABestEvaluationThatIsNone) {
     forger.checkpoints.at(step).best_metric = 0.25;
     forger.checkpoints.at(step).best_step = 4;
   }
-  forger.write();
-  EXPECT_THAT(problems(), Contains(HasSubstr("the checkpoint of step 8: its best evaluation is of "
-                                             "step 4, and that of step 8 is better")));
+  expect_problem(
+      "the checkpoint of step 8: its best evaluation is of step 4, and that of step 8 is better");
 }
 
 }  // namespace
