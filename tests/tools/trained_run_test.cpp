@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -10,13 +9,8 @@
 
 #include <spire/spire.h>
 
-#include "engine/run/run_directory.h"
 #include "tests/base/message_of.h"
 #include "tests/data/numpy/npy_files.h"
-#include "tools/audit/audit_run.h"
-#include "tools/dataset/dataset_facts.h"
-#include "tools/init/draft_config.h"
-#include "tools/performance/step_estimate.h"
 #include "tools/report/run_page.h"
 
 namespace spire {
@@ -52,22 +46,6 @@ class TrainedRun : public testing::Test {
   static TemporaryFolder* folder_;
 };
 TemporaryFolder* TrainedRun::folder_ = nullptr;
-
-TEST_F(TrainedRun, IsFoundByItsNames) {
-  Checkpoint newest = find_checkpoint("latest", run(), Prefer::newest, {});
-  EXPECT_EQ(newest.step(), 8);
-  EXPECT_EQ(newest.run(), run());
-  EXPECT_EQ(find_checkpoint(newest.path().string(), "", Prefer::best, {}).step(), 8);
-  EXPECT_EQ(parse_config({{"its config", newest.config_yaml()}}, {}).config.batch_size, 16);
-  EXPECT_NE(newest.data().find("labels"), nullptr);
-  EXPECT_FALSE(find_checkpoint_if_any("auto", scratch("nothing"), Prefer::newest, {}));
-  EXPECT_THAT(message_of(Category::checkpoint,
-                         [&] { find_checkpoint(scratch("no").string(), "", Prefer::best, {}); }),
-              HasSubstr("no"));
-  EXPECT_TRUE(has_checkpoint(run()));
-  EXPECT_TRUE(holds_something(run()));
-  EXPECT_FALSE(holds_something(scratch("nothing")));
-}
 
 // The share of right classes is the accuracy that evaluate() finds.
 TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {
@@ -130,32 +108,16 @@ TEST_F(TrainedRun, LeavesOutTestSamplesThatCannotBeRead) {
   EXPECT_THAT(of_label, testing::ElementsAre(2, 0, 0, 0, 0, 0, 0, 0, 0, 3));
 }
 
-TEST_F(TrainedRun, WritesNoTextWithoutAVocabulary) {
-  EXPECT_THAT(message_of(Category::data, [] { TextGenerator(best(), {.device = "cpu"}); }),
-              HasSubstr("without a vocabulary"));
-}
-
-TEST_F(TrainedRun, IsExportedOnceUnlessOverwritten) {
+TEST_F(TrainedRun, IsExportedAsItIsToldUnlessItIsStopped) {
   fs::path file = scratch("model.npz");
   ExportedModel exported = export_model(best(), config_of({}), file);
   ASSERT_EQ(exported.files.size(), 1u);
   EXPECT_EQ(exported.files[0].bytes, static_cast<int64_t>(fs::file_size(file)));
   EXPECT_GT(exported.numbers, 0);
   EXPECT_EQ(exported.names, "spire");
-  EXPECT_THAT(message_of(Category::config, [&] { export_model(best(), config_of({}), file); }),
-              HasSubstr("is there already"));
   export_model(best(), config_of({}), file, {.overwrite = true});
-  EXPECT_THAT(message_of(Category::config, [&] { check_export(scratch("model.txt"), {}); }),
-              HasSubstr("must be one of: .onnx, .safetensors, .npz"));
-  EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.opset = 18}); }),
-              HasSubstr("means nothing for .npz"));
   EXPECT_THAT(message_of(Category::config, [&] { check_export(file, {.names = "keras"}); }),
               HasSubstr("keras"));
-  EXPECT_THAT(
-      message_of(
-          Category::checkpoint,
-          [&] { export_model(best(), config_of({}), scratch("ema.npz"), {.averaged = true}); }),
-      HasSubstr("average"));
   std::atomic<bool> stop = true;
   EXPECT_THAT(
       message_of(
@@ -163,48 +125,6 @@ TEST_F(TrainedRun, IsExportedOnceUnlessOverwritten) {
           [&] { export_model(best(), config_of({}), scratch("stopped.npz"), {.stop = &stop}); }),
       HasSubstr("stopped"));
   EXPECT_FALSE(fs::exists(scratch("stopped.npz")));
-}
-
-TEST_F(TrainedRun, PassesItsAuditAndIsEqualToItself) {
-  RunAuditor audited(run(), {"devices=cpu"});
-  EXPECT_THAT(audited.check().problems, testing::IsEmpty());
-  EXPECT_EQ(audited.log().last, 8);
-  EXPECT_EQ(audited.log().values.at(8).size(), 64u);
-  EXPECT_TRUE(audited.audit(audited.segment("0", 2)).passed());
-  RunRecords records = read_run_records(run());
-  EXPECT_FALSE(compare_records(records, records).first);
-  EXPECT_THAT(message_of(Category::config, [&] { RunAuditor(scratch("nothing"), {}); }),
-              HasSubstr("nothing"));
-}
-
-TEST_F(TrainedRun, HasAPage) {
-  std::vector<RunFiles> runs = {read_run_files(run().string())};
-  EXPECT_THAT(state_text(runs[0]), HasSubstr("done, step 8"));
-  EXPECT_THAT(report_html(runs), HasSubstr("</html>"));
-  EXPECT_THAT(message_of(Category::config, [&] { read_run_files(scratch("nothing").string()); }),
-              HasSubstr("nothing"));
-}
-
-TEST_F(TrainedRun, HasAnEstimate) {
-  EXPECT_THAT(to_text(estimate_step(config_of({}), "h100")), HasSubstr("H100"));
-  EXPECT_THAT(message_of(Category::config, [&] { estimate_step(config_of({}), "h000"); }),
-              HasSubstr("h100"));
-}
-
-TEST(DatasetFacts, TellWhatFilesHold) {
-  TemporaryFolder folder;
-  std::ofstream(folder / "train.csv") << "a,b,label\n1,2,x\n3,4,y\n5,6,x\n";
-  std::ofstream(folder / "test.csv") << "a,b,label\n1,2,y\n";
-  RunConfig config =
-      parse_config({}, {"data.name=csv", "data.path=" + folder.path().string()}).config;
-  DatasetFacts facts = dataset_facts(config.data);
-  EXPECT_EQ(facts.data.train.samples, 3);
-  EXPECT_EQ(facts.data.test.samples, 1);
-  EXPECT_EQ(facts.data.spec.classes, 2);
-  EXPECT_THAT(facts.json, HasSubstr("\"samples\""));
-  EXPECT_THAT(draft_config(folder.path()), HasSubstr("name: csv"));
-  EXPECT_THAT(message_of(Category::config, [&] { draft_config(folder / "no"); }),
-              HasSubstr("there is no such file or folder"));
 }
 
 }  // namespace
