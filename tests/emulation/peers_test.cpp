@@ -8,6 +8,7 @@
 
 #include "engine/device/cuda_error.h"
 #include "tests/base/message_of.h"
+#include "tests/base/set_variable.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -162,13 +163,12 @@ TEST_F(EmulationPeers, AreNotUsedWhereNcclsVariableForbidsIt) {
   SmallRun run = small_run([](SmallRun& r) { r.devices = {"cuda"}; });
   uint64_t expected = hash_after(run, 2);
   for (const char* value : {"1", "0"}) {
-    ::setenv("NCCL_P2P_DISABLE", value, 1);
+    SetVariable disable("NCCL_P2P_DISABLE", value);
     bool forbidden = value == std::string("1");
     EXPECT_EQ(peer_access_disabled(), forbidden);
     EXPECT_EQ(run.place().members.size(), forbidden ? 2u : 1u);
     EXPECT_EQ(hash_after(run, 2), expected);
   }
-  ::unsetenv("NCCL_P2P_DISABLE");
 }
 
 // Tensors on a device that NCCL does not use here are staged, as planned: of 5 towers the second

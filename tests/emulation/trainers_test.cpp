@@ -1,15 +1,10 @@
 // Runs on emulated GPUs: each gives back all memory, streams, events and graphs, and a batch that
 // runs out of memory when it is tried is halved.
-#include <filesystem>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <tests/emulation/devices.h>
 
-#include <spire/load_config.h>
-#include <spire/train.h>
-
+#include "tests/runs/recorder.h"
 #include "tests/train/small_run.h"
 
 namespace spire {
@@ -17,25 +12,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class Heard : public Observer {
- public:
-  void on_start(const StartInfo& info) override { start = info; }
-  void on_note(std::string_view text) override { notes.emplace_back(text); }
-
-  StartInfo start;
-  std::vector<std::string> notes;
-};
-
 class EmulationTrainers : public ::testing::Test {
  protected:
-  EmulationTrainers() {
-    std::string pattern = std::filesystem::temp_directory_path() / "spire_trainers_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~EmulationTrainers() override {
-    emulation::set_pinned_limit(SIZE_MAX);
-    std::filesystem::remove_all(folder_);
-  }
+  ~EmulationTrainers() override { emulation::set_pinned_limit(SIZE_MAX); }
 
   RunResult run(const std::vector<std::string>& more, Observer& observer) const {
     std::vector<std::string> words = {"data.name=synthetic",
@@ -47,14 +26,14 @@ class EmulationTrainers : public ::testing::Test {
                                       "model.hidden=[16]",
                                       "steps=3",
                                       "cuda.autotune_cache=none",
-                                      "output=" + folder_.string()};
+                                      "output=" + folder_.path().string()};
     words.insert(words.end(), more.begin(), more.end());
     RunOptions options;
     options.overwrite = true;
     return train(parse_config({}, words).config, options, observer);
   }
 
-  std::filesystem::path folder_;
+  Folder folder_;
 };
 
 TEST_F(EmulationTrainers, GiveEverythingBack) {
@@ -75,21 +54,21 @@ TEST_F(EmulationTrainers, GiveEverythingBack) {
 }
 
 TEST_F(EmulationTrainers, HalveABatchThatRunsOutOfMemoryWhenItIsTried) {
-  Heard free;
+  Recorder free;
   run({"devices=cuda:0", "batch_size=auto"}, free);
   EXPECT_EQ(free.start.batch_size, 80);  // 4000 / 80 = 50 steps
   // Plans do not count the host's memory, in which batches are pinned: 3 ahead and 2 in use for
   // training, 3 and 1 for evaluation. There is room for these with 60 samples.
   constexpr size_t row = 16 * 4 + 4, batches = 9;
   emulation::set_pinned_limit(emulation::pinned_memory() + batches * 60 * row);
-  Heard tight;
+  Recorder tight;
   std::string hash = run({"devices=cuda:0", "batch_size=auto"}, tight).summary.parameter_hash;
   emulation::set_pinned_limit(SIZE_MAX);
   EXPECT_EQ(tight.start.batch_size, 40);
   ASSERT_FALSE(tight.notes.empty());
   EXPECT_THAT(tight.notes[0], HasSubstr("batch_size 80 is too large: "));
   EXPECT_THAT(tight.start.batch_note, HasSubstr("a larger one ran out of memory"));
-  Heard named;
+  Recorder named;
   EXPECT_EQ(run({"devices=cuda:0", "batch_size=40"}, named).summary.parameter_hash, hash);
 }
 

@@ -1,11 +1,10 @@
 // Tests of runs that are resumed with other versions of the libraries.
 #include <gmock/gmock.h>
 
-#include <spire/train.h>
-
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/train/run_tuning.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/runs/recorder.h"
 
 namespace spire {
 namespace {
@@ -14,12 +13,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class Warnings : public Observer {
- public:
-  void on_warning(std::string_view text) override { all.emplace_back(text); }
-  std::vector<std::string> all;
-};
 
 class EmulationVersions : public CheckpointTest {
  protected:
@@ -35,9 +28,9 @@ class EmulationVersions : public CheckpointTest {
     config.output = (folder / "run").string();
     RunOptions options;
     options.resume = "auto";
-    Warnings heard;
+    Recorder heard;
     train(config, options, heard);
-    return heard.all;
+    return heard.warnings;
   }
   std::filesystem::path checkpoint(int64_t step) const {
     return folder / "run" / "checkpoints" / fmt::format("step_{:08}.h5", step);

@@ -4,47 +4,17 @@
 #include <spire/error.h>
 #include <spire/train.h>
 
-#include "engine/config/words.h"
-#include "tests/runs/run_folder.h"
+#include "tests/runs/recorder.h"
 
 namespace spire {
 namespace {
 
-class Keeper : public Observer {
- public:
-  explicit Keeper(int64_t stop_after) : stop_after_(stop_after) {}
-  void on_step(const StepReport& step) override {
-    steps.push_back(step);
-    stop = step.step == stop_after_;
-  }
-
-  std::atomic<bool> stop = false;
-  std::vector<StepReport> steps;
-
- private:
-  int64_t stop_after_;
-};
-
 // 300 samples: an epoch has 9 steps of 32 and one of 12.
 class EpochMeans : public testing::TestWithParam<const char*> {
  protected:
-  RunResult run(const std::string& name, Keeper& keeper, std::optional<std::string> resume = {}) {
-    RunConfig config;
-    config.data.name = "idx";
-    config.data.path = folder_ / "data";
-    config.data.last_batch = *find_word<DataConfig::LastBatch>(GetParam());
-    config.output = folder_ / name;
-    config.model = {.name = "mlp", .hidden = {16}};
-    config.optimizer.lr = 0.02;
-    config.batch_size = 8;
-    config.towers = 4;
-    config.tower_threads = 1;
-    config.devices = {"cpu:0"};
-    config.steps = 24;
-    RunOptions options;
-    options.resume = std::move(resume);
-    options.stop = &keeper.stop;
-    return train(config, options, keeper);
+  RunResult run(const std::string& name, Recorder& keeper, std::optional<std::string> resume = {}) {
+    Words words = test_mlp + Words{"steps=24", std::string("data.last_batch=") + GetParam()};
+    return train_here(folder_, name, words, keeper, std::move(resume));
   }
 
   // Of the steps (first, last]; `seen` samples before them.
@@ -69,7 +39,7 @@ class EpochMeans : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(EpochMeans, CountEachSampleOnce) {
-  Keeper keeper(-1);
+  Recorder keeper;
   RunResult result = run("run", keeper);
   int64_t per_epoch = std::string(GetParam()) == "drop" ? 9 : 10;
   expect_means(keeper.steps, 0, per_epoch, 0);
@@ -77,7 +47,7 @@ TEST_P(EpochMeans, CountEachSampleOnce) {
 }
 
 TEST_P(EpochMeans, BeginAnewWhereARunGoesOnInTheMiddleOfAnEpoch) {
-  Keeper stopped(13), resumed(-1);
+  Recorder stopped(13), resumed;
   ASSERT_EQ(run("run", stopped).exit_code, static_cast<int>(Category::interrupted));
   RunResult result = run("run", resumed, "auto");
   int64_t per_epoch = std::string(GetParam()) == "drop" ? 9 : 10;

@@ -30,12 +30,11 @@ TEST(FullDisk, TrainingGoesOnAndTheEndIsCodeThree) {
   ASSERT_TRUE(program.wait_for("checkpoint of step 12 could not be written"));
   program.signal(SIGTERM);
   Output output = program.finish();
-  EXPECT_EQ(output.code, 3);
   EXPECT_THAT(output.err, ContainsRegex("warning: the checkpoint of step 5 could not be written: "
                                         "cannot write .*step_00000005.h5.tmp: File too large"));
   EXPECT_THAT(output.last_error_line(),
               HasSubstr("error[3]: the last checkpoint, of step 12, could not be written: "));
-  EXPECT_EQ(printed_hash(output), straight);
+  EXPECT_EQ(printed_hash(output, 3), straight);
   EXPECT_EQ(folder.summary("run")["steps"], 12);
   EXPECT_EQ(folder.summary("run")["exit"], 3);
   EXPECT_EQ(folder.summary("run")["checkpoint"], "");
@@ -64,10 +63,9 @@ TEST(FullDisk, MetricsLoseLinesAndTheRunItsCodeButNoStepAndNoCheckpoint) {
   Words words = test_mlp + Words{"steps=600", "checkpoint.every_epochs=20", "eval.every_epochs=0"};
   std::string straight = printed_hash(trainer(folder.run("straight", words)));
   Output output = end_of(full, "", folder.run("run", words)).output;
-  EXPECT_EQ(output.code, 3);
   EXPECT_THAT(output.err, ContainsRegex("cannot write .*metrics.jsonl: .*; training continues"));
   EXPECT_THAT(output.last_error_line(), ContainsRegex("metrics.jsonl lacks [0-9]+ lines"));
-  EXPECT_EQ(printed_hash(output), straight);
+  EXPECT_EQ(printed_hash(output, 3), straight);
   EXPECT_EQ(folder.checkpoints("run"), folder.checkpoints("straight"));
   std::vector<Json> lines = folder.metrics("run");  // throws where one is torn
   EXPECT_LT(lines.size(), folder.metrics("straight").size());

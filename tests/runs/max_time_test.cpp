@@ -2,23 +2,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
 namespace {
 
 using testing::HasSubstr;
-
-// For the programs that this process starts while the object lives.
-class BegunLongAgo {
- public:
-  BegunLongAgo() { ::setenv("SPIRE_STARTED", "-1000000000000000000", 1); }
-  ~BegunLongAgo() { ::unsetenv("SPIRE_STARTED"); }
-  BegunLongAgo(const BegunLongAgo&) = delete;
-  BegunLongAgo& operator=(const BegunLongAgo&) = delete;
-};
 
 TEST(MaxTime, StopsAllRanksAtOneStepWithACheckpointThatGoesOn) {
   RunFolder folder;
@@ -31,7 +22,7 @@ TEST(MaxTime, StopsAllRanksAtOneStepWithACheckpointThatGoesOn) {
     int64_t steps = name == "processes" ? 2 : 1;  // the others learn of it in the next step
     Words run = folder.run(name, words + processes);
     {
-      BegunLongAgo begun;
+      SetVariable begun("SPIRE_STARTED", "-1000000000000000000");
       Output stopped = trainer(run);
       EXPECT_EQ(stopped.code, 75) << stopped.err;
       EXPECT_THAT(stopped.err, HasSubstr(fmt::format("error[75]: stopped by max_time at step {}; "
@@ -42,7 +33,7 @@ TEST(MaxTime, StopsAllRanksAtOneStepWithACheckpointThatGoesOn) {
     EXPECT_EQ(folder.summary(name)["exit"], 75);
     EXPECT_EQ(folder.checkpoints(name), std::vector<int64_t>{steps});
     {
-      BegunLongAgo begun;  // each attempt gets on
+      SetVariable begun("SPIRE_STARTED", "-1000000000000000000");  // each attempt gets on
       EXPECT_EQ(trainer(run + Words{"--resume", "auto"}).code, 75);
       EXPECT_EQ(folder.summary(name)["steps"], 2 * steps);
     }

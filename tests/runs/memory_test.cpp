@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/long_tests.h"
 #include "tests/runs/run_folder.h"
 
@@ -196,7 +197,7 @@ TEST(Memory, NoLimitOnAddressesEndsARunByASignal) {
 // Freed memory has other bytes, and new memory is not zero.
 TEST(Memory, ThatIsFreedIsNotUsed) {
   RunFolder folder;
-  setenv("MALLOC_PERTURB_", "123", 1);
+  SetVariable perturb("MALLOC_PERTURB_", "123");
   Words words = test_mlp + Words{"checkpoint.every_steps=2"};
   std::string run = folder / "run", file = folder / "data.h5";
   for (const Words& command :
@@ -208,7 +209,6 @@ TEST(Memory, ThatIsFreedIsNotUsed) {
     Output output = trainer(command);
     EXPECT_EQ(output.code, 0) << command[0] << "\n" << output.err;
   }
-  unsetenv("MALLOC_PERTURB_");
 }
 
 // There is memory for the plan and a little more, so checkpoints go without a snapshot.

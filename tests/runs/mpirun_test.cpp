@@ -1,8 +1,10 @@
-// Several real processes, started by mpirun or with torchrun's variables: the bits of one process,
-// files written by rank 0 alone, and contradictions answered at once.
+// Several real processes, started by mpirun, with torchrun's variables or by the program itself:
+// the bits of one process, files written by rank 0 alone, and contradictions answered at once.
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +32,6 @@ struct Model {
   friend std::ostream& operator<<(std::ostream& out, const Model& m) { return out << m.name; }
 };
 const std::vector<Model> models = {{"mlp_fp32", test_mlp}, {"batch_norm_cnn_bf16", batch_norm_cnn}};
-const std::vector<std::string> strategies = {"parameter_device", "mirrored", "sharded"};
 
 std::string devices_word(int count) {
   return "devices=" + std::to_string(count) + "xcpu";
@@ -80,76 +81,23 @@ std::vector<std::string> files(const fs::path& directory) {
   return names;
 }
 
-class Processes : public testing::TestWithParam<Model> {
- protected:
-  Words words(const std::string& name, const Words& more = {}) const {
-    return folder_.run(name, checked_course + GetParam().words + more);
-  }
-
-  std::string one_process(const std::string& name = "one") const {
-    Output output = trainer(words(name));
-    EXPECT_EQ(output.code, 0) << output.err;
-    return printed_hash(output);
-  }
-
-  RunFolder folder_;
+// One way to start the ranks of a run. Returns what each process printed, that of rank 0 first.
+struct Launcher {
+  std::string name;
+  std::function<std::vector<Output>(int ranks, const Words& words)> run;
 };
 
-class Mpirun : public Processes {
- protected:
-  void SetUp() override {
-    if (test_mpirun.empty() || !fs::exists(test_mpirun)) GTEST_SKIP() << "no mpirun";
-  }
-};
+const std::vector<Launcher> launchers = {
+    {"mpirun",
+     [](int ranks, const Words& words) {
+       return std::vector<Output>{run_command(mpirun(ranks) + words)};
+     }},
+    {"torchruns_variables", run_torchrun},
+    {"processes", [](int ranks, const Words& words) {
+       return std::vector<Output>{trainer(words + Words{"--processes", std::to_string(ranks)})};
+     }}};
 
-TEST_P(Mpirun, OneHashForAllProcessesDevicesAndStrategies) {
-  std::string expected = one_process();
-  ASSERT_EQ(expected.size(), 16u);
-  for (int ranks : {1, 2, 4}) {
-    for (int devices : {1, 2}) {
-      for (const std::string& strategy : strategies) {
-        Output output =
-            run_command(mpirun(ranks) + words("some", {devices_word(devices),
-                                                       "strategy=" + strategy, "--overwrite"}));
-        ASSERT_EQ(output.code, 0) << output.err;
-        EXPECT_EQ(printed_hash(output), expected)
-            << ranks << " processes x " << devices << " devices, " << strategy;
-      }
-    }
-  }
-}
-
-TEST_P(Mpirun, RankZeroAloneWritesAndSpeaks) {
-  one_process();
-  Output output = run_command(mpirun(4) + words("four"));
-  ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(files(folder_ / "four"), files(folder_ / "one"));
-  EXPECT_EQ(curve(folder_.metrics("four")), curve(folder_.metrics("one")));
-  EXPECT_EQ(folder_.summary("four")["val"], folder_.summary("one")["val"]);
-  EXPECT_EQ(count(output.out, "parameter hash"), 1) << output.out;
-  EXPECT_EQ(count(output.err, "\nglobal batch"), 1) << output.err;
-  EXPECT_EQ(count(output.err, "\nprocesses "), 1) << output.err;
-  EXPECT_THAT(output.err, HasSubstr("processes     4 over MPI"));
-  EXPECT_EQ(count(output.err, "step 50/50"), 1) << output.err;
-}
-
-TEST_P(Processes, OneHashWithTorchrunsVariables) {
-  std::string expected = one_process();
-  for (auto [ranks, devices] : {std::pair{2, 2}, {4, 1}}) {
-    for (const std::string& strategy : strategies) {
-      auto outputs = run_torchrun(
-          ranks, words("some", {devices_word(devices), "strategy=" + strategy, "--overwrite"}));
-      for (const Output& output : outputs) ASSERT_EQ(output.code, 0) << output.err;
-      EXPECT_EQ(printed_hash(outputs[0]), expected) << ranks << " processes, " << strategy;
-      for (int rank = 1; rank < ranks; ++rank)
-        EXPECT_EQ(outputs[rank].out + outputs[rank].err, "") << "rank " << rank;
-    }
-  }
-  EXPECT_EQ(files(folder_ / "some"), files(folder_ / "one"));
-  EXPECT_EQ(curve(folder_.metrics("some")), curve(folder_.metrics("one")));
-}
-
-// Where one leg of a run is hosted.
+// Where a run, or a part of one, is hosted.
 struct Place {
   int ranks, devices;
   std::string strategy;
@@ -158,30 +106,19 @@ struct Place {
   }
 };
 
-class Moves : public Processes {
+class Launched : public testing::TestWithParam<std::tuple<Launcher, Model>> {
  protected:
-  Output run(const Place& place, const Words& words) const {
+  void SetUp() override {
+    if (launcher_.name == "mpirun" && !fs::exists(test_mpirun)) GTEST_SKIP() << "no mpirun";
+    hash_ = printed_hash(trainer(words("one")));
+  }
+  Words words(const std::string& name, const Words& more = {}) const {
+    return folder_.run(name, checked_course + std::get<Model>(GetParam()).words + more);
+  }
+  std::vector<Output> run(const Place& place, const Words& words) const {
     Words all = words + Words{devices_word(place.devices), "strategy=" + place.strategy};
-    if (place.ranks == 1) return trainer(all);
-    return run_torchrun(place.ranks, all)[0];
+    return place.ranks == 0 ? std::vector<Output>{trainer(all)} : launcher_.run(place.ranks, all);
   }
-
-  // 23 steps, an epoch and a bit; a copy for each place where it goes on.
-  void first_leg(const Place& place) {
-    Output output = run(place, words("leg", {"steps=23", "--overwrite"}));
-    ASSERT_EQ(output.code, 0) << output.err;
-  }
-
-  void expect_straight_end(const Place& place, const std::string& hash) {
-    fs::remove_all(folder_ / "rest");
-    fs::copy(folder_ / "leg", folder_ / "rest", fs::copy_options::recursive);
-    Output output = run(place, words("rest", {"--resume", "auto"}));
-    ASSERT_EQ(output.code, 0) << output.err;
-    EXPECT_THAT(output.err, HasSubstr("at step 23 from "));
-    EXPECT_EQ(printed_hash(output), hash) << place;
-    EXPECT_EQ(train_lines("rest"), train_lines("one")) << place;
-  }
-
   // Without the evaluation at step 23, at which the straight run has none.
   std::vector<Json> train_lines(const std::string& name) const {
     auto lines = curve(folder_.metrics(name));
@@ -189,36 +126,61 @@ class Moves : public Processes {
     EXPECT_EQ(lines.size(), 50u) << name;
     return lines;
   }
+
+  RunFolder folder_;
+  Launcher launcher_ = std::get<Launcher>(GetParam());
+  std::string hash_;  // of a program alone
 };
 
-TEST_P(Moves, ACheckpointGoesOnAnywhere) {
-  std::string hash = one_process();
-  const std::vector<Place> places = {{1, 1, "parameter_device"}, {1, 2, "sharded"},
-                                     {1, 4, "mirrored"},         {1, 8, "parameter_device"},
+TEST_P(Launched, AllEndAsOneProgramAndRankZeroAloneWritesAndSpeaks) {
+  for (auto [ranks, devices] : {std::pair{1, 2}, {2, 2}, {4, 1}})
+    for (const char* strategy : {"parameter_device", "mirrored", "sharded"}) {
+      Place place{ranks, devices, strategy};
+      SCOPED_TRACE(testing::PrintToString(place));
+      auto outputs = run(place, words("some", {"--overwrite"}));
+      EXPECT_EQ(printed_hash(outputs[0]), hash_);
+      for (size_t rank = 1; rank < outputs.size(); ++rank) {
+        EXPECT_EQ(outputs[rank].code, 0);
+        EXPECT_EQ(outputs[rank].out + outputs[rank].err, "") << "rank " << rank;
+      }
+      const auto& [code, out, err] = outputs[0];
+      EXPECT_EQ(count(out, "parameter hash"), 1) << out;
+      for (const char* once : {"\nglobal batch", "step 50/50"})
+        EXPECT_EQ(count(err, once), 1) << err;
+      const char* library = launcher_.name == "mpirun" ? "MPI" : "TCP";
+      EXPECT_EQ(count(err, fmt::format("\nprocesses     {} over {}", ranks, library)), ranks > 1)
+          << err;
+      EXPECT_EQ(count(err, "restart"), 0) << err;
+      EXPECT_EQ(curve(folder_.metrics("some")), curve(folder_.metrics("one")));
+    }
+  EXPECT_EQ(files(folder_ / "some"), files(folder_ / "one"));
+  EXPECT_EQ(folder_.summary("some")["val"], folder_.summary("one")["val"]);
+}
+
+// 23 steps, an epoch and a bit, at one place; then a copy goes on at each of the others.
+TEST_P(Launched, ACheckpointGoesOnAnywhere) {
+  const std::vector<Place> places = {{0, 1, "parameter_device"}, {0, 2, "sharded"},
+                                     {0, 4, "mirrored"},         {0, 8, "parameter_device"},
                                      {2, 2, "sharded"},          {2, 2, "mirrored"}};
-  for (const Place& from : {Place{1, 4, "parameter_device"}, {2, 2, "sharded"}}) {
-    first_leg(from);
-    for (const Place& to : places) expect_straight_end(to, hash);
+  for (const Place& from : {Place{0, 4, "parameter_device"}, {2, 2, "sharded"}}) {
+    ASSERT_EQ(run(from, words("leg", {"steps=23", "--overwrite"}))[0].code, 0) << from;
+    for (const Place& to : places) {
+      fs::remove_all(folder_ / "rest");
+      fs::copy(folder_ / "leg", folder_ / "rest", fs::copy_options::recursive);
+      Output output = run(to, words("rest", {"--resume", "auto"}))[0];
+      EXPECT_THAT(output.err, HasSubstr("at step 23 from "));
+      EXPECT_EQ(printed_hash(output), hash_) << to;
+      EXPECT_EQ(train_lines("rest"), train_lines("one")) << to;
+    }
   }
 }
 
-TEST_P(Mpirun, ACheckpointGoesOnUnderItAndBack) {
-  std::string hash = one_process();
-  for (bool there : {true, false}) {
-    Words leg = words("moved", {"steps=23", "--overwrite", devices_word(there ? 4 : 2)});
-    Words rest = words("moved", {"--resume", "auto", devices_word(there ? 2 : 4)});
-    Output first = there ? trainer(leg) : run_command(mpirun(2) + leg);
-    ASSERT_EQ(first.code, 0) << first.err;
-    Output second = there ? run_command(mpirun(2) + rest) : trainer(rest);
-    ASSERT_EQ(second.code, 0) << second.err;
-    EXPECT_EQ(printed_hash(second), hash);
-  }
-}
-
-auto model_name = [](const auto& test) { return test.param.name; };
-INSTANTIATE_TEST_SUITE_P(TowerTrainer, Processes, testing::ValuesIn(models), model_name);
-INSTANTIATE_TEST_SUITE_P(TowerTrainer, Mpirun, testing::ValuesIn(models), model_name);
-INSTANTIATE_TEST_SUITE_P(TowerTrainer, Moves, testing::ValuesIn(models), model_name);
+INSTANTIATE_TEST_SUITE_P(TowerTrainer, Launched,
+                         testing::Combine(testing::ValuesIn(launchers), testing::ValuesIn(models)),
+                         [](const auto& test) {
+                           return std::get<Launcher>(test.param).name + "_" +
+                                  std::get<Model>(test.param).name;
+                         });
 
 // Contradictions end every process at once: none waits for what will not come.
 class Contradictions : public testing::Test {

@@ -38,6 +38,12 @@ class Predict : public testing::Test {
   Output predict(const Words& words) const {
     return trainer(Words{"predict", "--checkpoint", (folder_ / "run").string()} + words);
   }
+  // Expects that it ends with this code, and that its last line has the text.
+  void expect_refused(int code, const Words& words, const std::string& says) const {
+    Output output = predict(words);
+    EXPECT_EQ(output.code, code) << output.out;
+    EXPECT_THAT(output.last_error_line(), HasSubstr(says)) << testing::PrintToString(words);
+  }
   void train(const Words& words) const {
     Output output = trainer(folder_.run("run", Words{"epochs=2"} + words));
     ASSERT_EQ(output.code, 0) << output.err;
@@ -287,18 +293,13 @@ TEST_F(Predict, APromptMayComeFromAFile) {
       "--temperature 0 < {}",
       TRAINER_PROGRAM, (folder_ / "run").string(), prompt);
   EXPECT_EQ(Program("/bin/sh", {"-c", command}).finish().out, said.out);
-  auto refusal = [&](int code, const Words& words) {
-    Output output = predict(words);
-    EXPECT_EQ(output.code, code) << output.out;
-    return output.last_error_line();
-  };
-  EXPECT_THAT(refusal(4, {"--prompt-file", "/nowhere"}),
-              HasSubstr("--prompt-file /nowhere: cannot be read: No such file"));
-  EXPECT_THAT(refusal(4, {"--prompt-file", "/"}), HasSubstr("Is a directory"));
-  EXPECT_THAT(refusal(2, {"--prompt-file", prompt, "--prompt", "a"}), HasSubstr("excludes"));
-  EXPECT_THAT(refusal(4, {"--prompt", "ab\xc3\xa9"}),
-              HasSubstr("the prompt: byte 2: the character U+00E9 is not in the vocabulary of 3; "
-                        "leave it out, or add --unknown skip"));
+  expect_refused(4, {"--prompt-file", "/nowhere"},
+                 "--prompt-file /nowhere: cannot be read: No such file");
+  expect_refused(4, {"--prompt-file", "/"}, "Is a directory");
+  expect_refused(2, {"--prompt-file", prompt, "--prompt", "a"}, "excludes");
+  expect_refused(4, {"--prompt", "ab\xc3\xa9"},
+                 "the prompt: byte 2: the character U+00E9 is not in the vocabulary of 3; "
+                 "leave it out, or add --unknown skip");
   Output skipped = predict(Words{"--prompt",
                                  "a\xc3\xa9"
                                  "b\n!b",
@@ -308,11 +309,10 @@ TEST_F(Predict, APromptMayComeFromAFile) {
   EXPECT_THAT(skipped.err, HasSubstr("2 characters of the prompt left out"));
   EXPECT_THAT(skipped.out, testing::EndsWith(said.out.substr(4)));
   std::ofstream(prompt) << "\n";
-  EXPECT_THAT(refusal(2, {"--prompt-file", prompt}), HasSubstr("the prompt is empty"));
+  expect_refused(2, {"--prompt-file", prompt}, "the prompt is empty");
   std::ofstream(prompt) << std::string((1 << 20) + 1, 'a');
-  EXPECT_THAT(refusal(4, {"--prompt-file", prompt}), HasSubstr("is larger than 1048576 bytes"));
-  EXPECT_THAT(refusal(2, {prompt}),
-              HasSubstr("takes no input files; give the text to continue by --prompt or"));
+  expect_refused(4, {"--prompt-file", prompt}, "is larger than 1048576 bytes");
+  expect_refused(2, {prompt}, "takes no input files; give the text to continue by --prompt or");
 }
 
 TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
@@ -357,26 +357,21 @@ TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
   EXPECT_THAT(predict({"--prompt", long_prompt, "--tokens", "1"}).err,
               HasSubstr("warning: the prompt has 12 tokens; the model reads the newest 8"));
 
-  auto refusal = [&](int code, const Words& words) {
-    Output output = predict(words);
-    EXPECT_EQ(output.code, code) << output.out;
-    return output.last_error_line();
-  };
   for (const char* p : {"0", "1.5", "-1", "nan"})
-    EXPECT_THAT(refusal(2, {"--prompt", "a", "--top-p", p}), HasSubstr("top p is")) << p;
-  EXPECT_THAT(refusal(2, {"--prompt", "a", "--stop", ""}), HasSubstr("a stop word is empty"));
-  EXPECT_THAT(refusal(2, {"--prompt", "a", "--prompts", lines.string()}), HasSubstr("excludes"));
-  EXPECT_THAT(refusal(2, {"--prompt", "a", "--stream"}), HasSubstr("--stream: is for several"));
-  EXPECT_THAT(refusal(4, {"--prompts", "/nowhere"}), HasSubstr("--prompts /nowhere: cannot be"));
+    expect_refused(2, {"--prompt", "a", "--top-p", p}, "top p is");
+  expect_refused(2, {"--prompt", "a", "--stop", ""}, "a stop word is empty");
+  expect_refused(2, {"--prompt", "a", "--prompts", lines.string()}, "excludes");
+  expect_refused(2, {"--prompt", "a", "--stream"}, "--stream: is for several");
+  expect_refused(4, {"--prompts", "/nowhere"}, "--prompts /nowhere: cannot be");
   std::ofstream(lines) << "\n\n";
-  EXPECT_THAT(refusal(4, {"--prompts", lines.string()}), HasSubstr("lines.txt: has no prompts"));
+  expect_refused(4, {"--prompts", lines.string()}, "lines.txt: has no prompts");
   for (const char* line : {"ab", "{\"text\": \"a\"}", "{\"prompt\": 3}"}) {
     std::ofstream(objects) << "\n" << line;
-    EXPECT_THAT(refusal(4, {"--prompts", objects.string()}),
-                HasSubstr("objects.jsonl:2: expected {\"prompt\": \"text\"}"));
+    expect_refused(4, {"--prompts", objects.string()},
+                   "objects.jsonl:2: expected {\"prompt\": \"text\"}");
   }
   std::ofstream(objects) << R"({"prompt": ""})";
-  EXPECT_THAT(refusal(4, {"--prompts", objects.string()}), HasSubstr(":1: the prompt is empty"));
+  expect_refused(4, {"--prompts", objects.string()}, ":1: the prompt is empty");
 }
 
 // Prompts on the command line, written together one, two or all at a time; a stop word ends each
@@ -442,23 +437,16 @@ TEST_F(Predict, TokensBecomeText) {
 
 TEST_F(Predict, SaysWhatItCannotDo) {
   train(test_mlp);
-  auto refusal = [&](int code, const Words& words) {
-    Output output = predict(words);
-    EXPECT_EQ(output.code, code) << output.out;
-    return output.err;
-  };
-  EXPECT_THAT(refusal(2, {"--prompt", "x"}), HasSubstr("--prompt works with language models only"));
-  EXPECT_THAT(refusal(2, {"--prompt-file", "x"}),
-              HasSubstr("--prompt-file works with language models only"));
-  EXPECT_THAT(refusal(2, {"--on-error", "skip"}), HasSubstr("set data.on_error=skip"));
-  EXPECT_THAT(refusal(2, {"--on-error", "maybe", "x"}), HasSubstr("--on-error"));
-  EXPECT_THAT(refusal(4, {"x"}), HasSubstr("x: there is no such file or folder"));
-  EXPECT_THAT(refusal(4, {"./data.pth=x"}),
-              HasSubstr("./data.pth=x: there is no such file or folder"));
-  EXPECT_THAT(refusal(3, {"--device", "cuda:0"}), HasSubstr("cuda:0"));
-  EXPECT_THAT(refusal(2, {"--format", "xml"}), HasSubstr("--format"));
-  EXPECT_THAT(refusal(2, {"data.pth=x"}), HasSubstr("did you mean 'data.path'"));
-  EXPECT_THAT(refusal(4, {"data.path=/nowhere"}), HasSubstr("/nowhere"));
+  expect_refused(2, {"--prompt", "x"}, "--prompt works with language models only");
+  expect_refused(2, {"--prompt-file", "x"}, "--prompt-file works with language models only");
+  expect_refused(2, {"--on-error", "skip"}, "set data.on_error=skip");
+  expect_refused(2, {"--on-error", "maybe", "x"}, "--on-error");
+  expect_refused(4, {"x"}, "x: there is no such file or folder");
+  expect_refused(4, {"./data.pth=x"}, "./data.pth=x: there is no such file or folder");
+  expect_refused(3, {"--device", "cuda:0"}, "cuda:0");
+  expect_refused(2, {"--format", "xml"}, "--format");
+  expect_refused(2, {"data.pth=x"}, "did you mean 'data.path'");
+  expect_refused(4, {"data.path=/nowhere"}, "/nowhere");
   Output missing = trainer({"predict", "--checkpoint", "/nowhere"});
   EXPECT_EQ(missing.code, 5);
   Output none = trainer({"predict"});

@@ -37,30 +37,23 @@ void write_banded_images(const fs::path& folder, const std::string& prefix, uint
   write_idx(folder / (prefix + "-labels-idx1-ubyte"), 0x801, {count}, labels);
 }
 
-fs::path make_run_folder() {
+fs::path where_writing_is_quick() {
   fs::path memory = "/dev/shm";
-  fs::path parent = ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
-  std::string name = (parent / "spire_runs_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  return name;
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
 }
 
 }  // namespace
 
-RunFolder::RunFolder() : path_(make_run_folder()) {
-  fs::create_directory(path_ / "data");
-  write_banded_images(path_ / "data", "train", 300, 1);
-  write_banded_images(path_ / "data", "t10k", 100, 2);
-}
-
-RunFolder::~RunFolder() {
-  fs::remove_all(path_);
+RunFolder::RunFolder() : Folder(where_writing_is_quick()) {
+  fs::create_directory(*this / "data");
+  write_banded_images(*this / "data", "train", 300, 1);
+  write_banded_images(*this / "data", "t10k", 100, 2);
 }
 
 Words RunFolder::run(const std::string& name, const Words& more) const {
   Words words = {"data.name=idx",
-                 "data.path=" + (path_ / "data").string(),
-                 "output=" + (path_ / name).string(),
+                 "data.path=" + (*this / "data").string(),
+                 "output=" + (*this / name).string(),
                  "batch_size=8",
                  "towers=4",
                  "tower_threads=1",
@@ -70,12 +63,12 @@ Words RunFolder::run(const std::string& name, const Words& more) const {
 }
 
 Json RunFolder::summary(const std::string& name) const {
-  std::ifstream file(path_ / name / "summary.json");
+  std::ifstream file(*this / name / "summary.json");
   return Json::parse(file);
 }
 
 std::vector<Json> RunFolder::metrics(const std::string& name) const {
-  std::ifstream file(path_ / name / "metrics.jsonl");
+  std::ifstream file(*this / name / "metrics.jsonl");
   std::vector<Json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
   return lines;
@@ -84,24 +77,17 @@ std::vector<Json> RunFolder::metrics(const std::string& name) const {
 fs::path RunFolder::checkpoint(const std::string& name, int64_t step) const {
   std::string digits = std::to_string(step);
   digits.insert(0, 8 - std::min<size_t>(8, digits.size()), '0');
-  return path_ / name / "checkpoints" / ("step_" + digits + ".h5");
+  return *this / name / "checkpoints" / ("step_" + digits + ".h5");
 }
 
 std::vector<int64_t> RunFolder::checkpoints(const std::string& name) const {
   std::vector<int64_t> steps;
-  for (const auto& entry : fs::directory_iterator(path_ / name / "checkpoints")) {
+  for (const auto& entry : fs::directory_iterator(*this / name / "checkpoints")) {
     if (entry.path().extension() != ".h5") continue;
     steps.push_back(std::stoll(entry.path().stem().string().substr(5)));
   }
   std::sort(steps.begin(), steps.end());
   return steps;
-}
-
-std::string printed_hash(const Output& output) {
-  std::string last = output.out.substr(0, output.out.find_last_not_of('\n') + 1);
-  last = last.substr(last.rfind('\n') + 1);
-  if (!last.starts_with("parameter hash ")) ADD_FAILURE() << "no hash on the last line: " << last;
-  return last.substr(last.rfind(' ') + 1);
 }
 
 std::vector<Json> curve(const std::vector<Json>& metrics) {
@@ -138,6 +124,27 @@ void expect_ascending(const std::vector<Json>& metrics) {
     }
     last[kind] = step;
   }
+}
+
+void expect_one_hash(const RunFolder& folder, const Words& words, int64_t stop) {
+  const Words hosts[] = {{"devices=2xcpu", "strategy=sharded", "data.workers=3"},
+                         {"devices=[cpu:0, cpu:1, cpu:2]", "parameter_device=cpu:1"},
+                         {"devices=4xcpu", "strategy=mirrored"},
+                         {"devices=1xcpu", "--processes", "2"}};
+  std::string hash = printed_hash(trainer(folder.run("one", words + Words{"--overwrite"})));
+  Json val = folder.summary("one")["val"];
+  ASSERT_TRUE(val.is_object());
+  for (const Words& host : hosts) {
+    SCOPED_TRACE(testing::PrintToString(host));
+    Output output = trainer(folder.run("other", words + host + Words{"--overwrite"}));
+    EXPECT_EQ(printed_hash(output), hash);
+    EXPECT_EQ(folder.summary("other")["val"], val);
+    EXPECT_EQ(curve(folder.metrics("other")), curve(folder.metrics("one")));
+  }
+  Words part = {"steps=" + std::to_string(stop), "--overwrite"};
+  EXPECT_EQ(trainer(folder.run("other", words + part)).code, 0);
+  Output rest = trainer(folder.run("other", words + Words{"devices=2xcpu", "--resume", "auto"}));
+  EXPECT_EQ(printed_hash(rest), hash) << "resumed";
 }
 
 }  // namespace spire

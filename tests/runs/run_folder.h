@@ -28,14 +28,9 @@ const Words test_course = {"batch_size=2", "towers=8", "steps=50", "schedule.nam
 
 // A folder with 300 training and 100 test images of 12 x 12 in 4 classes, removed with the object.
 // In memory where the system has a place for that: these runs do little but write checkpoints.
-class RunFolder {
+class RunFolder : public Folder {
  public:
   RunFolder();
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
   // A run into directory `name`: 4 towers of 8 samples, so an epoch has 10 steps and ends in a
   // ragged batch of 12; then `more`, which wins.
@@ -45,17 +40,16 @@ class RunFolder {
   std::vector<Json> metrics(const std::string& name) const;         // each line; a bad one throws
   std::vector<int64_t> checkpoints(const std::string& name) const;  // steps, ascending
   std::filesystem::path checkpoint(const std::string& name, int64_t step) const;
-
- private:
-  std::filesystem::path path_;
 };
-
-// The value on the last line of stdout, "parameter hash <16 hex digits>".
-std::string printed_hash(const Output& output);
 
 // What a run computed, without times: each step's loss, accuracy, gradient norm and learning rate,
 // and each evaluation's loss and accuracy. Equal curves are equal to the last bit.
 std::vector<Json> curve(const std::vector<Json>& metrics);
+
+// Fails unless a run of these words, which have its steps, ends with the same hash, the same curve
+// and the same last evaluation on other devices, by other strategies, in 2 processes, and when it
+// stops after step `stop` and goes on.
+void expect_one_hash(const RunFolder& folder, const Words& words, int64_t stop = 4);
 
 // Steps ascend strictly within each kind of line, but those of checkpoints, and within the lines of
 // each device.

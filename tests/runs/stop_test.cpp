@@ -27,15 +27,21 @@ class Stop : public testing::Test {
   RunFolder folder;
 };
 
-class StopBy : public Stop, public testing::WithParamInterface<int> {};
+// Alone, and as two ranks that another process starts.
+class StopBy : public Stop, public testing::WithParamInterface<std::tuple<int, bool>> {};
 
 TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
-  Program program(words("stopped", forever));
+  auto [signal, ranks] = GetParam();
+  Words two = {"--processes=2", "--max-restarts=1"};
+  Program program(words("stopped", forever, ranks ? two : Words{}));
   ASSERT_TRUE(program.wait_for("checkpoint step "));
-  program.signal(GetParam());
+  std::vector<pid_t> children = wait_for_ranks(program, ranks ? 2 : 0);
+  program.signal(signal);
   Output stopped = program.finish();
+  EXPECT_TRUE(std::ranges::all_of(children, gone));
   EXPECT_EQ(stopped.code, 75) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("\nstopping: "));
+  EXPECT_EQ(count(stopped.err, "\nstopping: "), 1) << stopped.err;
+  EXPECT_EQ(count(stopped.err, "error["), 1) << stopped.err;
   Json summary = folder.summary("stopped");
   auto step = summary["steps"].get<int64_t>();
   EXPECT_THAT(stopped.last_error_line(),
@@ -54,8 +60,13 @@ TEST_P(StopBy, SavesACheckpointAndGoesOnLikeAStraightRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TowerTrainer, StopBy,
-                         testing::Values(SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU),
-                         [](const auto& test) { return "Signal" + std::to_string(test.param); });
+                         testing::Combine(testing::Values(SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2,
+                                                          SIGXCPU),
+                                          testing::Bool()),
+                         [](const auto& test) {
+                           return fmt::format("Signal{}{}", std::get<0>(test.param),
+                                              std::get<1>(test.param) ? "InTwoRanks" : "");
+                         });
 
 TEST_F(Stop, NohupKeepsARunFromHangups) {
   Program program("/bin/bash", in_shell("trap '' HUP;", "", words("run", forever)));

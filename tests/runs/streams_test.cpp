@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/runs/run_folder.h"
 
 namespace spire {
@@ -40,9 +40,8 @@ TEST_F(Streams, StdoutHoldsTheResultsOnly) {
 
 TEST_F(Streams, AFileGetsNoEscapesWhateverTheEnvironmentSays) {
   for (const char* no_color : {"", "1"}) {
-    setenv("NO_COLOR", no_color, 1);
+    SetVariable variable("NO_COLOR", no_color);
     Output output = trainer(words("run", {"--overwrite"}));
-    unsetenv("NO_COLOR");
     EXPECT_EQ(output.code, 0);
     expect_plain(output.err);
     expect_plain(output.out);

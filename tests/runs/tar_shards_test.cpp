@@ -41,31 +41,18 @@ class TarShards : public testing::TestWithParam<std::string> {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  Output run(const std::string& name, const Words& more) const {
-    return trainer(
-        Words{"data.name=webdataset", "data.path=" + (folder_ / "shard-{0..2}.tar").string(),
-              "data.image.size=12", "data.image.fit=squash", "data.shuffle=" + GetParam(),
-              "data.augment.rand_augment.count=2", "data.augment.erase.probability=0.5",
-              "output=" + (folder_ / name).string(), "batch_size=2", "towers=4", "tower_threads=1",
-              "model.name=mlp", "model.hidden=[8]", "schedule.name=constant",
-              "checkpoint.every_steps=5", "steps=17"} +
-        more);
-  }
-
   RunFolder folder_;
 };
 
+// Step 10 is the third of the second epoch.
 TEST_P(TarShards, EndWithOneHash) {
-  Output straight = run("straight", {"devices=1xcpu"});
-  ASSERT_EQ(straight.code, 0) << straight.err;
-  for (const Words& hosts : std::vector<Words>{{"devices=2xcpu", "data.workers=3"},
-                                               {"devices=1xcpu", "--processes", "2"}})
-    EXPECT_EQ(printed_hash(run("other", hosts + Words{"--overwrite"})), printed_hash(straight));
-  // Step 10 is the third of the second epoch.
-  ASSERT_EQ(run("resumed", {"devices=1xcpu", "steps=10"}).code, 0);
-  Output resumed = run("resumed", {"devices=2xcpu", "--resume", "auto"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_EQ(printed_hash(resumed), printed_hash(straight));
+  expect_one_hash(folder_,
+                  {"data.name=webdataset", "data.path=" + (folder_ / "shard-{0..2}.tar").string(),
+                   "data.image.size=12", "data.image.fit=squash", "data.shuffle=" + GetParam(),
+                   "data.augment.rand_augment.count=2", "data.augment.erase.probability=0.5",
+                   "batch_size=2", "model.name=mlp", "model.hidden=[8]", "schedule.name=constant",
+                   "checkpoint.every_steps=5", "steps=17"},
+                  10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, TarShards, testing::Values("full", "chunk"),

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/tools/program.h"
 
 namespace spire {
@@ -25,34 +26,27 @@ TEST(PrintConfig, ShowsValuesAndTheirSources) {
   EXPECT_THAT(output.out, ContainsRegex("\nprecision: fp32 +# default\n"));
 }
 
-// The words of SPIRE_DEVICES, while it lives.
-class DevicesVariable {
- public:
-  explicit DevicesVariable(const char* words) { setenv("SPIRE_DEVICES", words, 1); }
-  ~DevicesVariable() { unsetenv("SPIRE_DEVICES"); }
-};
-
 TEST(PrintConfig, TheEnvironmentSetsDevicesBehindFilesAndBeforeTheCommandLine) {
   WorkFolder folder;
   std::string file = folder.write("run.yaml", "devices: cuda\n");
   {
-    DevicesVariable variable("0,GPU-1b2c");
+    SetVariable devices("SPIRE_DEVICES", "0,GPU-1b2c");
     Output output = trainer({"--config", file, "--print-config"});
     EXPECT_THAT(output.out, ContainsRegex("\ndevices: .cuda:0, GPU-1b2c. +# SPIRE_DEVICES\n"));
     output = trainer({"--config", file, "--print-config", "devices=cpu"});
     EXPECT_THAT(output.out, ContainsRegex("\ndevices: .?cpu:0.? +# command line\n"));
   }
   {
-    DevicesVariable variable("[cpu:0, cpu:1]");
+    SetVariable devices("SPIRE_DEVICES", "[cpu:0, cpu:1]");
     EXPECT_THAT(trainer({"--print-config"}).out, HasSubstr("\ndevices: [cpu:0, cpu:1] "));
   }
   {
-    DevicesVariable variable("gpu");
+    SetVariable devices("SPIRE_DEVICES", "gpu");
     Output output = trainer({"--config", file, "--print-config"});
     EXPECT_EQ(output.code, 2);
     EXPECT_THAT(output.err, HasSubstr("SPIRE_DEVICES: devices: 'gpu' is not a device"));
   }
-  DevicesVariable empty("");
+  SetVariable empty("SPIRE_DEVICES", "");
   EXPECT_THAT(trainer({"--config", file, "--print-config"}).out, HasSubstr("\ndevices: cuda "));
 }
 

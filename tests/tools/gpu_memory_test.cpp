@@ -66,9 +66,8 @@ TEST(GpuMemoryLines, ShowPartsOfAGpuWithTheirOwnProcesses) {
 // Also of those that CUDA hides: that says nothing of the host.
 TEST(Devices, ListsAllGpusOfTheHostByNameAndMemory) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  SetVariable hidden("CUDA_VISIBLE_DEVICES", "");
   Output output = trainer({"devices"});
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("\ngpu 1   NVIDIA H100 80GB HBM3, PCI 0000:2a:00.0, "
                                     "GPU-22220000-0000-4000-8000-000000000002; 79.6 GiB, 69.3 GiB "

@@ -1,10 +1,10 @@
 // ~ at the head of a path, in configs and options.
-#include <cstdlib>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/set_variable.h"
 #include "tests/tools/program.h"
 #include "tests/tools/words.h"
 
@@ -13,14 +13,9 @@ namespace {
 
 class HomePaths : public testing::Test {
  protected:
-  HomePaths() { setenv("HOME", home_.c_str(), 1); }
-  ~HomePaths() override { setenv("HOME", before_.c_str(), 1); }
-
   WorkFolder folder_;
   std::string home_ = folder_ / "home";
-
- private:
-  std::string before_ = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
+  SetVariable variable_{"HOME", home_};
 };
 
 TEST_F(HomePaths, ARunIsWrittenThere) {

@@ -24,7 +24,7 @@ class NamedRun : public testing::Test {
         "run", {"model.hidden=[12]", "batch_size=16", "seed=9", "checkpoint.every_steps=4",
                 "checkpoint.keep_last=9", "eval.every_steps=4"}));
     ASSERT_EQ(output.code, 0) << output.err;
-    hash_ = parameter_hash(output);
+    hash_ = printed_hash(output);
     std::ofstream(run() + "/checkpoints/best") << "step_00000008.h5\n";
   }
 
@@ -145,7 +145,7 @@ TEST_F(NamedRun, ResumeGoesOnWithTheConfigOfTheRun) {
     ASSERT_EQ(output.code, 0) << name.words << "\n" << output.err;
     EXPECT_THAT(output.err, HasSubstr(fs::path(file(name.step)).filename())) << name.words;
     EXPECT_THAT(output.err, HasSubstr(".h5: steps is 16, was 12; the result")) << name.words;
-    EXPECT_EQ(parameter_hash(output), parameter_hash(whole)) << name.words;
+    EXPECT_EQ(printed_hash(output), printed_hash(whole)) << name.words;
     EXPECT_TRUE(fs::exists(copy + "/checkpoints/step_00000016.h5")) << name.words;
   }
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 namespace spire {
@@ -28,12 +29,6 @@ Stat stat_of(const std::string& process) {
   if (name_end == std::string::npos) return stat;
   std::istringstream(text.substr(name_end + 1)) >> stat.state >> stat.parent;
   return stat;
-}
-
-std::filesystem::path make_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "spire_tools_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  return name;
 }
 
 // In the child between fork and exec: only calls that are safe there.
@@ -65,10 +60,17 @@ std::string Output::last_error_line() const {
   return text.substr(text.rfind('\n') + 1);
 }
 
+std::string printed_hash(const Output& output, int code) {
+  EXPECT_EQ(output.code, code) << output.err;
+  std::string last = output.out.substr(0, output.out.find_last_not_of('\n') + 1);
+  last = last.substr(last.rfind('\n') + 1);
+  EXPECT_THAT(last, testing::MatchesRegex("parameter hash +[0-9a-f]{16}"));
+  return last.substr(last.rfind(' ') + 1);
+}
+
 Program::Program(const std::vector<std::string>& words) : Program(TRAINER_PROGRAM, words) {}
 
-Program::Program(const std::string& path, const std::vector<std::string>& words)
-    : folder_(make_folder()) {
+Program::Program(const std::string& path, const std::vector<std::string>& words) {
   std::vector<std::string> all = {path};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
@@ -86,7 +88,6 @@ Program::~Program() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  std::filesystem::remove_all(folder_);
 }
 
 void Program::signal(int number) const {
@@ -94,7 +95,8 @@ void Program::signal(int number) const {
 }
 
 bool Program::wait_for(const std::string& text, int times) {
-  while (true) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+  while (std::chrono::steady_clock::now() < deadline) {
     bool ended = pid_ <= 0 || waitpid(pid_, &status_, WNOHANG) == pid_;
     if (ended) pid_ = -1;
     if (count(content_of(folder_ / "err"), text) >= times) return true;
@@ -102,6 +104,7 @@ bool Program::wait_for(const std::string& text, int times) {
     if (ended) return false;
     usleep(2000);  // gives the core to the program; the end of the loop is the text, not the time
   }
+  return false;
 }
 
 bool Program::ends_by(std::chrono::steady_clock::time_point time) {
@@ -133,16 +136,6 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 char state_of(pid_t process) {
   return stat_of(std::to_string(process)).state;
-}
-
-WorkFolder::WorkFolder() : path_(make_folder()) {}
-WorkFolder::~WorkFolder() {
-  std::filesystem::remove_all(path_);
-}
-
-std::string WorkFolder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return *this / name;
 }
 
 }  // namespace spire

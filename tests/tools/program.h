@@ -1,10 +1,11 @@
 // Runs the trainer as a process, with its streams in files.
 #pragma once
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <sys/types.h>
 #include <vector>
+
+#include "tests/base/folder.h"
 
 namespace spire {
 
@@ -27,14 +28,15 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void signal(int number) const;
-  // True once stderr or stdout hold `text`, `times` times; false when the program ended before.
+  // True once stderr or stdout hold `text`, `times` times; false when the program ended before, or
+  // five minutes went by.
   bool wait_for(const std::string& text, int times = 1);
   pid_t pid() const { return pid_; }  // -1 once it has ended and wait_for() or finish() saw that
   Output finish();                    // waits for the end
   bool ends_by(std::chrono::steady_clock::time_point time);  // waits for it, until then
 
  private:
-  std::filesystem::path folder_;
+  Folder folder_;
   pid_t pid_ = -1;
   int status_ = 0;
 };
@@ -51,23 +53,20 @@ inline bool gone(pid_t process) {
   return state_of(process) == 0 || state_of(process) == 'Z';
 }
 
+// The value on the last line of stdout, "parameter hash <16 hex digits>". Fails where there is none,
+// and where the program did not end with `code`: two runs that fail are not alike.
+std::string printed_hash(const Output& output, int code = 0);
+
 inline Output trainer(const std::vector<std::string>& words) {
   return Program(words).finish();
 }
 
-// A new folder that is removed with the object.
-class WorkFolder {
- public:
-  WorkFolder();
-  ~WorkFolder();
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const;  // its path
-
- private:
-  std::filesystem::path path_;
+// A folder whose paths are words of a command line.
+struct WorkFolder : Folder {
+  std::string operator/(const std::string& name) const { return Folder::operator/(name); }
+  std::string write(const std::string& name, const std::string& text) const {
+    return Folder::write(name, text);
+  }
 };
 
 }  // namespace spire

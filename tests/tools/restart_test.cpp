@@ -34,7 +34,7 @@ TEST_P(KilledRank, TheRunEndsAsIfNothingHadHappened) {
   EXPECT_THAT(output.err, Not(HasSubstr("restart 2")));
   Output straight = trainer(many.run("straight", long_run));
   ASSERT_EQ(straight.code, 0);
-  EXPECT_EQ(parameter_hash(output), parameter_hash(straight));
+  EXPECT_EQ(printed_hash(output), printed_hash(straight));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, KilledRank, testing::Values(0, 1, 2));
@@ -52,7 +52,7 @@ TEST(Restart, AnElasticRunGoesOnWithThoseThatAreLeft) {
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.err, HasSubstr("; 2 processes go on from the newest checkpoint\n"));
   EXPECT_THAT(output.err, HasSubstr("processes     2 over TCP"));
-  EXPECT_EQ(parameter_hash(output), parameter_hash(trainer(many.run("straight", long_run))));
+  EXPECT_EQ(printed_hash(output), printed_hash(trainer(many.run("straight", long_run))));
 }
 
 // By default there are as many towers as devices, and no checkpoint has recorded that yet.
@@ -92,7 +92,7 @@ TEST(Restart, NeedsNoRanksAndReadsTheConfigOnce) {
   EXPECT_THAT(output.err, Not(HasSubstr("over TCP")));
   std::ifstream summary(many.data.output("straight") + "/summary.json");
   std::string text{std::istreambuf_iterator<char>(summary), {}};
-  EXPECT_THAT(text, HasSubstr(parameter_hash(output)));
+  EXPECT_THAT(text, HasSubstr(printed_hash(output)));
 }
 
 TEST(Restart, GivesUpWhenTheLastTryFails) {
@@ -146,7 +146,7 @@ TEST(Restart, AnOverwritingRunStaysOne) {
   kill(wait_for_ranks(program, 1)[0], SIGKILL);
   Output output = program.finish();
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_EQ(parameter_hash(output), parameter_hash(trainer(many.run("straight"))));
+  EXPECT_EQ(printed_hash(output), printed_hash(trainer(many.run("straight"))));
 }
 
 // A run that would have been refused must not delete the old one.
@@ -160,7 +160,7 @@ TEST(Restart, ARefusedRunStaysRefused) {
   EXPECT_EQ(output.code, 2) << output.err;
   EXPECT_THAT(output.last_error_line(), HasSubstr("is not empty"));
   Output again = trainer(many.run("run", {"--resume", "auto"}));
-  EXPECT_EQ(parameter_hash(again), parameter_hash(old));
+  EXPECT_EQ(printed_hash(again), printed_hash(old));
 }
 
 }  // namespace

@@ -67,14 +67,4 @@ inline std::string line_value(const std::string& text, const std::string& label)
   return value == std::string::npos ? "" : line.substr(value);
 }
 
-// Of the last line that has one: an attempt that fails also prints its hash.
-inline std::string parameter_hash(const Output& output) {
-  size_t last = ("\n" + output.out).rfind("\nparameter hash");
-  if (last == std::string::npos) {
-    ADD_FAILURE() << "no parameter hash: " << output.out << output.err;
-    return "";
-  }
-  return line_value(output.out.substr(last), "parameter hash");
-}
-
 }  // namespace spire
