@@ -53,8 +53,8 @@ inline bool gone(pid_t process) {
   return state_of(process) == 0 || state_of(process) == 'Z';
 }
 
-// The value on the last line of stdout, "parameter hash <16 hex digits>". Fails where there is none,
-// and where the program did not end with `code`: two runs that fail are not alike.
+// The value on the last line of stdout, "parameter hash <16 hex digits>". Fails where there is
+// none, and where the program did not end with `code`: two runs that fail are not alike.
 std::string printed_hash(const Output& output, int code = 0);
 
 inline Output trainer(const std::vector<std::string>& words) {

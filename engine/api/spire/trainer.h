@@ -20,10 +20,9 @@
 #include <spire/observer.h>
 #include <spire/run_config.h>
 #include <spire/tensor.h>
+#include <spire/world.h>
 
 namespace spire {
-
-struct World;
 
 // Rows of a column in the caller's memory, dense: fp32 for columns of bf16 and f16, else numbers of
 // the column's dtype. What an argument tells of them is compared with the column in each call: an

@@ -7,7 +7,7 @@
 #include <spire/random_stream.h>
 
 #include "tests/long_tests.h"
-#include "tests/runs/faulty_ranks.h"
+#include "tests/runs/faults/faulty_ranks.h"
 
 namespace spire {
 namespace {

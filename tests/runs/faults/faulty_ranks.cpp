@@ -1,4 +1,4 @@
-#include "tests/runs/faulty_ranks.h"
+#include "tests/runs/faults/faulty_ranks.h"
 
 #include <algorithm>
 #include <atomic>
