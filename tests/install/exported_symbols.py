@@ -14,7 +14,7 @@ import sys
 
 # Templates of the standard library and their type information, as the compiler writes their names; and the type
 # information of functions that std::function holds.
-STANDARD = re.compile(r"_Z(T[ISV])?(GV)?Z?(N[KVRO]*)?(S[tabsiod]|9__gnu_cxx|10__cxxabiv1)|_ZT[IS]P?F")
+STANDARD = re.compile(r"_Z(T[ISV])?(GV)?Z?(N[KVRO]*)?(S[tabsiod]|9__gnu_cxx|10__cxxabiv1)|_ZT[IS]P?(Do)?F")
 NOTES = re.compile(r"^(vtable|typeinfo|typeinfo name|guard variable) for ")
 NAMESPACE = re.compile(r"\bnamespace\s+([\w:\s]*)$")
 CLASS = re.compile(r"^(?:class|struct)\s+(SPIRE_API\s+)?(\w+)(?:\s+final)?(?:\s*:[^:].*)?$", re.S)

@@ -32,14 +32,15 @@ std::vector<HostTensor> download_all(std::span<const DeviceTensor> tensors) {
 // Bounds of the error of a tensor's elements.
 struct Bound {
   double factor, unit, floor;
-  double at(double magnitude) const { return factor * unit * (magnitude + floor) + 1e-37; }
+  double least;  // half the distance of the dtype's subnormal numbers
+  double at(double magnitude) const { return factor * unit * (magnitude + floor) + least; }
 };
 
 Bound bound_for(const OpCase& test, double factor, DType dtype, const Environment& environment) {
   double unit = unit_roundoff(dtype);
   bool gpu = environment.device.kind == DeviceKind::cuda;
   if (test.coarse && gpu && dtype == DType::f32) unit = unit_roundoff(environment.dtype);
-  return {factor, unit, test.floor};
+  return {factor, unit, test.floor, dtype == DType::f16 ? 0x1p-25 : 1e-37};
 }
 
 // NaN equals NaN here, and an infinity itself.
