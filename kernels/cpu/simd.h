@@ -191,23 +191,30 @@ inline FloatLanes first_lanes(const FloatLanes& lanes, int64_t count, float rest
   return numbers < static_cast<int>(count) ? lanes : FloatLanes{} + rest;
 }
 
-// Transposes a 16 x 16 matrix, with step = 8, 4, 2, 1: each swaps the two off-diagonal blocks
-// (step, step) of every block (2 * step, 2 * step).
-inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
-  for (int step : {8, 4, 2, 1}) {
-    IntLanes upper, lower;
-    for (int lane = 0; lane < lane_count; ++lane) {
-      bool second = lane & step;
-      upper[lane] = second ? lane_count + lane - step : lane;
-      lower[lane] = second ? lane_count + lane : lane + step;
-    }
-    for (int i = 0; i < lane_count; ++i) {
-      if (i & step) continue;
-      FloatLanes a = rows[i], b = rows[i + step];
-      rows[i] = __builtin_shuffle(a, b, upper);
-      rows[i + step] = __builtin_shuffle(a, b, lower);
-    }
+// Swaps the two off-diagonal blocks (step, step) of every block (2 * step, 2 * step).
+template <int step>
+inline void swap_blocks(FloatLanes (&rows)[lane_count]) {
+  IntLanes upper{}, lower{};
+  for (int lane = 0; lane < lane_count; ++lane) {
+    bool second = (lane & step) != 0;
+    upper[lane] = second ? lane_count + lane - step : lane;
+    lower[lane] = second ? lane_count + lane : lane + step;
   }
+  for (int i = 0; i < lane_count; ++i) {
+    if (i & step) continue;
+    FloatLanes a = rows[i], b = rows[i + step];
+    rows[i] = __builtin_shuffle(a, b, upper);
+    rows[i + step] = __builtin_shuffle(a, b, lower);
+  }
+}
+
+// Transposes a 16 x 16 matrix. (Compilers do not unroll a loop over the steps, and would then make
+// the indices of each step at run time.)
+inline void transpose_lanes(FloatLanes (&rows)[lane_count]) {
+  swap_blocks<8>(rows);
+  swap_blocks<4>(rows);
+  swap_blocks<2>(rows);
+  swap_blocks<1>(rows);
 }
 
 // Returns the next multiple of lane_count.
