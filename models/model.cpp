@@ -450,10 +450,6 @@ Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInp
   return graph;
 }
 
-}  // namespace spire
-
-namespace spire {
-
 Value ModelInputs::find(std::string_view column) const {
   for (const auto& [known, value] : values_)
     if (known == column) return value;

@@ -191,9 +191,6 @@ void Evaluation::write_samples() {
   }
 }
 
-}  // namespace spire
-
-namespace spire {
 namespace {
 
 const Dataset& evaluated_data(const RunSetup& setup, const RunOptions& options) {

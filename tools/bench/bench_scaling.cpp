@@ -9,6 +9,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "build_info.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/base/write_file.h"
@@ -51,7 +52,7 @@ BenchReport begin_report(const std::string& command, const RunConfig& config,
                          const std::vector<Variant>& variants) {
   BenchReport report;
   report.date = utc_text(wall_time());
-  report.spire = SPIRE_VERSION;
+  report.spire = build_info::version;
   report.command = command;
   report.machine = this_machine();
   RunConfig run = config_of(variants.front(), config);

@@ -234,10 +234,6 @@ void note_table(const std::vector<TableColumnFacts>& table, RecognizedData& data
 
 }  // namespace
 
-}  // namespace spire
-
-namespace spire {
-
 std::string draft_config(const std::filesystem::path& path, const std::string& model,
                          const std::string& target, const std::vector<std::string>& words) {
   RecognizedData data = recognize_data(path);

@@ -8,10 +8,6 @@
 namespace spire {
 class DeviceMemory;
 class MemoryPool;
-}  // namespace spire
-
-namespace spire {
-
 class KeyValueCache {
  public:
   KeyValueCache();
