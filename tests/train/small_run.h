@@ -173,6 +173,8 @@ inline void on_ranks(const SmallRun& run, const std::function<void(TowerTrainer&
     try {
       TowerTrainer trainer(run.options(), run.place(rank), &group);
       body(trainer);
+    } catch (const SymmetricError&) {
+      throw;  // the other ranks throw it themselves, when they have read what it follows from
     } catch (...) {
       for (auto& other : groups) other->interrupt();
       throw;
