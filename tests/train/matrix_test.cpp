@@ -7,6 +7,7 @@
 
 #include <spire/load_config.h>
 
+#include "tests/long_tests.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 
@@ -14,7 +15,8 @@ namespace spire {
 namespace {
 
 // An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
-// none. Emulated GPUs are slow, so they run fewer steps, and only the first two rows a whole epoch.
+// none. CPUs run two epochs and two steps, in the long form seven and one. Emulated GPUs are slow, so
+// they run fewer steps, and only the first two rows a whole epoch.
 std::vector<int> device_counts(DeviceKind kind) {
   return kind == DeviceKind::cuda ? std::vector{1, 2, 8} : std::vector{1, 2, 4, 8};
 }
@@ -23,7 +25,7 @@ constexpr int64_t towers = 8;
 struct MatrixRow {
   std::string name;
   std::function<void(SmallRun&)> change;
-  int64_t gpu_steps = 8, cpu_steps = 50;
+  int64_t gpu_steps = 8;
 };
 
 SmallRun row_run(const MatrixRow& row, DType precision) {
@@ -66,7 +68,7 @@ TEST_P(Matrix, OneHashForAllDevicesProcessesAndStrategies) {
   const MatrixRow& row = std::get<MatrixRow>(GetParam());
   SmallRun run = row_run(row, std::get<DType>(GetParam()));
   bool gpus = kind() == DeviceKind::cuda, full = run.precision == DType::f32;
-  int64_t steps = gpus ? row.gpu_steps : row.cpu_steps;
+  int64_t steps = gpus ? row.gpu_steps : long_tests() ? 50 : 16;
   run.devices = devices_of(kind(), 1);
   Hashes expected = hashes_after(run, steps);
   int turn = 0;
@@ -192,14 +194,14 @@ const std::vector<MatrixRow> matrix_rows = {
                       .clip_norm = 0.5};
        r.ema = {.decay = 0.9};
      },
-     2, 12},
+     2},
     {"llama_layers",
      [](SmallRun& r) {
        r.model = parse_config({}, {llama_layers}).config.model;
        r.loss.z_loss = 0.01;
        r.optimizer = {.name = OptimizerConfig::Name::adamw, .lr = 0.01, .weight_decay = 0.01};
      },
-     2, 12},
+     2},
     {"resnet_sync_batch_norm",
      [](SmallRun& r) {
        r.model = {.name = "resnet", .depth = 8, .batch_norm = ModelConfig::BatchNorm::sync};
