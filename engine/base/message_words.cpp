@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -14,13 +13,15 @@
 #include "engine/base/text.h"
 
 namespace spire {
-namespace {
 
-std::string small_letters(std::string_view word) {
-  std::string small(word);
-  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
-  return small;
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
 }
+
+namespace {
 
 // Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
 // two adjacent letters, the commonest typo, cost 1 each. Three rows of the (|a|+1, |b|+1) table.
@@ -73,7 +74,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   size_t best_distance = std::numeric_limits<size_t>::max();
   for (const auto& candidate : candidates) {
     size_t allowed = std::max<size_t>(1, std::max(word.size(), candidate.size()) / 3);
-    size_t distance = edit_distance(small_letters(word), small_letters(candidate));
+    size_t distance = edit_distance(lower_case(word), lower_case(candidate));
     if (distance <= allowed && distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -16,6 +16,8 @@ namespace spire {
 std::string counted(int64_t count, std::string_view noun);
 std::string noun_form(int64_t count, std::string_view noun);
 
+std::string lower_case(std::string_view text);  // of ASCII letters; others stay
+
 double unsigned_nan(double value);  // -NaN becomes NaN: "nan" is printed everywhere
 
 // For a word that may be mistyped: the candidate within an edit distance of 1 or a third of the

@@ -34,14 +34,8 @@ bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
 }
 
-std::string in_small_letters(std::string_view name) {
-  std::string small(name);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
-}
-
 const PartWord* find_word(std::string_view name) {
-  auto found = std::ranges::find(part_words, in_small_letters(name), &PartWord::word);
+  auto found = std::ranges::find(part_words, lower_case(name), &PartWord::word);
   return found == part_words.end() ? nullptr : &*found;
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/ranges.h>
 
 #include <spire/error.h>
 #include <spire/load_config.h>
 
+#include "engine/base/text.h"
 #include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/input_file.h"
@@ -24,9 +24,7 @@ namespace fs = std::filesystem;
 // The ending of a name in small letters, without ".gz" behind it.
 std::string ending(const fs::path& path) {
   fs::path name = path.extension() == ".gz" ? path.stem() : path;
-  std::string end = name.extension().string();
-  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
-  return end;
+  return lower_case(name.extension().string());
 }
 
 bool ends_as(const fs::path& path, std::initializer_list<std::string_view> endings) {

@@ -46,6 +46,11 @@ herr_t collect_dataset(hid_t group, const char* name, const H5L_info_t*, void* o
   return 0;
 }
 
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
 // Returns the index-th name in alphabetical order; empty: it cannot be read.
 std::string name_at(hid_t group, hsize_t index, hid_t access) {
   auto read = [&](char* name, size_t bytes) {
@@ -116,6 +121,15 @@ Handle Hdf5LinkResolver::open_dataset(const std::string& name, const ChunkCache&
       if (H5Iget_type(object) != H5I_DATASET) fail_missing(name);
     }
     return Handle(H5Dopen2(file_, name.c_str(), access_), H5Dclose, "open " + name);
+  });
+}
+
+std::vector<std::string> Hdf5LinkResolver::names_at_top() const {
+  return translate_hdf5_errors(path_, [&] {
+    std::vector<std::string> names;
+    check(H5Literate(file_, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names),
+          "list the names of the file");
+    return names;
   });
 }
 

@@ -57,6 +57,8 @@ class Hdf5LinkResolver {
   bool has(const std::string& name) const;
   // Throws, with the reason, if the name is missing, a dangling or external link, or not a dataset.
   h5::Handle open_dataset(const std::string& name, const ChunkCache& cache = {}) const;
+  // Returns the names at the top of the file; opens nothing.
+  std::vector<std::string> names_at_top() const;
   // Returns the datasets among the first 1000 names of a group; opens none, follows no links.
   std::vector<std::string> datasets_in(const std::string& group) const;
 

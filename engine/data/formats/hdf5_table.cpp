@@ -39,6 +39,15 @@ std::string chosen(const Hdf5LinkResolver& links, const std::string& name, const
   return found.empty() ? group + "/" + *known.begin() : found;
 }
 
+// Returns the groups at the top that are called as a part of the data and have samples.
+std::vector<std::string> groups_of_parts(const Hdf5LinkResolver& links) {
+  std::vector<std::string> groups = links.names_at_top();
+  std::erase_if(groups, [&](const std::string& name) {
+    return !part_named(name) || first_in(links, name, input_names).empty();
+  });
+  return groups;
+}
+
 bool is_named(const Hdf5LinkResolver& links, const std::string& name) {
   return name != "auto" && links.has(name);
 }
@@ -47,7 +56,8 @@ bool is_named(const Hdf5LinkResolver& links, const std::string& name) {
 ArrayNames sample_names(const Hdf5LinkResolver& links, const ArrayNames& names,
                         const fs::path& file) {
   ArrayNames found = {.input = is_named(links, names.input) ? names.input : "", .target = ""};
-  for (const char* group : {"test", "", "train"})
+  PartNames parts = choose_parts(file.string(), groups_of_parts(links), {});
+  for (const std::string& group : {parts.test, std::string(), parts.train})
     if (found.input.empty()) found.input = first_in(links, group, input_names);
   if (found.input.empty())
     fail(Category::data,
@@ -109,11 +119,7 @@ PartNames hdf5_parts(const fs::path& file, const ValConfig& val) {
   h5::Session session;
   h5::Handle handle = open_hdf5_file(file);
   Hdf5LinkResolver links(handle, file);
-  std::vector<std::string> groups;
-  for (Part part : {Part::train, Part::val, Part::test})
-    for (const std::string& word : words_for(part))
-      if (!first_in(links, word, input_names).empty()) groups.push_back(word);
-  PartNames parts = choose_parts(file.string(), groups, val);
+  PartNames parts = choose_parts(file.string(), groups_of_parts(links), val);
   if (parts.train.empty()) parts.train = "train";
   if (parts.test.empty()) parts.test = "test";
   return parts;

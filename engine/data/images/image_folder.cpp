@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -220,9 +219,7 @@ void ImageFiles::read(int64_t file, const fs::path& path, std::vector<uint8_t>& 
 bool is_image_name(const fs::path& path) {
   constexpr std::array<std::string_view, 8> endings = {".jpg",  ".jpeg", ".jfif", ".png",
                                                        ".webp", ".bmp",  ".tif",  ".tiff"};
-  std::string end = path.extension().string();
-  for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::ranges::find(endings, end) != endings.end();
+  return std::ranges::count(endings, lower_case(path.extension().string())) > 0;
 }
 
 std::vector<fs::path> images_within(const fs::path& folder) {

@@ -113,7 +113,7 @@ constexpr std::string_view ending = ".npy";
 using Words = std::vector<std::string>;
 
 const Words& words_of(NpyRole role) {
-  static const Words inputs = {"x", "images", "features", "tokens", "X"};
+  static const Words inputs = {"x", "images", "features", "tokens"};
   static const Words targets = {"y", "labels", "values", "targets", "target_images", "masks"};
   return role == NpyRole::input ? inputs : targets;
 }
@@ -315,8 +315,14 @@ NpySet::NpySet(const std::filesystem::path& path) : path_(path) {
 
 std::vector<std::string> NpySet::names() const {
   std::vector<std::string> names;
-  if (archive_)
+  if (archive_) {
     for (const std::string& entry : archive_->names()) names.push_back(without_ending(entry));
+    return names;
+  }
+  std::error_code error;  // of a folder that may not be listed, files are found by exact names
+  for (const auto& entry : std::filesystem::directory_iterator(path_, error))
+    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -345,8 +351,12 @@ std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part
            key_of(role, part), name, content_of(set));
     return name;
   }
-  for (std::string& name : candidates(role, part))
-    if (set.has(name)) return std::move(name);
+  std::vector<std::string> names = set.names();
+  for (const std::string& wanted : candidates(role, part)) {
+    if (set.has(wanted)) return wanted;
+    auto found = std::ranges::find(names, wanted, lower_case);
+    if (found != names.end()) return *found;
+  }
   return {};
 }
 

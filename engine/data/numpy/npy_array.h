@@ -86,7 +86,7 @@ class NpySet {  // not thread-safe; the arrays that it opens are
   const std::filesystem::path& path() const { return path_; }
   bool is_archive() const { return archive_ != nullptr; }
   // Names have no ".npy".
-  std::vector<std::string> names() const;  // of an archive, in its order; empty for a folder
+  std::vector<std::string> names() const;  // of an archive in its order, of a folder sorted
   bool has(const std::string& name) const;
   // Throws Error(data), as NpyArray and ZipFile do.
   std::shared_ptr<const NpyArray> open(const std::string& name) const;
@@ -101,10 +101,10 @@ class NpySet {  // not thread-safe; the arrays that it opens are
 enum class NpyRole { input, target };
 
 // Returns the name of the input or target of a part; nullopt: the set has none. configured:
-// data.npy.<part>.<role>; "auto" is the first that there is of WORD_train, train_WORD (or another
-// word for the part, part_names.h) and, for training, WORD alone. WORD: x, images, features, tokens
-// or X of an input, and y, labels, values, targets, target_images or masks of a target. Throws
-// Error(data) where an array that the config names is missing.
+// data.npy.<part>.<role>; "auto" is the first that there is, in any case, of WORD_train, train_WORD
+// (or another word for the part, part_names.h) and, for training, WORD alone. WORD: x, images,
+// features or tokens of an input, and y, labels, values, targets, target_images or masks of a
+// target. Throws Error(data) where an array that the config names is missing.
 std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part,
                                       const std::string& configured);
 

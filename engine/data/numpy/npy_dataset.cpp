@@ -84,7 +84,7 @@ NpySet open_set(const std::string& path) {
   return NpySet(path);
 }
 
-// Returns a note that names the arrays of an archive that are not used; empty: there are none.
+// Returns a note that names the arrays that are not used; empty: there are none.
 std::vector<std::string> note_unused_arrays(const NpySet& set,
                                             const std::vector<NpySplit>& splits) {
   std::vector<std::string> unused = set.names();

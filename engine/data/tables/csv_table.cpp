@@ -220,8 +220,7 @@ bool names_rows(const std::string& name) {
   constexpr std::array known = {"",       "id",         "index",     "idx",      "row",
                                 "row_id", "row_number", "rowid",     "rownames", "row.names",
                                 "sample", "sample_id",  "sample_no", "no.",      "#"};
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string lower = lower_case(name);
   if (std::ranges::count(known, lower) > 0 || lower.starts_with("unnamed: ")) return true;
   // PassengerId, customerID, passenger_id, "Order ID": id as a word of its own, unlike in "paid".
   if (lower.size() < 3 || !lower.ends_with("id")) return false;

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/text.h"
+
 namespace spire {
 namespace {
 
@@ -59,8 +61,7 @@ class DateReader {
   std::optional<int> take_name(std::span<const std::string_view> names) {
     size_t count = 0;
     while (count < rest_.size() && std::isalpha(static_cast<unsigned char>(rest_[count]))) ++count;
-    std::string word(rest_.substr(0, count));
-    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string word = lower_case(rest_.substr(0, count));
     for (size_t i = 0; i < names.size(); ++i) {
       if (word != names[i] && word != names[i].substr(0, 3)) continue;
       rest_.remove_prefix(count);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 #include "engine/data/tables/csv_table.h"
 #include "engine/data/text/encoding.h"
 #include "engine/data/text/vocabulary.h"
@@ -92,17 +92,11 @@ Trial tried(const std::filesystem::path& path, char separator) {
 
 constexpr std::array arrow_endings = {".parquet", ".arrow", ".feather", ".ipc"};
 
-std::string in_small_letters(const std::filesystem::path& ending) {
-  std::string small = ending.string();
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
-}
-
 // Orders the forms of one table by their endings; nullopt: the file is no table.
 std::optional<size_t> rank_of_table(const std::filesystem::path& name) {
   constexpr std::array endings = {".csv", ".tsv"};
-  bool packed = in_small_letters(name.extension()) == ".gz";
-  std::string end = in_small_letters(packed ? name.stem().extension() : name.extension());
+  bool packed = lower_case(name.extension().string()) == ".gz";
+  std::string end = lower_case((packed ? name.stem() : name).extension().string());
   for (size_t i = 0; i < endings.size(); ++i)
     if (end == endings[i]) return 2 * i + (packed ? 1 : 0);
   auto arrow = std::ranges::find(arrow_endings, name.extension().string());
@@ -310,7 +304,7 @@ std::vector<std::string> tables_in(const std::filesystem::path& folder) {
 
 std::string table_stem(const std::string& name) {
   std::filesystem::path path = name;
-  return (in_small_letters(path.extension()) == ".gz" ? path.stem() : path).stem().string();
+  return (lower_case(path.extension().string()) == ".gz" ? path.stem() : path).stem().string();
 }
 
 std::unique_ptr<RecordReader> open_records(const std::filesystem::path& path, char separator) {

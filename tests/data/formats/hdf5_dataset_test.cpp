@@ -327,6 +327,21 @@ TEST(Hdf5Dataset, DatasetsMayHaveAnyName) {
                     HasSubstr("it has: 'deep/er/y', 'x'")));
 }
 
+TEST(Hdf5Dataset, GroupsArePartsByTheirNamesInAnyCase) {
+  TemporaryFolder folder;
+  {
+    Hdf5File file(folder / "a.h5");
+    for (const char* group : {"Test", "TRAIN", "Valid", "extra"}) {
+      file.put<uint8_t>(std::string(group) + "/images", {2, 1, 1}, {0, 9});
+      file.put<int32_t>(std::string(group) + "/labels", {2}, {1, 0});
+    }
+  }
+  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  EXPECT_THAT(pair.train->layout(), Contains(HasSubstr("TRAIN/images")));
+  EXPECT_THAT(pair.val->layout(), Contains(HasSubstr("Valid/images")));
+  EXPECT_THAT(pair.test->layout(), Contains(HasSubstr("Test/images")));
+}
+
 // 1.6e9 and 1.6e9 + 1 are equal in fp32.
 TEST(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
   TemporaryFolder folder;

@@ -111,6 +111,18 @@ TEST_F(Npy, NamesOfFilesDecideWhatShapesDoNot) {
   EXPECT_EQ(pair.train->spec().classes, 2);
 }
 
+TEST_F(Npy, NamesAreFoundInAnyCaseAndOthersAreNoted) {
+  for (const char* split : {"Train", "TEST"}) {
+    put(std::string("X_") + split, "<f8", "(2, 1)", std::vector<double>{1, 3});
+    put(std::string("Y_") + split, "<i8", "(2,)", std::vector<int64_t>{0, 1});
+  }
+  put("x_extra", "<f8", "(1,)", std::vector<double>{1});
+  DatasetPair pair = open_it();
+  EXPECT_THAT(pair.test->layout(),
+              ElementsAre("X_TEST.npy: float64 (2, 1)", "Y_TEST.npy: int64 (2)"));
+  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("'x_extra' not used")));
+}
+
 TEST_F(Npy, WithoutTestFilesAShareOfTheRowsIsTested) {
   std::vector<float> x;
   std::vector<uint8_t> y;
