@@ -55,7 +55,7 @@ std::optional<uint64_t> kibibytes(const nvmlFieldValue_t& field) {
 
 }  // namespace
 
-bool GpuReading::judge(nvmlReturn_t result, const char* function) {
+bool GpuReading::check_result(nvmlReturn_t result, const char* function) {
   if (result == NVML_SUCCESS) return true;
   if (is_not_offered(result)) return false;
   if (result == NVML_ERROR_GPU_IS_LOST) {

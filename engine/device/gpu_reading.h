@@ -19,7 +19,8 @@ class GpuReading {
 
   template <typename Function, typename... Arguments>
   bool works(const Function& function, Arguments... arguments) {
-    return condition_ != GpuCondition::lost && judge(function(arguments...), function.name());
+    return condition_ != GpuCondition::lost &&
+           check_result(function(arguments...), function.name());
   }
   // Returns what the function writes to its last argument.
   template <typename Value, typename Function, typename... Arguments>
@@ -36,7 +37,7 @@ class GpuReading {
   const std::string& problem() const { return problem_; }
 
  private:
-  bool judge(nvml::nvmlReturn_t result, const char* function);
+  bool check_result(nvml::nvmlReturn_t result, const char* function);
 
   const NvmlLibrary& nvml_;
   int number_;  // nvidia-smi's

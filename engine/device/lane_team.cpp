@@ -47,7 +47,7 @@ void Barrier::wait() {
 }
 
 // broken_ is set before the phase changes, so that a released thread sees it.
-void Barrier::break_up() {
+void Barrier::abort_waits() {
   broken_.store(true);
   phase_.fetch_add(1, std::memory_order_acq_rel);
   phase_.notify_all();
@@ -196,7 +196,7 @@ void LaneTeam::run_body(int lane) {
   } catch (const BarrierBroken&) {
   } catch (...) {
     errors_[static_cast<size_t>(lane)] = std::current_exception();
-    barrier_.break_up();
+    barrier_.abort_waits();
   }
 }
 

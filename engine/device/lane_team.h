@@ -35,9 +35,9 @@ void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old);
 class Barrier {
  public:
   explicit Barrier(int threads) : threads_(threads) {}
-  void wait();      // throws BarrierBroken if the barrier is or gets broken
-  void break_up();  // breaks the barrier: releases all threads that wait now or later
-  void reset();     // mends a broken barrier. REQUIRES: no thread waits
+  void wait();         // throws BarrierBroken if the barrier is or gets broken
+  void abort_waits();  // breaks the barrier: releases all threads that wait now or later
+  void reset();        // mends a broken barrier. REQUIRES: no thread waits
 
  private:
   const int threads_;

@@ -31,7 +31,7 @@ inline bool best_is_higher(const BestConfig& best, Metric metric) {
 }
 
 // NaN is never better; any number is better than NaN.
-inline bool better_by(bool higher, double value, double than) {
+inline bool is_better(bool higher, double value, double than) {
   if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
   return higher ? value > than : value < than;
 }

@@ -14,7 +14,7 @@
 #include <spire/observer.h>
 
 #include "engine/observe/formatting.h"
-#include "engine/observe/page/thin_curve.h"
+#include "engine/observe/page/downsampled_curve.h"
 
 namespace spire {
 
@@ -44,9 +44,9 @@ struct PublishedState {
   int64_t checkpoints = 0, warnings = 0;  // numbers of both in this process
 
   // Over the steps: loss, metric, samples per second, learning rate, epoch.
-  std::array<ThinCurve, 5> curve;
-  std::array<ThinCurve, 2> evals;  // loss, metric
-  std::deque<Message> messages;    // notes and warnings, the oldest first
+  std::array<DownsampledCurve, 5> curve;
+  std::array<DownsampledCurve, 2> evals;  // loss, metric
+  std::deque<Message> messages;           // notes and warnings, the oldest first
   std::optional<End> end;
 };
 

@@ -10,8 +10,8 @@
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/bad_steps.h"
 #include "engine/run/evaluation.h"
+#include "engine/run/host_warnings.h"
 #include "engine/run/initial/initial_weights.h"
-#include "engine/run/machine_warnings.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_context.h"
 #include "engine/run/run_data.h"
@@ -321,7 +321,7 @@ class TrainingLoop {
     } catch (const std::exception& second) {
       run_.observer.on_warning(second.what());
     }
-    Failure verdict = settle_failure(error, at, run_.world);
+    Failure verdict = agree_on_failure(error, at, run_.world);
     // The table of phases explains nothing about an error that one process has met by itself.
     bool alone = run_.world.size() == 1 && verdict.category != Category::collective;
     std::istringstream rows(verdict.rank >= 0 && !alone ? verdict.table : "");
@@ -407,7 +407,7 @@ RunResult train(const RunConfig& config, const RunOptions& options, Observer& ob
     if (auto failure = world.watchdog->failure()) throw to_error(*failure);
     return result;
   } catch (const std::exception& error) {
-    throw to_error(settle_failure(error, start.status().read(0), world));
+    throw to_error(agree_on_failure(error, start.status().read(0), world));
   }
 }
 

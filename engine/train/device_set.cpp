@@ -117,7 +117,7 @@ void DeviceSet::connect_members() {
     members_[m].communicator = std::move(communicators[m]);
 }
 
-LaneSite DeviceSet::site(int lane) const {
+LanePosition DeviceSet::lane_position(int lane) const {
   int index = placement_.lane_device[static_cast<size_t>(lane)];
   return {index, lane - device(index).first_lane, device(index).lanes};
 }

@@ -30,7 +30,7 @@ struct LocalMember {
 
 // A lane's device, and which of `parts` equal parts of the device's elementwise work it does. A
 // lane: a host thread that runs towers; a GPU has one, a CPU device has several.
-struct LaneSite {
+struct LanePosition {
   int device = 0;  // index into Placement::devices
   int part = 0, parts = 1;
 };
@@ -62,7 +62,7 @@ class DeviceSet {
   LaneTeam& team() { return *team_; }
   int lanes() const { return team_->size(); }
   Stream& stream(int lane) { return *streams_[static_cast<size_t>(lane)]; }
-  LaneSite site(int lane) const;
+  LanePosition lane_position(int lane) const;
   // Barrier of all lanes and their streams: work enqueued later on any stream runs after work that
   // was enqueued earlier on any. Throws BarrierBroken.
   void meet(int lane) { barrier_->meet(lane); }
@@ -83,7 +83,7 @@ class DeviceSet {
   }
   LocalMember& member_of(int index) { return members_[member_position(index)]; }
   const LocalMember& member_of(int index) const { return members_[member_position(index)]; }
-  LocalMember& member_of_lane(int lane) { return member_of(site(lane).device); }
+  LocalMember& member_of_lane(int lane) { return member_of(lane_position(lane).device); }
   bool is_front(int index) const { return member_of(index).front == index; }
   Replica& front_replica(const LocalMember& member) { return replica(member.front); }
 

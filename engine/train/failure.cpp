@@ -22,7 +22,7 @@ std::string place_of(const std::exception& error, const PhaseRow& at, bool alone
 
 }  // namespace
 
-Failure settle_failure(const std::exception& error, const PhaseRow& at, World& world) {
+Failure agree_on_failure(const std::exception& error, const PhaseRow& at, World& world) {
   if (auto settled = world.watchdog->failure()) return *settled;
   Error known = classify(error);
   Failure mine;

@@ -199,7 +199,7 @@ void GradientStage::evaluate(int lane, const StepJob& job) {
 
 void GradientStage::interrupt() {
   for (MemberSums& member : members_)
-    if (member.exchange) member.exchange->break_up();
+    if (member.exchange) member.exchange->abort_waits();
 }
 
 const float* GradientStage::sums(const LocalMember& member) const {

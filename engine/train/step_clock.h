@@ -21,7 +21,7 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  // Between steps: from now on the sink is shown each step and its parts; null: nobody.
+  // Between steps: from now on the sink is shown each step and its parts; null: none is.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
   // A new step begins here. step, name: its number and a literal, for spans.

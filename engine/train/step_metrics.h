@@ -60,7 +60,7 @@ struct StepJob {
   StepMetrics& metrics;
   StepContext context = {};           // numbers that kernels read
   ParameterUpdate::Step update = {};  // training steps only
-  OutputObserver* outputs = nullptr;  // evaluated batches only; null: nobody looks at outputs
+  OutputObserver* outputs = nullptr;  // sees those of evaluated batches; may be null
 };
 
 }  // namespace spire

@@ -14,7 +14,8 @@ class TowerRunner::Watch : public PlanObserver {
     if (shared.observer) tap_.emplace(*shared.observer, tower_, lane.stream());
   }
 
-  // Returns null where nobody looks. Graphs run without stops: a watched run goes kernel by kernel.
+  // Returns null without an observer. Graphs run without stops: a watched run goes kernel by
+  // kernel.
   PlanObserver* observer(const Tower& tower) {
     bool replayed = tower.graphs && !(spans_ && spans_->wants_kernels());
     return tap_ || (spans_ && !replayed) ? this : nullptr;
@@ -64,7 +65,7 @@ class TowerRunner::Progress : public BackwardMark {
   void gradients_ready(int64_t floats) override {
     add_towers({done_, floats});
     done_ = floats;
-    if (last_ && shared_.exchange) shared_.exchange->arrive(shared_.lane, floats);
+    if (last_ && shared_.exchange) shared_.exchange->gradients_ready(shared_.lane, floats);
   }
 
  private:

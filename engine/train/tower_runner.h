@@ -56,8 +56,8 @@ struct LaneContext {  // what a lane shares with other lanes
   ThreadStatus* status = nullptr;
   BucketExchange* exchange = nullptr;    // is told how far gradients are final; may be null
   CrossTowerSums* tower_sums = nullptr;  // null if plans have no sums over towers
-  TensorObserver* observer = nullptr;    // sees the tensors of train(); null: nobody does
-  SpanSink* spans = nullptr;             // is shown what train() does; null: nobody is
+  TensorObserver* observer = nullptr;    // sees the tensors of train(); may be null
+  SpanSink* spans = nullptr;             // is shown what train() does; may be null
 };
 
 class TowerRunner {
@@ -74,7 +74,7 @@ class TowerRunner {
   // PeerLost, BarrierBroken.
   void train(const Batch& batch, const StepContext& context, TowerSums& sums, LaneClock& clock,
              const LaneContext& shared);
-  // outputs: sees those of each tower; null: nobody does.
+  // outputs: sees those of each tower; may be null.
   void evaluate(const Batch& batch, TowerSums& sums, const LaneContext& shared,
                 OutputObserver* outputs);
 

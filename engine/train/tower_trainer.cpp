@@ -60,7 +60,7 @@ StepOutcome TowerTrainer::step(const Batch& batch, int64_t done, double lr, bool
 
 // Where the host takes part in a step, it cannot be ahead of it.
 int TowerTrainer::max_ahead() const {
-  static_assert(std::tuple_size_v<decltype(metrics_)> == max_unseen + 1);
+  static_assert(std::tuple_size_v<decltype(metrics_)> == max_unreported_skips + 1);
   bool host_waits = !devices_->on_gpus() || placement_.updates_on_host || judge_;
   return host_waits ? 0 : static_cast<int>(metrics_.size()) - 1;
 }
@@ -126,7 +126,7 @@ void TowerTrainer::run_update(int lane, const StepJob& job) {
   // 1. The weights are updated where the strategy says; a CpuPass may also copy and pack them.
   clock.enter(&StepTimes::update);
   if (!rejected) update_->update(lane, job.update);
-  update_->follow_loss_scale(lane);
+  update_->adjust_loss_scale(lane);
   devices_->status().enter(lane, Phase::waiting);
   devices_->meet(lane);
   // 2. On return every replica has the new weights, packed as its kernels read them.

@@ -136,7 +136,7 @@ class TowerTrainer {
   // Runs the towers of step `done` + 1 again, without an update, and shows their tensors. All ranks
   // call it, each for its own towers. The batch is the step's; no step is under way.
   void inspect(const Batch& batch, int64_t done, TensorObserver& observer);
-  // Shows the tensors of later steps, too, while they are trained; null: nobody looks.
+  // Shows the tensors of later steps, too, while they are trained. May be null.
   void observe(TensorObserver* observer) { gradients_->observe(observer); }
 
   // The steps from begin_trace() on are recorded, on every stream: by kernels, without CUDA graphs.
@@ -257,9 +257,9 @@ class TowerTrainer {
   ProcessGroup* group_;
   ParameterLayout layout_;
   Ownership who_;
-  // One per lane, then one per member of this process; null: nobody looks. Profilers see all steps,
-  // recorders those of a trace.
-  // Before the devices, whose threads show them spans until they end.
+  // One per lane, then one per member of this process; null where no sink was given. Profilers see
+  // all steps, recorders those of a trace. They are declared before the devices, whose threads show
+  // them spans until they end.
   std::vector<std::unique_ptr<SpanSink>> profilers_;
   std::vector<std::unique_ptr<SpanRecorder>> recorders_;
   std::vector<TracedThread> traced_;

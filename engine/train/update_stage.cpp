@@ -129,7 +129,7 @@ CpuPass::Group UpdateStage::pass_group(Share devices) {
 }
 
 void UpdateStage::update(int lane, const ParameterUpdate::Step& given) {
-  DeviceUpdate& device = of_device(devices_.site(lane).device);
+  DeviceUpdate& device = of_device(devices_.lane_position(lane).device);
   Stream& stream = devices_.stream(lane);
   devices_.status().enter(lane, Phase::update);
   ParameterUpdate::Step step = given;
@@ -156,13 +156,13 @@ void UpdateStage::exchange_norms(int lane) {
   devices_.meet(lane);
 }
 
-void UpdateStage::follow_loss_scale(int lane) {
-  DeviceLossScale* scale = of_device(devices_.site(lane).device).loss_scale.get();
+void UpdateStage::adjust_loss_scale(int lane) {
+  DeviceLossScale* scale = of_device(devices_.lane_position(lane).device).loss_scale.get();
   if (scale) scale->follow(shards_of_lane(lane).squares, devices_.stream(lane));
 }
 
 const double* UpdateStage::device_loss_scale(int lane) {
-  DeviceLossScale* scale = of_device(devices_.site(lane).device).loss_scale.get();
+  DeviceLossScale* scale = of_device(devices_.lane_position(lane).device).loss_scale.get();
   return scale ? &scale->state()->scale : nullptr;
 }
 
@@ -189,39 +189,39 @@ void UpdateStage::exchange_weights(int lane) {
 
 // Copies weights from the front replica to the others of its member, each lane its part.
 void UpdateStage::replicate(int lane) {
-  LaneSite site = devices_.site(lane);
+  LanePosition at = devices_.lane_position(lane);
   Stream& stream = devices_.stream(lane);
-  Replica& replica = devices_.replica(site.device);
-  Replica& front = devices_.front_replica(devices_.member_of(site.device));
+  Replica& replica = devices_.replica(at.device);
+  Replica& front = devices_.front_replica(devices_.member_of(at.device));
   bool copies = !who_.updates_every_replica();
   if (copies && &replica != &front) {
     int64_t size = layout_.gradient_floats();  // all but the frozen weights
-    int64_t begin = size * site.part / site.parts, end = size * (site.part + 1) / site.parts;
+    int64_t begin = size * at.part / at.parts, end = size * (at.part + 1) / at.parts;
     stream.copy(replica.values() + begin, front.values() + begin,
                 static_cast<size_t>(end - begin) * sizeof(float));
   }
   // A lane packs what others have copied, where there is a replica besides the fronts.
   bool has_copies = static_cast<size_t>(devices_.local().size()) > devices_.members().size();
   if (copies && has_copies) devices_.meet(lane);
-  replica.forms.pack_for_step(replica.values(), site.part, site.parts, stream);
+  replica.forms.pack_for_step(replica.values(), at.part, at.parts, stream);
 }
 
 void UpdateStage::pack_for_evaluation(int lane) {
-  LaneSite site = devices_.site(lane);
-  Replica& replica = devices_.replica(site.device);
-  replica.forms.pack_for_evaluation(replica.values(), site.part, site.parts, devices_.stream(lane));
+  LanePosition at = devices_.lane_position(lane);
+  Replica& replica = devices_.replica(at.device);
+  replica.forms.pack_for_evaluation(replica.values(), at.part, at.parts, devices_.stream(lane));
 }
 
 void UpdateStage::pack_frozen(int lane) {
-  LaneSite site = devices_.site(lane);
-  Replica& replica = devices_.replica(site.device);
-  replica.forms.pack_frozen(replica.values(), site.part, site.parts, devices_.stream(lane));
+  LanePosition at = devices_.lane_position(lane);
+  Replica& replica = devices_.replica(at.device);
+  replica.forms.pack_frozen(replica.values(), at.part, at.parts, devices_.stream(lane));
 }
 
 // Weights are swapped with their average where they are updated; the result reaches every replica
 // as an update does.
 void UpdateStage::swap_average(int lane) {
-  GpuUpdate* on_gpu = of_device(devices_.site(lane).device).on_gpu;
+  GpuUpdate* on_gpu = of_device(devices_.lane_position(lane).device).on_gpu;
   if (pass_) pass_->swap_average(lane);
   if (on_gpu) on_gpu->swap_average(devices_.stream(lane));
   devices_.meet(lane);

@@ -33,7 +33,7 @@ class UpdateStage {
   // Updates the weights of the lane's GPU; on CPUs the lane's part of those that this process
   // updates, and in a run of one process all replicas. Throws PeerLost, BarrierBroken.
   void update(int lane, const ParameterUpdate::Step& step);
-  void follow_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
+  void adjust_loss_scale(int lane);  // fp16: adjusts the loss scale to this step's gradients
   const double* device_loss_scale(int lane);  // device memory; null without fp16
   // Sends updated weights to all members, copies them to all replicas of each member, and packs
   // them for the kernels, as far as update() has not. REQUIRES: all lanes met after the update.

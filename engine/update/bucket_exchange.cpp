@@ -13,7 +13,7 @@
 namespace spire {
 namespace {
 
-// break_up() adds this to a count of lanes: the count passes every value that a lane waits for.
+// abort_waits() adds this to a count of lanes: the count passes every value that a lane waits for.
 constexpr uint32_t released = 1u << 30;
 
 // Release: what this thread wrote before is visible to the threads that see the new count. Acquire:
@@ -90,7 +90,7 @@ BucketExchange::BucketExchange(const Ownership& who, const Options& options, Gra
 }
 
 BucketExchange::~BucketExchange() {
-  break_up();
+  abort_waits();
   quit_.store(true);
   add_and_notify(generation_, 1);
   thread_.join();
@@ -154,7 +154,7 @@ void BucketExchange::begin_step() {
   add_and_notify(generation_, 1);
 }
 
-void BucketExchange::arrive(int lane, int64_t ready) {
+void BucketExchange::gradients_ready(int lane, int64_t ready) {
   Lane& own = lane_at(lane);
   size_t before = own.arrived;
   while (own.arrived < buckets_.size() && who_.buckets[own.arrived].end <= ready) {
@@ -178,7 +178,7 @@ void BucketExchange::finish(int lane) {
   lane_at(lane).stream->wait_for(*end_);
 }
 
-void BucketExchange::break_up() {
+void BucketExchange::abort_waits() {
   broken_.store(true);
   if (released_.exchange(true)) return;  // four additions of 2^30 would wrap around to none
   for (Bucket& bucket : buckets_) {

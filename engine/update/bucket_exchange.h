@@ -18,8 +18,8 @@
 
 namespace spire {
 
-// The leading thread calls begin_step() while no lane works; each lane calls arrive() and finish()
-// for itself, by its number among the lanes of the process.
+// The leading thread calls begin_step() while no lane works; each lane calls gradients_ready() and
+// finish() for itself, by its number among the lanes of the process.
 class BucketExchange {
  public:
   struct Options {
@@ -40,19 +40,19 @@ class BucketExchange {
   static size_t staging_bytes(const Ownership& who, int member);
 
   // Between steps: from now on the sinks are shown what a lane, or the exchange thread, does with
-  // buckets; null: nobody.
+  // buckets; null: none is.
   void show_spans(int lane, SpanSink* sink) { lane_at(lane).spans = sink; }
   void show_exchange_spans(SpanSink* sink) { spans_ = sink; }
   Stream& stream() { return *stream_; }
 
   void begin_step();
   // The lane announces that [0, ready) of its gradient sums, over all its towers, is final once its
-  // stream has done its present work. Throws BarrierBroken after break_up().
-  void arrive(int lane, int64_t ready);
+  // stream has done its present work. Throws BarrierBroken after abort_waits().
+  void gradients_ready(int lane, int64_t ready);
   // Adds up the rest of the lane's shares and waits until all buckets are exchanged; on a GPU the
   // lane's stream waits. Throws PeerLost, BarrierBroken, or the thread's LaneError.
   void finish(int lane);
-  void break_up();  // releases all lanes that wait here, now or later
+  void abort_waits();  // releases all lanes that wait here, now or later
 
  private:
   struct Messages {

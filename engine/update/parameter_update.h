@@ -41,9 +41,10 @@ class ParameterUpdate {
     const LossScaleState* loss_scale = nullptr;
     int64_t skipped = 0;  // number of skipped steps that the host knows of
 
-    // The optimizer's step number if `unseen` more steps were skipped than the host knows of.
-    int64_t for_optimizer(int unseen) const {
-      return std::max<int64_t>(1, number - skipped - unseen);
+    // The optimizer's step number if `unreported_skips` more steps were skipped than the host knows
+    // of.
+    int64_t for_optimizer(int unreported_skips) const {
+      return std::max<int64_t>(1, number - skipped - unreported_skips);
     }
   };
 

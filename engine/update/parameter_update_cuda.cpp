@@ -123,10 +123,10 @@ class CudaUpdate : public GpuUpdate {
 
   StepRules rules_of(const Step& step) const {
     StepRules rules;
-    for (int unseen = 0; unseen <= max_unseen; ++unseen) {
-      int64_t number = step.for_optimizer(unseen);
-      rules.optimizer[unseen] = formula_of(options_.config->optimizer, step.lr, number);
-      rules.ema[unseen] = average_formula(options_.config->ema, number);
+    for (int unreported_skips = 0; unreported_skips <= max_unreported_skips; ++unreported_skips) {
+      int64_t number = step.for_optimizer(unreported_skips);
+      rules.optimizer[unreported_skips] = formula_of(options_.config->optimizer, step.lr, number);
+      rules.ema[unreported_skips] = average_formula(options_.config->ema, number);
     }
     return rules;
   }

@@ -19,12 +19,13 @@ __device__ inline double sum_of_squares(const double* squares, int64_t count) {
   return block_reduce<threads>(sum, Sum{});
 }
 
-// A step's formulas, one per possible value of `unseen`, which only the device knows. Kernels take
-// it as a __grid_constant__: a thread that indexes a plain argument copies it to local memory.
+// A step's formulas, one per possible value of `unreported_skips`, which only the device knows.
+// Kernels take it as a __grid_constant__: a thread that indexes a plain argument copies it to local
+// memory.
 template <typename Formula>
 struct StepFormulas {
-  Formula optimizer[max_unseen + 1];
-  EmaFormula ema[max_unseen + 1];
+  Formula optimizer[max_unreported_skips + 1];
+  EmaFormula ema[max_unreported_skips + 1];
 };
 
 __device__ inline SliceFactors factors_of(const UpdateBuffers& buffers, const UpdatePiece& piece) {
@@ -86,8 +87,8 @@ __global__ void __launch_bounds__(update_threads)
   }
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
   const SliceFactors at = factors_of(buffers, piece);
-  const Formula formula = formulas.optimizer[buffers.factors->unseen];
-  const EmaFormula ema = formulas.ema[buffers.factors->unseen];
+  const Formula formula = formulas.optimizer[buffers.factors->unreported_skips];
+  const EmaFormula ema = formulas.ema[buffers.factors->unreported_skips];
   for_packs(piece, [&](int64_t i) {
     WeightPack<static_cast<int>(Formula::slots.size())> pack(buffers, piece, i);
     for (int j = 0; j < update_width; ++j) {
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(update_threads)
     measure_kernel(UpdateBuffers buffers, const __grid_constant__ StepFormulas<Formula> formulas) {
   if (buffers.factors->gradient < 0) return;
   const UpdatePiece piece = buffers.pieces[blockIdx.x];
-  const Formula formula = formulas.optimizer[buffers.factors->unseen];
+  const Formula formula = formulas.optimizer[buffers.factors->unreported_skips];
   const SliceFactors at = factors_of(buffers, piece);
   double weights = 0, updates = 0;
   for_packs(piece, [&](int64_t i) {
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(update_threads)
   tensor.weights = block_reduce<update_threads>(tensor.weights, Sum{});
   tensor.update = block_reduce<update_threads>(tensor.update, Sum{});
   if (threadIdx.x > 0) return;
-  const Formula& formula = formulas.optimizer[buffers.factors->unseen];
+  const Formula& formula = formulas.optimizer[buffers.factors->unreported_skips];
   trust[span.span] = formula.trust_ratio(tensor, span.decay);
 }
 
@@ -155,7 +156,8 @@ __global__ void __launch_bounds__(factor_threads)
   double sum = sum_of_squares<factor_threads>(squares, count);
   if (threadIdx.x > 0) return;
   factors->gradient = scale.factor(sum);
-  factors->unseen = scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
+  factors->unreported_skips =
+      scale.loss_scale ? static_cast<int>(scale.loss_scale->skipped - skipped) : 0;
 }
 
 // Counts the step in the loss scale's state, with one block.
@@ -192,9 +194,10 @@ void with_formulas(const StepRules& rules, const Body& body) {
   std::visit(
       [&]<typename F>(const F&) {
         StepFormulas<F> formulas;
-        for (int unseen = 0; unseen <= max_unseen; ++unseen) {
-          formulas.optimizer[unseen] = std::get<F>(rules.optimizer[unseen]);
-          formulas.ema[unseen] = rules.ema[unseen];
+        for (int unreported_skips = 0; unreported_skips <= max_unreported_skips;
+             ++unreported_skips) {
+          formulas.optimizer[unreported_skips] = std::get<F>(rules.optimizer[unreported_skips]);
+          formulas.ema[unreported_skips] = rules.ema[unreported_skips];
         }
         body(formulas);
       },

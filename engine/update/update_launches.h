@@ -10,14 +10,14 @@
 
 namespace spire {
 
-constexpr int max_unseen = 1;  // steps that may be skipped before the host knows of it
+constexpr int max_unreported_skips = 1;  // steps that may be skipped before the host knows of it
 
 // Floats per load. Pieces begin and end at multiples of it, as parameters begin at multiples of 16.
 constexpr int update_width = 4;
 
-struct StepFactors {      // factors of one step, which the device computes before the update
-  float gradient = 1.0f;  // factor of gradients; negative: the step is skipped
-  int unseen = 0;         // skipped earlier steps that the host does not know of
+struct StepFactors {         // factors of one step, which the device computes before the update
+  float gradient = 1.0f;     // factor of gradients; negative: the step is skipped
+  int unreported_skips = 0;  // skipped earlier steps that the host does not know of
 };
 
 // Device addresses that the kernels read and write.
@@ -40,11 +40,11 @@ struct TrustSpan {  // a WeightSpan with a trust ratio
   size_t span = 0;  // its index
 };
 
-// A step's formulas, one per possible value of `unseen`, which only the device knows: all of one
-// kind.
+// A step's formulas, one per possible value of `unreported_skips`, which only the device knows: all
+// of one kind.
 struct StepRules {
-  OptimizerFormula optimizer[max_unseen + 1];
-  EmaFormula ema[max_unseen + 1];
+  OptimizerFormula optimizer[max_unreported_skips + 1];
+  EmaFormula ema[max_unreported_skips + 1];
 };
 
 // Computes the step's factors with one block. skipped: the skipped steps that the host knows of.

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/run/machine_warnings.h"
+#include "engine/run/host_warnings.h"
 #include "tests/run/made_run.h"
 
 namespace spire {

@@ -15,8 +15,8 @@ namespace spire {
 namespace {
 
 // An epoch is 7 steps, and ends in a ragged batch in which one tower has fewer samples and others
-// none. CPUs run two epochs and two steps, in the long form seven and one. Emulated GPUs are slow, so
-// they run fewer steps, and only the first two rows a whole epoch.
+// none. CPUs run two epochs and two steps, in the long form seven and one. Emulated GPUs are slow,
+// so they run fewer steps, and only the first two rows a whole epoch.
 std::vector<int> device_counts(DeviceKind kind) {
   return kind == DeviceKind::cuda ? std::vector{1, 2, 8} : std::vector{1, 2, 4, 8};
 }

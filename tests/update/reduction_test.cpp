@@ -122,7 +122,7 @@ void run_lane(const Layout& layout, const std::vector<Floats>& values, TowerRang
                    buffers[static_cast<size_t>(add.from)].data() + done, end - done);
       }
       done = end;
-      if (last && sums.exchange) sums.exchange->arrive(lane, done);
+      if (last && sums.exchange) sums.exchange->gradients_ready(lane, done);
     }
   }
   if (sums.exchange) sums.exchange->finish(lane);
@@ -306,11 +306,11 @@ TEST(BucketExchange, RanksExchangeABucketBeforeBackwardIsDone) {
                   pair.squares, pair.status, groups[static_cast<size_t>(rank)].get());
     FloatRange first = sums.who.buckets[0];
     sums.exchange->begin_step();
-    sums.exchange->arrive(0, first.end);
+    sums.exchange->gradients_ready(0, first.end);
     ASSERT_TRUE(pair.wait_for_exchange(1));
     expect_bits(pair.gradients, Floats(static_cast<size_t>(floats), 2.0f), first,
                 "the first bucket");
-    sums.exchange->arrive(0, floats);
+    sums.exchange->gradients_ready(0, floats);
     sums.exchange->finish(0);
     EXPECT_EQ(pair.gradients, Floats(static_cast<size_t>(floats), 2.0f));
   });
@@ -346,12 +346,12 @@ TEST(BucketExchange, LanesAddUpTheirSharesAtTheEndsOfBuckets) {
   FloatRange bucket = lanes.sums.who.buckets.at(1);
   auto first = static_cast<size_t>(bucket.begin), last = static_cast<size_t>(bucket.end - 1);
   lanes.exchange.begin_step();
-  lanes.exchange.arrive(0, bucket.end);  // ahead of lane 1: nothing is ready
+  lanes.exchange.gradients_ready(0, bucket.end);  // ahead of lane 1: nothing is ready
   EXPECT_EQ(one[last], 1.0f);
-  lanes.exchange.arrive(1, bucket.end);  // lane 1's share
+  lanes.exchange.gradients_ready(1, bucket.end);  // lane 1's share
   EXPECT_EQ(one[last], 2.0f);
   EXPECT_EQ(one[first], 1.0f);  // lane 0's share
-  lanes.exchange.arrive(0, lanes.sums.who.floats());
+  lanes.exchange.gradients_ready(0, lanes.sums.who.floats());
   EXPECT_EQ(one[first], 2.0f);
   lanes.groups[0]->interrupt();  // its exchange thread waits for the other rank
 }
@@ -360,9 +360,9 @@ TEST(BucketExchange, ALaneThatFailsReleasesTheOthers) {
   Lanes lanes(2, chunk);
   lanes.exchange.begin_step();
   run_ranks(2, [&](int lane) {
-    if (lane == 1) return lanes.exchange.break_up();
+    if (lane == 1) return lanes.exchange.abort_waits();
     auto rest_of_step = [&] {
-      lanes.exchange.arrive(0, chunk);  // throws when the other lane was quicker
+      lanes.exchange.gradients_ready(0, chunk);  // throws when the other lane was quicker
       lanes.exchange.finish(0);
     };
     EXPECT_THROW(rest_of_step(), BarrierBroken);
@@ -374,7 +374,7 @@ TEST(BucketExchange, SeveralLanesThatFailReleaseTheOthersToo) {
   Lanes lanes(8, chunk);
   lanes.exchange.begin_step();
   for (int lane = 1; lane < 8; ++lane) {
-    lanes.exchange.break_up();
+    lanes.exchange.abort_waits();
     EXPECT_THROW(lanes.exchange.finish(0), BarrierBroken) << lane << " broke it up";
   }
 }
@@ -390,7 +390,7 @@ TEST(BucketExchange, ErrorsOfTheExchangeThreadNameIt) {
                 pair.status, groups[0].get());
   pair.status.begin_step(7);
   sums.exchange->begin_step();
-  sums.exchange->arrive(0, chunk);
+  sums.exchange->gradients_ready(0, chunk);
   try {
     sums.exchange->finish(0);
     FAIL() << "nothing was thrown";

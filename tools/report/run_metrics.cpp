@@ -96,7 +96,7 @@ class Reader {
     r.best_by = find_metric(best_.metric).value_or(*metric);  // "auto": no metric's name
     double value = number(record, tag("val/", *r.best_by)).value_or(std::nan(""));
     bool higher = best_is_higher(best_, *r.best_by);
-    if (std::isfinite(value) && (!r.best || better_by(higher, value, *r.best))) {
+    if (std::isfinite(value) && (!r.best || is_better(higher, value, *r.best))) {
       r.best = value;
       r.best_step = step;
     }

@@ -10,11 +10,12 @@
 #include <spire/metric.h>
 #include <spire/run_config.h>
 
-#include "engine/observe/page/thin_curve.h"
+#include "engine/observe/page/downsampled_curve.h"
 
 namespace spire {
 
-using Curves = std::map<std::string, ThinCurve>;  // tag of metrics.jsonl -> values over epochs
+using Curves =
+    std::map<std::string, DownsampledCurve>;  // tag of metrics.jsonl -> values over epochs
 
 struct DeviceCurves {
   Curves curves, epochs;                     // "device/busy"; as those of RunMetrics

@@ -160,7 +160,7 @@ bool shows_epochs(const RunFiles& run) {
   return run.metrics.epoch >= 4;
 }
 
-Json curve_json(const ThinCurve& curve) {
+Json curve_json(const DownsampledCurve& curve) {
   bool with_range = false;
   Json x = Json::array(), y = Json::array(), low = Json::array(), high = Json::array();
   for (const CurvePoint& point : curve.points()) {

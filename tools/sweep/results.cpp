@@ -69,7 +69,7 @@ bool ranks_before(const PointResult& a, const PointResult& b) {
   if (a.last.has_value() != b.last.has_value()) return a.last.has_value();
   if (!a.last) return std::isfinite(a.train_loss) && !(a.train_loss >= b.train_loss);
   if (a.best_by != b.best_by) return a.best_by < b.best_by;
-  if (a.best != b.best) return better_by(best_is_higher(a.order, a.best_by), a.best, b.best);
+  if (a.best != b.best) return is_better(best_is_higher(a.order, a.best_by), a.best, b.best);
   return false;
 }
 

@@ -86,7 +86,7 @@ Json devices_json(const PublishedState& state) {
 
 // A column for each name.
 template <size_t values>
-Json columns(const std::array<ThinCurve, values>& curves,
+Json columns(const std::array<DownsampledCurve, values>& curves,
              const std::array<const char*, values>& names) {
   Json result = {{"steps_per_point", curves[0].width()}, {"step", Json::array()}};
   for (size_t i = 0; i < values; ++i) {

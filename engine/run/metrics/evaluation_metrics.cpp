@@ -49,7 +49,7 @@ bool MetricChoice::records() const {
 }
 
 bool MetricChoice::is_better(double value, double than) const {
-  return better_by(higher, value, than);
+  return spire::is_better(higher, value, than);
 }
 
 double MetricChoice::deciding(const EvalReport& report) const {

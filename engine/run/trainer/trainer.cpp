@@ -83,7 +83,7 @@ std::unique_ptr<Trainer::Parts> Trainer::Parts::make(const RunConfig& config,
     parts->alone = std::move(alone);
     return parts;
   } catch (const std::exception& error) {
-    throw to_error(settle_failure(error, PhaseRow(), world));
+    throw to_error(agree_on_failure(error, PhaseRow(), world));
   }
 }
 
@@ -118,7 +118,8 @@ void Trainer::Parts::lead_guarded(const std::function<void()>& body, const bool&
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
     bool alone = known && world.size() == 1;  // no one else has to know
-    Error ends = alone ? *known : to_error(settle_failure(error, trainer->status().read(0), world));
+    Error ends =
+        alone ? *known : to_error(agree_on_failure(error, trainer->status().read(0), world));
     if (spoils || world.size() > 1) spoiled = ends;
     throw ends;
   }

@@ -27,7 +27,7 @@ struct TracedThread {               // what one stream, or one thread of the hos
 // One thread at a time uses it: the stream's, and between steps the leading one.
 class SpanRecorder : public SpanSink {
  public:
-  // next: is shown all spans, too; null: nobody. Both arguments outlive this.
+  // next: is shown all spans, too; may be null. Both arguments outlive this.
   explicit SpanRecorder(Stream& stream, SpanSink* next = nullptr);
 
   // Waits for the stream's work, and aligns its clock with the host's.

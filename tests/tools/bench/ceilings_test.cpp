@@ -59,7 +59,7 @@ TEST_P(CeilingsTest, OfTwoDevices) {
 TEST_P(CeilingsTest, UseAllThreadsOfADevice) {
   need_two_devices();
   if (IsSkipped()) return;
-  EXPECT_EQ(DeviceCrew(kind(), 2, 3).size(), on_gpu() ? 2 : 6);
+  EXPECT_EQ(DeviceTeam(kind(), 2, 3).size(), on_gpu() ? 2 : 6);
   CeilingOptions options = small();
   options.device_threads = 3;
   Ceilings ceilings = measure_ceilings(kind(), 2, options);
@@ -73,26 +73,26 @@ TEST_P(CeilingsTest, UseAllThreadsOfADevice) {
 TEST_P(CeilingsTest, LeaveNoMemoryInUse) {
   need_two_devices();
   if (IsSkipped()) return;
-  DeviceCrew crew(kind(), 2);
-  product_flops_per_s(crew, DType::f32, small());
-  copy_bytes_per_s(crew, small());
-  all_reduce_bytes_per_s(crew, small());
+  DeviceTeam team(kind(), 2);
+  product_flops_per_s(team, DType::f32, small());
+  copy_bytes_per_s(team, small());
+  all_reduce_bytes_per_s(team, small());
   for (int lane : {0, 1}) {
-    EXPECT_EQ(crew.pool(lane).in_use(), MemoryUse{});
-    EXPECT_EQ(crew.pool(lane).peak()[MemoryKind::gradients], 3u * 4096 * sizeof(float));
+    EXPECT_EQ(team.pool(lane).in_use(), MemoryUse{});
+    EXPECT_EQ(team.pool(lane).peak()[MemoryKind::gradients], 3u * 4096 * sizeof(float));
   }
 }
 
 TEST_P(CeilingsTest, EveryLaneTakesPartInEveryRound) {
   need_two_devices();
   if (IsSkipped()) return;
-  DeviceCrew crew(kind(), 2);
+  DeviceTeam team(kind(), 2);
   std::atomic<int> calls[2] = {}, begins = 0;
-  crew.best_seconds({.round_seconds = 0, .seconds = 0, .rounds = 5},
+  team.best_seconds({.round_seconds = 0, .seconds = 0, .rounds = 5},
                     [&](int lane) { ++calls[lane]; });
   EXPECT_EQ(calls[0], 2 + 5);  // a warm-up, one that tells the length of a round, the rounds
   EXPECT_EQ(calls[1], 2 + 5);
-  crew.best_seconds(
+  team.best_seconds(
       {.round_seconds = 0, .seconds = 0, .rounds = 5}, [&] { ++begins; },
       [&](int lane) { ++calls[lane]; });
   EXPECT_EQ(begins, 1 + 5);

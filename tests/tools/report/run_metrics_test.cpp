@@ -16,8 +16,8 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-TEST(ThinCurve, KeepsAllValuesOfAShortCurve) {
-  ThinCurve curve;
+TEST(DownsampledCurve, KeepsAllValuesOfAShortCurve) {
+  DownsampledCurve curve;
   for (int i = 0; i < 100; ++i) curve.add(i, 2 * i);
   auto points = curve.points();
   ASSERT_EQ(points.size(), 100u);
@@ -27,8 +27,8 @@ TEST(ThinCurve, KeepsAllValuesOfAShortCurve) {
   }
 }
 
-TEST(ThinCurve, KeepsExtremesAndMeanOfAMillionValues) {
-  ThinCurve curve;
+TEST(DownsampledCurve, KeepsExtremesAndMeanOfAMillionValues) {
+  DownsampledCurve curve;
   double sum = 0;
   constexpr int count = 1'000'000;
   for (int i = 0; i < count; ++i) {
@@ -37,8 +37,8 @@ TEST(ThinCurve, KeepsExtremesAndMeanOfAMillionValues) {
     sum += y;
   }
   auto points = curve.points();
-  EXPECT_LE(points.size(), ThinCurve::most_points);
-  EXPECT_GE(points.size(), ThinCurve::most_points / 2);
+  EXPECT_LE(points.size(), DownsampledCurve::most_points);
+  EXPECT_GE(points.size(), DownsampledCurve::most_points / 2);
   double low = 0, high = 0, last_x = -1;
   for (const CurvePoint& point : points) {
     low = std::min(low, point.low);
@@ -56,8 +56,8 @@ TEST(ThinCurve, KeepsExtremesAndMeanOfAMillionValues) {
   EXPECT_NEAR(total, sum, 1e-9 * 1e6);
 }
 
-TEST(ThinCurve, HasGapsOnlyWhereNothingWasFinite) {
-  ThinCurve curve;
+TEST(DownsampledCurve, HasGapsOnlyWhereNothingWasFinite) {
+  DownsampledCurve curve;
   curve.add(0, 1);
   curve.add(1, no_number);
   curve.add(2, std::numeric_limits<double>::infinity());
@@ -78,8 +78,8 @@ class MetricsFileText : public ::testing::Test {
 };
 
 // Values of a group share a point, and the widths of points count groups.
-TEST(ThinCurve, MergesGroups) {
-  ThinCurve curve;
+TEST(DownsampledCurve, MergesGroups) {
+  DownsampledCurve curve;
   for (int i = 0; i < 1000; ++i) curve.add(i, i % 10, i / 10);
   auto points = curve.points();
   ASSERT_EQ(points.size(), 100u);

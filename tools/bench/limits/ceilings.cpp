@@ -33,9 +33,9 @@ bool computes(DeviceId device, DType dtype) {
   }
 }
 
-bool all_compute(DeviceCrew& crew, DType dtype) {
-  for (int lane = 0; lane < crew.size(); ++lane)
-    if (!computes(crew.device(lane), dtype)) return false;
+bool all_compute(DeviceTeam& team, DType dtype) {
+  for (int lane = 0; lane < team.size(); ++lane)
+    if (!computes(team.device(lane), dtype)) return false;
   return true;
 }
 
@@ -60,36 +60,36 @@ CeilingOptions default_ceiling_options(Kind kind, int64_t devices, const RunConf
   return options;
 }
 
-double copy_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options) {
-  size_t bytes = static_cast<size_t>(options.copy_bytes) / static_cast<size_t>(crew.size());
+double copy_bytes_per_s(DeviceTeam& team, const CeilingOptions& options) {
+  size_t bytes = static_cast<size_t>(options.copy_bytes) / static_cast<size_t>(team.size());
   std::vector<std::unique_ptr<DeviceMemory>> from, to;
-  for (int lane = 0; lane < crew.size(); ++lane) {
-    from.push_back(crew.pool(lane).allocate(MemoryKind::workspace, bytes));
-    to.push_back(crew.pool(lane).allocate(MemoryKind::workspace, bytes));
+  for (int lane = 0; lane < team.size(); ++lane) {
+    from.push_back(team.pool(lane).allocate(MemoryKind::workspace, bytes));
+    to.push_back(team.pool(lane).allocate(MemoryKind::workspace, bytes));
   }
   // A page that was never written is no memory: all such pages are one.
-  crew.run([&](int lane) {
-    crew.stream(lane).fill_zero(from[static_cast<size_t>(lane)]->data(), bytes);
+  team.run([&](int lane) {
+    team.stream(lane).fill_zero(from[static_cast<size_t>(lane)]->data(), bytes);
   });
-  double seconds = crew.best_seconds(options.repeats, [&](int lane) {
+  double seconds = team.best_seconds(options.repeats, [&](int lane) {
     auto l = static_cast<size_t>(lane);
-    crew.stream(lane).copy(to[l]->data(), from[l]->data(), bytes);
+    team.stream(lane).copy(to[l]->data(), from[l]->data(), bytes);
   });
-  return 2 * static_cast<double>(bytes) * crew.size() / seconds;
+  return 2 * static_cast<double>(bytes) * team.size() / seconds;
 }
 
 Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& options) {
-  DeviceCrew crew(kind, devices, options.device_threads, {.tf32 = options.tf32});
-  Ceilings ceilings{.kind = kind, .devices = devices, .threads = crew.size() / devices};
+  DeviceTeam team(kind, devices, options.device_threads, {.tf32 = options.tf32});
+  Ceilings ceilings{.kind = kind, .devices = devices, .threads = team.size() / devices};
   auto products = [&](DType dtype) {
-    return all_compute(crew, dtype) ? product_flops_per_s(crew, dtype, options) : 0.0;
+    return all_compute(team, dtype) ? product_flops_per_s(team, dtype, options) : 0.0;
   };
   ceilings.fp32_flops_per_s = products(DType::f32);
   ceilings.bf16_flops_per_s = products(DType::bf16);
   ceilings.fp16_flops_per_s = products(DType::f16);
-  ceilings.copy_bytes_per_s = copy_bytes_per_s(crew, options);
+  ceilings.copy_bytes_per_s = copy_bytes_per_s(team, options);
   if (devices == 1) return ceilings;
-  DeviceCrew adders(kind, devices);
+  DeviceTeam adders(kind, devices);
   ceilings.all_reduce_bytes_per_s = all_reduce_bytes_per_s(adders, options);
   return ceilings;
 }

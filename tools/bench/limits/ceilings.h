@@ -42,9 +42,9 @@ Ceilings measure_ceilings(Kind kind, int64_t devices, const CeilingOptions& opti
 // Returns the roofline of a share of the devices: of one of them, or of one of its lanes.
 Roofline roofline_of(const Ceilings& ceilings, double share);
 
-// The parts. Each is of all devices of the crew together.
-double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& options);
-double copy_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
-double all_reduce_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options);
+// The parts. Each is of all devices of the team together.
+double product_flops_per_s(DeviceTeam& team, DType dtype, const CeilingOptions& options);
+double copy_bytes_per_s(DeviceTeam& team, const CeilingOptions& options);
+double all_reduce_bytes_per_s(DeviceTeam& team, const CeilingOptions& options);
 
 }  // namespace spire

@@ -18,7 +18,7 @@ double since(Clock::time_point begin) {
 }
 
 std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices, int64_t threads) {
-  require(devices > 0 && threads > 0, "a crew of {} devices of {} threads", devices, threads);
+  require(devices > 0 && threads > 0, "a team of {} devices of {} threads", devices, threads);
   std::vector<LaneSpec> lanes;
   if (kind == Kind::cuda) {
     CudaStatus cuda = discover_cuda();
@@ -37,7 +37,7 @@ std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices, int64_t threads) {
 
 }  // namespace
 
-DeviceCrew::DeviceCrew(Kind kind, int64_t devices, int64_t threads,
+DeviceTeam::DeviceTeam(Kind kind, int64_t devices, int64_t threads,
                        const CudaLibraries::Options& cuda)
     : team_(lanes_of(kind, devices, threads)) {
   auto count = static_cast<size_t>(size());
@@ -55,11 +55,11 @@ DeviceCrew::DeviceCrew(Kind kind, int64_t devices, int64_t threads,
   });
 }
 
-void DeviceCrew::run(const std::function<void(int lane)>& body) {
+void DeviceTeam::run(const std::function<void(int lane)>& body) {
   seconds(1, body);
 }
 
-double DeviceCrew::seconds(int64_t calls, const std::function<void(int lane)>& body) {
+double DeviceTeam::seconds(int64_t calls, const std::function<void(int lane)>& body) {
   double seconds = 0;
   team_.lead([&] {
     auto begin = Clock::now();
@@ -72,7 +72,7 @@ double DeviceCrew::seconds(int64_t calls, const std::function<void(int lane)>& b
   return seconds;
 }
 
-double DeviceCrew::best_seconds(const Repeats& repeats, const std::function<void(int lane)>& body) {
+double DeviceTeam::best_seconds(const Repeats& repeats, const std::function<void(int lane)>& body) {
   seconds(1, body);
   double once = std::max(seconds(1, body), 1e-9), best = once;
   auto calls = std::max<int64_t>(1, std::llround(repeats.round_seconds / once));
@@ -82,7 +82,7 @@ double DeviceCrew::best_seconds(const Repeats& repeats, const std::function<void
   return best;
 }
 
-double DeviceCrew::best_seconds(const Repeats& repeats, const std::function<void()>& begin,
+double DeviceTeam::best_seconds(const Repeats& repeats, const std::function<void()>& begin,
                                 const std::function<void(int lane)>& body) {
   auto start = Clock::now();
   auto round = [&] {

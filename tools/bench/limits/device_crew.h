@@ -22,11 +22,11 @@ struct Repeats {
   int rounds = 3;
 };
 
-class DeviceCrew {
+class DeviceTeam {
  public:
   // threads: lanes of a device that is a CPU; a GPU has one lane. Throws Error(device) for fewer
   // GPUs than `devices`. REQUIRES: devices > 0, threads > 0.
-  DeviceCrew(Kind kind, int64_t devices, int64_t threads = 1,
+  DeviceTeam(Kind kind, int64_t devices, int64_t threads = 1,
              const CudaLibraries::Options& cuda = {});
 
   int size() const { return team_.size(); }

@@ -39,14 +39,14 @@ void fill(DeviceMemory& memory, DType dtype) {
 // One product on one device: the op's kernel and its tensors. Made and run on the device's lane.
 class Product {
  public:
-  Product(DeviceCrew& crew, int lane, const Op& op, const std::vector<TensorSpec>& inputs)
-      : stream_(crew.stream(lane).native()) {
+  Product(DeviceTeam& team, int lane, const Op& op, const std::vector<TensorSpec>& inputs)
+      : stream_(team.stream(lane).native()) {
     std::vector<TensorSpec> outputs = op.infer(inputs);
     kernel_ = make_kernel(op, {.inputs = inputs,
                                .outputs = outputs,
-                               .device = crew.device(lane),
-                               .cuda = crew.libraries(lane)});
-    MemoryPool& pool = crew.pool(lane);
+                               .device = team.device(lane),
+                               .cuda = team.libraries(lane)});
+    MemoryPool& pool = team.pool(lane);
     for (const TensorSpec& spec : inputs) {
       memory_.push_back(pool.allocate(MemoryKind::activations, spec.bytes()));
       fill(*memory_.back(), spec.dtype);
@@ -81,28 +81,28 @@ class Product {
   void* workspace_ = nullptr;
 };
 
-double flops_per_s(DeviceCrew& crew, const Op& op, const std::vector<TensorSpec>& inputs,
+double flops_per_s(DeviceTeam& team, const Op& op, const std::vector<TensorSpec>& inputs,
                    const Repeats& repeats) {
-  std::vector<std::unique_ptr<Product>> products(static_cast<size_t>(crew.size()));
-  crew.run([&](int lane) {
-    products[static_cast<size_t>(lane)] = std::make_unique<Product>(crew, lane, op, inputs);
+  std::vector<std::unique_ptr<Product>> products(static_cast<size_t>(team.size()));
+  team.run([&](int lane) {
+    products[static_cast<size_t>(lane)] = std::make_unique<Product>(team, lane, op, inputs);
   });
   double seconds =
-      crew.best_seconds(repeats, [&](int lane) { products[static_cast<size_t>(lane)]->run(); });
+      team.best_seconds(repeats, [&](int lane) { products[static_cast<size_t>(lane)]->run(); });
   auto multiply_adds = static_cast<double>(op.multiply_adds(inputs, op.infer(inputs)));
-  return 2 * multiply_adds * crew.size() / seconds;
+  return 2 * multiply_adds * team.size() / seconds;
 }
 
 }  // namespace
 
 // A dense layer reads weights that are packed beforehand, a product of activations packs by itself.
-double product_flops_per_s(DeviceCrew& crew, DType dtype, const CeilingOptions& options) {
+double product_flops_per_s(DeviceTeam& team, DType dtype, const CeilingOptions& options) {
   double best = 0;
   for (const auto& [rows, columns, depth] : options.products) {
     TensorSpec x{{rows, depth}, dtype};
-    best = std::max(best, flops_per_s(crew, DenseOp(DenseAttributes{}),
+    best = std::max(best, flops_per_s(team, DenseOp(DenseAttributes{}),
                                       {x, {{columns, depth}, DType::f32}}, options.repeats));
-    best = std::max(best, flops_per_s(crew, MatmulOp(MatmulAttributes{}),
+    best = std::max(best, flops_per_s(team, MatmulOp(MatmulAttributes{}),
                                       {x, {{depth, columns}, dtype}}, options.repeats));
   }
   return best;

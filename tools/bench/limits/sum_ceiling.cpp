@@ -12,17 +12,17 @@ namespace {
 // them.
 class Sum {
  public:
-  Sum(DeviceCrew& crew, Reduction order, const CeilingOptions& options)
-      : crew_(crew),
+  Sum(DeviceTeam& team, Reduction order, const CeilingOptions& options)
+      : crew_(team),
         floats_(options.sum_floats),
-        lanes_(crew.size()),
-        members_(crew.device(0).kind == DeviceKind::cpu ? 1 : lanes_),
+        lanes_(team.size()),
+        members_(team.device(0).kind == DeviceKind::cpu ? 1 : lanes_),
         status_(std::vector<std::string>(static_cast<size_t>(lanes_ + members_), "sum")) {
     auto bytes = static_cast<size_t>(floats_) * sizeof(float);
     for (int lane = 0; lane < lanes_; ++lane)
-      buffers_.push_back(crew.pool(lane).allocate(MemoryKind::gradients, bytes));
-    crew.run([&](int lane) {
-      crew.stream(lane).fill_zero(buffers_[static_cast<size_t>(lane)]->data(), bytes);
+      buffers_.push_back(team.pool(lane).allocate(MemoryKind::gradients, bytes));
+    team.run([&](int lane) {
+      team.stream(lane).fill_zero(buffers_[static_cast<size_t>(lane)]->data(), bytes);
     });
     connect();
     who_ = ownership(order, options.bucket_floats);
@@ -36,7 +36,7 @@ class Sum {
     if (exchanges_.empty())
       return sums_.front()->sum(lane, share_of({0, floats_}, lane, lane + 1, lanes_));
     BucketExchange& exchange = *exchanges_[static_cast<size_t>(lane)];
-    exchange.arrive(lane, floats_);
+    exchange.gradients_ready(lane, floats_);
     exchange.finish(lane);
   }
 
@@ -88,7 +88,7 @@ class Sum {
         crew_.pool(first), status_));
   }
 
-  DeviceCrew& crew_;
+  DeviceTeam& crew_;
   const int64_t floats_;
   const int lanes_, members_;
   ThreadStatus status_;
@@ -102,11 +102,11 @@ class Sum {
 
 }  // namespace
 
-double all_reduce_bytes_per_s(DeviceCrew& crew, const CeilingOptions& options) {
-  double best = 0, devices = crew.size();
+double all_reduce_bytes_per_s(DeviceTeam& team, const CeilingOptions& options) {
+  double best = 0, devices = team.size();
   for (Reduction order : {Reduction::invariant, Reduction::native}) {
-    Sum sum(crew, order, options);
-    double seconds = crew.best_seconds(
+    Sum sum(team, order, options);
+    double seconds = team.best_seconds(
         options.repeats, [&] { sum.begin(); }, [&](int lane) { sum.run(lane); });
     double bytes = static_cast<double>(options.sum_floats) * sizeof(float);
     best = std::max(best, 2 * (devices - 1) / devices * bytes / seconds);

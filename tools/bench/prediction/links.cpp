@@ -84,13 +84,13 @@ Link parse_link(std::string_view text) {
 
 Link measure_local_link(int64_t bytes, const Repeats& repeats) {
   auto groups = threads_groups(2);
-  DeviceCrew crew(Kind::cpu, 2);
+  DeviceTeam team(Kind::cpu, 2);
   auto count = static_cast<size_t>(bytes);
   std::array<std::vector<std::byte>, 2> sent, received;
   sent.fill(std::vector<std::byte>(count));
   received.fill(std::vector<std::byte>(count));
   auto seconds = [&](size_t size) {
-    return crew.best_seconds(repeats, [&](int lane) {
+    return team.best_seconds(repeats, [&](int lane) {
       auto l = static_cast<size_t>(lane);
       Outgoing send{1 - lane, sent[l].data(), size};
       Incoming receive{1 - lane, received[l].data(), size};

@@ -27,8 +27,8 @@ CheckpointNeed checkpoint_need(const RunConfig& config, int64_t floats, int64_t 
 // writes: whether this run writes checkpoints.
 RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes);
 
-// Warns of what the doctor's short form finds (doctor/run_checks.h) on each host of the run, on
-// rank 0. Collective: the first rank of each host looks.
+// Warns of what the doctor's short form (engine/run/machine/run_checks.h) finds on each host of the
+// run; rank 0 prints it. Collective: the first rank of each host looks.
 void warn_of_machine(const RunSetup& setup, const ParameterLayout& layout, bool writes,
                      Observer& observer);
 

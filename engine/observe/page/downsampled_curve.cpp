@@ -1,11 +1,11 @@
-#include "engine/observe/page/thin_curve.h"
+#include "engine/observe/page/downsampled_curve.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace spire {
 
-void ThinCurve::Merged::add(const Merged& next) {
+void DownsampledCurve::Merged::add(const Merged& next) {
   if (groups == 0) first_x = next.first_x;
   last_x = next.last_x;
   sum += next.sum;
@@ -15,7 +15,7 @@ void ThinCurve::Merged::add(const Merged& next) {
   finite += next.finite;
 }
 
-void ThinCurve::add(double x, double y, int64_t group) {
+void DownsampledCurve::add(double x, double y, int64_t group) {
   bool same_group = group >= 0 && group == group_;
   Merged one{.first_x = x, .last_x = x, .groups = same_group ? 0 : 1};
   if (std::isfinite(y)) {
@@ -29,7 +29,7 @@ void ThinCurve::add(double x, double y, int64_t group) {
   group_ = group;
 }
 
-void ThinCurve::halve() {
+void DownsampledCurve::halve() {
   for (size_t i = 0; i < points_.size() / 2; ++i) {
     Merged merged = points_[2 * i];
     merged.add(points_[2 * i + 1]);
@@ -39,7 +39,7 @@ void ThinCurve::halve() {
   width_ *= 2;
 }
 
-std::vector<CurvePoint> ThinCurve::points() const {
+std::vector<CurvePoint> DownsampledCurve::points() const {
   std::vector<CurvePoint> points;
   for (const Merged& merged : points_) {
     double x = (merged.first_x + merged.last_x) / 2;

@@ -1,4 +1,4 @@
-#include "engine/run/machine_warnings.h"
+#include "engine/run/host_warnings.h"
 
 #include <algorithm>
 #include <cstdlib>

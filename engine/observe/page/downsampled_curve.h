@@ -13,11 +13,11 @@ struct CurvePoint {
   double low = 0, high = 0;  // the smallest and largest finite value
 };
 
-class ThinCurve {
+class DownsampledCurve {
  public:
   static constexpr size_t most_points = 360;  // even
 
-  ThinCurve() { points_.reserve(most_points); }
+  DownsampledCurve() { points_.reserve(most_points); }
 
   // y: NaN or infinite where it was not finite; such values leave a gap only where none is finite.
   // group: neighbours of one group, such as an epoch, share a point. Never allocates.

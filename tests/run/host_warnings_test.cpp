@@ -1,5 +1,5 @@
 // What a run says of the machines of its ranks.
-#include "engine/run/machine_warnings.h"
+#include "engine/run/host_warnings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
