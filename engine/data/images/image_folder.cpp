@@ -103,9 +103,10 @@ PartNames parts_of(const fs::path& folder, const ValConfig& val) {
   return parts;
 }
 
-// Refuses one class, and two whose names look the same.
-void require_classes(const fs::path& folder, const std::vector<std::string>& classes) {
-  if (classes.size() == 1)
+// Refuses two classes whose names look the same, and for training a single one.
+void require_classes(const fs::path& folder, const std::vector<std::string>& classes,
+                     const ReadOptions& options) {
+  if (classes.size() == 1 && !options.stored)
     fail(Category::data,
          "{}: all images are of the class '{}'; put those of other classes into folders beside it, "
          "or set data.path to the folder of all classes",
@@ -179,7 +180,7 @@ DatasetPair open_image_folder(const DataConfig& config, const ReadOptions& optio
          folder.string());
   for (const std::string& part : {parts.test, parts.val})
     if (!part.empty()) listed.push_back(list_images(folder / part, splits.class_names));
-  if (!options.trained_classes) require_classes(train_folder, splits.class_names);
+  if (!options.trained_classes) require_classes(train_folder, splits.class_names, options);
   for (std::string& note : unused_notes(listed, splits.class_names))
     splits.notes.push_back(std::move(note));
   if (parts.none() && options.all_test) {

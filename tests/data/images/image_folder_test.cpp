@@ -104,7 +104,7 @@ TEST(ImageFolder, FoldersWithoutImagesAreNoClasses) {
                   AllOf(HasSubstr("val: not read"), HasSubstr("'deep/er'"))));
 }
 
-TEST(ImageFolder, ASingleClassIsRefused) {
+TEST(ImageFolder, ASingleClassIsConvertedAndNotTrained) {
   TemporaryFolder folder;
   write_images(folder.path());
   fs::remove_all(folder / "train/dog");
@@ -113,6 +113,7 @@ TEST(ImageFolder, ASingleClassIsRefused) {
   EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder.path()), {}); }),
               AllOf(HasSubstr("train: all images are of the class 'cat'; put those of other"),
                     HasSubstr("set data.path to the folder of all classes")));
+  EXPECT_EQ(open_dataset(config_of(folder.path()), {.stored = true}).train->spec().classes, 1);
 }
 
 // macOS writes letters and accents apart (NFD).
