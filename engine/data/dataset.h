@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
@@ -18,6 +20,31 @@ namespace spire {
 // Opens the dataset that data.name names (dataset_table.h). Throws Error(config) for an unknown
 // name or a key that does not suit the dataset, Error(data) for defects of the files.
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
+
+// A dataset that changes samples of another one: it answers as that does, but for what is
+// overridden.
+class DatasetOver : public Dataset {
+ public:
+  explicit DatasetOver(std::unique_ptr<Dataset> data)
+      : data_(std::move(data)), spec_(data_->spec()) {}
+
+  const SampleSpec& spec() const override { return spec_; }
+  int64_t count() const override { return data_->count(); }
+  int64_t skipped() const override { return data_->skipped(); }
+  std::vector<std::string> problems() const override { return data_->problems(); }
+  void separate(const std::vector<bool>& held_out) override { data_->separate(held_out); }
+  int64_t chunk() const override { return data_->chunk(); }
+  void read_labels(int64_t first, std::span<int32_t> out) const override {
+    data_->read_labels(first, out);
+  }
+  void verify_files() const override { data_->verify_files(); }
+  std::vector<std::string> layout() const override { return data_->layout(); }
+  std::vector<std::filesystem::path> files() const override { return data_->files(); }
+
+ protected:
+  std::unique_ptr<Dataset> data_;
+  SampleSpec spec_;
+};
 
 // Renumbers classes and reorders features of `data` so that their names are in the order of
 // `trained`, a model's spec; if one side has no names, a note says so. model: the checkpoint's

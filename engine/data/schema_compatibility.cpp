@@ -177,13 +177,14 @@ bool differs_in_scale(const Normalization& found, const Normalization& trained) 
 }
 
 // Decorates a dataset: renumbers labels and reorders features, in place after each read.
-class RemappedDataset : public Dataset {
+class RemappedDataset : public DatasetOver {
  public:
   // labels[l]: the new label; empty: unchanged. features[f]: the new index of feature f; empty:
   // unchanged. spec: of the result.
   RemappedDataset(std::unique_ptr<Dataset> data, SampleSpec spec, Permutation labels,
                   Permutation features)
-      : data_(std::move(data)), spec_(std::move(spec)), labels_(std::move(labels)) {
+      : DatasetOver(std::move(data)), labels_(std::move(labels)) {
+    spec_ = std::move(spec);
     // Decomposes the permutation into swaps (its cycles), so that rows are reordered in place.
     for (size_t f = 0; f < features.size(); ++f)
       while (features[f] != f) {
@@ -194,8 +195,6 @@ class RemappedDataset : public Dataset {
       if (holds_classes(spec_.columns[c])) label_column_ = c;
   }
 
-  const SampleSpec& spec() const override { return spec_; }
-  int64_t count() const override { return data_->count(); }
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
     data_->read(samples, epoch, columns);
@@ -205,17 +204,10 @@ class RemappedDataset : public Dataset {
     for (size_t row = 0; row < samples.size(); ++row)
       reorder(columns[0] + row * spec_.columns[0].row_bytes());
   }
-  int64_t skipped() const override { return data_->skipped(); }
-  std::vector<std::string> problems() const override { return data_->problems(); }
-  void separate(const std::vector<bool>& held_out) override { data_->separate(held_out); }
-  int64_t chunk() const override { return data_->chunk(); }
   void read_labels(int64_t first, std::span<int32_t> out) const override {
     data_->read_labels(first, out);
     if (!labels_.empty()) renumber(out);
   }
-  void verify_files() const override { data_->verify_files(); }
-  std::vector<std::string> layout() const override { return data_->layout(); }
-  std::vector<std::filesystem::path> files() const override { return data_->files(); }
 
  private:
   void renumber(std::span<int32_t> labels) const {
@@ -234,8 +226,6 @@ class RemappedDataset : public Dataset {
     }
   }
 
-  std::unique_ptr<Dataset> data_;
-  SampleSpec spec_;
   Permutation labels_;
   std::vector<std::pair<size_t, size_t>> swaps_;
   size_t label_column_ = 0;

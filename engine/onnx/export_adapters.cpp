@@ -10,7 +10,6 @@
 #include "engine/base/adapter_names.h"
 #include "engine/config/words.h"
 #include "engine/onnx/export_job.h"
-#include "engine/onnx/inference_graph.h"
 #include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 

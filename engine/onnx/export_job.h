@@ -1,6 +1,8 @@
-// One call of export_model(), and the writers of its formats.
+// One call of export_model(), the writers of its formats, and what they read: the model's graph,
+// and the choice of its weights.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,9 @@
 
 #include "engine/base/write_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
+#include "engine/checkpoint/training_state.h"
+#include "engine/data/sample.h"
+#include "engine/graph/graph.h"
 #include "engine/weights/files/weight_writers.h"
 
 namespace spire {
@@ -32,5 +37,12 @@ void make_stoppable(std::vector<TensorToWrite>& tensors, const ExportJob& job);
 int64_t elements_of(const std::vector<TensorToWrite>& tensors);
 
 WrittenFile written_file(const std::filesystem::path& path);  // with its size
+
+// Returns the model's graph in inference, before any pass, in fp32 whatever the run computed in.
+Graph inference_graph(const RunConfig& config, const SampleSpec& spec, int64_t batch);
+
+// Returns whether the averaged weights are to be written. asked: averaged or not; none: averaged if
+// there are any. Throws Error(checkpoint) if they are asked for and there are none.
+bool takes_average(const SavedTensors& saved, std::optional<bool> asked);
 
 }  // namespace spire

@@ -7,7 +7,6 @@
 #include "engine/config/words.h"
 #include "engine/data/text/vocabulary.h"
 #include "engine/onnx/export_job.h"
-#include "engine/onnx/inference_graph.h"
 #include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 #include "engine/weights/names/own_metadata.h"

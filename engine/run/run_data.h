@@ -23,6 +23,13 @@ namespace spire {
 DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Placement& placement,
                           const LoadedCheckpoint* resumed, Observer& observer);
 
+// Opens the data of a config as the run of a trained model read it. spec: of that model, which
+// messages call `model`. classes: whether labels must be those of
+// the spec. all_test: as in ReadOptions. Throws what the dataset throws, Error(data) for data that
+// does not fit.
+DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
+                              const std::string& model, bool classes, bool all_test = false);
+
 // model: RunOptions::model.
 Task run_task(const RunConfig& config, const Model* model, const DatasetPair& data);
 

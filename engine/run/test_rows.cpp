@@ -6,8 +6,8 @@
 #include <spire/trained_model.h>
 
 #include "engine/data/dataset.h"
+#include "engine/run/run_data.h"
 #include "engine/run/run_setup.h"
-#include "engine/run/trained_data.h"
 
 namespace spire {
 namespace {

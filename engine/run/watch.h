@@ -39,13 +39,24 @@ class Watch {
 // Shows the watchdog the phase of the calling thread, until a trainer's lanes take over.
 class StartWatch {
  public:
-  StartWatch(World& world, const RunConfig& config, const PhaseHook& on_phase = {});
+  StartWatch(World& world, const RunConfig& config, const PhaseHook& on_phase = {})
+      : world_(world), limits_(watchdog_limits(config, world)) {
+    status_.set_hook(on_phase);
+    world_.watchdog->watch(&status_, limits_);
+  }
   ~StartWatch() { world_.watchdog->watch(nullptr, limits_); }
   StartWatch(const StartWatch&) = delete;
   StartWatch& operator=(const StartWatch&) = delete;
 
   // For a process alone, whose GPUs may hang while its trainer is made. setup: outlives this.
-  void watch_gpus(RunSetup& setup);
+  void watch_gpus(RunSetup& setup) {
+    if (world_.size() > 1 || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
+    setup.watch_lanes = [this](const ThreadStatus* lanes) {
+      if (!lanes) status_.enter(0, Phase::start);
+      world_.watchdog->watch(lanes ? lanes : &status_, limits_);
+    };
+    status_.enter(0, Phase::setup);
+  }
 
   ThreadStatus& status() { return status_; }
 

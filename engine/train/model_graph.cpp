@@ -25,11 +25,6 @@ ParameterLayout make_layout(const GraphBuilder& build, int64_t batch) {
   return ParameterLayout(graph, gradients);
 }
 
-std::vector<FloatRange> bucket_ranges(const BucketConfig& config, const ParameterLayout& layout) {
-  auto floats = [](double mib) { return static_cast<int64_t>(mib * 1024 * 1024 / sizeof(float)); };
-  return make_buckets(layout.gradient_floats(), floats(config.first_mib), floats(config.mib));
-}
-
 LoweredGraph lower_for_evaluation(Graph graph, DeviceId device) {
   fuse_activations(graph);
   remove_dead_nodes(graph);

@@ -6,7 +6,6 @@
 #include "engine/device/device.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/parameter_layout.h"
-#include "engine/update/tree.h"
 #include "models/model.h"
 
 namespace spire {
@@ -21,9 +20,6 @@ bool recomputes(const RunConfig& config);      // whether backward computes acti
 // Lays out the parameters in the order in which backward completes their gradients; the layout does
 // not depend on `batch`. Throws what `build` throws.
 ParameterLayout make_layout(const GraphBuilder& build, int64_t batch);
-
-// Cuts the flat gradient buffer into the buckets in which it is reduced.
-std::vector<FloatRange> bucket_ranges(const BucketConfig& config, const ParameterLayout& layout);
 
 struct LoweredGraph {  // a graph after all passes, from which a Plan is made
   Graph graph;

@@ -9,6 +9,7 @@
 #include "engine/train/memory/out_of_memory.h"
 #include "engine/train/run_tuning.h"
 #include "engine/train/tower_trainer.h"
+#include "engine/update/buckets.h"
 #include "models/adapters.h"
 
 namespace spire {
@@ -74,7 +75,7 @@ Ownership ownership_of(const Placement& placement, const BucketConfig& bucket,
                 .parameter_device = placement.parameter_device,
                 .root = placement.devices[static_cast<size_t>(placement.parameter_device)].member,
                 .members = {},
-                .buckets = bucket_ranges(bucket, layout),
+                .buckets = make_buckets(layout.gradient_floats(), bucket),
                 .trained = layout.trained_floats()};
   for (const Member& member : placement.members)
     who.members.push_back({member.devices, member.towers});

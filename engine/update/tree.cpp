@@ -150,22 +150,6 @@ double tree_sum(std::span<const double> per_tower) {
   return tree_sum(per_tower.first(split)) + tree_sum(per_tower.subspan(split));
 }
 
-std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats) {
-  require(total >= 0, "a gradient buffer of {} floats", total);
-  std::vector<FloatRange> buckets;
-  constexpr int64_t chunk = TreeSum::chunk;
-  // Whole chunks, at least one.
-  auto rounded = [](int64_t count) {
-    return std::max<int64_t>(1, TreeSum::chunks_of(count)) * chunk;
-  };
-  int64_t size = rounded(first);
-  for (int64_t begin = 0; begin < total; begin = buckets.back().end) {
-    buckets.push_back({begin, std::min(total, begin + size)});
-    size = rounded(floats);
-  }
-  return buckets;
-}
-
 FloatRange share_of(FloatRange bucket, int begin, int end, int count) {
   int64_t chunks = TreeSum::chunks_of(bucket.size());
   auto cut = [&](int member) {

@@ -1,7 +1,7 @@
-// Fixed order of additions over towers 0..T-1 (shares of the global batch), and cuts of the
-// flat gradient buffer. Sums follow a binary tree whose shape depends only on T: of n towers the
-// left child gets the largest power of two below n. So no split of the towers into contiguous
-// ranges changes the bits.
+// Fixed order of additions over towers 0..T-1 (shares of the global batch), and cuts of
+// the flat gradient buffer into chunks. Sums follow a binary tree whose shape depends only on T: of
+// n towers the left child gets the largest power of two below n. So no split of the towers into
+// contiguous ranges changes the bits.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -107,10 +107,6 @@ SPIRE_HOST_DEVICE inline int additions_after(int tower, int towers) {
   for (int n = towers & (towers - 1); n != 0; n &= n - 1) ++additions;
   return additions;
 }
-
-// Cuts `total` floats into buckets of `floats`; the first has `first` floats, so that reduction
-// starts early. Buckets, like the parts from share_of(), begin at multiples of TreeSum::chunk.
-std::vector<FloatRange> make_buckets(int64_t total, int64_t first, int64_t floats);
 
 // Cuts a bucket into `count` nearly equal parts of whole chunks and returns parts [begin, end).
 FloatRange share_of(FloatRange bucket, int begin, int end, int count);

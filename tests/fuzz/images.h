@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace spire::fuzz {

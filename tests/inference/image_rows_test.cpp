@@ -1,7 +1,7 @@
 // Checks images of a user as input of a model.
 #include <gmock/gmock.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/images/resized_crop.h"
 #include "tests/data/images/image_files.h"
 #include "tests/inference/input_files.h"

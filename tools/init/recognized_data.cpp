@@ -6,8 +6,8 @@
 #include <spire/load_config.h>
 
 #include "engine/base/text.h"
-#include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 #include "engine/data/tables/record_reader.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/update/buckets.h"
 #include "engine/update/optimizer.h"
 
 namespace spire {
@@ -34,7 +35,7 @@ TowerWork tower_work(const RunSetup& setup, bool once) {
           .slots = std::ssize(slot_names(options.config.optimizer)),
           .precision = compute_dtype(options.config),
           .layout = layout,
-          .buckets = bucket_ranges(options.config.bucket, layout),
+          .buckets = make_buckets(layout.gradient_floats(), options.config.bucket),
           .lowered = std::move(lowered)};
 }
 

@@ -14,7 +14,7 @@
 #include "engine/observe/formatting.h"
 #include "engine/observe/page/page.h"
 #include "engine/observe/scores.h"
-#include "engine/run/trained_data.h"
+#include "engine/run/run_data.h"
 
 namespace spire {
 namespace {

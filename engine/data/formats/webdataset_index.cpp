@@ -13,8 +13,8 @@
 
 #include <spire/error.h>
 
-#include "engine/data/images/image_decode.h"
 #include "engine/data/images/image_folder.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {
@@ -358,7 +358,7 @@ ShardIndex index_shards(const std::vector<fs::path>& shards) {
   for (const fs::path& shard : shards) indexer.add(shard);
   if (index.images.empty())
     fail(Category::data, "{}: no {} in the shards; check data.path",
-         shards.empty() ? "data.path" : shards.front().string(), image_endings);
+         shards.empty() ? "data.path" : shards.front().string(), image_endings());
   return index;
 }
 

@@ -9,6 +9,7 @@
 #include <spire/random_stream.h>
 
 #include "engine/base/random_numbers.h"
+#include "engine/data/dataset.h"
 #include "engine/data/sample_reading.h"
 
 namespace spire {
@@ -30,14 +31,13 @@ constexpr size_t at(int64_t index) {
 }
 
 // Degrades the images of another dataset.
-class DegradedDataset : public Dataset {
+class DegradedDataset : public DatasetOver {
  public:
   DegradedDataset(std::unique_ptr<Dataset> data, const DegradeConfig& config, uint64_t seed,
                   int64_t readers)
-      : data_(std::move(data)),
+      : DatasetOver(std::move(data)),
         config_(config),
         seed_(seed),
-        spec_(data_->spec()),
         standardized_by_(spec_.normalization),
         enlarger_(config.scale, spec_.columns[0].shape[0], spec_.columns[0].shape[1],
                   config.upscale),
@@ -50,8 +50,6 @@ class DegradedDataset : public Dataset {
     spec_.columns.insert(spec_.columns.begin() + 1, target);
   }
 
-  const SampleSpec& spec() const override { return spec_; }
-  int64_t count() const override { return data_->count(); }
   void read(std::span<const int64_t> samples, int64_t epoch,
             std::span<std::byte* const> columns) const override {
     data_->read(samples, epoch, columns.subspan(1));
@@ -61,16 +59,6 @@ class DegradedDataset : public Dataset {
       degrade_row(columns[1] + row * bytes, epoch, samples[row], columns[0] + row * bytes,
                   *scratch);
   }
-  int64_t skipped() const override { return data_->skipped(); }
-  std::vector<std::string> problems() const override { return data_->problems(); }
-  void separate(const std::vector<bool>& held_out) override { data_->separate(held_out); }
-  int64_t chunk() const override { return data_->chunk(); }
-  void read_labels(int64_t first, std::span<int32_t> out) const override {
-    data_->read_labels(first, out);
-  }
-  void verify_files() const override { data_->verify_files(); }
-  std::vector<std::string> layout() const override { return data_->layout(); }
-  std::vector<std::filesystem::path> files() const override { return data_->files(); }
 
  private:
   struct Scratch {
@@ -111,10 +99,8 @@ class DegradedDataset : public Dataset {
     });
   }
 
-  std::unique_ptr<Dataset> data_;
   DegradeConfig config_;
   uint64_t seed_;
-  SampleSpec spec_;
   Normalization standardized_by_;
   Enlarger enlarger_;
   mutable ScratchPool<Scratch> scratch_;

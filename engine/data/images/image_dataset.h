@@ -15,7 +15,7 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/sample_reading.h"
 

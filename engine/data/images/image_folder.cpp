@@ -12,7 +12,7 @@
 #include "engine/base/system_limits.h"
 #include "engine/base/text.h"
 #include "engine/data/images/encoded_images.h"
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/part_names.h"
 #include "engine/data/text/encoding.h"
 
@@ -80,7 +80,7 @@ std::vector<std::string> unused_notes(const std::vector<ImageListing>& splits,
     if (split.ignored > 0)
       notes.push_back(fmt::format("{}: {} ignored, being no {}; the first: '{}'",
                                   split.folder.string(), counted(split.ignored, "file"),
-                                  image_endings, split.first_ignored));
+                                  image_endings(), split.first_ignored));
   }
   return notes;
 }
@@ -217,12 +217,6 @@ void ImageFiles::read(int64_t file, const fs::path& path, std::vector<uint8_t>& 
   }
 }
 
-bool is_image_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 8> endings = {".jpg",  ".jpeg", ".jfif", ".png",
-                                                       ".webp", ".bmp",  ".tif",  ".tiff"};
-  return std::ranges::count(endings, lower_case(path.extension().string())) > 0;
-}
-
 std::vector<fs::path> images_within(const fs::path& folder) {
   std::vector<fs::path> names;
   try {
@@ -240,7 +234,7 @@ std::vector<fs::path> images_within(const fs::path& folder) {
   }
   if (names.empty())
     fail(Category::data, "{}: neither it nor its folders contain a {}; name other inputs",
-         folder.string(), image_endings);
+         folder.string(), image_endings());
   std::ranges::sort(names);
   return names;
 }
@@ -289,7 +283,7 @@ ImageListing list_images(const fs::path& folder, const std::vector<std::string>&
   for (const std::string& file : names_of(folder, is_file)) ignore(file, listing);
   if (listing.files.empty())
     fail(Category::data, "{}: its folders contain no {}; check data.path", folder.string(),
-         image_endings);
+         image_endings());
   return listing;
 }
 

@@ -48,11 +48,6 @@ std::vector<std::string> folders_of_images(const std::filesystem::path& folder);
 // folders. Throws Error(data) if there is no image, or a folder cannot be read.
 std::vector<std::filesystem::path> images_within(const std::filesystem::path& folder);
 
-inline constexpr const char* image_endings =
-    ".jpg, .jpeg, .jfif, .png, .webp, .bmp, .tif or .tiff file";
-
-bool is_image_name(const std::filesystem::path& path);  // by these endings, upper or lower case
-
 // Image files that are read anew in each epoch: one that changes during a run ends it.
 
 // Throws FileChanged where the path is gone or is no regular file any more. A file that cannot be

@@ -13,7 +13,7 @@
 #include <spire/error.h>
 
 #include "engine/base/write_file.h"
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 

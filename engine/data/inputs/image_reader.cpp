@@ -9,7 +9,7 @@
 #include "engine/data/formats/idx.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/inputs/file_reader.h"
 
 namespace spire {

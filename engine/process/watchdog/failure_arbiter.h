@@ -10,15 +10,9 @@
 #include <spire/world.h>
 
 #include "engine/process/watchdog/thread_status.h"
+#include "engine/process/watchdog/watchdog_limits.h"
 
 namespace spire {
-
-struct WatchdogLimits {
-  double start_seconds = 300;        // without progress in phase start
-  double step_seconds = 600;         // in other phases, except checkpoint, idle and waiting
-  double checkpoint_seconds = 1800;  // in phase checkpoint
-  double silence_seconds = 60;       // without a message from a rank; its phase's limit, if shorter
-};
 
 // The state of a rank as another one knows it.
 struct RankView {
@@ -31,13 +25,6 @@ struct RankView {
   bool done = false;           // it reported that it is done
   bool lost = false;           // the connection to it has ended
 };
-
-struct PhaseLimit {
-  double seconds = 0;     // infinite for idle and waiting
-  std::string_view name;  // its key in the config: "timeouts.step"
-};
-PhaseLimit limit_of(Phase phase, const WatchdogLimits& limits);
-double heartbeat_period(const WatchdogLimits& limits);  // seconds, in [0.02, 1]
 
 std::string position_text(const std::vector<PhaseRow>& rows);  // "step 37: cpu:0 in backward, ..."
 // Returns one line per thread: "rank 1 (host b, pid 77)  cpu:0  backward of step 37  for 10.2 s".

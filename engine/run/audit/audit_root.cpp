@@ -91,10 +91,4 @@ RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t
   return check;
 }
 
-std::vector<std::string> root_differences(const std::string& a, const std::string& b) {
-  std::vector<std::string> differences;
-  compare("", Json::parse(a, nullptr, false), Json::parse(b, nullptr, false), differences);
-  return differences;
-}
-
 }  // namespace spire

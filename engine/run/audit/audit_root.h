@@ -16,11 +16,8 @@ int64_t weights_interval(const AuditConfig& config, int64_t parameters);
 // weights_every: weights_interval(). Reads the data's files: data_digest(). Throws Error(data).
 std::string root_text(const RunSetup& setup, int64_t weights_every);
 
-// Returns "data: 3f... and 81..." for each entry that differs between two such objects.
-std::vector<std::string> root_differences(const std::string& a, const std::string& b);
-
 struct RootCheck {
-  std::vector<std::string> differences;  // as root_differences() has them
+  std::vector<std::string> differences;  // "data: 3f... and 81..." for each entry that differs
   // Whether config, data or its description are among them: then the steps behind the root are not
   // what it says. Libraries and engines may differ where a replay gives the same bits.
   bool other_run = false;

@@ -1,6 +1,6 @@
 // BMP files made in memory.
 #pragma once
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

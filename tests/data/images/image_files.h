@@ -9,7 +9,7 @@
 #include <png.h>
 #include <zlib.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "tests/data/test_files.h"
 
 namespace spire {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/loader.h"
 #include "tests/data/images/image_files.h"

@@ -55,8 +55,7 @@ CeilingOptions default_ceiling_options(Kind kind, int64_t devices, const RunConf
         std::min(std::max(last_level_cache(), 64 * mebi * threads), free_bytes(kind) / 8);
   }
   options.sum_floats = 16 * mebi;
-  double bucket_bytes = config.bucket.mib * static_cast<double>(mebi);
-  options.bucket_floats = static_cast<int64_t>(bucket_bytes / sizeof(float));
+  options.bucket = config.bucket;
   return options;
 }
 

@@ -19,7 +19,7 @@ struct CeilingOptions {
   int64_t device_threads = 1;         // of a device that is a CPU
   int64_t copy_bytes = 0;             // of one array, all devices' parts together
   int64_t sum_floats = 0;             // of each device's buffer
-  int64_t bucket_floats = 0;          // such a buffer is reduced in buckets of this size
+  BucketConfig bucket;                // such a buffer is reduced in these buckets
   bool tf32 = false;                  // GPUs: fp32 products in TF32, as CudaConfig::tf32
   Repeats repeats;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/update/bucket_exchange.h"
+#include "engine/update/buckets.h"
 #include "tools/bench/limits/ceilings.h"
 
 namespace spire {
@@ -13,7 +14,7 @@ namespace {
 class Sum {
  public:
   Sum(DeviceTeam& team, Reduction order, const CeilingOptions& options)
-      : crew_(team),
+      : team_(team),
         floats_(options.sum_floats),
         lanes_(team.size()),
         members_(team.device(0).kind == DeviceKind::cpu ? 1 : lanes_),
@@ -25,7 +26,7 @@ class Sum {
       team.stream(lane).fill_zero(buffers_[static_cast<size_t>(lane)]->data(), bytes);
     });
     connect();
-    who_ = ownership(order, options.bucket_floats);
+    who_ = ownership(order, options.bucket);
     for (int member = 0; member < members_; ++member) add_member(member);
   }
 
@@ -46,17 +47,17 @@ class Sum {
   void connect() {
     if (members_ == 1) return;
     std::vector<ExchangeEnd> ends;
-    for (int lane = 0; lane < lanes_; ++lane) ends.push_back({lane, crew_.device(lane)});
+    for (int lane = 0; lane < lanes_; ++lane) ends.push_back({lane, team_.device(lane)});
     communicators_ = make_device_exchanges(nullptr, ends, members_);
   }
 
-  Ownership ownership(Reduction order, int64_t bucket_floats) const {
+  Ownership ownership(Reduction order, const BucketConfig& bucket) const {
     Ownership who{.strategy = Strategy::mirrored,
                   .reduction = order,
                   .towers = lanes_,
                   .devices = lanes_,
                   .members = {},
-                  .buckets = make_buckets(floats_, bucket_floats, bucket_floats),
+                  .buckets = make_buckets(floats_, bucket),
                   .trained = floats_};
     for (int member = 0; member < members_; ++member) {
       int first = member * lanes_per_member(), end = first + lanes_per_member();
@@ -68,27 +69,27 @@ class Sum {
   void add_member(int member) {
     int first = member * lanes_per_member();
     auto chunks = static_cast<size_t>(TreeSum::chunks_of(floats_));
-    squares_.push_back(crew_.pool(first).allocate(MemoryKind::workspace, chunks * sizeof(double)));
+    squares_.push_back(team_.pool(first).allocate(MemoryKind::workspace, chunks * sizeof(double)));
     std::vector<NodeBuffer> nodes;
     std::vector<Stream*> streams;
     for (int lane = first; lane < first + lanes_per_member(); ++lane) {
-      streams.push_back(&crew_.stream(lane));
+      streams.push_back(&team_.stream(lane));
       nodes.push_back(
-          {{lane, lane + 1}, buffers_[static_cast<size_t>(lane)]->as<float>(), crew_.device(lane)});
+          {{lane, lane + 1}, buffers_[static_cast<size_t>(lane)]->as<float>(), team_.device(lane)});
     }
     sums_.push_back(std::make_unique<GradientSums>(who_, member, nodes, streams,
                                                    std::span(squares_.back()->as<double>(), chunks),
-                                                   crew_.pool(first)));
+                                                   team_.pool(first)));
     if (communicators_.empty()) return;
     BucketExchange::Options options;
     options.first_lane = first;
     options.thread_row = lanes_ + member;
     exchanges_.push_back(std::make_unique<BucketExchange>(
         who_, options, *sums_.back(), *communicators_[static_cast<size_t>(member)],
-        crew_.pool(first), status_));
+        team_.pool(first), status_));
   }
 
-  DeviceTeam& crew_;
+  DeviceTeam& team_;
   const int64_t floats_;
   const int lanes_, members_;
   ThreadStatus status_;

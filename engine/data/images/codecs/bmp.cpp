@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {

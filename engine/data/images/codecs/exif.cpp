@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,7 @@
 // A build without libtiff: TIFF files are refused.
 #include <spire/error.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {

@@ -1,7 +1,7 @@
 // A build without libwebp: WebP files are refused.
 #include <spire/error.h>
 
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 namespace spire {
 namespace {

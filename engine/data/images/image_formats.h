@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/data/change_detection.h"
@@ -20,6 +21,9 @@ struct RgbImage {
   ImageSize size = {};
   std::vector<uint8_t> pixels = {};  // (H, W, 3); decoding the next image reuses the memory
 };
+
+bool is_image_name(const std::filesystem::path& path);  // by its ending, upper or lower case
+std::string image_endings();                            // ".jpg, .jpeg, ..., .tif or .tiff"
 
 inline constexpr uint64_t max_image_bytes = 256 << 20;  // of a file, so that none fills memory
 inline constexpr int64_t max_image_side = 16384;        // pixels

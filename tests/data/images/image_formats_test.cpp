@@ -1,4 +1,4 @@
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,15 @@
-#include "engine/data/images/image_decode.h"
+#include "engine/data/images/image_formats.h"
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+
+#include <fmt/ranges.h>
 
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {
@@ -48,6 +52,9 @@ constexpr std::array image_formats = {
     ImageFormat{is_tiff, tiff_size, decode_tiff},
 };
 
+constexpr std::array<std::string_view, 8> endings = {".jpg",  ".jpeg", ".jfif", ".png",
+                                                     ".webp", ".bmp",  ".tif",  ".tiff"};
+
 // Returns the format by its magic bytes. Throws Error(data) for any other.
 const ImageFormat& format_of(std::span<const uint8_t> file) {
   for (const ImageFormat& format : image_formats)
@@ -60,6 +67,15 @@ const ImageFormat& format_of(std::span<const uint8_t> file) {
 }
 
 }  // namespace
+
+bool is_image_name(const std::filesystem::path& path) {
+  return std::ranges::count(endings, lower_case(path.extension().string())) > 0;
+}
+
+std::string image_endings() {
+  auto last = endings.end() - 1;
+  return fmt::format("{} or {}", fmt::join(endings.begin(), last, ", "), *last);
+}
 
 bool is_jpeg(std::span<const uint8_t> file) {
   return has_magic(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
