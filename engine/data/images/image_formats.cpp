@@ -19,15 +19,6 @@ bool has_magic(std::span<const uint8_t> file, const std::array<uint8_t, n>& magi
   return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
 }
 
-bool is_png(std::span<const uint8_t> file) {
-  return has_magic(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
-}
-bool is_webp(std::span<const uint8_t> file) {
-  constexpr size_t after_length = 8;
-  return has_magic(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
-         has_magic(file.subspan(std::min(file.size(), after_length)),
-                   std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
-}
 bool is_bmp(std::span<const uint8_t> file) {
   return has_magic(file, std::array<uint8_t, 2>{'B', 'M'});
 }
@@ -75,6 +66,16 @@ bool is_image_name(const std::filesystem::path& path) {
 std::string image_endings() {
   auto last = endings.end() - 1;
   return fmt::format("{} or {}", fmt::join(endings.begin(), last, ", "), *last);
+}
+
+bool is_png(std::span<const uint8_t> file) {
+  return has_magic(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
+}
+bool is_webp(std::span<const uint8_t> file) {
+  constexpr size_t after_length = 8;
+  return has_magic(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
+         has_magic(file.subspan(std::min(file.size(), after_length)),
+                   std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
 }
 
 bool is_jpeg(std::span<const uint8_t> file) {

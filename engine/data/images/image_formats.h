@@ -38,6 +38,8 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
 // Reads only the header, and Exif's orientation: the size as a viewer shows the image.
 ImageSize image_size(std::span<const uint8_t> file);
 bool is_jpeg(std::span<const uint8_t> file);
+bool is_png(std::span<const uint8_t> file);
+bool is_webp(std::span<const uint8_t> file);
 
 // Decodes to RGB, turned upright as Exif says: gray and palettes become colors, transparent pixels
 // are blended with black (value * alpha / 255), 16 bits become value / 257. reduce: decodes a JPEG

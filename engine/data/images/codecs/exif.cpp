@@ -97,8 +97,8 @@ int orientation_in_webp(FileBytes file) {
 
 int exif_orientation(FileBytes file) {
   if (is_jpeg(file)) return orientation_in_jpeg(file);
-  if (begins(file, "\x89PNG")) return orientation_in_png(file);
-  if (begins(file, "RIFF")) return orientation_in_webp(file);
+  if (is_png(file)) return orientation_in_png(file);
+  if (is_webp(file)) return orientation_in_webp(file);
   return orientation_in_tiff(file);
 }
 
