@@ -8,7 +8,7 @@
 
 #include "tests/hosts/network.h"
 #include "tests/long_tests.h"
-#include "tests/runs/run_folder.h"
+#include "tests/run/program/run_folder.h"
 
 namespace spire {
 namespace {

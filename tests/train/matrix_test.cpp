@@ -1,5 +1,5 @@
 // Tests that a run ends with the same bits on all combinations of devices, processes and
-// strategies. Processes are threads here; tests/runs has real ones.
+// strategies. Processes are threads here; tests/run/program has real ones.
 #include <optional>
 #include <utility>
 
