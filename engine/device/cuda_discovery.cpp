@@ -16,9 +16,9 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/nvidia_library.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/pci_bus_id.h"
 #include "engine/device/visible_gpus.h"
 

@@ -7,7 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/device/device.h"
 #include "engine/device/device_memory.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/topology.h"
 
 namespace spire {

@@ -9,7 +9,7 @@
 #include <spire/tensor.h>
 
 #include "engine/device/device.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "tools/arguments.h"
 
 namespace spire {

@@ -12,8 +12,8 @@
 
 #include "build_info.h"
 #include "engine/base/system.h"
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "tools/commands.h"
 #include "tools/devices/devices.h"
 #include "tools/output/streams.h"

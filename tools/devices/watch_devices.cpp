@@ -9,7 +9,7 @@
 #include <spire/error.h>
 #include <spire/observer.h>
 
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "tools/devices/devices.h"
 #include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/load/host_use.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/gpu_monitor.h"
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/topology.h"
 #include "engine/run/machine/disk_space.h"
 #include "engine/run/machine/finding.h"

@@ -11,7 +11,7 @@
 
 #include <spire/observer.h>
 
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

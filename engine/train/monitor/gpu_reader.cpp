@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/train/monitor/device_reader.h"
 
 namespace spire {

@@ -5,7 +5,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/gpu_claims.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

@@ -9,7 +9,7 @@
 
 #include "engine/base/steady_time.h"
 #include "engine/device/gpu_claims.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/train/placement/rank_hardware.h"
 
 namespace spire {

@@ -9,7 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/config/devices.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/train/model_graph.h"
 
 namespace spire {

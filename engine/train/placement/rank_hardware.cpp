@@ -9,7 +9,7 @@
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/visible_gpus.h"
 #include "engine/process/socket.h"
 #include "engine/update/tree.h"

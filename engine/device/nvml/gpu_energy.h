@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

@@ -1,4 +1,4 @@
-#include "engine/device/gpu_reading.h"
+#include "engine/device/nvml/gpu_reading.h"
 
 #include <algorithm>
 #include <array>

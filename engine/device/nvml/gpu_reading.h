@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/device/gpu_monitor.h"
-#include "engine/device/nvml_library.h"
+#include "engine/device/nvml/gpu_monitor.h"
+#include "engine/device/nvml/nvml_library.h"
 
 namespace spire {
 

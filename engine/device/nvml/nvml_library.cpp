@@ -1,4 +1,4 @@
-#include "engine/device/nvml_library.h"
+#include "engine/device/nvml/nvml_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Tests the reader of NVML against a library in NVML's place, and against machines without one.
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 #include <thread>
 
@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "engine/device/gpu_energy.h"
 #include "engine/device/gpu_requirements.h"
+#include "engine/device/nvml/gpu_energy.h"
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 

@@ -1,4 +1,4 @@
-#include "engine/device/gpu_monitor.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
-#include "engine/device/gpu_reading.h"
-#include "engine/device/nvml_library.h"
+#include "engine/device/nvml/gpu_reading.h"
+#include "engine/device/nvml/nvml_library.h"
 #include "engine/device/pci_bus_id.h"
 
 namespace spire {

@@ -1,4 +1,4 @@
-#include "engine/device/gpu_energy.h"
+#include "engine/device/nvml/gpu_energy.h"
 
 #include <set>
 

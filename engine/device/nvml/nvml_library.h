@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "engine/device/nvml_abi.h"
+#include "engine/device/nvml/nvml_abi.h"
 
 namespace spire {
 
