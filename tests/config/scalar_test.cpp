@@ -117,7 +117,7 @@ class HomePath : public testing::Test {
 
 TEST_F(HomePath, IsReplacedAtTheHeadAlone) {
   EXPECT_EQ(expand_home("~"), "/home/of tests");
-  EXPECT_EQ(expand_home("~/runs/a"), "/home/of tests/run/program/a");
+  EXPECT_EQ(expand_home("~/runs/a"), "/home/of tests/runs/a");
   EXPECT_EQ(expand_home("~/"), "/home/of tests/");
   for (const char* other : {"", "runs/~", "/~/a", "./~/a", "a~", " ~/a", "~no such user~/a"})
     EXPECT_EQ(expand_home(other), other);
@@ -160,9 +160,9 @@ TEST_F(HomePath, StandsInFilesAndInEachPathOfAList) {
       parse_config({{"run.yaml", "output: ~/runs/a\ndata:\n  tokens: {text: [~/a.txt, b.txt]}\n"}},
                    {"data.name=tokens", "data.tokens.vocabulary=bytes"})
           .config;
-  EXPECT_EQ(config.output, "/home/of tests/run/program/a");
+  EXPECT_EQ(config.output, "/home/of tests/runs/a");
   EXPECT_EQ(config.data.tokens.text, (std::vector<std::string>{"/home/of tests/a.txt", "b.txt"}));
-  EXPECT_THAT(to_yaml(config), testing::HasSubstr("/home/of tests/run/program/a"));
+  EXPECT_THAT(to_yaml(config), testing::HasSubstr("/home/of tests/runs/a"));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ bool is_image_name(const std::filesystem::path& path) {
 
 std::string image_endings() {
   auto last = endings.end() - 1;
-  return fmt::format("{} or {}", fmt::join(endings.begin(), last, ", "), *last);
+  return fmt::format("{} or {} file", fmt::join(endings.begin(), last, ", "), *last);
 }
 
 bool is_png(std::span<const uint8_t> file) {

@@ -23,7 +23,7 @@ struct RgbImage {
 };
 
 bool is_image_name(const std::filesystem::path& path);  // by its ending, upper or lower case
-std::string image_endings();                            // ".jpg, .jpeg, ..., .tif or .tiff"
+std::string image_endings();                            // ".jpg, ..., .tif or .tiff file"
 
 inline constexpr uint64_t max_image_bytes = 256 << 20;  // of a file, so that none fills memory
 inline constexpr int64_t max_image_side = 16384;        // pixels
