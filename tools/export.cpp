@@ -98,9 +98,9 @@ void print_export(const ExportedModel& model) {
   parts.add("input", model.input);
   parts.add("output", model.output);
   parts.add("names", model.names);
-  if (model.rank > 0) {  // adapters alone
+  if (model.lora_rank > 0) {  // adapters alone
     parts.add("adapters", fmt::format("of {} modules, rank {}, step {}", model.adapted_modules,
-                                      model.rank, count_text(model.step)));
+                                      model.lora_rank, count_text(model.step)));
   } else {
     parts.add("weights",
               fmt::format("{} numbers in {} tensors of step {}{}", count_text(model.numbers),

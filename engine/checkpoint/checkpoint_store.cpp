@@ -63,7 +63,7 @@ fs::path CheckpointStore::path_of(int64_t step) const {
 }
 
 bool CheckpointStore::owns(const fs::path& name) const {
-  return !retention_.owns || retention_.owns(name.filename().string());
+  return !retention_.is_ours || retention_.is_ours(name.filename().string());
 }
 
 std::vector<fs::path> CheckpointStore::of_others() const {

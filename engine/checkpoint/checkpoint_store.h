@@ -20,7 +20,7 @@ struct Retention {
   // Returns the step whose checkpoint a run may go back to after that of `saved`: it is kept, too.
   std::function<int64_t(int64_t saved)> rollback_step = {};
   // Whether the run wrote the file of that name. Others are never deleted; empty: all are its own.
-  std::function<bool(const std::string& name)> owns = {};
+  std::function<bool(const std::string& name)> is_ours = {};
 };
 
 struct CheckpointEntry {

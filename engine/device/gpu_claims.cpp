@@ -16,7 +16,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/file_locks.h"
+#include "engine/base/lock_holder.h"
 
 namespace spire {
 namespace {

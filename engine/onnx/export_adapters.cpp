@@ -148,7 +148,7 @@ ExportedModel export_adapters(const ExportJob& job) {
   result.averaged = averaged;
   result.names = word_of(table.names);
   result.adapted_modules = std::ssize(adapters.modules);
-  result.rank = lora.rank;
+  result.lora_rank = lora.rank;
   return result;
 }
 

@@ -21,7 +21,7 @@ CheckpointStore store_of(const RunSetup& setup, const RunOutput& output) {  // w
     retention.rollback_step = [&setup](int64_t saved) {
       return regular_checkpoint_before(setup.config.checkpoint, setup.steps_per_epoch(), saved + 1);
     };
-  retention.owns = [&output](const std::string& name) { return output.wrote_checkpoint(name); };
+  retention.is_ours = [&output](const std::string& name) { return output.wrote_checkpoint(name); };
   return {std::filesystem::path(setup.config.output) / "checkpoints", std::move(retention)};
 }
 

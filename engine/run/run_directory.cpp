@@ -236,7 +236,7 @@ void RunDirectory::delete_files_of_runs() {
     removed_file(path_ / name);
     removed_file(path_ / (std::string(name) + std::string(temporary_suffix)));
   }
-  Retention own{.owns = [this](const std::string& name) { return wrote_checkpoint(name); }};
+  Retention own{.is_ours = [this](const std::string& name) { return wrote_checkpoint(name); }};
   CheckpointStore(path_ / "checkpoints", own).clear();
   checkpoints_.clear();
   EvaluationSamples::clear(path_ / "samples");

@@ -54,7 +54,7 @@ StepTimes StepMetrics::times() const {
 void StepMetrics::cut_wait(const StepMetrics& before) {
   double idle = 0;
   for (size_t lane = 0; lane < clocks.size(); ++lane)
-    idle += clocks[lane].seconds_since(before.clocks[lane]);
+    idle += clocks[lane].seconds_since_end_of(before.clocks[lane]);
   waited = std::clamp(waited, 0.0, std::max(0.0, idle / static_cast<double>(clocks.size())));
 }
 

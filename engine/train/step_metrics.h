@@ -8,7 +8,7 @@
 #include "engine/data/loader.h"
 #include "engine/device/stream.h"
 #include "engine/train/device_set.h"
-#include "engine/train/step_clock.h"
+#include "engine/train/lane_clock.h"
 #include "engine/train/tower_runner.h"
 #include "engine/update/parameter_update.h"
 

@@ -222,11 +222,11 @@ CudaConvolution::CudaConvolution(const ConvolutionShape& shape, CudaLibraries* l
 CudaConvolution::~CudaConvolution() {}
 CudaConvolution::CudaConvolution(CudaConvolution&&) noexcept = default;
 
-bool CudaConvolution::fused() const {
+bool CudaConvolution::is_complete() const {
   return prepared_->shared->form.fused;
 }
 
-DType CudaConvolution::result() const {
+DType CudaConvolution::result_dtype() const {
   return prepared_->shared->form.result;
 }
 

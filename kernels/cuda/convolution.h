@@ -45,10 +45,10 @@ class CudaConvolution {
 
   // Returns true if run() includes the bias and there is no relu; else add_bias_relu_cuda must
   // follow.
-  bool fused() const;
+  bool is_complete() const;
   // Returns the dtype of the result: the shape's dtype. For a filter's gradient it is fp32, or the
   // shape's dtype, rounded once from the fp32 sum, if that is faster or no engine writes fp32.
-  DType result() const;
+  DType result_dtype() const;
   size_t workspace_bytes() const;
   void run(const ConvolutionPointers& pointers, void* stream) const;
 

@@ -43,7 +43,7 @@ std::string to_string(const ConvolutionForm& form) {
 
 ProductShape product_shape(const ConvolutionShape& s, const ConvolutionForm& form) {
   int64_t pixels = s.y.elements() / s.y[3];
-  ProductShape product{.operands = s.dtype, .result = form.result};
+  ProductShape product{.operand_dtype = s.dtype, .result_dtype = form.result};
   switch (s.pass) {
     case ConvolutionPass::forward:  // y = x filter^T
       product.m = pixels, product.n = s.y[3], product.k = s.x[3];

@@ -74,18 +74,18 @@ struct CudaProduct::Prepared {
   Prepared(const ProductShape& s, const CudaLibraries& libraries)
       : lt(libraries.cublaslt()),
         max_workspace(libraries.options().product_workspace),
-        schemes(reduction_schemes(s.result)),
+        schemes(reduction_schemes(s.result_dtype)),
         product(nullptr, lt.destroy_product),
-        first(
-            make_layout(s.operands, s.batch, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n)),
-        second(make_layout(s.operands, s.batch, s.transpose_a ? s.k : s.m,
+        first(make_layout(s.operand_dtype, s.batch, s.transpose_b ? s.n : s.k,
+                          s.transpose_b ? s.k : s.n)),
+        second(make_layout(s.operand_dtype, s.batch, s.transpose_a ? s.k : s.m,
                            s.transpose_a ? s.m : s.k, s.pitch_a)),
-        result(make_layout(s.result, s.batch, s.m, s.n)) {
+        result(make_layout(s.result_dtype, s.batch, s.m, s.n)) {
     make_product(s, libraries.options().tf32);
   }
 
   void make_product(const ProductShape& s, bool tf32) {
-    bool fast = tf32 && s.operands == DType::f32;
+    bool fast = tf32 && s.operand_dtype == DType::f32;
     cublasLtMatmulDesc_t made = nullptr;
     lt.check(lt.create_product(&made, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                                CUDA_R_32F),
@@ -95,7 +95,7 @@ struct CudaProduct::Prepared {
     set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     if (!s.bias) return;
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operands));
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.operand_dtype));
     // The heuristic needs the pointer's alignment; run() sets the real pointer.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
         reinterpret_cast<const void*>(uintptr_t{tensor_alignment}));

@@ -16,14 +16,14 @@
 namespace spire {
 
 struct ProductShape {
-  int64_t batch = 1;            // matrices per operand, one after the other
-  int64_t m = 1, n = 1, k = 1;  // y (m, n), a' (m, k), b' (k, n)
-  bool transpose_a = false;     // a is stored as (k, m)
-  bool transpose_b = false;     // b is stored as (n, k)
-  int64_t pitch_a = 0;          // elements from a stored row of a to the next; 0: dense
-  DType operands = DType::f32;  // dtype of a, b and bias: fp32, bf16 or fp16
-  DType result = DType::f32;    // dtype of y: the same, or fp32
-  bool bias = false;            // (n), added to each row
+  int64_t batch = 1;                 // matrices per operand, one after the other
+  int64_t m = 1, n = 1, k = 1;       // y (m, n), a' (m, k), b' (k, n)
+  bool transpose_a = false;          // a is stored as (k, m)
+  bool transpose_b = false;          // b is stored as (n, k)
+  int64_t pitch_a = 0;               // elements from a stored row of a to the next; 0: dense
+  DType operand_dtype = DType::f32;  // dtype of a, b and bias: fp32, bf16 or fp16
+  DType result_dtype = DType::f32;   // dtype of y: the same, or fp32
+  bool bias = false;                 // (n), added to each row
 };
 
 // Matrices are aligned to tensor_alignment, the workspace to workspace_alignment.

@@ -133,7 +133,7 @@ TEST_F(Store, KeepsTheOneOfTheRollbackStep) {
 TEST_F(Store, LeavesWhatTheRunDoesNotOwn) {
   save_all(CheckpointStore(directory, {.keep_last = 9}), 30, 10);
   auto own = [](const std::string& name) { return name > "step_00000030.h5"; };
-  CheckpointStore store(directory, {.keep_last = 1, .owns = own});
+  CheckpointStore store(directory, {.keep_last = 1, .is_ours = own});
   for (int64_t step : {40, 50}) save(store, state_at(step));
   EXPECT_THAT(steps(store), ElementsAre(10, 20, 30, 50));
   EXPECT_THAT(store.of_others(),

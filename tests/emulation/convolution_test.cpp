@@ -90,13 +90,13 @@ Computed compute(const ConvolutionShape& s, const std::string& engine) {
   auto stream = make_stream(test_gpu);
   convolution.run(tensors.pointers, stream->native());
   stream->synchronize();
-  Computed computed{{}, convolution.result(), !tuning.replaced().empty()};
+  Computed computed{{}, convolution.result_dtype(), !tuning.replaced().empty()};
   with_any_float_type(computed.dtype, [&](auto type) {
     auto* values = tensors.result.as<decltype(type)>();
     for (int64_t i = 0; i < result_size(s); ++i)
       computed.values.push_back(static_cast<float>(values[i]));
   });
-  if (convolution.fused()) return computed;
+  if (convolution.is_complete()) return computed;
   for (size_t i = 0; i < computed.values.size(); ++i) {  // as the caller does
     float& value = computed.values[i];
     if (s.bias) value += tensors.pointers.bias[i % static_cast<size_t>(s.y[3])];

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/runs/schedule.h"
+#include "tools/bench/runs/rounds.h"
 #include "tools/bench/runs/variants.h"
 
 namespace spire {

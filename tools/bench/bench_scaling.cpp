@@ -151,13 +151,13 @@ std::string error_of(const Body& body) {
   }
 }
 
-Progress progress_of(const Arguments& arguments) {
+LogLine log_of(const Arguments& arguments) {
   if (arguments.quiet) return [](const std::string&) {};
   return [](const std::string& line) { print_log("{}\n", line); };
 }
 
 void announce(const BenchReport& report, const BenchOptions& options, const RunConfig& config,
-              const Progress& log) {
+              const LogLine& log) {
   auto is_strong = [](const Point& point) { return point.variant.scaling == Scaling::strong; };
   if (options.variants.scaling.size() != 1 && std::ranges::none_of(report.points, is_strong))
     log(fmt::format(
@@ -180,7 +180,7 @@ int bench_scaling(const RunConfig& config, const Arguments& arguments) {
     prediction.emplace(options.predicted, options.link, config, variants);
   BenchReport report = begin_report(arguments.typed, config, variants);
   ReportFolder folder(options, report.date);
-  Progress log = progress_of(arguments);
+  LogLine log = log_of(arguments);
   announce(report, options, config, log);
   if (!options.no_ceilings) {
     log("measuring the machine's own products, copies and sums");

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/base/crowded.h"
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 #include "engine/base/text.h"
 #include "engine/device/pci_bus_id.h"
 #include "tools/doctor/checks.h"

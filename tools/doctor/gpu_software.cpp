@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 #include "tools/doctor/checks.h"
 
 namespace spire {

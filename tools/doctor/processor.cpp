@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 
 namespace spire {
 namespace {

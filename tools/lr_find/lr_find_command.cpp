@@ -10,8 +10,8 @@
 #include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/lr_find/range_test.h"
-#include "tools/output/own_file.h"
 #include "tools/output/progress.h"
+#include "tools/output/replaceable_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 
@@ -83,8 +83,8 @@ int run_lr_find(const Arguments& arguments) {
   print_warnings(*resolved);
   const RunConfig& config = resolved->config;
   std::filesystem::path folder = arguments.lr_find.to.empty() ? "." : arguments.lr_find.to;
-  require_own(folder / "lr_find.csv", OwnFile::range_test);
-  require_own(folder / "lr_find.html", OwnFile::page);
+  require_replaceable(folder / "lr_find.csv", ReplaceableFile::range_test);
+  require_replaceable(folder / "lr_find.html", ReplaceableFile::page);
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error

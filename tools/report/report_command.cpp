@@ -9,7 +9,7 @@
 #include "engine/base/files.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/output/own_file.h"
+#include "tools/output/replaceable_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 #include "tools/report/run_page.h"
@@ -60,7 +60,7 @@ int run_report(const Arguments& arguments) {
   tell_apart(runs);
   std::filesystem::path target =
       given.to.empty() ? runs.front().directory / "report.html" : std::filesystem::path(given.to);
-  require_own(target, OwnFile::page);
+  require_replaceable(target, ReplaceableFile::page);
   WholeFile page(target, Category::config);  // fails before anything is computed
   std::optional<ConfusionMatrix> confusion;
   StopSignals signals(StopSignals::ending);

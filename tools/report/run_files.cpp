@@ -13,7 +13,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/base/file_locks.h"
+#include "engine/base/lock_holder.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/observe/evaluations.h"
@@ -36,7 +36,7 @@ bool is_locked(const fs::path& file) {
   return locked;
 }
 
-std::string first_line(const fs::path& file) {
+std::string first_line_of_run_file(const fs::path& file) {
   std::string text = read_file_if_there(file, Category::config).value_or("");
   return text.substr(0, text.find_first_of("\r\n"));
 }
@@ -50,8 +50,8 @@ void read_checkpoints(RunFiles& run) {
       run.checkpoints.emplace_back(name.string(), static_cast<int64_t>(bytes));
   }
   std::ranges::sort(run.checkpoints);
-  run.best = first_line(folder / "best");
-  run.latest = first_line(folder / "latest");
+  run.best = first_line_of_run_file(folder / "best");
+  run.latest = first_line_of_run_file(folder / "latest");
 }
 
 void read_sample(RunFiles& run) {
@@ -164,7 +164,7 @@ RunFiles read_run_files(const fs::path& directory) {
   noting(run, take_summary);
   noting(run, read_checkpoints);
   noting(run, read_sample);
-  noting(run, [](RunFiles& r) { r.process = first_line(r.directory / ".spire_run"); });
+  noting(run, [](RunFiles& r) { r.process = first_line_of_run_file(r.directory / ".spire_run"); });
   take_state(run);
   return run;
 }

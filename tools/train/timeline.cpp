@@ -5,7 +5,7 @@
 #include <spire/load_config.h>
 
 #include "tools/commands.h"
-#include "tools/output/own_file.h"
+#include "tools/output/replaceable_file.h"
 
 namespace spire {
 
@@ -49,7 +49,7 @@ void add_timeline_options(CLI::App& app, Arguments& arguments) {
 
 std::optional<TimelineOptions> timeline_options(const Arguments& arguments) {
   if (arguments.timeline.empty()) return {};
-  require_own(arguments.timeline, OwnFile::timeline);
+  require_replaceable(arguments.timeline, ReplaceableFile::timeline);
   TimelineOptions options{.path = arguments.timeline};
   if (!arguments.timeline_steps.empty())
     std::tie(options.first, options.last) = parse_steps(arguments.timeline_steps);

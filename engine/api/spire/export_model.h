@@ -43,12 +43,12 @@ struct WrittenFile {
 
 struct ExportedModel {
   std::vector<WrittenFile> files;
-  int64_t step = 0;                       // of the weights
-  int64_t tensors = 0, numbers = 0;       // weights and running statistics, and their elements
-  bool averaged = false;                  // whether the weights are averaged ones
-  std::string input = {}, output = {};    // ONNX: "images float32 (batch, 3, 32, 32)"
-  std::string names = {};                 // safetensors, npz: never auto
-  int64_t adapted_modules = 0, rank = 0;  // adapters_apart
+  int64_t step = 0;                            // of the weights
+  int64_t tensors = 0, numbers = 0;            // weights and running statistics, and their elements
+  bool averaged = false;                       // whether the weights are averaged ones
+  std::string input = {}, output = {};         // ONNX: "images float32 (batch, 3, 32, 32)"
+  std::string names = {};                      // safetensors, npz: never auto
+  int64_t adapted_modules = 0, lora_rank = 0;  // adapters_apart
   // ONNX: "<file>.data" of the model that was there before, which this model does not need.
   std::filesystem::path removed = {};
   std::vector<std::string> warnings = {};

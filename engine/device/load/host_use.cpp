@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 
 namespace spire {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 
 namespace spire {
 namespace {

@@ -44,7 +44,7 @@ Kernel make_cuda(const Conv2dOp& op, const KernelRequest& request) {
             .result = args.outputs[0],
             .workspace = args.workspace},
            args.stream);
-    if (!by.fused()) add_bias_relu_cuda(y, bias, relu, args.outputs[0], args.stream);
+    if (!by.is_complete()) add_bias_relu_cuda(y, bias, relu, args.outputs[0], args.stream);
   };
   return Kernel(std::move(run), bytes).reading(krsc_packings(1, y.dtype, request));
 }
@@ -73,10 +73,10 @@ Kernel make_cuda(const Conv2dBackwardWeightsOp& op, const KernelRequest& request
   const Shape& dw = request.outputs[0].shape;
   auto by = convolution(ConvolutionPass::backward_weights, g, request.inputs[0], dw,
                         request.inputs[1], request);
-  bool in_place = same_order(dw) && by.result() == DType::f32;
+  bool in_place = same_order(dw) && by.result_dtype() == DType::f32;
   // The convolution's part keeps the workspace's alignment.
   size_t krsc_bytes =
-      in_place ? 0 : align_up(TensorSpec{dw, by.result()}.bytes(), workspace_alignment);
+      in_place ? 0 : align_up(TensorSpec{dw, by.result_dtype()}.bytes(), workspace_alignment);
   Kernel sums;
   if (g.bias) sums = column_sums_cuda(request.inputs[1], 1, 1);
   size_t bytes = std::max(krsc_bytes + by.workspace_bytes(), sums.workspace_bytes());
@@ -88,7 +88,7 @@ Kernel make_cuda(const Conv2dBackwardWeightsOp& op, const KernelRequest& request
             .result = krsc_bytes > 0 ? krsc : args.outputs[0],
             .workspace = krsc + krsc_bytes},
            args.stream);
-    if (krsc_bytes > 0) krsc_to_plain(dw, by.result(), krsc, args.out<float>(0), args.stream);
+    if (krsc_bytes > 0) krsc_to_plain(dw, by.result_dtype(), krsc, args.out<float>(0), args.stream);
     if (sums) sums.run(args);
   };
   return Kernel(std::move(run), bytes);

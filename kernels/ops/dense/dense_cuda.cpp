@@ -26,12 +26,12 @@ Kernel dense_product(const ProductShape& shape, const DenseInputs& inputs,
                      const KernelRequest& request) {
   CudaProduct product(shape, request.cuda);
   size_t bytes = product.workspace_bytes();
-  TensorSpec result{{shape.m, shape.n}, shape.result};  // with its padding
+  TensorSpec result{{shape.m, shape.n}, shape.result_dtype};  // with its padding
   std::vector<Packing> packings;
-  bool as_they_lie = shape.operands == DType::f32 && inputs.padded_outputs == 0;
+  bool as_they_lie = shape.operand_dtype == DType::f32 && inputs.padded_outputs == 0;
   if (!as_they_lie)
     for (int input : inputs.parameters)
-      packings.push_back(cast_packing(input, shape.operands, request, inputs.padded_outputs));
+      packings.push_back(cast_packing(input, shape.operand_dtype, request, inputs.padded_outputs));
   auto run = [=, product = std::move(product)](const KernelArgs& args) {
     product.run({args.inputs[inputs.a], args.inputs[inputs.b],
                  inputs.bias ? args.inputs[2] : nullptr, args.outputs[0], args.workspace},
@@ -55,8 +55,8 @@ Kernel make_cuda(const DenseOp& op, const KernelRequest& request) {
                      .n = y.pitch(),
                      .k = x.shape.back(),
                      .transpose_b = true,
-                     .operands = x.dtype,
-                     .result = x.dtype,
+                     .operand_dtype = x.dtype,
+                     .result_dtype = x.dtype,
                      .bias = attributes.bias};
   DenseInputs inputs{.a = 0,
                      .b = 1,
@@ -74,8 +74,8 @@ Kernel make_cuda(const DenseBackwardDataOp&, const KernelRequest& request) {
   ProductShape shape{.m = dense_rows_of(dy),
                      .n = dx.shape.back(),
                      .k = dy.pitch(),
-                     .operands = dy.dtype,
-                     .result = dy.dtype};
+                     .operand_dtype = dy.dtype,
+                     .result_dtype = dy.dtype};
   return dense_product(shape, {.a = 0, .b = 1, .parameters = {1}, .padded_outputs = dy.row_pitch},
                        request);
 }
@@ -89,7 +89,7 @@ Kernel make_cuda(const DenseBackwardWeightsOp& op, const KernelRequest& request)
                                   .k = dense_rows_of(x),
                                   .transpose_a = true,
                                   .pitch_a = dy.row_pitch,
-                                  .operands = x.dtype},
+                                  .operand_dtype = x.dtype},
                                  {.a = 1, .b = 0, .parameters = {}}, request);
   if (!op.bias()) return product;
   Kernel sums = column_sums_cuda(dy, 1, 1);

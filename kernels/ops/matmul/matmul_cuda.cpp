@@ -16,8 +16,8 @@ Kernel make_cuda(const MatmulOp& op, const KernelRequest& request) {
                      .k = a.shape[attributes.transpose_a ? rank - 2 : rank - 1],
                      .transpose_a = attributes.transpose_a,
                      .transpose_b = attributes.transpose_b,
-                     .operands = a.dtype,
-                     .result = y.dtype};
+                     .operand_dtype = a.dtype,
+                     .result_dtype = y.dtype};
   // All leading axes are the batch.
   shape.batch = y.shape.elements() / (shape.m * shape.n);
   CudaProduct product(shape, request.cuda);

@@ -1,4 +1,4 @@
-#include "engine/base/file_locks.h"
+#include "engine/base/lock_holder.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "tools/bench/runs/schedule.h"
+#include "tools/bench/runs/rounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@ bool is_stop(const Error& error) {
 class Rounds {
  public:
   Rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
-         const Progress& progress, const std::function<void()>& on_round)
-      : report_(report), options_(options), run_(run), progress_(progress), on_round_(on_round) {}
+         const LogLine& log, const std::function<void()>& on_round)
+      : report_(report), options_(options), run_(run), log_(log), on_round_(on_round) {}
 
   void go() {
     report_.warmup = options_.warmup;
@@ -60,8 +60,8 @@ class Rounds {
     double seconds = 0;
     for (const Point& point : report_.points) seconds += towers_a_device(point) * tower_seconds;
     seconds *= static_cast<double>((steps + options_.warmup) * options_.rounds);
-    progress_(fmt::format("{} steps a run; all runs take about {}", count_text(steps),
-                          duration_text(seconds)));
+    log_(fmt::format("{} steps a run; all runs take about {}", count_text(steps),
+                     duration_text(seconds)));
   }
 
   void add_round(int64_t round, Point& point) {
@@ -77,16 +77,16 @@ class Rounds {
                                      int64_t warmup) {
     std::string what = fmt::format("{}: {} scaling, {}", name, word_of(point.variant.scaling),
                                    to_text(point.variant));
-    progress_(what);
+    log_(what);
     try {
       Measurement result = run_(point.variant, steps, warmup);
-      progress_(fmt::format("  {} samples/s, {:.1f} ms a step", figure_text(result.samples_per_s),
-                            1e3 * result.step_seconds));
+      log_(fmt::format("  {} samples/s, {:.1f} ms a step", figure_text(result.samples_per_s),
+                       1e3 * result.step_seconds));
       return result;
     } catch (const Error& error) {
       if (is_stop(error)) throw;
       point.error = error.what();
-      progress_(fmt::format("  failed: {}", point.error));
+      log_(fmt::format("  failed: {}", point.error));
       return {};
     }
   }
@@ -94,16 +94,16 @@ class Rounds {
   BenchReport& report_;
   const RoundOptions& options_;
   const RunVariant& run_;
-  const Progress& progress_;
+  const LogLine& log_;
   const std::function<void()>& on_round_;
 };
 
 }  // namespace
 
 bool run_rounds(BenchReport& report, const RoundOptions& options, const RunVariant& run,
-                const Progress& progress, const std::function<void()>& on_round) {
+                const LogLine& log, const std::function<void()>& on_round) {
   try {
-    Rounds(report, options, run, progress, on_round).go();
+    Rounds(report, options, run, log, on_round).go();
     return true;
   } catch (const Error& error) {
     if (!is_stop(error)) throw;

@@ -1,4 +1,4 @@
-#include "tools/output/own_file.h"
+#include "tools/output/replaceable_file.h"
 
 #include <fstream>
 #include <string>
@@ -13,13 +13,13 @@ namespace spire {
 namespace {
 
 // As to_csv() of a range test and trace_begin begin.
-std::string_view beginning(OwnFile kind) {
+std::string_view beginning(ReplaceableFile kind) {
   switch (kind) {
-    case OwnFile::page:
+    case ReplaceableFile::page:
       return page_beginning();
-    case OwnFile::range_test:
+    case ReplaceableFile::range_test:
       return "step,lr,loss,smoothed\n";
-    case OwnFile::timeline:
+    case ReplaceableFile::timeline:
       return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }
   return "";
@@ -27,7 +27,7 @@ std::string_view beginning(OwnFile kind) {
 
 }  // namespace
 
-void require_own(const std::filesystem::path& path, OwnFile kind) {
+void require_replaceable(const std::filesystem::path& path, ReplaceableFile kind) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;  // the writer reports it
   std::ifstream file(path, std::ios::binary);

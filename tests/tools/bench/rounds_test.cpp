@@ -1,5 +1,5 @@
 // The order of a benchmark's runs, the number of its steps, and what failures leave.
-#include "tools/bench/runs/schedule.h"
+#include "tools/bench/runs/rounds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -37,8 +37,8 @@ class LaneClock {
   double seconds_until(const Event& event) const { return stream_.seconds_between(*begun_, event); }
   const Event& begun() const { return *begun_; }
   // Returns the seconds from the end() of the step before, on the same stream, to this begin().
-  double seconds_since(const LaneClock& before) const {
-    return stream_.seconds_between(*before.marks_[before.marks_used_ - 1].event, *begun_);
+  double seconds_since_end_of(const LaneClock& previous) const {
+    return stream_.seconds_between(*previous.marks_[previous.marks_used_ - 1].event, *begun_);
   }
 
  private:

@@ -4,10 +4,10 @@
 
 namespace spire {
 
-enum class OwnFile { page, range_test, timeline };
+enum class ReplaceableFile { page, range_test, timeline };
 
 // Throws Error(config) if `path` holds something that does not begin as such a file does: it is
 // somebody else's, and is not replaced.
-void require_own(const std::filesystem::path& path, OwnFile kind);
+void require_replaceable(const std::filesystem::path& path, ReplaceableFile kind);
 
 }  // namespace spire

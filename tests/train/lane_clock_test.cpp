@@ -1,5 +1,5 @@
 // The parts of a step: marks at known times, and those of trainers on each kind of device.
-#include "engine/train/step_clock.h"
+#include "engine/train/lane_clock.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "engine/base/system_text.h"
+#include "engine/base/proc_files.h"
 
 #include <fstream>
 #include <sstream>

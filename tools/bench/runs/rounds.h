@@ -20,7 +20,7 @@ struct RoundOptions {
 // Runs warmup + steps steps of a variant in processes of its own. Throws Error: interrupted where
 // the user stops the benchmark, another category where the variant fails.
 using RunVariant = std::function<Measurement(const Variant&, int64_t steps, int64_t warmup)>;
-using Progress = std::function<void(const std::string&)>;  // gets one line
+using LogLine = std::function<void(const std::string&)>;  // gets one line
 
 // Adds rounds to report.points, whose variants are set, and sets report.steps and report.warmup. A
 // point whose variant fails gets the error, and no further round. Without options.steps a trial of
@@ -28,7 +28,7 @@ using Progress = std::function<void(const std::string&)>;  // gets one line
 // weights compare. Returns false if the user stopped it: the rounds so far are there.
 // on_round: called after each run that report.points has got.
 bool run_rounds(
-    BenchReport& report, const RoundOptions& options, const RunVariant& run,
-    const Progress& progress, const std::function<void()>& on_round = [] {});
+    BenchReport& report, const RoundOptions& options, const RunVariant& run, const LogLine& log,
+    const std::function<void()>& on_round = [] {});
 
 }  // namespace spire

@@ -1,4 +1,4 @@
-#include "engine/train/step_clock.h"
+#include "engine/train/lane_clock.h"
 
 #include <spire/error.h>
 
