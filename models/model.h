@@ -1,4 +1,4 @@
-// Builds the graph of a model, which a config names.
+// Builds the graph of the model that a config names, or of a program's own model.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ namespace spire {
 
 // The task of a model, from which its loss and metric follow.
 enum class Task : uint8_t {
-  classify,        // images or features -> logits against "labels"
-  regress,         // images or features -> numbers against "values"
+  classify,        // images, features (by model.layers also tokens) -> logits against "labels"
+  regress,         // images, features (by model.layers also tokens) -> numbers against "values"
   predict_tokens,  // tokens -> logits of each next token, against "targets"
   reconstruct,     // images -> images against "target_images", or else the input images
   segment,         // images -> logits of each pixel against "masks"
@@ -24,10 +24,13 @@ enum class Task : uint8_t {
 // Finds the task by the data's columns. Throws Error(config) if they do not fit the model.
 Task task_of(const ModelConfig& model, const std::vector<Column>& columns);
 
-// Returns model.name, or, if that is auto, what suits the first column: cnn, mlp or gpt.
+// Returns model.name. If that is auto: "layers" where model.layers is set, "unet" for data with
+// target_images or masks, else by the first column: gpt for tokens, mlp for features, cnn for
+// images.
 std::string model_for(const ModelConfig& model, const std::vector<Column>& columns);
 
-bool makes_images(const ModelConfig& model);  // whether a model of this name always does
+// Returns true if the output of the model that the config names is always an image.
+bool makes_images(const ModelConfig& model);
 
 struct Teacher;  // teacher.h
 
@@ -41,10 +44,10 @@ struct ModelInput {
   const Teacher* teacher = nullptr;     // the model learns from it; null: from the data alone
 };
 
-// Builds the graph of one tower (an equal share of the global batch). It has an input (N, row) per
-// column, and the outputs "output" (logits, values or images), "loss" and "score". Both are fp64
-// sums over samples; measure() computes the metric from the score. Throws Error(config), also what
-// teach() throws.
+// Builds the graph of one tower (a share of the global batch). It has an input (N, row) per column,
+// and the outputs "output" (logits, values or images), "loss" and "score". Both are fp64 sums over
+// samples; measure() computes the metric from the score. Throws Error(config), also what teach()
+// throws.
 Graph build_model(const ModelConfig& model, const LossConfig& loss, const ModelInput& input,
                   bool training);
 
@@ -53,10 +56,12 @@ Task own_task(const Model& model, const std::vector<Column>& columns);
 Graph build_own_model(const Model& model, const LossConfig& loss, const ModelInput& input,
                       bool training);
 
-// The columns of a model that reads texts apart, as predictions do: without "positions".
+// Returns the columns without "positions": those of a model that reads one text per row, as in
+// predictions.
 std::vector<Column> unpacked_columns(std::vector<Column> columns);
 
-// The graph's input "positions" (N, T), which packed documents have; else no value.
+// Returns the graph's input "positions" (N, T), which data with packed documents has; else no
+// value.
 Value packed_positions(const Graph& graph);
 
 std::vector<std::string> model_names();

@@ -1,11 +1,11 @@
-// Where this code lies: files that belong to it are looked for from there.
+// The file that holds this code. Spire finds its other files relative to it.
 #pragma once
 #include <filesystem>
 
 namespace spire {
 
-// Returns the shared library or the program that has this code: from Python that is the library,
-// and not /proc/self/exe.
+// Returns the path of the shared library that holds this code, or of the program if it is linked in
+// statically. In Python that is the library, whereas /proc/self/exe is the interpreter.
 std::filesystem::path own_file();
 
 }  // namespace spire

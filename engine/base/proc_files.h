@@ -1,4 +1,4 @@
-// Small files in which the kernel tells one fact.
+// Reads small text files of /proc and /sys.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -10,8 +10,9 @@ namespace spire {
 // Returns the first line of a file; empty if it cannot be read.
 std::string first_line(const std::filesystem::path& path);
 
-// Returns names and bytes in a file with lines such as "MemTotal:  123 kB", also with "Node 0 "
-// before them; opens it once. Without a file, or in another form: empty.
+// Reads a file of lines "MemTotal:  123 kB" (/proc/meminfo) or "Node 0 MemTotal:  123 kB" and
+// returns the bytes by name. Lines without a unit, such as HugePages_Total, are also taken as kB.
+// Empty if the file is missing or has another form.
 std::map<std::string, uint64_t> read_meminfo(const std::filesystem::path& path);
 
 }  // namespace spire

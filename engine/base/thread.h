@@ -25,7 +25,8 @@ std::jthread start_thread(ThreadPlace place, std::function<void()> body);
 // start_thread() throws. Call it before OpenMP starts as many: OpenMP ends the program if it fails.
 void prove_threads(int count, const std::string& name);
 
-// Of a thread (0: the calling one; getpid(): the process's first), ascending; never empty.
+// Returns the logical CPUs on which a thread may run, ascending; {0} if the system does not tell.
+// thread: 0 is the calling one, getpid() the process's first.
 std::vector<int> allowed_cores(pid_t thread = 0);
 
 // Paces a polling loop that shares its core with computing threads. pause() returns at once for

@@ -36,7 +36,9 @@ struct CheckpointContents {
 // Reads metadata and offsets of a file that verify_header() has accepted. Throws Error(checkpoint),
 // also if header and HDF5 part disagree; the caller adds the file's name to the message.
 CheckpointContents read_contents(const std::filesystem::path& path, const Header& header);
-// Main of the program spire-hdf5-check for a checkpoint: calls read_contents().
+// The main function of spire-hdf5-check, which reads a checkpoint in a process of its own, because
+// libhdf5 may crash or hang on a damaged file. Errors are left to the program that reads the file
+// next.
 [[noreturn]] void checkpoint_check_main(const std::filesystem::path& path);
 
 }  // namespace spire

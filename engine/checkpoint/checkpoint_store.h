@@ -15,11 +15,13 @@
 namespace spire {
 
 struct Retention {
-  int64_t keep_last = 3;   // number of newest checkpoints to keep; at least 1
+  int64_t keep_last = 3;   // how many to keep, from the one just saved downwards; at least 1
   int64_t keep_every = 0;  // those at multiples of this step are never deleted; 0: none
-  // Returns the step whose checkpoint a run may go back to after that of `saved`: it is kept, too.
+  // Returns the step to which a run may still roll back after saving `saved`; its checkpoint is
+  // kept, too.
   std::function<int64_t(int64_t saved)> rollback_step = {};
-  // Whether the run wrote the file of that name. Others are never deleted; empty: all are its own.
+  // Returns true if the run wrote the file of that name. Files of others are never deleted. Empty:
+  // the run wrote all.
   std::function<bool(const std::string& name)> is_ours = {};
 };
 
@@ -51,19 +53,20 @@ class CheckpointStore {
   std::optional<std::filesystem::path> latest() const;  // file it names, if that exists
   std::optional<std::filesystem::path> best() const;
 
-  // Writes the file, then `latest`, then `best` if it does not name the checkpoint of
-  // metadata.best_step and that is there, then deletes what retention does not keep. piece: see
-  // write_checkpoint(). Throws Error(checkpoint); it is a PermanentError if a retry would fail,
-  // too.
+  // Writes the checkpoint and then `latest`. Lets `best` name the checkpoint of metadata.best_step
+  // if that file exists. Then deletes what retention does not keep. piece: see write_checkpoint().
+  // Throws Error(checkpoint): a PermanentError if a retry would fail, too.
   std::filesystem::path save(const StateMetadata& metadata, const SavedTensors& tensors,
                              std::span<float> piece) const;
 
-  // Copies the checkpoint of `step` from the folder `other`, unless it is here or not there. Throws
-  // Error(checkpoint).
+  // Copies the checkpoint of `step` from the folder `other`. Does nothing if it is here already, or
+  // not there. Throws Error(checkpoint).
   void take_from(const std::filesystem::path& other, int64_t step) const;
 
   // Returns the intact checkpoint with the highest step in its metadata; nullopt if there is none.
   // Calls on_damaged for each damaged file that it tries, and for files named after another step.
+  // Throws UnreadableFile for a file that it cannot read or of another format: it may be intact,
+  // and resuming from an older one would delete it.
   using OnDamaged = std::function<void(const std::filesystem::path&, const std::string& text)>;
   std::optional<LoadedCheckpoint> newest_intact(const OnDamaged& on_damaged) const;
 
@@ -71,7 +74,7 @@ class CheckpointStore {
 
   // Remove the run's own files and return their paths. remove_after(): checkpoints after `step`,
   // except `resumed`, and temporary files. sweep_temporaries(): only the latter. clear():
-  // everything.
+  // everything, but `latest` and `best` only if they name no file.
   std::vector<std::filesystem::path> remove_after(int64_t step,
                                                   const std::filesystem::path& resumed = {}) const;
   std::vector<std::filesystem::path> sweep_temporaries() const;

@@ -20,7 +20,8 @@
 
 namespace spire {
 
-struct BarrierBroken {};  // thrown in the threads that wait, not in the one that has failed
+// Thrown in the threads that wait at a broken barrier, not in the thread that failed.
+struct BarrierBroken {};
 
 inline void spin_pause() {  // one step of a spin loop
 #if defined(__x86_64__)
@@ -48,8 +49,9 @@ class Barrier {
 
 struct LaneSpec {
   DeviceId device;
-  // Cores of all the lane's threads; empty: those of the creating thread. A pinned lane has a core
-  // per thread, but binds none to it, as threads that libgomp restarts inherit all its cores.
+  // The cores on which all the lane's threads may run; empty: those of the creating thread. A
+  // pinned lane has one core per thread, but no thread is bound to a single core, because threads
+  // that libgomp restarts inherit the whole set.
   std::vector<int> cores;
   int threads = 1;  // size of the OpenMP team
 };
@@ -57,6 +59,7 @@ struct LaneSpec {
 class CrowdedCores;
 
 // All lanes. lead() runs a function on lane 0; within it parallel() runs another on all lanes.
+// Their threads flush denormals to zero.
 class LaneTeam {
  public:
   // Starts all threads of all lanes. Throws Error(device) if the system does not allow it.
@@ -94,7 +97,8 @@ class LaneTeam {
   const std::function<void()>* lead_body_ = nullptr;  // protected by lead_mutex_; null: idle
   std::exception_ptr lead_error_;  // written by the leader while lead_body_ is set
 
-  // Followers are lanes 1, 2, ... generation_ publishes body_ to them, running_ their errors_ back.
+  // Lanes 1, 2, ... are followers. generation_ tells them that body_ is set; running_ tells the
+  // leader that their errors_ are.
   std::atomic<uint32_t> generation_{0};  // counts calls of parallel()
   std::atomic<uint32_t> running_{0};     // number of followers still inside body_
   std::atomic<bool> quit_{false};

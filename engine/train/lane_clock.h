@@ -1,6 +1,6 @@
-// Clock of a lane (a thread that runs towers on its device): divides its steps into the parts of
-// StepTimes by marks on its stream. On a CPU a mark is a reading of the steady clock, on a GPU an
-// event in the stream, also between CUDA graphs that are replayed.
+// Measures where the time of a lane's steps goes. A lane marks on its stream where each part of
+// StepTimes begins: on a CPU by reading the steady clock, on a GPU by an event (also between
+// replayed CUDA graphs).
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,8 +12,8 @@
 
 namespace spire {
 
-// The leading thread calls begin(), before the lane calls enter() and end(). None of them allocates
-// or waits.
+// Each lane calls begin(), enter() and end() of its own clock, on its own thread and in this order.
+// None of them allocates or waits.
 class LaneClock {
  public:
   using Part = double StepTimes::*;  // &StepTimes::forward
@@ -21,7 +21,8 @@ class LaneClock {
   // stream: the lane's; outlives this. towers: number of towers that the lane runs in a step.
   LaneClock(Stream& stream, int towers);
 
-  // Between steps: from now on the sink is shown each step and its parts; null: none is.
+  // Call it between steps. From now on the sink gets the spans of each step and of its parts; null:
+  // none does.
   void show_spans(SpanSink* sink) { spans_ = sink; }
 
   // A new step begins here. step, name: its number and a literal, for spans.
@@ -36,7 +37,8 @@ class LaneClock {
   // REQUIRES: the stream has reached it.
   double seconds_until(const Event& event) const { return stream_.seconds_between(*begun_, event); }
   const Event& begun() const { return *begun_; }
-  // Returns the seconds from the end() of the step before, on the same stream, to this begin().
+  // Returns the seconds from previous.end() to this begin(). previous: the clock of the previous
+  // step on the same stream.
   double seconds_since_end_of(const LaneClock& previous) const {
     return stream_.seconds_between(*previous.marks_[previous.marks_used_ - 1].event, *begun_);
   }

@@ -24,8 +24,8 @@ enum class Reduction : uint8_t {
   native,     // in the order of towers, lanes and the transport, so the placement changes bits
 };
 
-// Returns the largest nodes of the tree over [0, towers) that lie inside `range`, in tower order;
-// of native the range.
+// Returns the largest nodes of the tree over [0, towers) that lie inside `range`, in tower order.
+// With Reduction::native it returns `range` itself.
 std::vector<TowerRange> nodes_inside(Reduction reduction, int towers, TowerRange range);
 
 TowerRange towers_of_lane(int towers, int lane, int lanes);  // sizes differ by at most one
@@ -57,7 +57,7 @@ struct FloatRange {
   bool operator==(const FloatRange&) const = default;
 };
 
-inline FloatRange common(FloatRange a, FloatRange b) {  // none in common: size() <= 0
+inline FloatRange common(FloatRange a, FloatRange b) {  // the overlap; size() <= 0 if there is none
   return {a.begin < b.begin ? b.begin : a.begin, a.end < b.end ? a.end : b.end};
 }
 
@@ -82,7 +82,8 @@ class TreeSum {
   int depth() const { return depth_; }
 
   // The additions in postfix order, in which GPU kernels make them. A term pushes a leaf on a stack
-  // of at most depth() entries, then replaces the two top entries by their sum, `additions` times.
+  // of at most depth() entries (kernels keep it in registers), then replaces the two top entries by
+  // their sum, `additions` times.
   struct Term {
     const float* data = nullptr;
     int64_t first = 0;  // as in Leaf

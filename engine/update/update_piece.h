@@ -1,5 +1,5 @@
-// What one block of a GPU updates (update_pieces.h cuts the weights into these), as kernels read
-// it.
+// A piece: the smallest part of the weights that an update treats at once. On a GPU one block
+// updates a piece. update_pieces.h cuts the weights into pieces.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace spire {
 
-// The weights of one chunk in one span: they share factors, trust ratio, cell and GPU block.
+// The part of one span (WeightSpan: weights with the same factors) that lies in one chunk. Its
+// weights share the trust ratio and the cell of TensorNorms.
 struct UpdatePiece {
   int64_t begin = 0, count = 0;   // floats [begin, begin + count) of the flat buffer
   int64_t state = 0;              // offset of the optimizer state in each slot

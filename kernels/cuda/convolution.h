@@ -23,11 +23,13 @@ struct ConvolutionShape {
   int64_t groups = 1;
   DType dtype = DType::f32;  // of x, y and filter: fp32, bf16 or fp16
   bool bias = false;         // forward: (O) fp32, added to each pixel
-  bool relu = false;  // forward: after the bias; by add_bias_relu_cuda, as libraries lose NaN
+  // forward: applied after the bias, by add_bias_relu_cuda (the libraries' relu turns NaN into 0)
+  bool relu = false;
 };
 
-// Tensors of a run: those of x, filter and y (or their gradients) that the pass reads, and
-// `result`, which it writes. Aligned to tensor_alignment, the workspace to workspace_alignment.
+// The tensors of one call of run(): those of x, filter and y (or their gradients) that the pass
+// reads, and `result`, which it writes. Aligned to tensor_alignment, the workspace to
+// workspace_alignment.
 struct ConvolutionPointers {
   const void *x = nullptr, *filter = nullptr, *y = nullptr;
   const float* bias = nullptr;

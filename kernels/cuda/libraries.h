@@ -25,14 +25,16 @@ class CudaLibraries {
     // The largest workspaces, in bytes.
     size_t product_workspace = size_t{32} << 20;
     size_t convolution_workspace = size_t{256} << 20;
-    size_t attention_workspace = size_t{512} << 20;  // a pass that needs more is split into runs
-    // Choices of engines; outlives this object. Null: always the one that the library ranks first.
+    // A pass of attention that needs more is computed in shares of samples and heads, one by one.
+    size_t attention_workspace = size_t{512} << 20;
+    // The engines that were chosen (tuning.h); must outlive this object. Null: always take the
+    // engine that the library ranks first.
     Tuning* tuning = nullptr;
   };
-  // Opens cuBLASLt, which takes 200 MB of memory and a quarter of a second. Throws Error(device) if
-  // it is missing. same_gpu: null, or another object for this GPU with the same options, whose
-  // caches it shares; that one may be destroyed first. REQUIRES, as does cudnn(): the device is the
-  // thread's current one.
+  // Opens cuBLASLt, which takes 200 MB and a quarter of a second. Throws Error(device) if it is
+  // missing. same_gpu: another object for the same GPU with the same options, which shares its
+  // caches with this one and may be destroyed first; or null. REQUIRES: the device is the calling
+  // thread's current one (cudnn() requires that, too).
   CudaLibraries(DeviceId device, const Options& options, const CudaLibraries* same_gpu = nullptr);
   ~CudaLibraries();
 
@@ -40,12 +42,13 @@ class CudaLibraries {
   const Options& options() const { return options_; }
   const Cublaslt& cublaslt() const { return *cublaslt_; }
   const Cudnn& cudnn() const;  // opens cuDNN at the first call; throws Error(device)
-  // Returns the device part of the keys of stored choices: "NVIDIA H100 80GB HBM3, compute 9.0,
-  // cuDNN 9.19.0, cuBLASLt 13.0.2". Opens cuDNN.
+  // Returns the name of the GPU and the libraries, by which stored choices are found: "NVIDIA H100
+  // 80GB HBM3, compute 9.0, cuDNN 9.19.0, cuBLASLt 13.0.2". Opens cuDNN.
   std::string kind() const;
   PlanStore* plan_store() const;  // cuDNN plans on disk; null without tuning
   // Caches of prepared operations by shape, shared by all logical devices of the GPU. The caller
-  // lets one thread at a time use them. A null attention means that the native kernel is chosen.
+  // lets one thread at a time use them. A null entry in attentions() says: Spire's own kernel was
+  // chosen.
   std::map<std::string, std::shared_ptr<const PreparedConvolution>>& convolutions() {
     return plans_->convolutions;
   }

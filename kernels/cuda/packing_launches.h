@@ -1,4 +1,6 @@
-// The kernels that pack parameters (packing.h): each function launches one on the stream.
+// Launches the kernels that round parameters and change a filter's layout between plain, (O, C, KH,
+// KW), and krsc, (O, KH, KW, C): for packed parameters (kernels/cuda/packing.h) and back for their
+// gradients.
 #pragma once
 #include <cstdint>
 
@@ -11,8 +13,8 @@ void launch_cast(void* stream, int64_t n, DType dtype, const float* plain, void*
 
 bool same_order(const Shape& plain);  // true if krsc equals plain: C = 1 or KH KW = 1
 
-// Writes krsc = plain, in `dtype`, of the first `filters` filters. shape: that of all.
-// REQUIRES: !same_order(shape).
+// Writes the first `filters` filters of `plain` as krsc, in `dtype`. shape: the plain shape of all
+// filters. REQUIRES: !same_order(shape).
 void launch_krsc(void* stream, const Shape& shape, DType dtype, int64_t filters, const float* plain,
                  void* krsc);
 

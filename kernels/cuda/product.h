@@ -1,6 +1,6 @@
 // Matrix products on a GPU by cuBLASLt: y = a' b' + bias, batched, where the bias is optional; a'
-// is a or its transpose, b' likewise. All matrices are row-major. (A relu of cuBLASLt makes NaN 0.)
-// The emulation (tests/emulation) has loops instead.
+// is a or its transpose, b' likewise. All matrices are row-major. There is no relu here, as
+// cuBLASLt's turns NaN into 0. The emulation (tests/emulation) has loops instead.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -36,9 +36,9 @@ struct ProductPointers {
 // The same algorithm gives the same bits on the same kind of device.
 class CudaProduct {
  public:
-  // Uses the algorithm that cuBLASLt ranks first, which depends only on shape, library and kind of
-  // device. libraries: those of the thread's current device. Throws Error(device), as do the next
-  // two.
+  // Uses the first algorithm of cuBLASLt's ranking that adds up in a fixed order (other algorithms
+  // are left out, as their bits vary). It depends only on shape, library and kind of device.
+  // libraries: those of the thread's current device. Throws Error(device), as do the next two.
   CudaProduct(const ProductShape& shape, CudaLibraries* libraries);
   ~CudaProduct();
   CudaProduct(CudaProduct&&) noexcept;

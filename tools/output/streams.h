@@ -70,7 +70,7 @@ class InputFiles {
 //   file is replaced only if it is empty.
 // - An open descriptor (/dev/stdout, /dev/fd/3, bash's `>(command)`), a FIFO with a reader or a
 //   character device receives each text at once. Other targets are refused. Links are followed.
-// - If *stop becomes true while the reader is slow, write() throws Error(interrupted).
+// - To a stream, write() throws Error(interrupted) once *stop is true.
 // Throws Error(config) for a target that cannot be opened, Error(device) for a failed write.
 class TextOutput {
  public:
@@ -81,7 +81,8 @@ class TextOutput {
   TextOutput& operator=(const TextOutput&) = delete;
 
   void write(std::string_view text);
-  void flush();   // what was written to stdout is visible after it
+  // Makes what was written to stdout visible to its reader. Does nothing for other targets.
+  void flush();
   void finish();  // call it once, at the end
 
  private:

@@ -10,8 +10,8 @@
 namespace spire {
 
 struct ListedDevice {
-  // "cpu", or "cuda:1", by which a config names it; empty for a GPU that CUDA does not show to this
-  // process (CUDA_VISIBLE_DEVICES), or of which it shows a part (MIG).
+  // The name in a config: "cpu" or "cuda:1". Empty if CUDA does not show this GPU to the process
+  // (CUDA_VISIBLE_DEVICES), or only a MIG part of it.
   std::string id = {};
   int host_number = -1;   // nvidia-smi's; -1: a CPU, or unknown
   std::string name = {};  // "NVIDIA H200", "2 cores"; this and the next two are empty if unknown
@@ -23,8 +23,9 @@ struct ListedDevice {
   std::string problem = {};                // why it does not work; empty: it does
 };
 
-// Returns the CPU, then all GPUs by nvidia-smi's number. Starts CUDA in this process, which may
-// take seconds. Never throws for GPUs that are missing or fail.
+// Returns the CPU, then the GPUs that NVML lists, by nvidia-smi's number, then the MIG devices and
+// GPUs that only CUDA shows. Starts CUDA in this process, which may take seconds. Never throws for
+// GPUs that are missing or fail.
 SPIRE_API std::vector<ListedDevice> list_devices();
 
 }  // namespace spire

@@ -31,7 +31,7 @@ struct ExportOptions {
   // safetensors, of a run with adapt.lora: the adapters alone, as adapter_model.safetensors and
   // adapter_config.json for Hugging Face's PEFT. Else they are merged into the weights.
   bool adapters_apart = false;
-  bool overwrite = false;  // files that are there and hold something
+  bool overwrite = false;  // replace files that exist and are not empty
   const std::atomic<bool>* stop =
       nullptr;  // once true, it ends with Error(interrupted); null: never
 };
@@ -58,12 +58,13 @@ struct ExportedModel {
 // Error(config).
 SPIRE_API void check_export(const std::filesystem::path& file, const ExportOptions& options);
 
-// Writes the checkpoint's model; the ending of `file` is the format: .onnx, .safetensors or .npz.
-// config: of its run. Writes whole files or none. Blocks; any thread. Messages name options as
-// `trainer export` does. Throws Error(config) for another ending, options out of range or that mean
-// nothing in the format, names that the model has no counterpart under, a file that is there or
-// cannot be written; Error(checkpoint) for tensors that do not fit the model, and for averaged
-// weights where there are none; Error(device) for a full disk.
+// Writes the model of a checkpoint. The ending of `file` chooses the format: .onnx, .safetensors or
+// .npz. config: of the checkpoint's run. Makes missing parent folders. Writes whole files or none.
+// Blocks; any thread. Messages name options as `trainer export` does. Throws Error(config) for
+// another ending, an option that is out of range or does not apply to the format, names for which
+// the model has no counterpart, and a file that exists or cannot be written; Error(checkpoint) for
+// tensors that do not fit the model, weights that are not finite, and averaged weights where there
+// are none; Error(device) for a full disk.
 SPIRE_API ExportedModel export_model(const Checkpoint& checkpoint, const RunConfig& config,
                                      const std::filesystem::path& file,
                                      const ExportOptions& options = {});

@@ -34,8 +34,8 @@ struct DeviceInfo {
   int rank = 0;                // rank of the process that uses it
   std::string host = {};       // where that process runs
   int64_t memory_limit = 0;    // bytes of all kinds together; 0: no limit
-  // Set by plan() alone: bytes that are free now (CPUs: of the host), if known, and whether the
-  // plans of all devices with this memory fit in it, and this one in its limit.
+  // Set by plan() only. memory_free: bytes free now (of a CPU: of the host), if known. fits_now:
+  // whether this plan fits its limit, and all plans for this memory together fit what is free.
   std::optional<int64_t> memory_free = {};
   std::optional<bool> fits_now = {};
 };
@@ -81,7 +81,7 @@ struct StartInfo {
   std::string strategy;     // RunConfig::Strategy: "parameter_device", "mirrored", "sharded"
   std::string reduction;    // RunConfig::Reduction: "invariant", "native"
   std::string host_memory;  // how much is free for this process, and what limits it
-  std::string checkpoints;  // what they are written from: "from a snapshot of 1.2 GiB, ..."
+  std::string checkpoints;  // what checkpoints are written from: "from a snapshot of 1.2 GiB, ..."
   std::optional<RecomputeInfo> recompute;  // nullopt if memory.recompute is "none"
   std::string precision;                   // "fp32", "bf16", "fp16", "exact"
   std::string guarantee;     // on which devices the run gives the same bits; one or two lines
@@ -90,12 +90,12 @@ struct StartInfo {
   std::string initial_weights = {};  // what was loaded from init.from; empty: random weights
   std::string resumed_from;          // checkpoint path; empty for a new run
   int64_t resumed_step = 0;          // optimizer steps already done
-  // Lines of audit.jsonl with which this process begins or goes on; empty: none, as nothing changed
-  // since resumed_from, or as the run keeps no chain. audit_goes_on: lines up to resumed_step stay.
+  // The lines of audit.jsonl that this process starts with; empty if the run keeps no chain, or
+  // nothing changed since resumed_from. audit_goes_on: the file keeps its lines up to resumed_step.
   std::string audit_lines = {};
   bool audit_goes_on = false;
-  // True if the run first repeats the evaluation at resumed_step and its checkpoint, because the
-  // earlier run did not finish that evaluation.
+  // True if the run begins with the evaluation at resumed_step and its checkpoint, because the
+  // earlier run did not finish them.
   bool evaluates_again = false;
 };
 
@@ -111,8 +111,8 @@ struct StepTimes {
   double other = 0;      // the rest of the step
 };
 
-// What one device of the run did in a step, and how it was. An empty value is one that the device
-// or its driver does not tell.
+// What one device did in a step, and its state. An empty value: the device or its driver does not
+// report it.
 struct DeviceReport {
   // From the beginning of the step until the gradients of its towers were complete. The step goes
   // on when the slowest device of the run has arrived.
@@ -129,11 +129,13 @@ struct DeviceReport {
   std::optional<double> celsius, watts, limit_watts;
   std::optional<int> clock_mhz, max_clock_mhz;  // of the GPU's multiprocessors, of the CPU's cores
   std::vector<std::string> throttle_reasons;    // why the clock is low: "heat", "power cap"
-  // Errors of memory since the driver was loaded: that ECC could not correct, and that it has.
+  // Memory errors since the driver was loaded: those that ECC could not correct, and those that it
+  // did.
   std::optional<uint64_t> ecc_errors, ecc_corrected;
   std::optional<uint64_t> link_sent, link_received;  // bytes over NVLink, since then
   std::optional<int> last_xid;                       // the driver's last error code in this run
-  std::optional<double> others_cores;  // cores' worth of a CPU process's cores that others use
+  // Of a CPU: how many of this process's cores other programs use, in cores.
+  std::optional<double> others_cores;
 };
 
 struct StepReport {
@@ -142,7 +144,7 @@ struct StepReport {
   double epoch = 0;  // fractional: 2.5 is the middle of the third epoch
   double loss = 0;
   MetricValue metric;        // of this step's batch
-  double epoch_loss = 0;     // mean over this epoch's samples since this process started
+  double epoch_loss = 0;     // mean over the samples of this epoch since this process started
   MetricValue epoch_metric;  // over the same samples
   double lr = 0;
   double grad_norm = 0;  // before clipping
@@ -214,10 +216,11 @@ struct RunSummary {
   ValidationSummary val;
   std::optional<TestSummary> test = {};  // none: without data.val, or the run was interrupted
   double samples_per_s = 0;
-  StepTimes times;             // means over the steps of this process but its first
-  std::string parameter_hash;  // of the fp32 weights, ordered by name; 16 hex digits
-  std::string ema_hash;        // the same of the averaged weights; empty if there are none
-  std::string chain = {};      // audit.chain's value after the last step; empty if there is none
+  StepTimes times;  // means over the steps of this process but its first
+  // Of every weight and running statistic in fp32, ordered by name; 16 hex digits.
+  std::string parameter_hash;
+  std::string ema_hash;    // the same of the averaged weights; empty if there are none
+  std::string chain = {};  // audit.chain's value after the last step; empty if there is none
   std::vector<std::string> devices;
   int64_t towers = 0;
   int64_t processes = 1;
@@ -307,10 +310,10 @@ using SayLine = std::function<void(std::string_view)>;
 // opened.
 SPIRE_API std::unique_ptr<Observer> file_observer(const RunConfig& config, const SayLine& warn);
 
-// Serves the run by HTTP until its end, from now on, where monitor.prometheus and monitor.serve say
-// (docs/monitoring.md); "none" in both: it does nothing. note, warn: set; called in on_start(),
-// with the addresses, and where other machines reach them. Throws Error(config) for an address that
-// cannot be used. Threads of its own answer.
+// Serves the run over HTTP from now until its end, at the addresses monitor.prometheus and
+// monitor.serve (docs/monitoring.md). With "none" in both it does nothing. note, warn: must be set;
+// on_start() calls them with the addresses and says from where they can be reached. Throws
+// Error(config) for an address that cannot be used. Threads of its own answer.
 SPIRE_API std::unique_ptr<Observer> http_observer(const RunConfig& config, const SayLine& note,
                                                   const SayLine& warn);
 

@@ -1,5 +1,5 @@
-// Checks of an op's inputs, for Op::infer(). They are apart from op.h, which CUDA files include:
-// these need fmt.
+// Checks of an op's inputs, for Op::infer(). Not part of op.h, because CUDA files include that and
+// must not need fmt.
 #pragma once
 #include <span>
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace spire {
 
-// Both throw an Error(config) that names the op, expect_inputs() if the number
-// of inputs is not in [least, most], expect() unless `holds`.
+// Both throw Error(config) with the op's name: expect_inputs() unless the number of inputs is in
+// [least, most], expect() unless `holds`.
 SPIRE_API void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least,
                              size_t most);
 template <typename... Args>

@@ -1,5 +1,5 @@
-// Forms in which kernels read parameters. They are apart from kernel.h, which CUDA files include:
-// std::function takes long to compile there.
+// The packed forms in which kernels read parameters. This header is not part of kernel.h because
+// CUDA files include that, and std::function compiles slowly there.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace spire {
 
 // The form (layout and dtype) in which a kernel reads a parameter. The device's replica (its copy
 // of the weights) makes it once per step from the plain fp32 weights, for all kernels that ask for
-// it.
+// it. A kernel asks for packings by Kernel::reading() and then gets the packed bytes in
+// KernelArgs::inputs in place of the plain parameter.
 struct Packing {
   int input = 0;     // index of the op's input, which must be a parameter
   std::string form;  // names layout and dtype; equal names mean equal bytes
@@ -20,8 +21,8 @@ struct Packing {
   // tensors in the device's memory; stream is as in KernelArgs. Allocates nothing.
   std::function<void(const float* plain, void* packed, int64_t first, int64_t last, void* stream)>
       pack_units;
-  // Unit i reads only the plain weights from i * unit_floats on, unit_floats of them or the rest.
-  // 0: a unit may read all of them.
+  // Unit i reads only unit_floats plain weights, from i * unit_floats on; the last unit reads the
+  // rest. 0: a unit may read any of them.
   int64_t unit_floats = 0;
 
   void pack(const float* plain, void* packed, void* stream = nullptr) const {

@@ -1,4 +1,4 @@
-// What a tensor is: its element type, its shape, and the device that holds it.
+// What describes a tensor: element type and shape; and the name of a device.
 #pragma once
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ namespace spire {
 enum class DType : uint8_t { f32, bf16, f16, f64, i32, u8 };
 
 SPIRE_API size_t size_of(DType dtype);
-SPIRE_API std::string_view name(DType dtype);
+SPIRE_API std::string_view name(DType dtype);  // "fp32", "bf16", "fp16", "fp64", "int32", "uint8"
 SPIRE_API DType dtype_from_name(std::string_view name);  // throws Error(config) for an unknown name
 
 // bfloat16: the upper half of a float; conversion rounds to nearest even, NaN stays NaN.
@@ -147,8 +147,8 @@ class SPIRE_API Shape {
 
 SPIRE_API std::string to_string(const Shape& shape);  // "(128, 28, 28, 1)"
 
-// Name of a device, on which towers (the shares of a global batch) run. "cpu:1" is the second
-// of equal shares of the process's cores; "cuda:0" is a GPU.
+// A device, on which towers run. "cpu:0", "cpu:1", ... are equal shares of the process's cores;
+// "cuda:0" is a GPU.
 
 enum class DeviceKind : uint8_t { cpu, cuda };
 
@@ -158,7 +158,7 @@ struct DeviceId {
   bool operator==(const DeviceId&) const = default;
 };
 
-SPIRE_API std::string to_string(DeviceId device);        // returns "cpu:0"
-SPIRE_API DeviceId parse_device(std::string_view text);  // throws Error(config)
+SPIRE_API std::string to_string(DeviceId device);        // returns "cpu:1" or "cuda:0"
+SPIRE_API DeviceId parse_device(std::string_view text);  // "cuda:0"; throws Error(config)
 
 }  // namespace spire

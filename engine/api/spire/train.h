@@ -45,28 +45,28 @@ struct RunOptions {
   // The program's own model; empty: the config names the model.
   std::shared_ptr<const Model> model = {};
   bool on_validation = false;  // evaluate(): on the validation data (data.val), not the test data
-  // evaluate(): where no file is named as test data all samples are evaluated, not a share of them:
-  // the run was trained on other data.
+  // evaluate(): if no file is named as test data, evaluate all samples, not the held-out share. For
+  // data on which the run was not trained.
   bool all_test = false;
   bool evaluates = false;  // internal: evaluate() lets settings differ from the checkpoint's
   // > 0: a trial run of this many steps, with evaluations of this many batches. It writes no files.
   int64_t dry_run = 0;
-  // With dry_run, for timing: nothing but steps, without evaluations. Every rank calls its own
-  // observer.
+  // With dry_run, for timing: runs steps only, without evaluations. Every rank calls its own
+  // observer, not rank 0's alone.
   bool only_steps = false;
   // Set *stop to true to end the run: it saves a checkpoint after the current step and returns.
   const std::atomic<bool>* stop = nullptr;
   // When the process began, from which max_time counts; none: when train() is called.
   std::optional<std::chrono::steady_clock::time_point> started = {};
-  // Called once on each rank after the data is open and memory is allocated, before an earlier
-  // run's files change. `stop` has no effect before this call.
+  // Called once on each rank when the data is open and memory is allocated, before any file of an
+  // earlier run changes. `stop` has no effect before that.
   std::function<void()> on_begin = {};
   std::string config_yaml = {};  // what to write as config.yaml; empty: `config` as YAML
   // The processes of the run; null: a single process. All of them call train() with the same
   // config; only rank 0 writes files and calls its observer.
   World* world = nullptr;
-  // Used only if `world` is null (else JoinOptions has it): called on another thread if train()
-  // cannot return after a failure, because a thread hangs. `trainer` then ends the process.
+  // Called on another thread if train() cannot return after a failure because a thread hangs;
+  // `trainer` then ends the process. Used only without `world`: JoinOptions has its own.
   std::function<void(const Failure&)> on_exit_timeout = {};
   std::optional<TimelineOptions> timeline =
       {};                   // equal on all ranks, of which rank 0 writes the file
@@ -96,9 +96,10 @@ struct EvalResult {
 };
 
 // Measures a checkpoint on the test data, or with options.on_validation on the validation data:
-// options.checkpoint, or the one that options.resume names.
-// If neither is set, it is the best checkpoint in the output directory, or the newest if there is
-// no best one. Throws what train() throws.
+// options.checkpoint, or the one that options.resume names. If neither is set, it is the best
+// checkpoint in the output directory, or the newest if there is no best one. Runs in this process
+// alone: options.world is ignored. The observer gets notes and warnings; the result is returned.
+// Throws what train() throws.
 SPIRE_API EvalResult evaluate(const RunConfig& config, const RunOptions& options,
                               Observer& observer);
 

@@ -24,10 +24,9 @@
 
 namespace spire {
 
-// Rows of a column in the caller's memory, dense: fp32 for columns of bf16 and f16, else numbers of
-// the column's dtype. What an argument tells of them is compared with the column in each call: an
-// Array its name, dtype, shape (count, row) and strides, a pointer to numbers their dtype. A
-// pointer to void is taken at the caller's word.
+// Rows of a column in the caller's memory, without gaps: fp32 for columns of bf16 and f16, else the
+// column's dtype. Each call checks what the argument tells about the rows: of an Array its name,
+// dtype, shape (count, row) and strides; of a typed pointer its dtype; of a void pointer nothing.
 struct ColumnRows {
   ColumnRows(const void* rows) : data(rows) {}  // NOLINT: a pointer is rows
   template <ArrayNumber T>
@@ -42,7 +41,7 @@ struct ColumnRows {
   std::optional<Array> array = {};
 };
 
-// Samples in the caller's memory, which may change when the call that takes them has returned.
+// Samples in the caller's memory. When a call has returned, the caller may change them.
 struct Samples {
   // Of each column, in the spec's order. An array_source() has its labels, targets and values
   // behind the other columns.
@@ -84,8 +83,8 @@ struct TrainerMemory {     // of a device of this process, in bytes
 
 struct TrainerOptions {
   std::shared_ptr<const Model> model = {};  // empty: the config names the model
-  // For batches of the caller: how many samples the data has from which they are taken, so that the
-  // last batch of an epoch may be smaller; 0: all batches are full.
+  // For batches of the caller: the number of samples from which they are taken. The last batch of
+  // an epoch may then be smaller. 0: all batches are full.
   int64_t train_samples = 0, test_samples = 0;
   // Rows that predict() computes at a time, for which memory is planned; 0: it is not used.
   // Default: batch_size, for token models 1.
@@ -98,8 +97,9 @@ struct TrainerOptions {
   std::function<void(std::string_view)> on_remark = {};
 };
 
-// Callbacks of fit(), on the caller's thread; they may call any method but fit(). What they throw
-// ends it; so does false. Several processes then end together, after one more step.
+// Callbacks of fit(). They run on the caller's thread and may call any method except fit(). A
+// callback that returns false or throws ends fit(). Several processes end together, after one more
+// step.
 struct FitOptions {
   std::optional<int64_t> steps = {};  // how many; default: up to the end of the config's run
   std::function<double(int64_t step)> lr = {};  // of a step, counted from 0; empty: the schedule's
@@ -108,21 +108,21 @@ struct FitOptions {
   const std::atomic<bool>* stop = nullptr;  // set it, on any thread, to end after the present step
 };
 
-// Each process of a run has a Trainer; all call the same methods in the same order. One thread at a
-// time calls the methods of a Trainer; several trainers may work at once on threads of their own.
-// A step whose loss or gradients are not finite, or that guard.*_zscore calls bad, changes nothing:
-// Error(diverged), or with guard.on_bad_step: skip a step without an update (rollback is refused).
-// Error(config) and Error(data) about the arguments of a call change nothing either, but end a run
-// of several processes if load() throws them. In a run of one process, samples of its datasets that
-// cannot be read change nothing either (fit() keeps the steps before), nor does Error(checkpoint)
-// of save(), or of a file that load() cannot read. After any other Error there is no valid state:
-// all calls that need one throw. The config's output, checkpoint, eval, log, monitor, check,
-// early_stop and max_time have no effect.
+// - Processes: each process of a run has a Trainer; all call the same methods in the same order.
+// - Threads: one thread at a time calls a Trainer; several Trainers may work at once.
+// - Bad steps (loss or gradient not finite, or bad by guard.*_zscore) change nothing: they throw
+//   Error(diverged), or with guard.on_bad_step: skip count as a step without an update. rollback is
+//   refused.
+// - Errors that change nothing: Error(config) and Error(data) about arguments (from load() they end
+//   a run of several processes); in one process also unreadable samples and Error(checkpoint) of
+//   save() or of reading a file in load().
+// - After any other Error the state is lost: calls that need it throw.
+// - These keys have no effect: output, checkpoint, eval, log, monitor, check, early_stop, max_time.
 class SPIRE_API Trainer {
  public:
-  // For batches of the caller. data: describes its columns, those that Spire knows with the dtypes
-  // in which the caller has them: i32 for class and token numbers, else f32 (Column). Throws as
-  // train(): config, device, out_of_memory.
+  // For batches of the caller. data: describes their columns. Columns that Spire knows have the
+  // dtypes in which the caller gives them: i32 for class and token numbers, else f32 (Column).
+  // Throws as train(): config, device, out_of_memory.
   Trainer(const RunConfig& config, const SampleSpec& data, const TrainerOptions& options = {});
   // For the data that the config names.
   explicit Trainer(const RunConfig& config, const TrainerOptions& options = {});
@@ -141,19 +141,19 @@ class SPIRE_API Trainer {
   // steps need is allocated by the constructor and freed by the destructor; GPUs also hold what the
   // driver and its libraries need (list_devices()).
   std::vector<TrainerMemory> memory() const;
-  // Gives back what calls have left for later ones: the batches and threads of fit() and
-  // evaluate(), which these make anew, and what the C library's heap has of freed memory, of the
-  // whole process. Nothing of a GPU's memory is kept for later.
+  // Frees what calls keep for later ones: the batches and threads of fit() and evaluate(), which
+  // they make again when needed, and unused heap memory of the whole process. GPUs keep nothing to
+  // free.
   void release_memory();
 
-  // One optimizer step on a global batch; every process gives all of it. lr: instead of the
+  // One optimizer step on a global batch; every process passes the whole batch. lr: instead of the
   // schedule's. Throws Error(config) for a batch that is not full, unless it is the last one of
   // train_samples, for columns that do not match, and for a rate that is negative or not finite;
   // Error(data) for labels and tokens that are out of range (Column); Error(diverged) for a bad
   // step, but for fp16 steps that are skipped.
   StepResult step(const Samples& batch, std::optional<double> lr = {});
-  // Measures the present weights on any number of samples that are whole batches, and the last one
-  // of test_samples. Throws as step(), but for Error(diverged).
+  // Measures the present weights. All batches must be full, except the last one of test_samples.
+  // Throws as step(), but for Error(diverged).
   EvaluationResult evaluate(const Samples& samples);
 
   // Trains on the datasets from the present step on, in the order of train(), with the same bits;
@@ -170,10 +170,10 @@ class SPIRE_API Trainer {
   Shape output_shape() const;  // of one sample; Error(config) on other ranks than 0
 
   std::vector<WeightInfo> weights() const;
-  // Throw Error(config) for an unknown name, or a span of another size. All processes write;
-  // rank 0's values count. A written weight keeps its optimizer state, and its average (ema) begins
-  // anew at the written values; other averages go on. Reads the weights as they are trained, where
-  // evaluate() and predict() take the averages.
+  // Both throw Error(config) for an unknown name or a span of another size. write_weight() is
+  // called by all processes, and rank 0's values count. A written weight keeps its optimizer state;
+  // only its average (ema) begins again, at the written values. read_weight() gives the trained
+  // weights, whereas evaluate() and predict() use the averages.
   void read_weight(const std::string& name, std::span<float> values);
   void write_weight(const std::string& name, std::span<const float> values);
   uint64_t parameter_hash();  // as in the summary of a run

@@ -14,9 +14,6 @@
 
 namespace spire {
 
-// Reads from the environment variables of launchers, and from nothing else, which launcher started
-// this process, its rank (its number in the run) and the number of processes.
-
 // Function that returns the value of an environment variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 SPIRE_API Environment process_environment();
@@ -35,12 +32,14 @@ struct Launch {
   std::string secret;     // by which the ranks recognize each other; empty: none was given
 };
 
-// Reads the variables of mpirun (Open MPI's OMPI_COMM_WORLD_*, MPICH's PMI_*), of srun (SLURM_* of
-// a job step, not of the batch script around it), or of torchrun: RANK, WORLD_SIZE, LOCAL_RANK
-// (default 0), LOCAL_WORLD_SIZE (default LOCAL_RANK + 1), MASTER_ADDR, MASTER_PORT (default 29500).
-// Without any of them the run has one process. If several launchers have set theirs, rank and size
-// must agree, and MPI is used; srun's variables are ignored if mpirun or torchrun run inside srun.
-// TORCHELASTIC_USE_AGENT_STORE says that torchrun's store listens on MASTER_PORT.
+// Reads from the environment which launcher started this process, its rank and the number of
+// processes. It reads the variables of mpirun (Open MPI's OMPI_COMM_WORLD_*, MPICH's PMI_*), of
+// srun (SLURM_* of a job step, not of the batch script around it), or of torchrun: RANK,
+// WORLD_SIZE, LOCAL_RANK (default 0), LOCAL_WORLD_SIZE (default LOCAL_RANK + 1), MASTER_ADDR,
+// MASTER_PORT (default 29500). Without any of them the run has one process. If several launchers
+// have set theirs, rank and size must agree, and MPI is used; srun's variables are ignored if
+// mpirun or torchrun run inside srun. TORCHELASTIC_USE_AGENT_STORE says that torchrun's store
+// listens on MASTER_PORT.
 //
 // SPIRE_SECRET or SPIRE_SECRET_FILE gives the secret. With torchrun's variables it is required if
 // the ranks join over a network and there is no store through which rank 0 can share one.
@@ -50,7 +49,6 @@ struct Launch {
 SPIRE_API Launch read_launch(const Environment& environment);
 
 // Identity of a rank (a process of the run), which it sends to the others at the start.
-
 struct RankInfo {
   int rank = 0;
   std::string host;
@@ -61,14 +59,13 @@ struct RankInfo {
 SPIRE_API std::string to_string(const RankInfo& info);  // "rank 2 (host b, pid 77)"
 
 // Failure that ends a run early. All ranks (the processes of the run) agree on one.
-
 struct Failure {
   Category category = Category::collective;
   int rank = 0;  // where it began; -1 if all ranks met the same error
   // One line with the rank, device and phase where it began, and the cause: "rank 1 (host b, pid
   // 77), cpu:0: no progress in backward of step 37 for 10.0 s (timeouts.step: 10 s)".
   std::string text;
-  bool consequence = false;  // follows from another rank's failure, which will be reported, too
+  bool consequence = false;  // true: only a consequence of another rank's failure, also reported
   std::string table;         // one line per thread of all ranks: what it did; filled in by rank 0
 };
 
@@ -104,18 +101,19 @@ SPIRE_API std::string position_text(const PhaseRow& row);
 // Called on the thread that enters a phase. If it throws, the phase fails with that exception.
 using PhaseHook = std::function<void(const PhaseRow& entered)>;
 
-// Connected processes of a run: a group for messages, and a watchdog that detects failures.
-
 class ProcessGroup;
 class Watchdog;
 
 struct JoinOptions {
-  double start_seconds = 300;   // longest wait for the other ranks
-  std::vector<int> cores = {};  // RankInfo::cores, with the watchdog's thread; empty: the caller's
+  double start_seconds = 300;  // longest wait for the other ranks
+  // The cores of this rank (RankInfo::cores), on which the watchdog's thread also runs; empty:
+  // those of the caller.
+  std::vector<int> cores = {};
   // Called on the watchdog's thread if this process hangs after a failure, so that it should exit.
   std::function<void(const Failure&)> on_exit_timeout = {};
 };
 
+// Connected processes of a run: a group for messages, and a watchdog that detects failures.
 struct SPIRE_API World {
   World();
   ~World();
@@ -139,13 +137,12 @@ SPIRE_API std::unique_ptr<World> join_world(const Launch& launch, const JoinOpti
 SPIRE_API std::vector<std::unique_ptr<World>> threads_world(int size,
                                                             const JoinOptions& options = {});
 
-// For programs that start several processes of this host as one run: the environment variables that
-// tell each its rank, which read_launch() finds there, and why a run has ended.
-
 class ReservedPort;
 
-// Of one start: processes of another one cannot join. It lives until all processes have ended. Any
-// thread may call variables().
+// The ranks of one run, for programs that start its processes on this host: the environment
+// variables by which read_launch() tells each its rank. Processes of another run cannot join, as
+// each run has a secret of its own. Keep the object until all processes have ended. Any thread may
+// call variables().
 class SPIRE_API LocalRanks {
  public:
   // Reserves a port of the loopback interface. Throws Error(config) for size < 1, Error(device) if

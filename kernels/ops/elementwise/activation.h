@@ -1,6 +1,6 @@
-// Elementwise functions of one tensor, y = f(x): activations, and those that losses are written
-// with; and their gradients dx = dy * f'. The math is written once here, as functors for host and
-// device; x and y have any shape and are fp32, bf16 or fp16.
+// Elementwise functions of one tensor, y = f(x), and their gradients dx = dy * f'. They are
+// activations and the functions of which losses are made. Each formula is written once, as a
+// functor for host and device. x and y have any shape and are fp32, bf16 or fp16.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -33,7 +33,8 @@ std::string_view name(Activation activation);
 
 struct ActivationAttributes {
   Activation kind = Activation::relu;
-  float slope = 0.01f;                 // leaky_relu: f(x) = slope * x for x < 0
+  // leaky_relu: f(x) = slope * x for x < 0; not negative: the backward reads the sign of x in y
+  float slope = 0.01f;
   float factor = 1.0f, offset = 0.0f;  // of affine
 };
 
@@ -48,8 +49,8 @@ class ActivationOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// inputs: dy, v. outputs: dx. v is y where f' is a function of y (relu, leaky_relu, sigmoid, tanh,
-// exp, sqrt), else x. ActivationOp states the gradient of affine without it: as affine.
+// inputs: dy, v. outputs: dx. v is y where f' can be computed from y (relu, leaky_relu, sigmoid,
+// tanh, exp, sqrt), else x. affine has no backward op: its gradient is another affine.
 class ActivationBackwardOp : public OpWith<ActivationAttributes> {
  public:
   using OpWith::OpWith;
@@ -59,12 +60,12 @@ class ActivationBackwardOp : public OpWith<ActivationAttributes> {
   bool may_overwrite(int) const override { return true; }
 };
 
-// Emits the gradient through a relu that is the last part of a fused op: of output 0 of the op
-// whose gradient `builder` makes, and of `dy`, that output's gradient.
+// For a fused op that ends with a relu: emits the gradient before that relu, from `dy`, the
+// gradient of the op's output 0. builder: of the fused op.
 Value through_relu(GradientBuilder& builder, Value dy);
 
-// The functors: value(x) is f(x); gradient(dy, v) is dy * f', with the v of ActivationBackwardOp. A
-// NaN gives a NaN. V is float or a vector of floats.
+// The functors: value(x) is f(x), and NaN for NaN; gradient(dy, v) is dy * f', with the v of
+// ActivationBackwardOp (relu's is 0 where y is NaN). V is float or a vector of floats.
 struct Relu {
   template <typename V>
   SPIRE_HOST_DEVICE V value(V x) const {
@@ -233,7 +234,7 @@ decltype(auto) with_activation(const ActivationAttributes& attributes, const Vis
   refuse_activation();
 }
 
-// f and f' as functors of one element; of a vector of floats, too, where F takes these.
+// f and f' as functors of one float, or of a vector of floats if F takes vectors.
 template <typename F>
 struct ValueOf {
   F f;

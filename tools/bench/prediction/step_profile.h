@@ -1,5 +1,5 @@
-// One device's measured step, and when in its backward each bucket of gradients is complete: what
-// decides how much of an exchange backward hides.
+// The measured step of one device, and the point of its backward at which each bucket of gradients
+// is complete. From both follows how much of an exchange backward hides.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,10 +16,11 @@
 namespace spire {
 
 struct StepProfile {
-  Variant variant;          // of one device
-  int64_t batch_size = 0;   // samples of a tower
-  double step_seconds = 0;  // measured; what its parts leave of it stays as it is
-  StepTimes times;          // measured
+  Variant variant;         // of one device
+  int64_t batch_size = 0;  // samples of a tower
+  // Measured. What is not data, copy, forward, backward or update stays constant in a prediction.
+  double step_seconds = 0;
+  StepTimes times;  // measured
   std::vector<FloatRange> buckets;
   std::vector<double> ready;  // per bucket, the share of backward at which it is complete
 
@@ -28,18 +29,19 @@ struct StepProfile {
   }
 };
 
-// config: of the benchmark, see config_of(). Builds the graph of its model for buckets and ready
-// shares (by the roofline of one device), without training it. Throws Error(config) for more than
-// one device, for a measurement without backward's time, and what train() throws for a config.
+// Builds the graph of the benchmark's model, without training it, and computes buckets and ready
+// shares from the roofline of one device. config: the benchmark's, see config_of(). Throws
+// Error(config) if the variant has more than one device or no time of backward, and what train()
+// throws for a config.
 StepProfile profile_of(const RunConfig& config, const Variant& variant, const Measurement& measured,
                        const Ceilings& ceilings);
 
 // Returns the seconds that an op takes; only ratios count.
 using OpSeconds = std::function<double(const OpWork& work)>;
 
-// Returns for each bucket the share of backward's time, 0..1, after which it is complete: after the
-// last node that reads or writes a gradient that begins before its end. The last bucket, which ends
-// with the running statistics, is complete at 1.
+// Returns for each bucket the share (0..1) of backward's time at which it is complete: the end of
+// the last node that uses one of the gradients that begin before the bucket's end. The last bucket,
+// which ends with the running statistics, is complete at 1.
 std::vector<double> ready_shares(const LoweredGraph& lowered, const ParameterLayout& layout,
                                  const std::vector<FloatRange>& buckets, const OpSeconds& seconds);
 

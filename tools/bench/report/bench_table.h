@@ -1,5 +1,5 @@
-// A report as text for a terminal, and as tables of cells for pages. Figures are the same texts in
-// tables, charts and comparisons.
+// Turns a report into text for a terminal and into tables for pages. Tables, charts and comparisons
+// all write figures by these functions.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -25,15 +25,17 @@ std::string if_known(const std::optional<double>& value, Text text) {
   return value ? text(*value) : "-";
 }
 
-// Tables with a heading and one row per point, in the report's order. The first variant_columns
-// cells of a row name the variant; a figure that is not known is "-".
+// Each table has a heading and, but for ceilings, one row per point, in the report's order. The
+// first variant_columns cells of a row name the variant. A figure that is not known is "-"; the row
+// of a point that failed has one more cell, "failed".
 inline constexpr size_t variant_columns = 6;
 struct BenchTables {
   TextTable speed;     // samples/s (median), its range over rounds, efficiency, FLOP/s, hash, ...
   TextTable step;      // ms per step and its parts
   TextTable memory;    // host RSS; peak of each kind and in all, planned in all
   TextTable ceilings;  // one row per number of devices; empty if none was measured
-  // "same bits on every count: bf16 ✓"; what each point that could not run failed with.
+  // Whether all counts gave the same bits, e.g. "same bits on every count: bf16 ✓"; how much other
+  // programs used the cores; the error of each point that failed.
   std::vector<std::string> notes;
 };
 BenchTables tables_of(const BenchReport& report);
@@ -41,7 +43,8 @@ BenchTables tables_of(const BenchReport& report);
 // Returns facts of the run, the tables and the notes, in lines that end with a newline.
 std::string table_text(const BenchReport& report);
 
-// (title, fact): model, data, rounds, machine, version, date, command. Unknown ones are left out.
+// (title, fact): model, data, timing, machine and what its kernels use, energy, GPUs, version,
+// date, command. Facts that are unknown are left out.
 std::vector<std::pair<std::string, std::string>> facts_of(const BenchReport& report);
 
 }  // namespace spire

@@ -22,11 +22,12 @@ struct RoundOptions {
 using RunVariant = std::function<Measurement(const Variant&, int64_t steps, int64_t warmup)>;
 using LogLine = std::function<void(const std::string&)>;  // gets one line
 
-// Adds rounds to report.points, whose variants are set, and sets report.steps and report.warmup. A
-// point whose variant fails gets the error, and no further round. Without options.steps a trial of
-// the variant with the shortest step finds them: all variants take the same steps, so that their
-// weights compare. Returns false if the user stopped it: the rounds so far are there.
-// on_round: called after each run that report.points has got.
+// Runs the rounds of the variants that report.points names, and adds each measurement to its point.
+// Sets report.steps and report.warmup. A variant that fails gets its error in its point and is not
+// run again. Without options.steps a short trial of the variant with the fewest towers per device
+// sets the number of steps; all variants take that number, so that their parameter hashes compare.
+// Returns false if the user stopped it: report.points then has only the points with a round or an
+// error. on_round: called after each measurement that was added.
 bool run_rounds(
     BenchReport& report, const RoundOptions& options, const RunVariant& run, const LogLine& log,
     const std::function<void()>& on_round = [] {});
