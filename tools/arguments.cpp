@@ -151,7 +151,7 @@ void take_run(Arguments& a) {
     fail(Category::config, "trainer {0}: no run is named: trainer {0} RUN ..., or --checkpoint RUN",
          a.command);
   }
-  (evaluates ? a.resume.emplace() : named) = *run;
+  (evaluates ? a.resume.emplace() : named) = expand_home(*run);
   a.overrides.erase(run);
 }
 

@@ -185,6 +185,8 @@ std::vector<Field> file_fields() {
 std::vector<Field> pair_fields() {
   const Use with_pairs = {"data.name", {"image_pairs"}};
   const Use with_masks = {"data.name", {"hdf5", "image_pairs", "npy"}};
+  Use with_any_images = stored_images();
+  with_any_images.words.emplace_back("synthetic");
   return {
       {KEY(data.pairs.target,
            "what belongs to each image: another image, or a mask, whose pixels are classes"),
@@ -203,7 +205,7 @@ std::vector<Field> pair_fields() {
       {KEY(data.degrade.kind,
            "what is done to each image to get the model's input, with the image as its target: "
            "noise is added, or its resolution is lowered; none: images have no such target"),
-       .used_by = stored_images()},
+       .used_by = with_any_images},
       {KEY(data.degrade.noise, "standard deviation of the noise, of pixels from 0 to 1"),
        .range = {.low = 0, .high = 1, .low_open = true},
        .used_by = {"data.degrade.kind", {"noise"}}},

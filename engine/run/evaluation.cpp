@@ -237,6 +237,7 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
         fail(Category::interrupted, "evaluation stopped by a signal");
     });
   });
+  if (evaluated.skipped() > 0) observer.on_warning(left_out_text(evaluated));
   EvalReport report = metrics.report(setup.resumed->state.step, sums, setup.ranks);
   return {report.loss, report.metric, report.samples, checkpoint.path.string(), report.others};
 }

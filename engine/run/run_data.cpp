@@ -202,13 +202,16 @@ std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Da
   return std::make_unique<BatchLoader>(data, loader_options(config, placement));
 }
 
+std::string left_out_text(const Dataset& data) {
+  return fmt::format("{} left out; the first: {}", counted(data.skipped(), "broken sample"),
+                     data.first_problem());
+}
+
 void SkippedSampleWarnings::warn(const DatasetPair& data, Observer& observer) {
   for (const Dataset* half : {data.train.get(), data.test.get(), data.val.get()}) {
     if (!half || half->skipped() == reported_[half]) continue;
     reported_[half] = half->skipped();
-    observer.on_warning(fmt::format("{} left out; the first: {}",
-                                    counted(half->skipped(), "broken sample"),
-                                    half->first_problem()));
+    observer.on_warning(left_out_text(*half));
   }
 }
 

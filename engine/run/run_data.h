@@ -51,6 +51,9 @@ std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Da
                                                const Placement& placement);
 
 // Warns of samples that a dataset left out because they cannot be read, whenever there are more.
+// "2 broken samples left out; the first: ...". REQUIRES: data.skipped() > 0
+std::string left_out_text(const Dataset& data);
+
 class SkippedSampleWarnings {
  public:
   void warn(const DatasetPair& data, Observer& observer);

@@ -269,10 +269,12 @@ void warn_of_small_batches(const RunSetup& setup, const ParameterLayout& layout,
         "another batch_size",
         counted(setup.data.train->count(), "sample"), setup.placement.global_batch));
   if (samples >= 8 || sync) return;
-  observer.on_warning(
-      fmt::format("batch norm computes its statistics over only {} (those of one tower); set "
-                  "batch_norm: sync to use all {} of the global batch",
-                  counted(samples, "sample"), setup.placement.global_batch));
+  int64_t all = setup.placement.global_batch;
+  observer.on_warning(fmt::format(
+      "batch norm computes its statistics over only {} (those of one tower); {}",
+      counted(samples, "sample"),
+      all > samples ? fmt::format("set batch_norm: sync to use all {} of the global batch", all)
+                    : "raise batch_size"));
 }
 
 namespace {

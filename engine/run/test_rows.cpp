@@ -43,6 +43,9 @@ class DatasetRows : public InputRows {
     }
     return origins;
   }
+  std::string left_out() const override {
+    return data_->skipped() > 0 ? left_out_text(*data_) : "";
+  }
 
  private:
   // Of the sample that was read last.

@@ -358,7 +358,8 @@ WeightMatch::WeightMatch(const WeightFile& file, const InitConfig& init, const M
   Attempt attempt = attempt_for(file, names, init, model, graph);
   std::vector<std::string> all;  // that init.skip may name
   for (const NamedParameter& parameter : attempt.table.parameters) all.push_back(parameter.name);
-  for (const auto& [name, tensor] : names.all()) all.push_back(name);
+  for (const auto& [name, tensor] : names.all())
+    if (std::ranges::count(all, name) == 0) all.push_back(name);
   std::vector<std::string> skippable = all;
   for (size_t i = 0; i < file.tensors().size(); ++i)
     if (file.tensors()[i].name != names.name_of(i)) skippable.push_back(file.tensors()[i].name);

@@ -37,7 +37,7 @@ TEST_F(HomePaths, ARunIsWrittenThere) {
 TEST_F(HomePaths, EveryOptionThatIsAPathMeansIt) {
   for (const Words& words :
        {Words{"--config=~/none"}, Words{"--resume=~/none"}, Words{"eval", "--checkpoint=~/none"},
-        Words{"predict", "--checkpoint=~/none"},
+        Words{"eval", "~/none"}, Words{"predict", "--checkpoint=~/none"},
         Words{"export", "--checkpoint=~/none", "--to=~/a.onnx"}, Words{"report", "~/none"},
         Words{"audit", "~/none"}, Words{"compare", "~/none", "~/none"},
         Words{"init", "--data=~/none"}, Words{"sweep", "--grid=~/none"},

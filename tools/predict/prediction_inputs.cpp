@@ -84,6 +84,7 @@ void PredictionInputs::warn(const std::string& text) const {
 
 void PredictionInputs::finish(int64_t read) const {
   if (skipped_ > 0) warn(fmt::format("{} left out", counted(skipped_, "input")));
+  if (std::string text = rows_->left_out(); !text.empty()) warn(text);
   if (read == 0)
     fail(Category::data, "none of the inputs could be read{}",
          silent_ || skipped_ == 0 ? "" : "; the warnings above say why");

@@ -50,6 +50,8 @@ class SPIRE_API InputRows {  // one thread at a time
 
   // Writes up to `max_rows` rows of the spec's first column; returns their origins (empty: end).
   virtual std::vector<RowOrigin> read(int64_t max_rows, std::byte* rows) = 0;
+  // Which samples of a dataset were left out so far (data.on_error: skip), for the user; else "".
+  virtual std::string left_out() const { return {}; }
   // Whether the names of the files alone show that some rows have a truth.
   virtual bool names_tell_truth() const { return false; }
 };

@@ -311,8 +311,11 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
                       std::back_inserter(notes));
   if (!one_file) test = read_csv_rows(files.test, layout, test_rejected);
   if (!files.val.empty()) val = read_csv_rows(files.val, layout, val_rejected);
+  CsvConfig asked = config.csv;
+  if (options.trained && asked.task == TargetKind::automatic)  // other rows may look otherwise
+    asked.task = options.trained->find("values") ? TargetKind::values : TargetKind::classes;
   CsvTargets targets = options.trained_classes ? trained_targets(*options.trained)
-                                               : csv_targets(files.train, train, config.csv, notes);
+                                               : csv_targets(files.train, train, asked, notes);
   auto encoded = [&](const fs::path& path, const CsvRows& rows, RejectedRows& rejected) {
     return Split{path, rows, encode_targets(path, rows, targets, rejected), rejected};
   };
