@@ -179,8 +179,7 @@ TEST_F(CsvColumns, ColumnsOfManyWordsAndUnwantedOnesAreRefused) {
 TEST_F(CsvColumns, ATrainedModelDecidesHowColumnsAreRead) {
   DatasetPair first = open_train(houses);
   options_.trained = std::make_shared<SampleSpec>(first.train->spec());
-  DatasetPair other =
-      open_train("note,<1H OCEAN,rooms,price\nhello,NEAR BAY,,7\nyou,ISLAND,5,9\n");
+  DatasetPair other = open_train("note,<1H OCEAN,rooms,price\nhello,NEAR BAY,,7\nyou,ISLAND,5,9\n");
   const SampleSpec& spec = other.train->spec();
   EXPECT_EQ(spec.feature_names, first.train->spec().feature_names);
   EXPECT_EQ(spec.normalization, first.train->spec().normalization);
