@@ -157,7 +157,8 @@ void take_run(Arguments& a) {
 
 // Moves the paths among the words of predict to its inputs.
 void move_inputs(Arguments& a) {
-  std::ranges::copy_if(a.overrides, std::back_inserter(a.predict.inputs), is_path);
+  for (const std::string& word : a.overrides)
+    if (is_path(word)) a.predict.inputs.push_back(expand_home(word));
   std::erase_if(a.overrides, is_path);
 }
 

@@ -21,8 +21,8 @@ namespace spire {
 // name or a key that does not suit the dataset, Error(data) for defects of the files.
 DatasetPair open_dataset(const DataConfig& config, const ReadOptions& options);
 
-// A dataset that changes samples of another one: it answers as that does, but for what is
-// overridden.
+// A dataset that changes samples of another one. It answers as that does, but for what is
+// overridden, and for checksums(), of which it has none.
 class DatasetOver : public Dataset {
  public:
   explicit DatasetOver(std::unique_ptr<Dataset> data)

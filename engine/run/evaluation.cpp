@@ -237,7 +237,9 @@ EvalResult evaluate(const RunConfig& config, const RunOptions& options, Observer
         fail(Category::interrupted, "evaluation stopped by a signal");
     });
   });
-  if (evaluated.skipped() > 0) observer.on_warning(left_out_text(evaluated));
+  // Of rows that were split off from others the whole knows which were left out.
+  const Dataset& counts = evaluated.skipped() > 0 ? evaluated : *setup.data.train;
+  if (counts.skipped() > 0) observer.on_warning(left_out_text(counts));
   EvalReport report = metrics.report(setup.resumed->state.step, sums, setup.ranks);
   return {report.loss, report.metric, report.samples, checkpoint.path.string(), report.others};
 }

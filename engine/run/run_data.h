@@ -24,9 +24,8 @@ DatasetPair open_run_data(RunConfig& config, const RunOptions& options, const Pl
                           const LoadedCheckpoint* resumed, Observer& observer);
 
 // Opens the data of a config as the run of a trained model read it. spec: of that model, which
-// messages call `model`. classes: whether labels must be those of
-// the spec. all_test: as in ReadOptions. Throws what the dataset throws, Error(data) for data that
-// does not fit.
+// messages call `model`. classes: whether labels must be those of the spec. all_test: as in
+// ReadOptions. Throws what the dataset throws, Error(data) for data that does not fit.
 DatasetPair open_trained_data(const RunConfig& config, const SampleSpec& spec,
                               const std::string& model, bool classes, bool all_test = false);
 
@@ -50,10 +49,10 @@ std::unique_ptr<BatchLoader> train_loader(const RunConfig& config, const Dataset
 std::unique_ptr<BatchLoader> evaluation_loader(const RunConfig& config, const Dataset& data,
                                                const Placement& placement);
 
-// Warns of samples that a dataset left out because they cannot be read, whenever there are more.
 // "2 broken samples left out; the first: ...". REQUIRES: data.skipped() > 0
 std::string left_out_text(const Dataset& data);
 
+// Warns of samples that a dataset left out because they cannot be read, whenever there are more.
 class SkippedSampleWarnings {
  public:
   void warn(const DatasetPair& data, Observer& observer);

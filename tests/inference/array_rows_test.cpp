@@ -163,7 +163,7 @@ class Hdf5Inputs : public Arrays {
 TEST_F(Hdf5Inputs, AreFoundInAnyGroupWithTheirTruth) {
   SampleSpec spec = spec_of({"features", {1}, DType::f32});
   spec.classes = 3;
-  for (const char* group : {"test/", "", "train/"}) {
+  for (const char* group : {"test/", "Testing/", "", "train/", "TRAIN/"}) {
     write<int32_t>(group, "labels", {2, 1});
     ReadInputs found = read(spec);
     EXPECT_EQ(found.rows, (Rows{{1}, {3}})) << group;

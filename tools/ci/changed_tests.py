@@ -79,7 +79,7 @@ class Choice:
     def of_folder(self, folder):
         """All programs with a file of a folder in tests/."""
         names = [n for n, there, paths in self.programs
-                 if (there + "/").startswith(folder + "/") or (not os.path.exists(folder + "/CMakeLists.txt") and any(p.startswith(folder + "/") for p in paths))]
+                 if there == folder or (not os.path.exists(folder + "/CMakeLists.txt") and any(p.startswith(folder + "/") for p in paths))]
         return [self.take(n) for n in names if n.endswith("_test") and (n != "emulation_test" or folder == "tests/emulation")]
 
     @functools.cached_property
@@ -130,7 +130,8 @@ class Choice:
             named = f"tests/{'/'.join(parts[1:-1])}/{parts[-1].rsplit('.', 1)[0]}_test.cpp"
             if path.endswith(".cpp") and os.path.exists(named):
                 return self.of_source(named)
-            return self.of_folder("tests/" + parts[1])
+            # Runs of the program are tested beside the functions that they call.
+            return self.of_folder("tests/" + parts[1]) + (self.of_folder("tests/run/program") if parts[1] == "run" else [])
         if parts[0] == "tools" and os.path.isdir("tests/tools/" + parts[1]) and path.endswith((".cpp", ".h")):
             return self.of_folder("tests/tools/" + parts[1])
         if parts[0] in ("models", "tools") and path.endswith((".cpp", ".h", "CMakeLists.txt")):

@@ -84,10 +84,11 @@ void PredictionInputs::warn(const std::string& text) const {
 
 void PredictionInputs::finish(int64_t read) const {
   if (skipped_ > 0) warn(fmt::format("{} left out", counted(skipped_, "input")));
-  if (std::string text = rows_->left_out(); !text.empty()) warn(text);
+  std::string left_out = rows_->left_out();
+  if (!left_out.empty()) warn(left_out);
   if (read == 0)
     fail(Category::data, "none of the inputs could be read{}",
-         silent_ || skipped_ == 0 ? "" : "; the warnings above say why");
+         silent_ || (skipped_ == 0 && left_out.empty()) ? "" : "; the warnings above say why");
 }
 
 void PredictionInputs::tell(const std::string& truth) const {

@@ -8,6 +8,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
+#include "engine/base/text.h"
 
 namespace spire {
 namespace {
@@ -39,13 +40,19 @@ std::string chosen(const Hdf5LinkResolver& links, const std::string& name, const
   return found.empty() ? group + "/" + *known.begin() : found;
 }
 
-// Returns the groups at the top that are called as a part of the data and have samples.
-std::vector<std::string> groups_of_parts(const Hdf5LinkResolver& links) {
-  std::vector<std::string> groups = links.names_at_top();
-  std::erase_if(groups, [&](const std::string& name) {
-    return !part_named(name) || first_in(links, name, input_names).empty();
-  });
-  return groups;
+// Returns the names at the top that mean this part, those in small letters first.
+std::vector<std::string> names_of_part(const Hdf5LinkResolver& links, Part part) {
+  std::vector<std::string> names = links.names_at_top();
+  std::erase_if(names, [&](const std::string& name) { return part_named(name) != part; });
+  std::ranges::stable_partition(names,
+                                [](const std::string& name) { return name == lower_case(name); });
+  return names;
+}
+
+// Returns "" for a dataset at the top of the file.
+std::string group_of(const std::string& name) {
+  size_t end = name.rfind('/');
+  return end == name.npos ? "" : name.substr(0, end);
 }
 
 bool is_named(const Hdf5LinkResolver& links, const std::string& name) {
@@ -56,24 +63,27 @@ bool is_named(const Hdf5LinkResolver& links, const std::string& name) {
 ArrayNames sample_names(const Hdf5LinkResolver& links, const ArrayNames& names,
                         const fs::path& file) {
   ArrayNames found = {.input = is_named(links, names.input) ? names.input : "", .target = ""};
-  PartNames parts = choose_parts(file.string(), groups_of_parts(links), {});
-  for (const std::string& group : {parts.test, std::string(), parts.train})
-    if (found.input.empty()) found.input = first_in(links, group, input_names);
+  auto look_in = [&](const std::vector<std::string>& groups) {
+    for (const std::string& group : groups)
+      if (found.input.empty()) found.input = first_in(links, group, input_names);
+  };
+  look_in(names_of_part(links, Part::test));
+  look_in({""});
+  look_in(names_of_part(links, Part::train));
   if (found.input.empty())
     fail(Category::data,
          "{}: has no dataset images, features or tokens, at its top or in test or train; name it "
          "by data.hdf5.test.input",
          file.string());
-  size_t end = found.input.rfind('/');
-  std::string group = end == std::string::npos ? "" : found.input.substr(0, end);
-  found.target =
-      is_named(links, names.target) ? names.target : first_in(links, group, target_names);
+  found.target = is_named(links, names.target)
+                     ? names.target
+                     : first_in(links, group_of(found.input), target_names);
   return found;
 }
 
 std::string group_path_of(const std::string& name) {
-  size_t end = name.rfind('/');
-  return end == name.npos || end == 0 ? "/" : name.substr(0, end);
+  std::string group = group_of(name);
+  return group.empty() ? "/" : group;
 }
 
 // Returns the rows read together: a chunk; of a dataset without chunks about a MiB where the order
@@ -119,7 +129,11 @@ PartNames hdf5_parts(const fs::path& file, const ValConfig& val) {
   h5::Session session;
   h5::Handle handle = open_hdf5_file(file);
   Hdf5LinkResolver links(handle, file);
-  PartNames parts = choose_parts(file.string(), groups_of_parts(links), val);
+  std::vector<std::string> groups;  // with samples
+  for (Part part : {Part::train, Part::val, Part::test})
+    for (const std::string& name : names_of_part(links, part))
+      if (!first_in(links, name, input_names).empty()) groups.push_back(name);
+  PartNames parts = choose_parts(file.string(), groups, val);
   if (parts.train.empty()) parts.train = "train";
   if (parts.test.empty()) parts.test = "test";
   return parts;
@@ -128,8 +142,11 @@ PartNames hdf5_parts(const fs::path& file, const ValConfig& val) {
 Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names, const std::string& group)
     : Hdf5Table(file, Hdf5Array::Cache::none /* fetch() has one */,
                 [&](const Hdf5LinkResolver& links) -> ArrayNames {
+                  std::string target = names.target;  // beside an input that has a name of its own
+                  if (target == "auto" && names.input != "auto")
+                    target = first_in(links, group_of(names.input), target_names);
                   return {chosen(links, names.input, group, input_names),
-                          chosen(links, names.target, group, target_names)};
+                          chosen(links, target.empty() ? "auto" : target, group, target_names)};
                 }) {}
 
 Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names)

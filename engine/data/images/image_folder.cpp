@@ -1,9 +1,7 @@
 #include "engine/data/images/image_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -103,7 +101,7 @@ PartNames parts_of(const fs::path& folder, const ValConfig& val) {
   return parts;
 }
 
-// Refuses two classes whose names look the same, and for training a single one.
+// Refuses two classes whose names look the same, and for runs a single one.
 void require_classes(const fs::path& folder, const std::vector<std::string>& classes,
                      const ReadOptions& options) {
   if (classes.size() == 1 && !options.stored)

@@ -1,4 +1,4 @@
-// Writes images as PNG files for people to look at. (image_decode.h reads PNG files.)
+// Writes images as PNG files for people to look at. (image_formats.h reads PNG files.)
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -320,8 +320,12 @@ std::vector<std::string> NpySet::names() const {
     return names;
   }
   std::error_code error;  // of a folder that may not be listed, files are found by exact names
-  for (const auto& entry : std::filesystem::directory_iterator(path_, error))
-    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
+  for (std::filesystem::directory_iterator at(path_, error), end; !error && at != end;
+       at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (name.ends_with(ending) && !name.starts_with('.') && at->is_regular_file(error))
+      names.push_back(without_ending(name));
+  }
   std::ranges::sort(names);
   return names;
 }

@@ -312,8 +312,8 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
   if (!one_file) test = read_csv_rows(files.test, layout, test_rejected);
   if (!files.val.empty()) val = read_csv_rows(files.val, layout, val_rejected);
   CsvConfig asked = config.csv;
-  if (options.trained && asked.task == TargetKind::automatic)  // other rows may look otherwise
-    asked.task = options.trained->find("values") ? TargetKind::values : TargetKind::classes;
+  if (options.trained && options.trained->find("values") && asked.task == TargetKind::automatic)
+    asked.task = TargetKind::values;  // a few other rows may look like classes
   CsvTargets targets = options.trained_classes ? trained_targets(*options.trained)
                                                : csv_targets(files.train, train, asked, notes);
   auto encoded = [&](const fs::path& path, const CsvRows& rows, RejectedRows& rejected) {
@@ -325,6 +325,7 @@ DatasetPair open_files(const TableFiles& files, const DataConfig& config,
   Split validation = encoded(files.val, val, val_rejected);
   if (all_test) {
     testing.encoded = training.encoded;
+    testing.rejected = training.rejected;
     notes.push_back(all_test_note(files.train.string(), counted(std::ssize(testing.encoded), "row"),
                                   "data.csv.test_share"));
   } else if (one_file) {

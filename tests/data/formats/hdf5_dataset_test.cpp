@@ -340,6 +340,9 @@ TEST(Hdf5Dataset, GroupsArePartsByTheirNamesInAnyCase) {
   EXPECT_THAT(pair.train->layout(), Contains(HasSubstr("TRAIN/images")));
   EXPECT_THAT(pair.val->layout(), Contains(HasSubstr("Valid/images")));
   EXPECT_THAT(pair.test->layout(), Contains(HasSubstr("Test/images")));
+  DataConfig config = config_of(folder / "a.h5");
+  config.hdf5.test.input = "extra/images";  // its labels lie beside it
+  EXPECT_THAT(open_dataset(config, {}).test->layout(), Contains(HasSubstr("extra/labels")));
 }
 
 // 1.6e9 and 1.6e9 + 1 are equal in fp32.

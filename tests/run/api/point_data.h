@@ -9,6 +9,8 @@
 
 #include <spire/spire.h>
 
+#include "tests/base/folder.h"
+
 namespace spire {
 
 // (N, 3) features and (N, 1) values, which are 2 x0 - x1 + x2 / 2 + 1.
@@ -68,9 +70,9 @@ inline std::vector<std::string> warnings_of(RunConfig config, const DataSource& 
     void on_warning(std::string_view text) override { texts.emplace_back(text); }
     std::vector<std::string> texts;
   } keeper;
-  config.output = std::filesystem::path(testing::TempDir()) / "warnings_of";
-  train(config, {.overwrite = true, .data = data}, keeper);
-  std::filesystem::remove_all(config.output);
+  Folder folder;
+  config.output = folder / "run";
+  train(config, {.data = data}, keeper);
   std::erase_if(keeper.texts, [&](const std::string& text) { return !text.starts_with(words); });
   return keeper.texts;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/bench/limits/device_crew.h"
+#include "tools/bench/limits/device_team.h"
 #include "tools/bench/report/bench_report.h"
 #include "tools/performance/op_work.h"
 

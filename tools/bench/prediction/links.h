@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/bench/limits/device_crew.h"
+#include "tools/bench/limits/device_team.h"
 
 namespace spire {
 

@@ -1,4 +1,4 @@
-#include "tools/bench/limits/device_crew.h"
+#include "tools/bench/limits/device_team.h"
 
 #include <algorithm>
 #include <chrono>
