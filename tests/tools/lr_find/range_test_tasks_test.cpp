@@ -1,5 +1,5 @@
 // The rate that a range test suggests, held to ten tasks: a run with it comes within 10 % of the
-// best run of a sweep.
+// best run of a sweep. The rates of runs fall: at a constant one their last weights are noise.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,6 @@
 #include <spire/load_config.h>
 #include <spire/trainer.h>
 
-#include "tests/long_tests.h"
 #include "tools/lr_find/range_test.h"
 
 namespace spire {
@@ -19,7 +18,6 @@ namespace {
 struct Task {
   const char* name;
   std::vector<std::string> words;
-  bool in_short = false;
   friend std::ostream& operator<<(std::ostream& out, const Task& task) { return out << task.name; }
 };
 
@@ -56,9 +54,8 @@ std::vector<Task> tasks() {
   return {
       {"LinearSgd", with(features, "sgd", {"model.name=linear"})},
       {"MlpMomentum",
-       with(features, "sgd", {"model.name=mlp", "model.hidden=[64]", "optimizer.momentum=0.9"}),
-       true},
-      {"MlpAdam", with(features, "adam", {"model.name=mlp", "model.hidden=[64,64]"}), true},
+       with(features, "sgd", {"model.name=mlp", "model.hidden=[64]", "optimizer.momentum=0.9"})},
+      {"MlpAdam", with(features, "adam", {"model.name=mlp", "model.hidden=[64,64]"})},
       {"DeepMlpSgd", with(features, "sgd", {"model.name=mlp", "model.hidden=[64,64,64]"})},
       {"ConvolutionsMomentum",
        with(images, "sgd", {"optimizer.momentum=0.9", "model.layers=[" + convolutions + "]"})},
@@ -66,8 +63,7 @@ std::vector<Task> tasks() {
       {"BatchNormAdam", with(images, "adam", layers(normalized))},
       {"LstmAdam",
        with(tokens, "adam",
-            layers("embedding: {vocabulary: classes, width: 16}, lstm: 32, dense: classes")),
-       true},
+            layers("embedding: {vocabulary: classes, width: 16}, lstm: 32, dense: classes"))},
       {"GruAdam",
        with(tokens, "adam",
             layers("embedding: {vocabulary: classes, width: 16}, gru: 32, dense: classes"))},
@@ -83,7 +79,7 @@ RunConfig config_of(const Task& task, double rate) {
                                     "towers=1",
                                     "tower_threads=1",
                                     "steps=200",
-                                    "schedule.name=constant",
+                                    "schedule.name=cosine",
                                     fmt::format("optimizer.lr={:.3e}", rate)};
   words.insert(words.end(), task.words.begin(), task.words.end());
   return parse_config({}, words).config;
@@ -105,7 +101,6 @@ class RangeTestTasks : public testing::TestWithParam<Task> {};
 
 TEST_P(RangeTestTasks, TheSuggestedRateIsNearTheBest) {
   const Task& task = GetParam();
-  if (!task.in_short && !long_tests()) GTEST_SKIP() << skipped_in_short_form;
   RangeTest test = test_range(config_of(task, 0.1), {});
   ASSERT_TRUE(test.suggested());
   double best = 0, rate_of_best = 0;
