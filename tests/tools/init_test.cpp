@@ -114,7 +114,7 @@ void write_bmp(const fs::path& path, int side, int seed) {
     row.resize((row.size() + 3) / 4 * 4);
     pixels += row;
   }
-  auto number = [](uint32_t value, int bytes) {
+  auto number = [](uint64_t value, int bytes) {
     std::string text;
     for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
     return text;
