@@ -310,24 +310,19 @@ void NpyTable::verify_files() const {
 
 NpySet::NpySet(const std::filesystem::path& path) : path_(path) {
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) archive_ = std::make_unique<ZipFile>(path);
-}
-
-std::vector<std::string> NpySet::names() const {
-  std::vector<std::string> names;
-  if (archive_) {
-    for (const std::string& entry : archive_->names()) names.push_back(without_ending(entry));
-    return names;
+  if (!std::filesystem::is_directory(path, error)) {
+    archive_ = std::make_unique<ZipFile>(path);
+    for (const std::string& entry : archive_->names()) names_.push_back(without_ending(entry));
+    return;
   }
-  std::error_code error;  // of a folder that may not be listed, files are found by exact names
+  // Of a folder that may not be listed, files are found by exact names.
   for (std::filesystem::directory_iterator at(path_, error), end; !error && at != end;
        at.increment(error)) {
     std::string name = at->path().filename().string();
     if (name.ends_with(ending) && !name.starts_with('.') && at->is_regular_file(error))
-      names.push_back(without_ending(name));
+      names_.push_back(without_ending(name));
   }
-  std::ranges::sort(names);
-  return names;
+  std::ranges::sort(names_);
 }
 
 // numpy.savez appends .npy to the names of arrays; other writers may not.
@@ -355,7 +350,7 @@ std::optional<std::string> find_array(const NpySet& set, NpyRole role, Part part
            key_of(role, part), name, content_of(set));
     return name;
   }
-  std::vector<std::string> names = set.names();
+  const std::vector<std::string>& names = set.names();
   for (const std::string& wanted : candidates(role, part)) {
     if (set.has(wanted)) return wanted;
     auto found = std::ranges::find(names, wanted, lower_case);

@@ -86,7 +86,7 @@ class NpySet {  // not thread-safe; the arrays that it opens are
   const std::filesystem::path& path() const { return path_; }
   bool is_archive() const { return archive_ != nullptr; }
   // Names have no ".npy".
-  std::vector<std::string> names() const;  // of an archive in its order, of a folder sorted
+  const std::vector<std::string>& names() const { return names_; }  // a folder's sorted
   bool has(const std::string& name) const;
   // Throws Error(data), as NpyArray and ZipFile do.
   std::shared_ptr<const NpyArray> open(const std::string& name) const;
@@ -96,6 +96,7 @@ class NpySet {  // not thread-safe; the arrays that it opens are
 
   std::filesystem::path path_;
   std::unique_ptr<ZipFile> archive_;
+  std::vector<std::string> names_;
 };
 
 enum class NpyRole { input, target };
