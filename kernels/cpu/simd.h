@@ -9,9 +9,6 @@
 #include <immintrin.h>
 #endif
 
-// Registers are passed between inlined functions only, so their ABI does not matter.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 #include <spire/tensor.h>
 
 #include "kernels/elementary.h"
