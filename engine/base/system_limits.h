@@ -1,4 +1,5 @@
-// Limits of the operating system (ulimit, cgroup), beside those of <spire/system.h>.
+// Finds the cgroups that limit this process. engine/base/system.h tells a user of limits that were
+// hit.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Writes values and layers of a config as YAML, and the help text of layers. <spire/config_text.h>
+// Writes values and layers of a config as YAML, and the help text of layers. <spire/load_config.h>
 // has what programs need: whole configs and the help on all keys.
 #pragma once
 #include <cstddef>

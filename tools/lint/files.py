@@ -2,7 +2,7 @@
 """Finds stale file lists and broken mentions of files.
 
 Every C++ and CUDA source is named in a CMakeLists.txt, every header is included by somebody, and every file that a
-CMakeLists.txt, an include line or a Markdown page names exists.
+CMakeLists.txt, an include line, a comment or a Markdown page names exists.
 """
 import os
 import posixpath
@@ -88,6 +88,20 @@ def is_replacement(path):
     return path.startswith("tests/emulation/")
 
 
+def check_comments():
+    ends = {"/".join(path.split("/")[i:]) for path in tracked for i in range(path.count("/") + 1)}
+    made = {"page_text.cpp"}  # by CMake
+    for path in tracked:
+        if not path.startswith(FOLDERS) or not path.endswith((".h", ".cpp", ".cu")):
+            continue
+        for number, line in enumerate(read(path).split("\n"), 1):
+            comment = re.search(r"(?:^| )// .*", line)
+            for name in re.findall(
+                    r"(?:\w+/)+[\w-]+\.(?:h|cpp|cu|py|sh|js|md)\b|\b\w+_\w+\.(?:h|cpp|cu)\b", comment[0] if comment else ""):
+                if name not in ends | made and not name.startswith(("tensorflow/", "doc/")):
+                    problems.append(f"{path}:{number}: mentions {name}, which does not exist")
+
+
 def check_markdown():
     mention = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:h|cpp|cu|sh|py|md|yaml|cmake|txt|json|c|supp))`")
     made = ("build/", "runs/", "checkpoints/", ".cache/")  # by a build or a run
@@ -110,6 +124,7 @@ def check_markdown():
 
 check_cmake()
 check_includes()
+check_comments()
 check_markdown()
 for problem in problems:
     print(problem)

@@ -192,9 +192,9 @@ using DataSource = std::function<DatasetPair(const ReadOptions& options)>;
 
 // Datasets in the memory of the calling program: arrays, or a function that writes samples.
 
-// An array of samples. Column (see sample_spec.h) tells which names models know.
+// An array of samples. Column (above) tells which names models know.
 struct Array {
-  std::string column;          // "images", "labels" or another of sample_spec.h
+  std::string column;          // "images", "labels" or another name of Column
   const void* data = nullptr;  // on the host; on a GPU with `device`
   DType dtype = DType::f32;    // of `data`: f32, f64, u8 or i32; for images u8 stands for x / 255
   Shape shape;                 // (N, row): (N, H, W, C), (N, F), (N, T), (N)

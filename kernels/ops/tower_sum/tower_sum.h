@@ -1,7 +1,7 @@
 // Sum of a vector over all towers of a step, along a fixed binary tree over tower indices
-// (collective/tree.h), so that the bits do not depend on the devices. With several towers no kernel
-// runs: Plan::run_segment() stops here, and its caller adds up the vectors of all towers. With one
-// tower the kernel copies input to output.
+// (engine/update/tree.h), so that the bits do not depend on the devices. With several towers no
+// kernel runs: Plan::run_segment() stops here, and its caller adds up the vectors of all towers.
+// With one tower the kernel copies input to output.
 #pragma once
 #include <spire/op.h>
 
