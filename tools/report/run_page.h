@@ -10,7 +10,7 @@
 
 namespace spire {
 
-// What views.report (engine/observe/page/views.js) draws. REQUIRES: at least one run. confusion: of
+// What views.report (engine/observe/page/report.js) draws. REQUIRES: at least one run. confusion: of
 // the only run; null: the page says how to get one, if its task has classes.
 nlohmann::json report_json(const std::vector<RunFiles>& runs,
                            const ConfusionMatrix* confusion = nullptr);

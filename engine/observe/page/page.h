@@ -1,5 +1,5 @@
 // Pages for browsers: one file that needs nothing from elsewhere, whose script draws what a JSON
-// text says (views.js). docs/reports.md
+// text says (page/*.js). docs/reports.md
 #pragma once
 #include <string>
 #include <string_view>

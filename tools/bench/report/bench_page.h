@@ -30,7 +30,7 @@ struct BenchSeries {
 // number of devices ran with several.
 std::vector<BenchSeries> series_of(const BenchReport& report);
 
-// What views.bench (engine/observe/page/views.js) draws: figures of the points that ran, by series,
+// What views.bench (engine/observe/page/bench.js) draws: figures of the points that ran, by series,
 // and the tables of bench_table.h with their notes.
 nlohmann::ordered_json bench_page_json(const BenchReport& report,
                                        std::vector<ModelledPoint> modelled = {});
