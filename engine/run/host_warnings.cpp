@@ -14,6 +14,7 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/run/machine/environment.h"
 #include "engine/update/optimizer.h"
+#include "kernels/cpu/onednn_version.h"
 
 namespace spire {
 namespace {
@@ -111,6 +112,7 @@ RunUse use_of(const RunSetup& setup, const ParameterLayout& layout, bool writes)
     int threads = 0;
     for (const LaneSpec& lane : placement.lanes) threads += lane.threads;
     use.cpu_threads = threads * setup.ranks.processes_here();
+    use.widens_bf16 = config.precision == RunConfig::Precision::bf16 && !onednn_has_bf16();
   }
   use.output = config.output;
   if (!writes) return use;

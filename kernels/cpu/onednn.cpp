@@ -1,5 +1,6 @@
 #include "kernels/cpu/onednn.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -22,6 +23,11 @@ std::string onednn_version() {
                      version->patch, static_cast<int>(dnnl::get_effective_cpu_isa()));
 }
 
+bool onednn_has_bf16() {
+  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
 }  // namespace spire
 
 namespace spire::onednn {
@@ -29,7 +35,8 @@ namespace spire::onednn {
 dnnl::memory::data_type data_type(DType dtype) {
   require(dtype == DType::f32 || dtype == DType::bf16,
           "oneDNN kernels support fp32 and bf16, got {}", name(dtype));
-  return dtype == DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+  return dtype == DType::bf16 && onednn_has_bf16() ? dnnl::memory::data_type::bf16
+                                                   : dnnl::memory::data_type::f32;
 }
 
 Desc nhwc(const TensorSpec& spec) {
@@ -169,7 +176,19 @@ std::optional<TileLayout> tiles_of(const Desc& plain, const Desc& wanted) {
 
 // Tiles are packed by our own code, by rows of tiles in parallel; other layouts by oneDNN in one
 // unit.
-Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine) {
+Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine,
+                bool rounds) {
+  if (rounds) {
+    auto reorder = std::make_shared<PackingReorder>(plain, wanted, engine);
+    auto pack = [reorder, size = wanted.get_size() / sizeof(float)](
+                    const float* from, void* to, int64_t first, int64_t last, void*) {
+      if (first == last) return;
+      reorder->run(from, to);
+      auto* values = static_cast<float*>(to);
+      for (size_t i = 0; i < size; ++i) values[i] = static_cast<float>(bfloat16(values[i]));
+    };
+    return {input, "bf16 in " + form_of(wanted), wanted.get_size(), 1, pack, 0};
+  }
   if (auto tiles = tiles_of(plain, wanted)) {
     auto pack = [tiles = *tiles](const float* from, void* to, int64_t first, int64_t last, void*) {
       pack_tiles(tiles, from, to, first * tiles.rows, last * tiles.rows);
@@ -187,6 +206,11 @@ Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::en
 PrimitiveKernel::PrimitiveKernel(const Op& op, const KernelRequest& request)
     : subject_(describe_request(op, request)),
       threads_(request.threads),
+      inputs_(request.inputs.begin(), request.inputs.end()),
+      outputs_(request.outputs.begin(), request.outputs.end()),
+      widens_(!onednn_has_bf16() &&
+              std::ranges::any_of(
+                  inputs_, [](const TensorSpec& input) { return input.dtype == DType::bf16; })),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_) {}
 
@@ -204,7 +228,8 @@ void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
     bindings.push_back({DNNL_ARG_SCRATCHPAD, scratchpad, reserve(bytes)});
   }
   Step step{primitive, {}, {}, {}};
-  for (const Binding& binding : bindings) {
+  for (Binding& binding : bindings) {
+    if (widens_) binding.location = widened(binding.location);
     dnnl::memory memory(binding.desc, engine_, DNNL_MEMORY_NONE);
     step.locations.push_back(binding.location);
     step.memories.push_back(memory);
@@ -213,10 +238,23 @@ void PrimitiveKernel::append_with_scratchpad(const dnnl::primitive& primitive,
   steps_.push_back(std::move(step));
 }
 
+// Returns where the primitives find a tensor of the op: in the workspace if it is widened.
+Location PrimitiveKernel::widened(const Location& tensor) {
+  if (tensor.kind == Location::Kind::workspace) return tensor;
+  const TensorSpec& spec =
+      (tensor.kind == Location::Kind::input ? inputs_ : outputs_)[tensor.index];
+  if (spec.dtype != DType::bf16) return tensor;
+  for (const Widened& known : widened_)
+    if (known.tensor.kind == tensor.kind && known.tensor.index == tensor.index) return known.floats;
+  int64_t elements = spec.shape.elements();
+  widened_.push_back({tensor, reserve(static_cast<size_t>(elements) * sizeof(float)), elements});
+  return widened_.back().floats;
+}
+
 Binding PrimitiveKernel::read_weights(int argument, size_t index, const Desc& plain,
                                       const Desc& wanted) {
-  if (plain != wanted) {
-    packings_.push_back(packing(static_cast<int>(index), plain, wanted, engine_));
+  if (plain != wanted || widens_) {
+    packings_.push_back(packing(static_cast<int>(index), plain, wanted, engine_, widens_));
   }
   return {argument, wanted, {Location::Kind::input, index}};
 }
@@ -259,14 +297,31 @@ void apply_relu(const TensorSpec& spec, int threads, void* values) {
 
 }  // namespace
 
+// Widens the op's inputs, or rounds its outputs.
+void PrimitiveKernel::convert(Location::Kind kind, const KernelArgs& args) const {
+  for (const Widened& each : widened_) {
+    if (each.tensor.kind != kind) continue;
+    auto* tensor = static_cast<bfloat16*>(address(each.tensor, args));
+    auto* floats = static_cast<float*>(address(each.floats, args));
+    auto same = [](const auto& x) { return x; };
+    if (kind == Location::Kind::input) {
+      elementwise(threads_, each.elements, floats, same, tensor);
+    } else {
+      elementwise(threads_, each.elements, tensor, same, floats);
+    }
+  }
+}
+
 void PrimitiveKernel::operator()(const KernelArgs& args) try {
   TeamSize team(threads_);
+  convert(Location::Kind::input, args);
   for (Step& step : steps_) {
     for (size_t i = 0; i < step.locations.size(); ++i) {
       set_address(step.memories[i], address(step.locations[i], args));
     }
     execute(step.primitive, stream_, step.arguments);
   }
+  convert(Location::Kind::output, args);
   if (relu_) apply_relu(*relu_, threads_, args.outputs[0]);
 } catch (const dnnl::error& error) {
   fail(Category::device, "{}: oneDNN could not run it: {} (status {})", subject_, error.message,
@@ -283,13 +338,6 @@ std::string describe_request(const Op& op, const KernelRequest& request) {
 }
 
 void refuse(const Op& op, const KernelRequest& request, const dnnl::error& error) {
-  bool bf16 = false;
-  for (const TensorSpec& spec : request.inputs) bf16 |= spec.dtype == DType::bf16;
-  // The usual cause: a CPU without AVX-512.
-  if (bf16 && error.status == dnnl_unimplemented) {
-    fail(Category::device, "[{}] bf16 is not supported on this CPU; use precision: fp32",
-         op.name());
-  }
   fail(Category::device, "{}: oneDNN could not prepare it: {} (status {})",
        describe_request(op, request), error.message, static_cast<int>(error.status));
 }

@@ -28,6 +28,7 @@ using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
 #endif
 
+// The type in which oneDNN computes a tensor: fp32 for bf16 without onednn_has_bf16().
 dnnl::memory::data_type data_type(DType dtype);
 
 Desc nhwc(const TensorSpec& spec);               // (N, H, W, C); oneDNN lists axes as N, C, H, W
@@ -79,8 +80,10 @@ typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine,
 // Names a layout by data type, dims, strides and inner blocks: equal names mean equal bytes.
 std::string form_of(const Desc& desc);
 
-// Returns the packing of the op's input `input` from layout `plain` to layout `wanted`.
-Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine);
+// Returns the packing of the op's input `input` from layout `plain` to layout `wanted`. rounds: to
+// fp32 values that bf16 has, too.
+Packing packing(int input, const Desc& plain, const Desc& wanted, const dnnl::engine& engine,
+                bool rounds = false);
 
 // Location of a primitive's argument when the kernel runs.
 struct Location {
@@ -93,7 +96,9 @@ struct Binding {
   Location location;
 };
 
-// A kernel that runs primitives one after another, on `request.threads` threads.
+// A kernel that runs primitives one after another, on `request.threads` threads. Without
+// onednn_has_bf16() it computes bf16 tensors in fp32: it widens inputs in its workspace, and rounds
+// weights and outputs to bf16.
 class PrimitiveKernel {
  public:
   PrimitiveKernel(const Op& op, const KernelRequest& request);
@@ -131,12 +136,22 @@ class PrimitiveKernel {
     std::vector<dnnl::memory> memories;      // one per location
     std::vector<dnnl_exec_arg_t> arguments;  // they refer to the memories
   };
+  // A bf16 input or output of the op that the primitives read or write as fp32.
+  struct Widened {
+    Location tensor, floats;
+    int64_t elements;
+  };
   void append_with_scratchpad(const dnnl::primitive& primitive, const Desc& scratchpad,
                               std::vector<Binding> bindings);
   Location reserve(size_t bytes);
+  Location widened(const Location& tensor);
+  void convert(Location::Kind kind, const KernelArgs& args) const;
 
   std::string subject_;  // "[conv2d] fp32 (..) -> fp32 (..)", for messages
   int threads_;
+  std::vector<TensorSpec> inputs_, outputs_;
+  bool widens_;  // has bf16 inputs that oneDNN computes as fp32
+  std::vector<Widened> widened_;
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::vector<Step> steps_;

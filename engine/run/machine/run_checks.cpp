@@ -67,6 +67,10 @@ Findings check_run(const RunUse& use, const RunMachine& machine) {
     all.push_back(check_threads(machine.topology));
     all.push_back(check_quota(machine.topology, use.cpu_threads));
   }
+  if (use.widens_bf16)
+    all.push_back({"precision", FindingLevel::warn,
+                   "this CPU has no AVX-512, so bf16 is computed in fp32 and rounded",
+                   "precision=fp32 is as fast here"});
   if (short_of_memory(machine.swap)) all.push_back(check_swap(machine.swap));
   if (use.checkpoints && machine.disk)
     all.push_back(check_disk_space(use.output, *machine.disk, use.checkpoints));

@@ -15,10 +15,11 @@
 
 namespace spire {
 
-struct RunUse {            // what a run takes of this host
-  int gpus_by_nccl = 0;    // GPUs here that exchange data by NCCL
-  bool networked = false;  // several processes
-  int cpu_threads = 0;     // that compute on CPUs here, of all processes; 0: the run is on GPUs
+struct RunUse {              // what a run takes of this host
+  int gpus_by_nccl = 0;      // GPUs here that exchange data by NCCL
+  bool networked = false;    // several processes
+  int cpu_threads = 0;       // that compute on CPUs here, of all processes; 0: the run is on GPUs
+  bool widens_bf16 = false;  // computes bf16 on CPUs without instructions for it
   std::filesystem::path output;
   std::optional<CheckpointNeed> checkpoints;  // none: it writes nothing
   std::vector<std::string> compiled_gpus;     // GPUs whose driver compiles the kernels: no binary

@@ -141,6 +141,7 @@ TEST_P(Conv2dTest, ChannelsBesideWinogradsRules) {
     SCOPED_TRACE(fmt::format("{} -> {}", channels, outputs));
     OpCase test = conv_case({1, 4, 3, channels}, {outputs, channels, 3, 3},
                             {.padding = {1, 1}, .bias = true});
+    test.value_factor = 6;  // without AVX-512 oneDNN adds 2 448 products one after another
     test.gradient_samples = 3;
     check_op(test, GetParam());
   }
@@ -263,26 +264,6 @@ TEST(Conv2dPacking, AUnitReadsItsOwnWeights) {
   for (const Packing& packing : packings_of(Conv2dOp(a), {x, w}))
     checked += expect_units_read_their_own(packing, w.shape.elements());
   EXPECT_EQ(checked, product::fp32_is_fastest(DType::f32) ? 2 : 0);
-}
-
-// A CPU for which oneDNN has no bf16 implementation is an error; nothing is computed another way.
-// The limit of the instruction set is one for the process, so the test runs in a process of its
-// own.
-TEST(Conv2dDeathTest, NoBf16OnThisCpuIsAnErrorThatSaysWhatToDo) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  auto ask = [] {
-    ::setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
-    ::setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
-    try {
-      packings_of(Conv2dOp({.groups = 2}), {{{1, 4, 4, 8}, DType::bf16}, f32({8, 4, 3, 3})});
-    } catch (const Error& error) {
-      std::cerr << error.what();
-      std::_Exit(error.exit_code());
-    }
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(ask(), ::testing::ExitedWithCode(3),
-              "\\[conv2d\\] bf16 is not supported on this CPU; use precision: fp32");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <tests/kernels/matrix_views.h>
 #include <tests/kernels/packing_units.h>
 
+#include "kernels/cpu/onednn_version.h"
+
 namespace spire::testing {
 namespace {
 
@@ -147,7 +149,7 @@ TEST(DensePacking, AUnitReadsItsOwnWeights) {
     for (const Packing& packing : kernel.packings())
       checked += expect_units_read_their_own(packing, 128 * 48);
   }
-  EXPECT_GE(checked, 2);
+  EXPECT_GE(checked, onednn_has_bf16() ? 2 : 0);  // AVX-512: whole tiles, packed in units
 }
 
 }  // namespace

@@ -112,6 +112,11 @@ TEST_F(RunChecks, GpusWithoutMachineCodeAreTold) {
   EXPECT_THAT(found(), ElementsAre(warns("architectures", "no machine code for cuda:0 (B200)")));
 }
 
+TEST_F(RunChecks, Bf16ThatACpuLacksIsTold) {
+  use.widens_bf16 = true;
+  EXPECT_THAT(found(), ElementsAre(warns("precision", "precision=fp32")));
+}
+
 TEST_F(RunChecks, OnlyFactsThatMatterAreRead) {
   SystemFiles system;
   system.file("proc/meminfo", "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nSwapTotal: 8 kB\n")
