@@ -1,7 +1,6 @@
 #include "engine/config/schema.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/ranges.h>
 
@@ -19,14 +18,8 @@ namespace {
 
 std::vector<Field> all_fields() {
   using namespace schema_parts;
-  std::vector<Field> fields;
-  for (auto part :
-       {model_fields,    transformer_fields, init_fields,      data_fields,   dataset_fields,
-        augment_fields,  file_fields,        pair_fields,      loss_fields,   distill_fields,
-        run_fields,      device_fields,      optimizer_fields, ema_fields,    loss_scale_fields,
-        schedule_fields, course_fields,      guard_fields,     record_fields, monitor_fields}) {
-    std::ranges::copy(part(), std::back_inserter(fields));
-  }
+  std::vector<Field> fields = join({model_fields(), data_fields(), loss_fields(), run_fields(),
+                                    optimizer_fields(), course_fields()});
   // An enum's words are its choices; other fields list theirs, if they have any.
   RunConfig config;
   for (Field& field : fields) {

@@ -18,9 +18,7 @@ std::vector<std::string> size_names() {
   return names;
 }
 
-}  // namespace
-
-std::vector<Field> model_fields() {
+std::vector<Field> network_fields() {
   // Models that share keys.
   const Use with_dense = {"model.name", {"mlp", "cnn", "autoencoder"}};
   const Use with_channels = {"model.name", {"cnn", "unet", "autoencoder"}};
@@ -108,7 +106,7 @@ std::vector<Field> transformer_fields() {
 }
 
 // auto is neither focal nor huber, whatever the data is.
-std::vector<Field> loss_fields() {
+std::vector<Field> named_loss_fields() {
   return {
       {KEY(loss.name,
            "loss to minimize; auto: cross_entropy for classes and tokens, mse for values, l1_l2 "
@@ -134,16 +132,12 @@ std::vector<Field> loss_fields() {
   };
 }
 
-namespace {
-
 void check_entries(const std::vector<std::string>& map) {
   for (const std::string& entry : map)
     if (entry.find(':') == entry.npos || entry.starts_with(':'))
       fail(Category::config,
            "'{}' does not say what becomes of a name; write {{their name: the name here}}", entry);
 }
-
-}  // namespace
 
 // docs/weights.md has names and layouts. A resumed run takes its weights from its
 // checkpoint, so that these keys no longer shape its result.
@@ -171,8 +165,6 @@ std::vector<Field> init_fields() {
   };
 }
 
-namespace {
-
 void check_hash(const std::string& hash) {
   bool digits = hash.size() == 16 && std::ranges::all_of(hash, [](char c) {
                   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -183,8 +175,6 @@ void check_hash(const std::string& hash) {
          "prints for the teacher",
          hash);
 }
-
-}  // namespace
 
 std::vector<Field> distill_fields() {
   const Use with_teacher = {"distill.from", {"a run or checkpoint"}, [](const RunConfig& config) {
@@ -206,6 +196,16 @@ std::vector<Field> distill_fields() {
            "and a resumed run needs that of its checkpoint"),
        .settle = [](C& c) { check_hash(c.distill.hash); }, .used_by = with_teacher},
   };
+}
+
+}  // namespace
+
+std::vector<Field> model_fields() {
+  return join({network_fields(), transformer_fields(), init_fields()});
+}
+
+std::vector<Field> loss_fields() {
+  return join({named_loss_fields(), distill_fields()});
 }
 
 }  // namespace spire::schema_parts

@@ -17,10 +17,8 @@ void check_ascending(const std::vector<int64_t>& values) {
   fail(Category::config, "{} follows {}; the list must be strictly ascending", *(late + 1), *late);
 }
 
-}  // namespace
-
 // engine/update/formulas.h has the formulas.
-std::vector<Field> optimizer_fields() {
+std::vector<Field> rule_fields() {
   const Use with_momentum = {"optimizer.name", {"sgd", "lars"}};
   const Use with_moments = {"optimizer.name", {"adam", "adamw", "lamb"}};
   return {
@@ -73,20 +71,19 @@ std::vector<Field> ema_fields() {
 
 // Micikevicius et al., "Mixed Precision Training", 2018.
 std::vector<Field> loss_scale_fields() {
-  const Use in_fp16 = {"precision", {"fp16"}};
   return {
       {KEY(loss_scale.initial,
            "factor of the loss in fp16, so that small gradients do not vanish; it adapts during "
            "the run"),
-       .range = {.low = 1, .high = 1e9}, .used_by = in_fp16},
+       .range = {.low = 1, .high = 1e9}},
       {KEY(loss_scale.minimum, "smallest value to which overflows lower it"),
-       .range = {.low = 0, .high = 1e9, .low_open = true}, .used_by = in_fp16},
+       .range = {.low = 0, .high = 1e9, .low_open = true}},
       {KEY(loss_scale.growth_interval,
            "it doubles after this many steps in a row without overflow"),
-       .range = at_least(1, 1e9), .unit = "steps", .used_by = in_fp16},
+       .range = at_least(1, 1e9), .unit = "steps"},
       {KEY(loss_scale.max_skips,
            "the run stops (exit 7) after this many steps in a row whose gradients overflowed"),
-       .range = at_least(1, 1e9), .unit = "steps", .used_by = in_fp16},
+       .range = at_least(1, 1e9), .unit = "steps"},
   };
 }
 
@@ -119,13 +116,20 @@ std::vector<Field> schedule_fields() {
        .range = at_least(1, max_steps), .unit = "steps",
        .settle = [](C& c) { check_ascending(c.schedule.milestone_steps); },
        .used_by = in_multistep},
-      {KEY(schedule.gamma, "factor of each drop"), .range = {.low = 0, .high = 1, .low_open = true},
+      {KEY(schedule.gamma, "factor of each drop"), .range = positive_share,
        .used_by = {"schedule.name", {"step", "multistep"}}},
       {KEY(schedule.min_lr, "learning rate at the end of the run"), .range = at_least(0),
        .used_by = {"schedule.name", {"cosine", "linear", "polynomial"}}},
       {KEY(schedule.power, "exponent of the polynomial decay"), .range = above(0),
        .used_by = {"schedule.name", {"polynomial"}}},
   };
+}
+
+}  // namespace
+
+std::vector<Field> optimizer_fields() {
+  return join({rule_fields(), ema_fields(), used_by({"precision", {"fp16"}}, loss_scale_fields()),
+               schedule_fields()});
 }
 
 }  // namespace spire::schema_parts

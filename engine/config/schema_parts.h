@@ -1,6 +1,7 @@
 // Parts of the table of config keys, and the bounds that they share. Private to this folder.
 #pragma once
 
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
@@ -26,32 +27,32 @@ constexpr Range above(double low) {
   return {.low = low, .low_open = true};
 }
 inline constexpr Range fraction_range = {.low = 0, .high = 1, .high_open = true};
+inline constexpr Range positive_share = {.low = 0, .high = 1, .low_open = true};
+inline constexpr Range inner_share = {.low = 0, .high = 1, .low_open = true, .high_open = true};
+
+// Returns the fields with a condition that they share.
+inline std::vector<Field> used_by(const Use& use, std::vector<Field> fields) {
+  for (Field& field : fields) field.used_by = use;
+  return fields;
+}
+
+inline std::vector<Field> join(std::initializer_list<std::vector<Field>> parts) {
+  std::vector<Field> all;
+  for (const std::vector<Field>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 // Returns the condition of keys that apply to stored images.
 inline Use stored_images() {
   return {"data.name", dataset_names([](const DatasetKind& kind) { return kind.images; })};
 }
 
-// Return the fields of one or more sections, in the order in which they print.
-std::vector<Field> model_fields();
-std::vector<Field> transformer_fields();
-std::vector<Field> init_fields();
+// Return the fields of some sections, in the order in which they print.
+std::vector<Field> model_fields();  // and of the weights that a run starts from
 std::vector<Field> data_fields();
-std::vector<Field> dataset_fields();
-std::vector<Field> augment_fields();
-std::vector<Field> file_fields();
-std::vector<Field> pair_fields();
-std::vector<Field> loss_fields();
-std::vector<Field> distill_fields();
-std::vector<Field> run_fields();
-std::vector<Field> device_fields();
-std::vector<Field> optimizer_fields();
-std::vector<Field> ema_fields();
-std::vector<Field> loss_scale_fields();
-std::vector<Field> schedule_fields();
-std::vector<Field> course_fields();
-std::vector<Field> guard_fields();
-std::vector<Field> record_fields();
-std::vector<Field> monitor_fields();
+std::vector<Field> loss_fields();       // and of a teacher
+std::vector<Field> run_fields();        // batch, precision, devices
+std::vector<Field> optimizer_fields();  // and of its schedule
+std::vector<Field> course_fields();     // length of the run and its records
 
 }  // namespace spire::schema_parts

@@ -12,6 +12,8 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include "engine/config/layer_types.h"
+
 namespace spire {
 
 namespace {
@@ -75,6 +77,57 @@ std::string yaml(const std::vector<LayerConfig>& layers) {
   return layers_text(layers);
 }
 
+// An extent of one number has no brackets.
+std::string yaml(const LayerKey& key, const LayerValue& value) {
+  auto list = std::get_if<std::vector<int64_t>>(&value);
+  if (key.kind == LayerKind::extent && list != nullptr && list->size() == 1)
+    return yaml(list->front());
+  auto names = key.kind == LayerKind::names ? std::get_if<std::string>(&value) : nullptr;
+  if (names != nullptr && names_in(*names).size() > 1) return fmt::format("[{}]", *names);
+  return std::visit([](const auto& held) { return yaml(held); }, value);
+}
+
+// "channels: 32", in the order of the table.
+std::vector<std::string> values_text(const LayerConfig& layer) {
+  std::vector<std::string> pairs;
+  auto add = [&](const LayerKey& key) {
+    auto given = layer.values.find(key.name);
+    if (given != layer.values.end())
+      pairs.push_back(fmt::format("{}: {}", key.name, yaml(key, given->second)));
+  };
+  const LayerType& type = *find_layer_type(layer.type);
+  std::ranges::for_each(type.keys, add);
+  for (const LayerKey& key : link_keys())
+    if (find_layer_key(type, key.name) == &key) add(key);
+  return pairs;
+}
+
+// "conv2d: {channels: 32, kernel: 5}", or the type alone.
+std::string layer_text(const LayerConfig& layer) {
+  std::vector<std::string> pairs = values_text(layer);
+  if (!layer.layers.empty()) pairs.push_back("layers: " + layers_text(layer.layers));
+  if (pairs.empty()) return layer.type;
+  return fmt::format("{}: {{{}}}", layer.type, fmt::join(pairs, ", "));
+}
+
+// Returns one line per layer, after `indent` blanks. The layers inside a layer follow its line.
+std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent) {
+  std::string block;
+  for (const LayerConfig& layer : layers) {
+    if (layer.layers.empty()) {
+      block += fmt::format("{:{}}- {}\n", "", indent, layer_text(layer));
+      continue;
+    }
+    // Below "- residual:" its keys are indented by 4, and the layers inside by 2 more.
+    block += fmt::format("{:{}}- {}:\n", "", indent, layer.type);
+    for (const std::string& pair : values_text(layer))
+      block += fmt::format("{:{}}{}\n", "", indent + 4, pair);
+    block += fmt::format("{:{}}layers:\n", "", indent + 4);
+    block += layers_block(layer.layers, indent + 6);
+  }
+  return block;
+}
+
 // Returns the field's layers; null for a field of another type and for an empty list.
 const std::vector<LayerConfig>* layers_of(const Field& field, RunConfig& config) {
   Slot slot = field.slot(config);
@@ -122,6 +175,15 @@ std::string render(RunConfig config, const std::set<std::string>& but,
 }
 
 }  // namespace
+
+std::string layers_text(const std::vector<LayerConfig>& layers) {
+  std::vector<std::string> items;
+  for (const LayerConfig& layer : layers) {
+    std::string item = layer_text(layer);
+    items.push_back(item == layer.type ? item : fmt::format("{{{}}}", item));
+  }
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
 
 std::string yaml_word(const std::string& word) {
   if (is_plain(word)) return word;
@@ -214,6 +276,49 @@ std::string users(const Field& field) {
 
 std::string_view first_word(std::string_view path) {
   return path.substr(0, path.find('.'));
+}
+
+// In the order of LayerKind.
+constexpr std::array<std::string_view, 8> kind_names = {"true or false",
+                                                        "integer",
+                                                        "number",
+                                                        "",
+                                                        "integer or [height, width]",
+                                                        "list of integers",
+                                                        "name",
+                                                        "name or list of names"};
+
+// "integer >= 1, or classes"
+std::string allowed(const LayerKey& key) {
+  std::string words = fmt::format("{}", fmt::join(key.words, " | "));
+  if (key.kind == LayerKind::word) return words;
+  std::string range = key.range.text();
+  return fmt::format("{}{}{}{}{}", kind_names[static_cast<size_t>(key.kind)],
+                     range.empty() ? "" : " ", range, words.empty() ? "" : ", or ", words);
+}
+
+std::string key_help(const LayerKey& key) {
+  std::string value = key.fallback ? yaml(key, *key.fallback) : "required";
+  std::string start = fmt::format("{}: {}", key.name, value);
+  return fmt::format("  {:<38} {}; {}{}\n", start, allowed(key), key.help,
+                     key.is_main ? " (short form)" : "");
+}
+
+// Each layer's keys, defaults, allowed values and meanings.
+std::string layer_help() {
+  std::string help =
+      "Layers of model.layers. Each is a word, a map of one key with a map of its own keys, or in\n"
+      "short form with the value of its main key:\n"
+      "  layers: [{conv2d: {channels: 32, padding: same}}, relu, flatten, {dense: classes}]\n"
+      "Keys of every layer, by which others than neighbours are linked:\n";
+  for (const LayerKey& key : link_keys()) help += key_help(key);
+  // A line for each type, then one for each of its keys.
+  for (const LayerType& type : layer_types()) {
+    help += fmt::format("\n{:<40} {}\n", type.name, type.help);
+    for (const LayerKey& key : type.keys) help += key_help(key);
+    if (type.holds_layers) help += fmt::format("  {:<38} list of layers\n", "layers: required");
+  }
+  return help;
 }
 
 }  // namespace

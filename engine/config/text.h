@@ -1,7 +1,6 @@
-// Writes values and layers of a config as YAML, and the help text of layers. <spire/load_config.h>
-// has what programs need: whole configs and the help on all keys.
+// Writes values and layers of a config as YAML. <spire/load_config.h> has what programs need: whole
+// configs and the help on all keys.
 #pragma once
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,13 +14,8 @@ namespace spire {
 std::string value_text(const Field& field, const RunConfig& config);  // "0.1", "[64, 32]", "null"
 std::string layers_text(const std::vector<LayerConfig>& layers);  // "[{dense: {units: 9}}, relu]"
 
-// Returns one line per layer, after `indent` blanks. The layers inside a layer follow its line.
-std::string layers_block(const std::vector<LayerConfig>& layers, size_t indent);
-
 // Returns a key of a config in YAML that this program may not read as a whole; empty if it is not
 // there, or no word or number.
 std::string top_level_value(const std::string& yaml, const std::string& key);
-
-std::string layer_help();  // each layer's keys, defaults, allowed values and meanings
 
 }  // namespace spire

@@ -173,10 +173,6 @@ std::vector<std::string> read_pairs(const YAML::Node& given) {
   return words;
 }
 
-}  // namespace
-
-namespace {
-
 // Reads {a: b, c: ""} as a:b and c:, and a list of such words as it is.
 std::vector<std::string> read_map(const YAML::Node& node) {
   if (!node.IsMap()) return read(node, std::vector<std::string>());
