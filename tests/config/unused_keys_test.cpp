@@ -73,124 +73,113 @@ TEST(UnusedKeys, WarnsOfKeysOfOtherData) {
                 "with synthetic"}));
 }
 
-struct Owner {
-  std::string key, value;           // a key that only some models or datasets use
-  std::vector<std::string> owners;  // their names
-
-  friend std::ostream& operator<<(std::ostream& out, const Owner& owner) {
-    return out << owner.key;
-  }
+// Keys, each with a value, that only some models or datasets use, and the names of these.
+struct Owners {
+  std::vector<std::string> keys, owners;
 };
 
 // Gives a key to each model or dataset: those that use it give no warning, all others one.
-class KeyOwners : public testing::TestWithParam<Owner> {};
-
-TEST_P(KeyOwners, AreSilentAndOthersWarn) {
-  const auto& [key, value, owners] = GetParam();
-  std::string name = key.starts_with("data.") ? "data.name" : "model.name";
-  for (const std::string& word : find_field(name)->choices) {
-    std::vector<std::string> words = {name + "=" + word};
-    if (word == "layers") words.push_back("model.layers=[relu]");
-    if (word == "vgg") words.push_back("model.depth=16");  // the default makes none
-    if (word != "vgg" || key != "model.depth") words.push_back(key + "=" + value);
-    std::vector<std::string> expected;
-    if (word != "auto" && std::ranges::count(owners, word) == 0)  // auto may be any of them
-      expected.push_back(fmt::format("command line: {} is not used with {}: {}, only with {}", key,
-                                     name, word, fmt::join(owners, ", ")));
-    EXPECT_EQ(parse("", words).warnings, expected) << word;
+void expect_silent_owners(const std::string& name, const Owners& group) {
+  for (const std::string& given : group.keys) {
+    std::string key = given.substr(0, given.find('='));
+    for (const std::string& word : find_field(name)->choices) {
+      std::vector<std::string> words = {name + "=" + word};
+      if (word == "layers") words.push_back("model.layers=[relu]");
+      if (word == "vgg") words.push_back("model.depth=16");  // the default makes none
+      if (word != "vgg" || key != "model.depth") words.push_back(given);
+      std::vector<std::string> expected;
+      if (word != "auto" && std::ranges::count(group.owners, word) == 0)  // auto may be any of them
+        expected.push_back(fmt::format("command line: {} is not used with {}: {}, only with {}",
+                                       key, name, word, fmt::join(group.owners, ", ")));
+      EXPECT_EQ(parse("", words).warnings, expected) << given << " " << word;
+    }
   }
 }
 
-const std::vector<std::string> images = {"cifar10",     "cifar100", "fashion_mnist",
-                                         "hdf5",        "idx",      "image_folder",
-                                         "image_pairs", "npy",      "webdataset"};
-INSTANTIATE_TEST_SUITE_P(
-    UnusedKeys, KeyOwners,
-    testing::Values(
-        Owner{"model.hidden", "[8]", {"mlp", "cnn", "autoencoder"}},
-        Owner{"model.channels", "[8]", {"cnn", "unet", "autoencoder"}},
-        Owner{"model.depth", "20", {"resnet", "vgg"}}, Owner{"model.variant", "cifar", {"resnet"}},
-        Owner{"model.shortcut", "identity", {"resnet"}},
-        Owner{"model.dropout", "0.5", {"mlp", "cnn", "vgg", "gpt", "vit", "llama"}},
-        Owner{"model.normalization", "none", {"cnn", "vgg", "unet", "autoencoder"}},
-        Owner{"model.upsample", "resize", {"unet", "autoencoder"}},
-        Owner{"model.output_activation", "sigmoid", {"unet", "autoencoder"}},
-        Owner{"model.size", "auto", {"gpt", "vit", "llama"}},
-        Owner{"model.blocks", "2", {"gpt", "vit", "llama"}},
-        Owner{"model.width", "8", {"gpt", "vit", "llama"}},
-        Owner{"model.heads", "2", {"gpt", "vit", "llama"}},
-        Owner{"model.context", "64", {"gpt", "llama"}}, Owner{"model.patch", "4", {"vit"}},
-        Owner{"model.kv_heads", "2", {"llama"}}, Owner{"model.mlp_width", "8", {"llama"}},
-        Owner{"model.rope_theta", "500", {"llama"}}, Owner{"model.tied_head", "true", {"llama"}},
-        Owner{"batch_norm", "sync", {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}},
-        Owner{"data.path",
-              "x",
-              {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "npy", "tokens", "webdataset"}},
-        Owner{"data.val.path",
-              "x",
-              {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder",
-               "image_pairs", "npy", "tokens", "webdataset"}},
-        Owner{"data.on_error",
-              "skip",
-              {"csv", "hdf5", "image_folder", "image_pairs", "npy", "tokens", "webdataset"}},
-        Owner{"data.normalize", "unit", images}, Owner{"data.mean", "[0.5]", images},
-        Owner{"data.stddev", "[0.5]", images}, Owner{"data.cifar100.labels", "fine", {"cifar100"}},
-        Owner{"data.csv.header", "true", {"csv"}}, Owner{"data.csv.separator", "tab", {"csv"}},
-        Owner{"data.csv.target", "x", {"csv"}}, Owner{"data.csv.task", "class", {"csv"}},
-        Owner{"data.csv.test_share", "0.5", {"csv"}}, Owner{"data.csv.ignore", "id", {"csv"}},
-        Owner{"data.csv.categories", "refuse", {"csv"}}, Owner{"data.csv.max_levels", "4", {"csv"}},
-        Owner{"data.csv.decimal", "comma", {"csv"}}, Owner{"data.csv.dates", "day_first", {"csv"}},
-        Owner{"data.csv.missing", "['-']", {"csv"}}, Owner{"data.csv.blanks", "zero", {"csv"}},
-        Owner{"data.csv.scale_target", "false", {"csv"}},
-        Owner{"data.synthetic.kind", "tokens", {"synthetic"}},
-        Owner{"data.synthetic.shape", "[8]", {"synthetic"}},
-        Owner{"data.synthetic.classes", "4", {"synthetic"}},
-        Owner{"data.synthetic.samples", "4", {"synthetic"}},
-        Owner{"data.synthetic.test_samples", "4", {"synthetic"}},
-        Owner{"data.tokens.length", "8", {"tokens"}}, Owner{"data.tokens.text", "x", {"tokens"}},
-        Owner{"data.tokens.vocabulary", "bytes", {"tokens"}},
-        Owner{"data.tokens.field", "x", {"tokens"}},
-        Owner{"data.tokens.documents", "packed", {"tokens"}},
-        Owner{"data.tokens.bpe_path", "x", {"tokens"}},
-        Owner{"data.tokens.val_share", "0.5", {"tokens"}},
-        Owner{"data.hdf5.cache_mib", "8", {"hdf5"}}, Owner{"data.hdf5.train.input", "x", {"hdf5"}},
-        Owner{"data.hdf5.train.target", "x", {"hdf5"}}, Owner{"data.hdf5.task", "value", {"hdf5"}},
-        Owner{"data.hdf5.test.input", "x", {"hdf5"}}, Owner{"data.hdf5.test.target", "x", {"hdf5"}},
-        Owner{"data.npy.task", "value", {"npy"}}, Owner{"data.npy.test_share", "0.5", {"npy"}},
-        Owner{"data.npy.train.input", "a", {"npy"}}, Owner{"data.npy.train.target", "b", {"npy"}},
-        Owner{"data.npy.test.input", "c", {"npy"}}, Owner{"data.npy.test.target", "d", {"npy"}},
-        Owner{"data.image.size", "64", images}, Owner{"data.image.eval_size", "64", images},
-        Owner{"data.image.fit", "pad", images}, Owner{"data.pairs.target", "mask", {"image_pairs"}},
-        Owner{"data.pairs.classes", "4", {"hdf5", "image_pairs", "npy"}},
-        Owner{"data.pairs.ignore_label", "-1", {"hdf5", "image_pairs", "npy"}},
-        Owner{"data.pairs.test_share", "0.5", {"image_pairs"}},
-        Owner{"data.image.test_share", "0.2", {"image_folder", "webdataset"}},
-        Owner{"data.degrade.kind",
-              "none",
-              {"cifar10", "cifar100", "fashion_mnist", "hdf5", "idx", "image_folder", "image_pairs",
-               "npy", "webdataset", "synthetic"}},
-        Owner{"data.augment.crop", "1", images}, Owner{"data.augment.flip", "true", images},
-        Owner{"data.augment.mixup", "0.5", images}, Owner{"data.augment.cutmix", "0.5", images},
-        Owner{"data.augment.color_jitter.brightness", "0.5", images},
-        Owner{"data.augment.color_jitter.contrast", "0.5", images},
-        Owner{"data.augment.color_jitter.saturation", "0.5", images},
-        Owner{"data.augment.affine.rotate", "5", images},
-        Owner{"data.augment.affine.translate", "0.5", images},
-        Owner{"data.augment.affine.scale", "0.5", images},
-        Owner{"data.augment.affine.shear", "5", images},
-        Owner{"data.augment.rand_augment.count", "2", images},
-        Owner{"data.augment.rand_augment.magnitude", "5", images},
-        Owner{"data.augment.erase.probability", "0.5", images},
-        Owner{"data.augment.erase.min_share", "0.1", images},
-        Owner{"data.augment.erase.max_share", "0.5", images},
-        Owner{"data.augment.random_resized_crop", "true", images},
-        Owner{"data.augment.min_scale", "0.5", images}),
-    [](const auto& owner) {
-      std::string name = owner.param.key;
-      std::ranges::replace(name, '.', '_');
-      return name;
-    });
+TEST(UnusedKeys, OfModelsAreThese) {
+  const std::vector<Owners> groups = {
+      {{"model.hidden=[8]"}, {"mlp", "cnn", "autoencoder"}},
+      {{"model.channels=[8]"}, {"cnn", "unet", "autoencoder"}},
+      {{"model.depth=20"}, {"resnet", "vgg"}},
+      {{"model.variant=cifar", "model.shortcut=identity"}, {"resnet"}},
+      {{"model.dropout=0.5"}, {"mlp", "cnn", "vgg", "gpt", "vit", "llama"}},
+      {{"model.normalization=none"}, {"cnn", "vgg", "unet", "autoencoder"}},
+      {{"model.upsample=resize", "model.output_activation=sigmoid"}, {"unet", "autoencoder"}},
+      {{"model.size=auto", "model.blocks=2", "model.width=8", "model.heads=2"},
+       {"gpt", "vit", "llama"}},
+      {{"model.context=64"}, {"gpt", "llama"}},
+      {{"model.patch=4"}, {"vit"}},
+      {{"model.kv_heads=2", "model.mlp_width=8", "model.rope_theta=500", "model.tied_head=true"},
+       {"llama"}},
+      {{"batch_norm=sync"}, {"cnn", "resnet", "vgg", "unet", "autoencoder", "layers"}},
+  };
+  for (const Owners& group : groups) expect_silent_owners("model.name", group);
+}
+
+TEST(UnusedKeys, OfDatasetsAreThese) {
+  const std::vector<std::string> images = {"cifar10",     "cifar100", "fashion_mnist",
+                                           "hdf5",        "idx",      "image_folder",
+                                           "image_pairs", "npy",      "webdataset"};
+  std::vector<std::string> any_images = images;
+  any_images.push_back("synthetic");
+  const std::vector<Owners> groups = {
+      {{"data.path=x", "data.val.path=x"},
+       {"cifar10", "cifar100", "csv", "fashion_mnist", "hdf5", "idx", "image_folder", "image_pairs",
+        "npy", "tokens", "webdataset"}},
+      {{"data.on_error=skip"},
+       {"csv", "hdf5", "image_folder", "image_pairs", "npy", "tokens", "webdataset"}},
+      {{"data.cifar100.labels=fine"}, {"cifar100"}},
+      {{"data.csv.header=true", "data.csv.separator=tab", "data.csv.target=x",
+        "data.csv.task=class", "data.csv.test_share=0.5", "data.csv.ignore=id",
+        "data.csv.categories=refuse", "data.csv.max_levels=4", "data.csv.decimal=comma",
+        "data.csv.dates=day_first", "data.csv.missing=['-']", "data.csv.blanks=zero",
+        "data.csv.scale_target=false"},
+       {"csv"}},
+      {{"data.synthetic.kind=tokens", "data.synthetic.shape=[8]", "data.synthetic.classes=4",
+        "data.synthetic.samples=4", "data.synthetic.test_samples=4"},
+       {"synthetic"}},
+      {{"data.tokens.length=8", "data.tokens.text=x", "data.tokens.vocabulary=bytes",
+        "data.tokens.field=x", "data.tokens.documents=packed", "data.tokens.bpe_path=x",
+        "data.tokens.val_share=0.5"},
+       {"tokens"}},
+      {{"data.hdf5.cache_mib=8", "data.hdf5.train.input=x", "data.hdf5.train.target=x",
+        "data.hdf5.task=value", "data.hdf5.test.input=x", "data.hdf5.test.target=x"},
+       {"hdf5"}},
+      {{"data.npy.task=value", "data.npy.test_share=0.5", "data.npy.train.input=a",
+        "data.npy.train.target=b", "data.npy.test.input=c", "data.npy.test.target=d"},
+       {"npy"}},
+      {{"data.pairs.target=mask", "data.pairs.test_share=0.5"}, {"image_pairs"}},
+      {{"data.pairs.classes=4", "data.pairs.ignore_label=-1"}, {"hdf5", "image_pairs", "npy"}},
+      {{"data.image.test_share=0.2"}, {"image_folder", "webdataset"}},
+      {{"data.degrade.kind=none"}, any_images},
+      {{"data.normalize=unit",
+        "data.mean=[0.5]",
+        "data.stddev=[0.5]",
+        "data.image.size=64",
+        "data.image.eval_size=64",
+        "data.image.fit=pad",
+        "data.augment.crop=1",
+        "data.augment.flip=true",
+        "data.augment.mixup=0.5",
+        "data.augment.cutmix=0.5",
+        "data.augment.color_jitter.brightness=0.5",
+        "data.augment.color_jitter.contrast=0.5",
+        "data.augment.color_jitter.saturation=0.5",
+        "data.augment.affine.rotate=5",
+        "data.augment.affine.translate=0.5",
+        "data.augment.affine.scale=0.5",
+        "data.augment.affine.shear=5",
+        "data.augment.rand_augment.count=2",
+        "data.augment.rand_augment.magnitude=5",
+        "data.augment.erase.probability=0.5",
+        "data.augment.erase.min_share=0.1",
+        "data.augment.erase.max_share=0.5",
+        "data.augment.random_resized_crop=true",
+        "data.augment.min_scale=0.5"},
+       images},
+  };
+  for (const Owners& group : groups) expect_silent_owners("data.name", group);
+}
 
 TEST(UnusedKeys, TheProjectsConfigsHaveNone) {
   for (const auto& entry : std::filesystem::directory_iterator(CONFIGS_FOLDER)) {
