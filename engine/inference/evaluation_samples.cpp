@@ -97,7 +97,7 @@ void EvaluationSamples::clear(const std::filesystem::path& folder) {
 std::string EvaluationSamples::text(ForwardPass& pass) const {
   const Column& column = spec_.columns[0];
   int64_t length = column.shape[0];
-  TokenPass tokens = window_pass(length, spec_.classes,
+  TextsPass tokens = window_pass(length, spec_.classes,
                                  [&](std::span<const int32_t> window, std::span<float> logits) {
                                    pass.run(window.data());
                                    pass.copy_output(logits);

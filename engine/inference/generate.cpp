@@ -67,39 +67,6 @@ void check_prompt(std::span<const int32_t> prompt, int64_t vocabulary) {
            vocabulary - 1);
 }
 
-}  // namespace
-
-TokenPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass) {
-  struct Memory {
-    std::vector<int32_t> window;
-    std::vector<float> logits;
-  };
-  auto memory = std::make_shared<Memory>();
-  memory->window.resize(static_cast<size_t>(context));
-  memory->logits.resize(static_cast<size_t>(context * vocabulary));
-  auto logits = [memory, vocabulary, pass = std::move(pass)](std::span<const int32_t> seen) {
-    std::ranges::fill(memory->window, 0);  // causal attention ignores what follows
-    std::ranges::copy(seen, memory->window.begin());
-    pass(memory->window, memory->logits);
-    auto row = static_cast<size_t>(vocabulary);
-    return std::span<const float>(memory->logits).subspan((seen.size() - 1) * row, row);
-  };
-  return {context, vocabulary, logits};
-}
-
-TextsPass one_at_a_time(TokenPass pass) {
-  auto shared = std::make_shared<TokenPass>(std::move(pass));
-  auto logits = [shared](std::span<const std::span<const int32_t>> seen) {
-    return shared->logits(seen[0]);
-  };
-  auto begin = [shared](size_t) {
-    if (shared->begin) shared->begin();
-  };
-  return {1, shared->context, shared->vocabulary, logits, begin};
-}
-
-namespace {
-
 // A text that is being written in a place of a pass.
 struct OpenText {
   size_t prompt = 0, prompt_size = 0;
@@ -109,6 +76,26 @@ struct OpenText {
 };
 
 }  // namespace
+
+TextsPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass) {
+  struct Memory {
+    std::vector<int32_t> window;
+    std::vector<float> logits;
+  };
+  auto memory = std::make_shared<Memory>();
+  memory->window.resize(static_cast<size_t>(context));
+  memory->logits.resize(static_cast<size_t>(context * vocabulary));
+  auto logits = [memory, vocabulary,
+                 pass = std::move(pass)](std::span<const std::span<const int32_t>> texts) {
+    std::span<const int32_t> seen = texts[0];
+    std::ranges::fill(memory->window, 0);  // causal attention ignores what follows
+    std::ranges::copy(seen, memory->window.begin());
+    pass(memory->window, memory->logits);
+    auto row = static_cast<size_t>(vocabulary);
+    return std::span<const float>(memory->logits).subspan((seen.size() - 1) * row, row);
+  };
+  return {1, context, vocabulary, logits};
+}
 
 std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
                                                  std::span<const std::vector<int32_t>> prompts,
@@ -152,11 +139,11 @@ std::vector<std::vector<int32_t>> generate_texts(const TextsPass& pass,
   }
 }
 
-std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
+std::vector<int32_t> generate(const TextsPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options, const TakeToken& take) {
   std::vector<std::vector<int32_t>> prompts = {{prompt.begin(), prompt.end()}};
   auto take_any = [&](size_t, int32_t token) { return !take || take(token); };
-  return std::move(generate_texts(one_at_a_time(pass), prompts, options, take_any)[0]);
+  return std::move(generate_texts(pass, prompts, options, take_any)[0]);
 }
 
 namespace {

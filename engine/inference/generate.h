@@ -40,15 +40,8 @@ struct GenerateOptions : SamplingOptions {
   uint64_t seed = 0;     // the random number at position i is that of (seed, i)
 };
 
-// A language model, which reads at most `context` tokens of a text at once.
-struct TokenPass {
-  int64_t context = 0, vocabulary = 0;
-  // Returns the logits (vocabulary) of the token that follows `seen`, 1 to `context` tokens.
-  std::function<std::span<const float>(std::span<const int32_t> seen)> logits;
-  std::function<void()> begin = {};  // called before each text; may be empty
-};
-
-// A language model that reads several texts at once, each in a place of its own.
+// A language model that reads several texts at once, each in a place of its own; of each at most
+// `context` tokens.
 struct TextsPass {
   int64_t texts = 1, context = 0, vocabulary = 0;
   // Returns the logits (texts, vocabulary) of the tokens that follow: `seen` has for each place 1
@@ -56,12 +49,11 @@ struct TextsPass {
   std::function<std::span<const float>(std::span<const std::span<const int32_t>> seen)> logits;
   std::function<void(size_t place)> begin = {};  // called before each text; may be empty
 };
-TextsPass one_at_a_time(TokenPass pass);  // with a single place
 
 // A forward pass over a whole window (context) of tokens, which writes logits (context,
 // vocabulary): row i is for the token that follows position i.
 using WindowPass = std::function<void(std::span<const int32_t> window, std::span<float> logits)>;
-TokenPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass);
+TextsPass window_pass(int64_t context, int64_t vocabulary, WindowPass pass);  // of one text
 
 // Receives each token as soon as it is drawn; returns false to end the text with it.
 using TakeToken = std::function<bool(int32_t token)>;
@@ -69,7 +61,7 @@ using TakeToken = std::function<bool(int32_t token)>;
 // Returns the tokens that follow `prompt`, without the prompt. The model sees only the newest
 // `context` tokens. Throws Error(config) for an empty prompt or options out of range, Error(data)
 // for a token out of range.
-std::vector<int32_t> generate(const TokenPass& pass, std::span<const int32_t> prompt,
+std::vector<int32_t> generate(const TextsPass& pass, std::span<const int32_t> prompt,
                               const GenerateOptions& options, const TakeToken& take = {});
 
 // Receives each token of the text that follows a prompt, by its index, as soon as it is drawn;

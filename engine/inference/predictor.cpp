@@ -211,31 +211,20 @@ void Predictor::run_batch(const std::byte* rows, int64_t count, float* out) {
   pass_->copy_output({out, static_cast<size_t>(count * output_shape_.elements())});
 }
 
-TokenPass Predictor::token_pass() {
-  require(task_ == Task::predict_tokens, "token_pass() of a model that reads no tokens");
+TextsPass Predictor::texts_pass() {
+  require(task_ == Task::predict_tokens, "texts_pass() of a model that reads no tokens");
   int64_t context = output_shape_[0], vocabulary = output_shape_[1];
   if (!decoder_)
     return window_pass(context, vocabulary,
                        [this](std::span<const int32_t> window, std::span<float> logits) {
                          run(window.data(), 1, logits);
                        });
-  require(decoder_->texts() == 1, "token_pass() of a predictor of several texts");
-  auto logits = [this](std::span<const int32_t> seen) {
-    std::span<const float> row;
-    team_->lead([&] { row = decoder_->logits({&seen, 1}); });
-    return row;
-  };
-  return {context, vocabulary, logits, [this] { decoder_->begin(0); }};
-}
-
-TextsPass Predictor::texts_pass() {
-  if (!decoder_) return one_at_a_time(token_pass());
   auto logits = [this](std::span<const std::span<const int32_t>> seen) {
     std::span<const float> rows;
     team_->lead([&] { rows = decoder_->logits(seen); });
     return rows;
   };
-  return {decoder_->texts(), output_shape_[0], output_shape_[1], logits,
+  return {decoder_->texts(), context, vocabulary, logits,
           [this](size_t place) { decoder_->begin(place); }};
 }
 

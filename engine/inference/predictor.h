@@ -25,7 +25,7 @@ namespace spire {
 struct PredictorOptions {
   std::string device = "auto";  // one word of the config's `devices`
   int64_t batch = 64;           // rows per forward pass; of text: texts that are written at once
-  bool text = false;            // for token_pass() alone: run() may not be called
+  bool text = false;            // for texts_pass() alone: run() may not be called
   // Its on_missing, timeouts.devices, memory.limit, precision and cuda count in the place of those
   // of the training run; null: these count.
   const RunConfig* settings = nullptr;
@@ -55,11 +55,9 @@ class Predictor {
   void run(const void* rows, int64_t count, std::span<float> out);
 
   // For a language model; *this outlives the result. With PredictorOptions::text it keeps keys and
-  // values of the tokens it has read where the model's layers allow that (token_decoder.h), and the
-  // logits are those of the whole window but for rounding.
-  TokenPass token_pass();  // REQUIRES: without a text, or with a batch of one
-  // The same for PredictorOptions::batch texts at once; one at a time for models whose layers do
-  // not allow the cache.
+  // values of the tokens it has read where the model's layers allow that (token_decoder.h), for
+  // PredictorOptions::batch texts at once, and the logits are those of the whole window but for
+  // rounding; else it reads whole windows of one text.
   TextsPass texts_pass();
 
  private:

@@ -84,7 +84,6 @@ TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
   }
 }
 
-// All 256 values of gray, and colors by their luma.
 // All of an image, as training resizes images that are stored in one size.
 TEST(ImageRows, OfStoredImagesThatAreResizedAreTakenWhole) {
   TemporaryFolder folder;
@@ -114,6 +113,7 @@ TEST(ImageRows, OfPairsThatAreResizedAreCropped) {
               ElementsAre(normalized(fitted(gray, {16, 16}, 1, {16, 16}), spec)));
 }
 
+// All 256 values of gray, and colors by their luma.
 TEST(ImageRows, ColorsBecomeGrayAndGrayStays) {
   TemporaryFolder folder;
   Bytes grays, colors, luma;

@@ -85,7 +85,7 @@ class TokenDecoding : public OnEachKind {
   // Prompts shorter than the context, as long, and longer; texts that go on after it is full.
   static void expect_same_texts(const TrainingState& state) {
     Predictor whole = predictor(state, false), cached = predictor(state, true);
-    TokenPass window = whole.token_pass(), decoder = cached.token_pass();
+    TextsPass window = whole.texts_pass(), decoder = cached.texts_pass();
     EXPECT_EQ(decoder.context, context);
     EXPECT_EQ(decoder.vocabulary, vocabulary);
     std::set<int32_t> used;
@@ -111,13 +111,14 @@ class TokenDecoding : public OnEachKind {
 
   static void expect_same_logits(const TrainingState& state, float tolerance) {
     Predictor whole = predictor(state, false), cached = predictor(state, true);
-    TokenPass window = whole.token_pass(), decoder = cached.token_pass();
+    TextsPass window = whole.texts_pass(), decoder = cached.texts_pass();
     auto text = prompt_of(context + 5);
-    decoder.begin();
+    decoder.begin(0);
     for (size_t end : {1, 2, 3, 9, 10, 19, 20, 21, 25}) {
       SCOPED_TRACE(end);
-      auto seen = std::span(text).first(end).last(std::min<size_t>(end, context));
-      expect_near(decoder.logits(seen), window.logits(seen), tolerance);
+      std::span<const int32_t> seen =
+          std::span(text).first(end).last(std::min<size_t>(end, context));
+      expect_near(decoder.logits({&seen, 1}), window.logits({&seen, 1}), tolerance);
     }
   }
 };
@@ -144,8 +145,9 @@ TEST_P(TokenDecoding, ComputesInTheRunsPrecision) {
   TrainingState state = state_of(gpt, "bf16");
   Predictor whole = predictor(state, false);
   std::vector<int32_t> text = prompt_of(context);
-  TokenPass pass = whole.token_pass();  // has the memory of its logits
-  auto want = pass.logits(text);
+  TextsPass pass = whole.texts_pass();  // has the memory of its logits
+  std::span<const int32_t> seen = text;
+  auto want = pass.logits({&seen, 1});
   float largest =
       std::abs(*std::ranges::max_element(want, {}, [](float logit) { return std::abs(logit); }));
   EXPECT_GT(largest, 1.0f);
@@ -156,17 +158,19 @@ TEST_P(TokenDecoding, ComputesInTheRunsPrecision) {
 TEST_P(TokenDecoding, HasTheSameBitsAfterAnyText) {
   TrainingState state = state_of(gpt);
   Predictor one = predictor(state, true);
-  TokenPass decoder = one.token_pass();
+  TextsPass decoder = one.texts_pass();
   auto text = prompt_of(9);
-  auto logits = [&] {
-    decoder.begin();
-    auto row = decoder.logits(text);
+  auto logits = [&](size_t end) {
+    std::span<const int32_t> seen = std::span(text).first(end);
+    auto row = decoder.logits({&seen, 1});
     return std::vector<float>(row.begin(), row.end());
   };
-  auto alone = logits();
-  decoder.begin();
-  for (size_t end = 1; end <= 8; ++end) decoder.logits(std::span(text).first(end));
-  EXPECT_EQ(logits(), alone);
+  decoder.begin(0);
+  auto alone = logits(9);
+  decoder.begin(0);
+  for (size_t end = 1; end <= 8; ++end) logits(end);
+  decoder.begin(0);
+  EXPECT_EQ(logits(9), alone);
 }
 
 // Prompts of different lengths, more than places, some of which outgrow the context; one ends early
@@ -178,7 +182,7 @@ TEST_P(TokenDecoding, WritesSeveralTextsAsEachAlone) {
     TrainingState state = state_of(model);
     Predictor alone = predictor(state, true);
     Predictor together(state, state, {.device = devices(1)[0], .batch = 3, .text = true});
-    TokenPass one = alone.token_pass();
+    TextsPass one = alone.texts_pass();
     TextsPass several = together.texts_pass();
     EXPECT_EQ(several.texts, 3);
     EXPECT_EQ(several.context, context);
@@ -209,7 +213,7 @@ TEST_P(TokenDecoding, HasTheLogitsOfEachTextAlone) {
   TrainingState state = state_of(llama);
   Predictor alone = predictor(state, true);
   Predictor together(state, state, {.device = devices(1)[0], .batch = 3, .text = true});
-  TokenPass one = alone.token_pass();
+  TextsPass one = alone.texts_pass();
   TextsPass several = together.texts_pass();
   std::vector<int32_t> a = prompt_of(17), b = prompt_of(5);
   for (size_t more : {0, 1, 2}) {
@@ -217,8 +221,9 @@ TEST_P(TokenDecoding, HasTheLogitsOfEachTextAlone) {
         std::span(a).first(11 + more), {}, std::span(b).first(3 + more)};
     auto rows = several.logits(seen);
     for (size_t place : {0, 2}) {
-      one.begin();
-      expect_near(rows.subspan(place * vocabulary, vocabulary), one.logits(seen[place]), 1e-3f);
+      one.begin(0);
+      expect_near(rows.subspan(place * vocabulary, vocabulary), one.logits({&seen[place], 1}),
+                  1e-3f);
     }
   }
 }
