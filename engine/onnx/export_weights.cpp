@@ -9,10 +9,8 @@
 #include "engine/onnx/export_job.h"
 #include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
-#include "engine/weights/names/own_metadata.h"
 
 namespace spire {
-
 namespace {
 
 namespace fs = std::filesystem;

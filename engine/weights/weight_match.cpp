@@ -14,7 +14,6 @@
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"
-#include "engine/weights/names/own_metadata.h"
 
 namespace spire {
 namespace {

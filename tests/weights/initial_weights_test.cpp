@@ -16,6 +16,7 @@
 #include "tests/base/message_of.h"
 #include "tests/process/ranks.h"
 #include "tests/run/made_run.h"
+#include "tests/weights/made_tensors.h"
 
 namespace spire {
 namespace {
@@ -32,12 +33,6 @@ const Words features = {"data.name=synthetic",       "data.synthetic.kind=featur
 // With a rate of 0 a run ends with the weights that it began with.
 const Words kept = {"optimizer.lr=0", "steps=1"};
 
-class StartKeeper : public Observer {
- public:
-  void on_start(const StartInfo& start) override { weights = start.initial_weights; }
-  std::string weights;
-};
-
 class InitialWeights : public testing::Test {
  protected:
   InitialWeights() { hash_ = train("source", {"steps=7"}).parameter_hash; }
@@ -49,11 +44,11 @@ class InitialWeights : public testing::Test {
     return runs_.train(name, features + words).summary;
   }
   std::string start_text(const Words& words) const {
-    StartKeeper keeper;
+    Recorder keeper;
     RunOptions options;
     options.overwrite = true;
     spire::train(parse_config({}, runs_.words("text", features + words)).config, options, keeper);
-    return keeper.weights;
+    return keeper.start.initial_weights;
   }
   std::string refusal(const Words& words) const {
     return message_of(Category::checkpoint, [&] { train("refused", words); });
@@ -93,13 +88,8 @@ TEST_F(InitialWeights, AreFinite) {
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     state.weights[1].values[2] = bad;
     write_checkpoint(runs_ / "bad.h5", state);
-    std::vector<TensorToWrite> tensors;
-    for (const NamedTensor& tensor : state.weights)
-      tensors.push_back({tensor.name, tensor.shape, [&tensor](int64_t begin, std::span<float> out) {
-                           std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
-                         }});
-    std::filesystem::remove(runs_ / "bad.safetensors");
-    write_safetensors(runs_ / "bad.safetensors", tensors);
+    write_safetensors(runs_ / "bad.safetensors", to_write(state.weights),
+                      {.existing = Existing::replace});
     std::string words = fmt::format("{} has a number that is not finite: element 2 is {}",
                                     state.weights[1].name, std::isnan(bad) ? "nan" : "-inf");
     EXPECT_THAT(refusal(from("bad.h5")), HasSubstr("bad.h5: " + words));
@@ -253,6 +243,13 @@ TEST_F(InitialWeights, ThatDoNotFitEndTheRunBeforeItWritesAnything) {
   EXPECT_FALSE(std::filesystem::exists(runs_ / "refused/config.yaml"));
 }
 
+// Of a run of these words, as one text.
+std::string warnings_of(const MadeRuns& runs, const Words& words) {
+  Reports reports;
+  runs.train("new", words, reports);
+  return fmt::format("{}", fmt::join(reports.warnings, "\n"));
+}
+
 // Two tables of as many classes and columns, with other names.
 TEST(InitialNames, OtherClassesAndColumnsSayWhatBecomesOfTheirLayers) {
   MadeRuns runs;
@@ -266,23 +263,19 @@ TEST(InitialNames, OtherClassesAndColumnsSayWhatBecomesOfTheirLayers) {
     }
     return Words{"data.path=" + (runs / name).string(), "data.csv.task=class", "steps=2"};
   };
-  auto warnings = [&](const Words& words) {
-    Reports reports;
-    runs.train("new", words, reports);
-    return fmt::format("{}", fmt::join(reports.warnings, "\n"));
-  };
   runs.train("source", table("one", "a,b", "pq"));
   Words from = {"init.from=" + (runs / "source").string()};
-  EXPECT_THAT(warnings(table("one", "a,b", "pq") + from), testing::Not(HasSubstr("init.from")));
+  EXPECT_THAT(warnings_of(runs, table("one", "a,b", "pq") + from),
+              testing::Not(HasSubstr("init.from")));
   Words other = table("other", "a,b", "rs");
-  EXPECT_THAT(warnings(other + from),
+  EXPECT_THAT(warnings_of(runs, other + from),
               HasSubstr("init.from: the checkpoint has as many classes as the data, under other "
                         "names or in another order: 'p', 'q' there, 'r', 's' here; the weights of "
                         "dense2.* are reused, one for the other in this order; init.skip: "
                         "['dense2.*'] starts them anew"));
-  EXPECT_THAT(warnings(other + from + Words{"init.skip=[dense2.*]"}),
+  EXPECT_THAT(warnings_of(runs, other + from + Words{"init.skip=[dense2.*]"}),
               HasSubstr("'r', 's' here; the weights of dense2.* start anew"));
-  EXPECT_THAT(warnings(table("columns", "a,c", "pq") + from),
+  EXPECT_THAT(warnings_of(runs, table("columns", "a,c", "pq") + from),
               HasSubstr("as many columns as the data, under other names or in another order: 'a', "
                         "'b' there, 'a', 'c' here; the weights of dense1.* are reused"));
 }
@@ -304,21 +297,16 @@ TEST(InitialNames, OtherCharactersSayWhatBecomesOfTheirEmbeddings) {
                  "model.heads=1",
                  "steps=1"};
   };
-  auto warnings = [&](const Words& words) {
-    Reports reports;
-    runs.train("new", words, reports);
-    return fmt::format("{}", fmt::join(reports.warnings, "\n"));
-  };
   runs.train("source", text("one", "abcd"));
   Words from = {"init.from=" + (runs / "source").string()};
-  EXPECT_THAT(warnings(text("one", "abcd") + from), testing::Not(HasSubstr("init.from")));
+  EXPECT_THAT(warnings_of(runs, text("one", "abcd") + from), testing::Not(HasSubstr("init.from")));
   Words other = text("other", "abyz");
-  EXPECT_THAT(warnings(other + from),
+  EXPECT_THAT(warnings_of(runs, other + from),
               HasSubstr("init.from: the checkpoint's vocabulary has as many tokens as the data's, "
                         "but 2 of 4 are others: the first, 2, is 'c' there, 'y' here; the weights "
                         "of tokens.* are reused, those of one token for another; init.skip: "
                         "['tokens.*'] starts them anew"));
-  EXPECT_THAT(warnings(other + from + Words{"init.skip=[tokens.*]"}),
+  EXPECT_THAT(warnings_of(runs, other + from + Words{"init.skip=[tokens.*]"}),
               HasSubstr("'y' here; the weights of tokens.* start anew"));
 }
 

@@ -1,5 +1,7 @@
-// Tensors in memory in the place of a file, and their values by formula.
+// Tensors in memory in the place of a file, their values by formula, what writers take of them, and
+// what a file has of them.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include "engine/checkpoint/training_state.h"
+#include "engine/weights/files/safetensors_reader.h"
+#include "engine/weights/files/weight_writers.h"
 #include "engine/weights/names/name_table.h"
 #include "models/model.h"
 
@@ -79,6 +83,28 @@ inline std::vector<Column> image_columns(int64_t side, int64_t channels = 3) {
 }
 inline std::vector<Column> token_columns(int64_t length) {
   return {{"tokens", {length}, DType::i32}, {"targets", {length}, DType::i32}};
+}
+
+inline TensorToWrite to_write(const NamedTensor& tensor) {
+  return {tensor.name, tensor.shape, [tensor](int64_t begin, std::span<float> out) {
+            std::copy_n(tensor.values.begin() + begin, out.size(), out.begin());
+          }};
+}
+
+inline std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
+  std::vector<TensorToWrite> all;
+  for (const NamedTensor& tensor : tensors) all.push_back(to_write(tensor));
+  return all;
+}
+
+// A tensor of the file.
+inline std::vector<float> values_in(const SafetensorsReader& file, const std::string& name) {
+  std::vector<TensorGroup> groups = file.groups();
+  auto place = std::ranges::find(groups[0].tensors, name, &TensorEntry::name);
+  require(place != groups[0].tensors.end(), "no tensor '{}'", name);
+  std::vector<float> values(static_cast<size_t>(place->shape.elements()));
+  file.read(0, static_cast<size_t>(place - groups[0].tensors.begin()), 0, values);
+  return values;
 }
 
 }  // namespace spire

@@ -1,4 +1,5 @@
-// Safetensors written and read: the same bits, whole files or none, damage named.
+// Safetensors written and read: the same bits, whole files or none, damage named; and the bytes of
+// an .npz file, as the zip and .npy formats lay them out.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +13,7 @@
 #include "engine/weights/files/weight_writers.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/weights/to_write.h"
+#include "tests/weights/made_tensors.h"
 
 namespace spire {
 namespace {
@@ -24,18 +25,6 @@ std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> bits(values.size());
   std::ranges::transform(values, bits.begin(), [](float v) { return std::bit_cast<uint32_t>(v); });
   return bits;
-}
-
-std::vector<float> values_of(const SafetensorsReader& file, const std::string& name) {
-  auto tensors = file.groups()[0].tensors;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].name != name) continue;
-    std::vector<float> values(static_cast<size_t>(tensors[i].shape.elements()));
-    file.read(0, i, 0, values);
-    return values;
-  }
-  ADD_FAILURE() << "no " << name;
-  return {};
 }
 
 class Safetensors : public CheckpointTest {
@@ -70,12 +59,12 @@ TEST_F(Safetensors, HaveTheSameBitsAgain) {
   ASSERT_EQ(listed.size(), tensors.size());
   EXPECT_EQ(listed[0].name, "large");  // by name
   for (const NamedTensor& tensor : tensors)
-    EXPECT_EQ(bits_of(values_of(reader, tensor.name)), bits_of(tensor.values)) << tensor.name;
+    EXPECT_EQ(bits_of(values_in(reader, tensor.name)), bits_of(tensor.values)) << tensor.name;
   std::vector<float> part(7);
   reader.read(0, 0, 999'993, part);
   EXPECT_EQ(part, std::vector<float>(tensors[3].values.end() - 7, tensors[3].values.end()));
   // Tensors begin at a multiple of 8, and the metadata is what transformers asks for.
-  std::string text = read_stream(file(), Category::checkpoint);
+  std::string text = content_of(file());
   uint64_t length = 0;
   std::memcpy(&length, text.data(), 8);
   EXPECT_EQ(length % 8, 0u);
@@ -87,7 +76,7 @@ TEST_F(Safetensors, RoundToHalfTheBits) {
   for (DType dtype : {DType::bf16, DType::f16}) {
     write_safetensors(file(), to_write(some), {.dtype = dtype, .existing = Existing::replace});
     EXPECT_LT(fs::file_size(file()), 300 * 2 + 200);
-    auto read = values_of(SafetensorsReader(file()), "w");
+    auto read = values_in(SafetensorsReader(file()), "w");
     for (size_t i = 0; i < read.size(); ++i) {
       float value = some[0].values[i];
       EXPECT_EQ(read[i], dtype == DType::bf16 ? float{bfloat16(value)} : float{float16(value)});
@@ -110,12 +99,12 @@ TEST_F(Safetensors, InSeveralFilesHaveAnIndex) {
   ASSERT_EQ(paths.size(), 4u);
   EXPECT_EQ(paths[0].filename(), "model-00001-of-00003.safetensors");
   EXPECT_EQ(paths[3].filename(), "model.safetensors.index.json");
-  auto index = nlohmann::json::parse(read_stream(paths[3], Category::checkpoint));
+  auto index = nlohmann::json::parse(content_of(paths[3]));
   EXPECT_EQ(index["metadata"]["total_size"], 200);
   EXPECT_EQ(index["weight_map"]["d"], "model-00003-of-00003.safetensors");
   for (const fs::path& path : {folder, paths[3]}) {
     SafetensorsReader reader(path);
-    for (const NamedTensor& tensor : some) EXPECT_EQ(values_of(reader, tensor.name), tensor.values);
+    for (const NamedTensor& tensor : some) EXPECT_EQ(values_in(reader, tensor.name), tensor.values);
   }
   EXPECT_TRUE(is_safetensors(folder));
   fs::remove(paths[1]);
@@ -153,12 +142,12 @@ TEST_F(Safetensors, KeepTheFilesThatTheyWouldReplaceUntilAllAreThere) {
   SafetensorsOptions options{.shard_bytes = 1200, .existing = Existing::replace};
   auto paths = write_safetensors(file(), to_write(two), options);
   ASSERT_EQ(paths.size(), 3u);
-  std::string good = read_stream(paths[0], Category::checkpoint);
+  std::string good = content_of(paths[0]);
   fs::remove(paths[1]);
   auto others = to_write(std::vector{random_tensor("a", {300}, 5), random_tensor("b", {300}, 6)});
   others[1].read = [&](int64_t, std::span<float>) { fs::create_directory(paths[1]); };
   EXPECT_THROW(write_safetensors(file(), others, options), Error);
-  EXPECT_EQ(read_stream(paths[0], Category::checkpoint), good);
+  EXPECT_EQ(content_of(paths[0]), good);
   fs::remove(paths[1]);
   auto names = list_folder(folder, Category::checkpoint);
   EXPECT_EQ(names.size(), 2u);  // the first shard and the index, nothing beside them
@@ -166,7 +155,7 @@ TEST_F(Safetensors, KeepTheFilesThatTheyWouldReplaceUntilAllAreThere) {
 
 TEST_F(Safetensors, CutOffSayWhere) {
   write_safetensors(file(), to_write(tensors));
-  std::string whole = read_stream(file(), Category::checkpoint);
+  std::string whole = content_of(file());
   auto cut = [&](size_t bytes) {
     write_file_atomically(file(), whole.substr(0, bytes), Category::checkpoint);
     return refusal(file());
@@ -185,7 +174,7 @@ TEST_F(Safetensors, ThatShrinkSayWhichTensorIsLost) {
   write_safetensors(file(), to_write(tensors));
   SafetensorsReader reader(file());
   fs::resize_file(file(), fs::file_size(file()) - 4);
-  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_of(reader, "large"); }),
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_in(reader, "large"); }),
               HasSubstr("'large': it ends before byte"));
 }
 
@@ -196,8 +185,8 @@ TEST_F(Safetensors, HaveOtherTypes) {
   SafetensorsReader reader(made(R"({"d":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
                                 R"("i":{"dtype":"I64","shape":[],"data_offsets":[8,16]}})",
                                 body));
-  EXPECT_EQ(values_of(reader, "d"), std::vector<float>{0.1f});
-  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_of(reader, "i"); }),
+  EXPECT_EQ(values_in(reader, "d"), std::vector<float>{0.1f});
+  EXPECT_THAT(message_of(Category::checkpoint, [&] { values_in(reader, "i"); }),
               HasSubstr("'i' is of type I64; weights are read from F32, F16, BF16 and F64"));
 }
 
@@ -320,6 +309,43 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"Rest", "{" + good + "}", "last 4 bytes belong to no tensor", 12},
         Damage{"Metadata", "{\"__metadata__\":{\"x\":1}," + good + "}", "not a map of words"}),
     [](const auto& test) { return test.param.name; });
+
+using Npz = CheckpointTest;
+
+TEST_F(Npz, HasAnUncompressedNpyForEachTensor) {
+  NamedTensor w = random_tensor("a.weight", {2, 3}, 1), s{"scalar", {}, {2.5f}};
+  std::vector<TensorToWrite> tensors = {to_write(w), to_write(s)};
+  write_npz(folder / "w.npz", tensors);
+  std::string text = content_of(folder / "w.npz");
+  EXPECT_EQ(text.substr(0, 4), "PK\x03\x04");
+  EXPECT_THAT(text, HasSubstr("a.weight.npy"));
+  size_t at = text.find("\x93NUMPY");
+  ASSERT_NE(at, text.npos);
+  auto length =
+      static_cast<unsigned char>(text[at + 8]) + 256u * static_cast<unsigned char>(text[at + 9]);
+  EXPECT_EQ((10 + length) % 64, 0u);
+  EXPECT_THAT(text.substr(at + 10, length),
+              testing::StartsWith("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, ), }"));
+  std::vector<float> values(6);
+  std::memcpy(values.data(), text.data() + at + 10 + length, 24);
+  EXPECT_EQ(values, w.values);
+  EXPECT_THAT(text, HasSubstr("'shape': (), }"));
+}
+
+TEST_F(Npz, IsWrittenWholeOrNotAtAll) {
+  std::vector<TensorToWrite> bad = {{"broken", {5}, [](int64_t, std::span<float>) {
+                                       fail(Category::checkpoint, "the source is gone");
+                                     }}};
+  EXPECT_THROW(write_npz(folder / "w.npz", bad), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST_F(Npz, TheSameWeightsGiveTheSameBytes) {
+  std::vector<TensorToWrite> tensors = {to_write(random_tensor("w", {5}, 1))};
+  write_npz(folder / "a.npz", tensors);
+  write_npz(folder / "b.npz", tensors);
+  EXPECT_EQ(content_of(folder / "a.npz"), content_of(folder / "b.npz"));
+}
 
 }  // namespace
 }  // namespace spire

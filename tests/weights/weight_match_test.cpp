@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/weights/files/weight_writers.h"
-#include "engine/weights/names/own_metadata.h"
+#include "engine/weights/names/known_names.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/weights/made_tensors.h"
@@ -246,14 +246,10 @@ class ConfigBeside : public CheckpointTest {
   std::string message(const MadeModel& model, const std::string& config) {
     NameTable table = name_table(WeightNames::huggingface, model.config, model.graph());
     auto tensors = foreign_tensors(table);
-    std::vector<TensorToWrite> all;
-    for (size_t i = 0; i < tensors->tensors.size(); ++i)
-      all.push_back(
-          {tensors->tensors[i].name, tensors->tensors[i].shape,
-           [=](int64_t begin, std::span<float> out) { tensors->read(0, i, begin, out); }});
-    write_safetensors(folder / "model.safetensors", all, {.existing = Existing::replace});
+    write_safetensors(folder / "model.safetensors", to_write(tensors->tensors),
+                      {.existing = Existing::replace});
     write_file_atomically(folder / "config.json", config, Category::checkpoint);
-    WeightFile file(folder.string());
+    WeightFile file(folder.path().string());
     return message_if_any(Category::checkpoint,
                           [&] { WeightMatch(file, {}, model.config, model.graph()); });
   }

@@ -1,12 +1,7 @@
 // Hugging Face's GPT2LMHeadModel, ViTForImageClassification and LlamaForCausalLM (transformers).
-#include <charconv>
-
 #include <spire/error.h>
 
 #include "engine/weights/names/known_names.h"
-#include "kernels/ops/attention/attention.h"
-#include "kernels/ops/rope/rope.h"
-#include "kernels/ops/row_norm/row_norm.h"
 
 namespace spire {
 namespace {
@@ -160,27 +155,6 @@ NameTable llama_names(const ModelConfig& model, const Graph& graph) {
 }
 
 }  // namespace
-
-TransformerFacts transformer_facts(const Graph& graph) {
-  TransformerFacts facts;
-  for (const Node& node : graph.nodes()) {
-    if (const auto* attention = dynamic_cast<const AttentionOp*>(node.op.get())) {
-      facts.heads = attention->attributes().heads;
-      facts.kv_heads =
-          packed_heads(attention->attributes(), graph.spec(node.inputs[0]).shape).kv_heads;
-      ++facts.blocks;
-    }
-    if (const auto* norm = dynamic_cast<const LayerNormOp*>(node.op.get()))
-      facts.epsilon = norm->attributes().epsilon;
-    if (const auto* norm = dynamic_cast<const RmsNormOp*>(node.op.get()))
-      facts.epsilon = norm->attributes().epsilon;
-    if (const auto* rope = dynamic_cast<const RopeOp*>(node.op.get()))
-      facts.rope_theta = rope->attributes().theta;
-    facts.swiglu = facts.swiglu || node.op->name() == "swiglu";
-    facts.gelu_tanh = facts.gelu_tanh || node.op->name() == "gelu_tanh";
-  }
-  return facts;
-}
 
 NameTable huggingface_names(const ModelConfig& model, const Graph& graph) {
   if (model.name == "gpt") return gpt2_names(graph);

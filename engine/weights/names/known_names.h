@@ -57,8 +57,13 @@ std::map<std::string, FeatureOrder> feature_orders(const Graph& graph);
 // where the file has C, H, W.
 TensorPart channels_first(const std::string& name, const Shape& shape, const FeatureOrder& order);
 
-// foreign_config.cpp: what a config.json beside a file of weights says of the computation, which no
-// tensor shows: the number of heads, epsilons, activations.
+// model_facts.cpp: what a file of weights, or a config.json beside it, says of the computation,
+// which no tensor shows: the number of heads, epsilons, activations.
+
+// Compares all but the names of own_metadata() with the model's and returns true; false if the
+// metadata does not have them. Throws Error(checkpoint) for a difference. path: for messages.
+bool check_metadata(const std::map<std::string, std::string>& metadata, const std::string& path,
+                    const Graph& graph);
 
 // Compares the config.json of Hugging Face's GPT-2, ViT or Llama with the model's graph. Missing
 // keys mean transformers' defaults. text: its content; path: for messages. Throws Error(checkpoint)

@@ -2,6 +2,7 @@
 // writing (docs/weights.md).
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -71,5 +72,19 @@ std::vector<TensorToWrite> tensors_to_write(const NameTable& table, const SavedT
 // for names that have none. graph: as above, of fp32. end_token: of the vocabulary, if it has one.
 std::string foreign_config(const NameTable& table, const ModelConfig& model, const Graph& graph,
                            std::optional<int64_t> end_token = std::nullopt);
+
+// What Spire's safetensors say of themselves in __metadata__: {"spire.names": "pytorch"}, and for
+// models with attention "spire.heads" and "spire.epsilon" (of the norms), "spire.kv_heads" where
+// these are fewer, "spire.rope_theta" where positions are rotary. graph: as above.
+std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph);
+
+// The names of a file with this metadata; nothing for files of others.
+std::optional<WeightNames> written_names(const std::map<std::string, std::string>& metadata);
+
+// What of these two models compute otherwise, as text.
+struct AttentionFact {
+  std::string key, first, second;  // "model.heads", "2", "8"
+};
+std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second);
 
 }  // namespace spire

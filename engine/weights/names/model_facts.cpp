@@ -1,3 +1,4 @@
+// What a model computes that no tensor shows, and what files of weights say of it.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -5,12 +6,38 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
+#include "engine/config/words.h"
 #include "engine/weights/names/known_names.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/rope/rope.h"
+#include "kernels/ops/row_norm/row_norm.h"
 
 namespace spire {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* names_key = "spire.names";
+
+// What a transformer computes that no tensor shows.
+struct NamedFact {
+  std::string key;    // of the metadata: "spire.heads"
+  std::string field;  // of the config: "model.heads"
+  std::string value;
+  std::string without;  // the value that metadata without the key means; empty: none
+};
+std::vector<NamedFact> named_facts(const TransformerFacts& facts) {
+  std::vector<NamedFact> named;
+  auto add = [&](const std::string& name, auto value, const std::string& without = "") {
+    named.push_back({"spire." + name, "model." + name, fmt::format("{}", value), without});
+  };
+  if (facts.blocks == 0) return named;
+  add("heads", facts.heads);
+  add("kv_heads", facts.kv_heads, fmt::format("{}", facts.heads));
+  add("epsilon", facts.epsilon);
+  add("rope_theta", facts.rope_theta, "0");
+  return named;
+}
 
 class ConfigCheck {
  public:
@@ -207,6 +234,66 @@ std::string vit_config(const NameTable& table, const ModelConfig& model, const G
 }
 
 }  // namespace
+
+TransformerFacts transformer_facts(const Graph& graph) {
+  TransformerFacts facts;
+  for (const Node& node : graph.nodes()) {
+    if (const auto* attention = dynamic_cast<const AttentionOp*>(node.op.get())) {
+      facts.heads = attention->attributes().heads;
+      facts.kv_heads =
+          packed_heads(attention->attributes(), graph.spec(node.inputs[0]).shape).kv_heads;
+      ++facts.blocks;
+    }
+    if (const auto* norm = dynamic_cast<const LayerNormOp*>(node.op.get()))
+      facts.epsilon = norm->attributes().epsilon;
+    if (const auto* norm = dynamic_cast<const RmsNormOp*>(node.op.get()))
+      facts.epsilon = norm->attributes().epsilon;
+    if (const auto* rope = dynamic_cast<const RopeOp*>(node.op.get()))
+      facts.rope_theta = rope->attributes().theta;
+    facts.swiglu = facts.swiglu || node.op->name() == "swiglu";
+    facts.gelu_tanh = facts.gelu_tanh || node.op->name() == "gelu_tanh";
+  }
+  return facts;
+}
+
+std::map<std::string, std::string> own_metadata(const NameTable& table, const Graph& graph) {
+  std::map<std::string, std::string> metadata = {{names_key, std::string(word_of(table.names))}};
+  for (const NamedFact& fact : named_facts(transformer_facts(graph)))
+    if (fact.value != fact.without) metadata[fact.key] = fact.value;
+  return metadata;
+}
+
+std::optional<WeightNames> written_names(const std::map<std::string, std::string>& metadata) {
+  auto found = metadata.find(names_key);
+  if (found == metadata.end()) return std::nullopt;
+  auto names = find_word<WeightNames>(found->second);
+  return names == WeightNames::automatic ? std::nullopt : names;
+}
+
+bool check_metadata(const std::map<std::string, std::string>& metadata, const std::string& path,
+                    const Graph& graph) {
+  std::vector<NamedFact> facts = named_facts(transformer_facts(graph));
+  for (const NamedFact& fact : facts)
+    if (fact.without.empty() && !metadata.contains(fact.key)) return false;
+  // Heads are compared first, so that kv_heads that are left out are as many as theirs.
+  for (const auto& [key, field, ours, without] : facts) {
+    auto found = metadata.find(key);
+    const std::string& theirs = found == metadata.end() ? without : found->second;
+    if (theirs != ours)
+      fail(Category::checkpoint, "{}: its model has {} {}, but this model computes with {}; set {}",
+           path, field, printable(theirs), ours, field);
+  }
+  return !facts.empty();
+}
+
+std::vector<AttentionFact> other_attention(const Graph& first, const Graph& second) {
+  std::vector<NamedFact> a = named_facts(transformer_facts(first));
+  std::vector<NamedFact> b = named_facts(transformer_facts(second));
+  std::vector<AttentionFact> facts;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (a[i].value != b[i].value) facts.push_back({a[i].field, a[i].value, b[i].value});
+  return facts;
+}
 
 void check_foreign_config(const std::string& text, const std::string& path, const Graph& graph) {
   json config;
