@@ -1,9 +1,15 @@
-// Configs, cancelling, and what C's structs describe: dtypes, shapes, arrays.
+// Configs, cancelling, this machine's devices, and what C's structs describe: dtypes, shapes,
+// arrays.
 #include <memory>
 #include <string>
 
+#include <spire/devices.h>
+
 #include "engine/c_api/handles.h"
-#include "engine/c_api/status.h"
+
+struct spire_devices {
+  std::vector<spire::ListedDevice> list;
+};
 
 namespace spire {
 
@@ -59,6 +65,10 @@ std::vector<std::string> strings_of(const char* const* from, size_t count, const
   return strings;
 }
 
+int64_t bytes_or_unknown(const std::optional<uint64_t>& bytes) {
+  return bytes ? static_cast<int64_t>(*bytes) : -1;
+}
+
 }  // namespace
 
 DataSource data_of_c(const spire_data& data) {
@@ -102,4 +112,35 @@ void spire_cancel_request(spire_cancel* cancel) {
 
 void spire_cancel_destroy(spire_cancel* cancel) {
   delete cancel;
+}
+
+spire_status spire_devices_create(spire_devices** devices) {
+  return spire::call(__func__, {GIVEN(devices)},
+                     [&] { *devices = new spire_devices{spire::list_devices()}; });
+}
+
+spire_status spire_devices_count(const spire_devices* devices, size_t* count) {
+  return spire::call(__func__, {GIVEN(devices), GIVEN(count)},
+                     [&] { *count = devices->list.size(); });
+}
+
+spire_status spire_devices_get(const spire_devices* devices, size_t index, spire_device* device) {
+  return spire::call(__func__, {GIVEN(devices), GIVEN(device)}, [&] {
+    spire::check_index(index, devices->list.size(), "spire_devices_get", "device");
+    const spire::ListedDevice& found = devices->list[index];
+    *device = {found.id.c_str(),
+               found.host_number,
+               found.name.c_str(),
+               found.uuid.c_str(),
+               found.pci_bus_id.c_str(),
+               spire::bytes_or_unknown(found.memory_total),
+               spire::bytes_or_unknown(found.memory_used),
+               spire::bytes_or_unknown(found.memory_free),
+               found.utilization.value_or(-1),
+               found.problem.c_str()};
+  });
+}
+
+void spire_devices_destroy(spire_devices* devices) {
+  delete devices;
 }

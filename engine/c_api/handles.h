@@ -1,6 +1,9 @@
-// What the opaque handles of <spire/c.h> hold.
+// What functions of <spire/c.h> share: what the opaque handles hold, how C's structs become C++'s,
+// and how errors are reported: what C++ throws becomes a status, and a message that the calling
+// thread keeps.
 #pragma once
 #include <atomic>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +27,37 @@ struct spire_run {
 };
 
 namespace spire {
+
+// Call it in a handler: records the exception that is being handled.
+spire_status record_exception() noexcept;
+
+// Throws Error(config) "spire_train: config is NULL".
+void refuse_null(const void* argument, std::string_view function, std::string_view name);
+
+struct Given {  // an argument that may not be NULL
+  const void* argument;
+  const char* name;
+};
+#define GIVEN(argument) \
+  spire::Given {        \
+    argument, #argument \
+  }
+
+// Refuses what is NULL, then calls `work`. Returns SPIRE_OK, or records what was thrown.
+template <typename Work>
+spire_status call(const char* function, std::initializer_list<Given> given,
+                  const Work& work) noexcept {
+  try {
+    for (const Given& each : given) refuse_null(each.argument, function, each.name);
+    work();
+    return SPIRE_OK;
+  } catch (...) {
+    return record_exception();
+  }
+}
+
+// Throws Error(config) "spire_trainer_weight: index is 7; there are 4 weights".
+void check_index(size_t index, size_t count, std::string_view function, std::string_view what);
 
 DType dtype_of_c(spire_dtype dtype);  // throws Error(config) for other values
 Shape shape_of_c(int rank, const int64_t* dims, const std::string& owner);  // likewise

@@ -1,11 +1,10 @@
-#include "engine/c_api/status.h"
-
 #include <exception>
 #include <string>
 
 #include <spire/error.h>
 
 #include "engine/base/text.h"
+#include "engine/c_api/handles.h"
 
 namespace spire {
 namespace {

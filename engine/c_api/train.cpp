@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "engine/c_api/handles.h"
-#include "engine/c_api/status.h"
 
 namespace spire {
 namespace {

@@ -6,7 +6,6 @@
 #include <spire/trainer.h>
 
 #include "engine/c_api/handles.h"
-#include "engine/c_api/status.h"
 
 struct spire_trainer {
   explicit spire_trainer(spire::Trainer made)
@@ -81,6 +80,18 @@ FitOptions fit_options_of(const spire_fit_options& from) {
     };
   if (from.cancel) options.stop = &from.cancel->requested;
   return options;
+}
+
+void take_step(spire_trainer& trainer, const Samples& samples, const double* lr, spire_step* to) {
+  std::optional<double> rate;
+  if (lr) rate = *lr;
+  StepResult result = trainer.trainer.step(samples, rate);
+  if (to) *to = step_of(result);
+}
+
+void evaluate_samples(spire_trainer& trainer, const Samples& samples, spire_evaluation* to) {
+  EvaluationResult result = trainer.trainer.evaluate(samples);
+  if (to) *to = evaluation_of(result);
 }
 
 void predict(spire_trainer& trainer, const ColumnRows& rows, int64_t count, float* outputs,
@@ -169,40 +180,33 @@ spire_status spire_trainer_evaluate_test_data(spire_trainer* trainer,
 spire_status spire_trainer_step(spire_trainer* trainer, const void* const* columns, int64_t count,
                                 const double* lr, spire_step* step) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    std::optional<double> rate;
-    if (lr) rate = *lr;
-    spire::StepResult result = trainer->trainer.step(
-        spire::samples_of(*trainer, columns, count, "spire_trainer_step"), rate);
-    if (step) *step = spire::step_of(result);
+    spire::take_step(*trainer, spire::samples_of(*trainer, columns, count, "spire_trainer_step"),
+                     lr, step);
   });
 }
 
 spire_status spire_trainer_evaluate(spire_trainer* trainer, const void* const* columns,
                                     int64_t count, spire_evaluation* evaluation) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::EvaluationResult result = trainer->trainer.evaluate(
-        spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"));
-    if (evaluation) *evaluation = spire::evaluation_of(result);
+    spire::evaluate_samples(*trainer,
+                            spire::samples_of(*trainer, columns, count, "spire_trainer_evaluate"),
+                            evaluation);
   });
 }
 
 spire_status spire_trainer_step_arrays(spire_trainer* trainer, const spire_array* arrays,
                                        size_t count, const double* lr, spire_step* step) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    std::optional<double> rate;
-    if (lr) rate = *lr;
-    spire::StepResult result =
-        trainer->trainer.step(spire::samples_of(arrays, count, "spire_trainer_step_arrays"), rate);
-    if (step) *step = spire::step_of(result);
+    spire::take_step(*trainer, spire::samples_of(arrays, count, "spire_trainer_step_arrays"), lr,
+                     step);
   });
 }
 
 spire_status spire_trainer_evaluate_arrays(spire_trainer* trainer, const spire_array* arrays,
                                            size_t count, spire_evaluation* evaluation) {
   return spire::call(__func__, {GIVEN(trainer)}, [&] {
-    spire::EvaluationResult result = trainer->trainer.evaluate(
-        spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"));
-    if (evaluation) *evaluation = spire::evaluation_of(result);
+    spire::evaluate_samples(
+        *trainer, spire::samples_of(arrays, count, "spire_trainer_evaluate_arrays"), evaluation);
   });
 }
 
