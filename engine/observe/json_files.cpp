@@ -18,7 +18,6 @@
 #include "engine/base/write_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/records.h"
-#include "engine/observe/step_times.h"
 
 namespace spire {
 namespace {

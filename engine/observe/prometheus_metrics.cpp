@@ -1,5 +1,3 @@
-#include "engine/observe/prometheus_metrics.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +9,7 @@
 #include <prometheus/metric_type.h>
 #include <prometheus/text_serializer.h>
 
+#include "engine/observe/published_state.h"
 #include "engine/observe/records.h"
 
 namespace spire {

@@ -85,4 +85,11 @@ std::string valid_utf8(std::string_view text);
 // Returns the content of the live page's state.json; null where a value is missing or not finite.
 std::string page_json(const PublishedState& state, PublishedState::Time now);
 
+// Returns the metrics of a run as Prometheus reads them, in its text format: each that has a value.
+// (https://prometheus.io/docs/instrumenting/exposition_formats) Every series has the label `job`,
+// the name of the run's directory; those of devices also `rank` and `device`. Metrics of GPUs have
+// the names and units of NVIDIA's DCGM exporter. Labels are UTF-8, as Prometheus refuses a page
+// with others. free_bytes: of the output's disk.
+std::string prometheus_text(const PublishedState& state, std::optional<double> free_bytes);
+
 }  // namespace spire

@@ -2,7 +2,7 @@
 
 #include <spire/error.h>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 
 namespace spire {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/observe/page/page.h"
-#include "engine/observe/prometheus_metrics.h"
+#include "engine/observe/published_state.h"
 
 namespace spire {
 namespace {

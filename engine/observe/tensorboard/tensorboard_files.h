@@ -15,7 +15,6 @@
 
 #include "engine/observe/formatting.h"
 #include "engine/observe/tensorboard/event_file.h"
-#include "engine/observe/tensorboard/event_records.h"
 
 namespace spire {
 
