@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tests/base/message_of.h"
 #include "tests/tools/bench/sample_report.h"
 #include "tools/bench/report/bench_page.h"

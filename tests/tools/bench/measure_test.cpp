@@ -10,7 +10,7 @@
 #include <spire/train.h>
 
 #include "engine/base/thread.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/report/bench_files.h"
 
 namespace spire {

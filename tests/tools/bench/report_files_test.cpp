@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
-#include "tests/observe/reports.h"
 #include "tests/tools/bench/sample_report.h"
 #include "tools/bench/report/bench_files.h"
 
@@ -59,14 +59,14 @@ TEST(BenchJson, WhatAnOlderVersionDidNotKnowIsUnknown) {
 }
 
 TEST(BenchJson, IsWrittenAndReadAsAFile) {
-  ScratchFolder folder;
-  std::filesystem::path path = folder.path / "bench.json";
+  Folder folder;
+  std::filesystem::path path = folder / "bench.json";
   write_bench_json(path, sample_report());
   EXPECT_EQ(bench_json(read_bench_json(path)), bench_json(sample_report()));
-  EXPECT_THAT(message_of(Category::config, [&] { read_bench_json(folder.path / "none.json"); }),
+  EXPECT_THAT(message_of(Category::config, [&] { read_bench_json(folder / "none.json"); }),
               HasSubstr("none.json"));
   EXPECT_THAT(message_of(Category::config,
-                         [&] { write_bench_json(folder.path / "no" / "a.json", sample_report()); }),
+                         [&] { write_bench_json(folder / "no" / "a.json", sample_report()); }),
               HasSubstr("a.json"));
 }
 

@@ -6,7 +6,7 @@
 
 #include "engine/config/words.h"
 #include "engine/observe/formatting.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/report/bench_files.h"
 
 namespace spire {

@@ -3,7 +3,7 @@
 #pragma once
 #include <type_traits>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/report/bench_report.h"
 
 namespace spire {

@@ -11,7 +11,7 @@
 #include "engine/base/text.h"
 #include "engine/config/words.h"
 #include "engine/observe/page/page.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/report/bench_table.h"
 
 namespace spire {

@@ -9,7 +9,7 @@
 
 #include "engine/base/text.h"
 #include "engine/config/words.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 
 namespace spire {
 namespace {

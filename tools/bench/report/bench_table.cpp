@@ -11,7 +11,7 @@
 #include "engine/base/crowded.h"
 #include "engine/base/text.h"
 #include "engine/config/words.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 
 namespace spire {
 namespace {

@@ -5,7 +5,7 @@
 #include <spire/error.h>
 #include <spire/train.h>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/runs/energy.h"
 
 namespace spire {
