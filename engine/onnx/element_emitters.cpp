@@ -95,18 +95,6 @@ void emit_add(OnnxBuilder& builder, const Node& node) {
   emit_binary(builder, node, "Add");
 }
 
-void emit_mul(OnnxBuilder& builder, const Node& node) {
-  emit_binary(builder, node, "Mul");
-}
-
-void emit_sub(OnnxBuilder& builder, const Node& node) {
-  emit_binary(builder, node, "Sub");
-}
-
-void emit_div(OnnxBuilder& builder, const Node& node) {
-  emit_binary(builder, node, "Div");
-}
-
 // All tensors are fp32 here.
 void emit_cast(OnnxBuilder& builder, const Node& node) {
   builder.define_view(node.outputs[0], node.inputs[0]);
@@ -216,9 +204,9 @@ constexpr OnnxEmitter element_table[] = {
     {"sqrt", emit_activation},
     {"abs", emit_activation},
     {"add", emit_add},
-    {"mul", emit_mul},
-    {"sub", emit_sub},
-    {"div", emit_div},
+    {"mul", [](OnnxBuilder& builder, const Node& node) { emit_binary(builder, node, "Mul"); }},
+    {"sub", [](OnnxBuilder& builder, const Node& node) { emit_binary(builder, node, "Sub"); }},
+    {"div", [](OnnxBuilder& builder, const Node& node) { emit_binary(builder, node, "Div"); }},
     {"cast", emit_cast},
     {"bias", emit_bias},
     {"softmax", emit_softmax},

@@ -17,7 +17,6 @@ struct OnnxEmitter {
 std::span<const OnnxEmitter> element_emitters();
 std::span<const OnnxEmitter> image_emitters();
 std::span<const OnnxEmitter> matrix_emitters();
-std::span<const OnnxEmitter> norm_emitters();
 
 // Translates a graph. output: the name of its output "output"; images: that has the channels first.
 // Throws Error(config) for an op without an emitter.

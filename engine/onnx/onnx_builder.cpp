@@ -29,16 +29,11 @@ OnnxDims with_channels_first(OnnxDims dims) {
 }
 
 // The permutation by which Transpose moves the last axis behind the first, or back.
-std::vector<int64_t> to_first(size_t rank) {
+std::vector<int64_t> permutation(size_t rank, Channels to) {
   std::vector<int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
-  std::rotate(axes.begin() + 1, axes.end() - 1, axes.end());
-  return axes;
-}
-std::vector<int64_t> to_last(size_t rank) {
-  std::vector<int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
+  auto begin = to == Channels::first ? axes.end() - 1 : axes.begin() + 2;
+  std::rotate(axes.begin() + 1, begin, axes.end());
   return axes;
 }
 
@@ -124,14 +119,14 @@ std::string OnnxBuilder::transposed(const std::string& tensor, std::vector<int64
 std::string& OnnxBuilder::last_of(Place& place) {
   if (!place.last.empty()) return place.last;
   if (place.first.empty()) return place.last = transposed(place.steps, {1, 0, 2});
-  return place.last = transposed(place.first, to_last(place.dims.size()));
+  return place.last = transposed(place.first, permutation(place.dims.size(), Channels::last));
 }
 
 std::string& OnnxBuilder::first_of(Place& place) {
   require(has_channels(place.dims), "a tensor without places has no channels to move");
   if (!place.first.empty()) return place.first;
   if (place.last.empty()) return place.first = transposed(place.steps, {1, 2, 0});
-  return place.first = transposed(place.last, to_first(place.dims.size()));
+  return place.first = transposed(place.last, permutation(place.dims.size(), Channels::first));
 }
 
 std::string OnnxBuilder::plain(Value value) {
@@ -163,8 +158,12 @@ bool OnnxBuilder::is_channels_first(Value value) const {
 }
 
 void OnnxBuilder::define(Value value, std::string tensor, Channels order) {
+  set(value, dims(value), std::move(tensor), order);
+}
+
+void OnnxBuilder::set(Value value, OnnxDims dims, std::string tensor, Channels order) {
   auto place = std::make_shared<Place>();
-  place->dims = dims(value);
+  place->dims = std::move(dims);
   place->native = order;
   (order == Channels::first ? place->first : place->last) = std::move(tensor);
   places_[index_of(value)] = std::move(place);
@@ -204,11 +203,7 @@ std::pair<std::string, std::string> OnnxBuilder::same_form(Value a, Value b) {
 
 void OnnxBuilder::define_as(Value value, std::string tensor, Value like) {
   const Place& model = place(like);
-  auto made = std::make_shared<Place>();
-  made->dims = model.dims;
-  made->native = model.native;
-  (model.native == Channels::first ? made->first : made->last) = std::move(tensor);
-  places_[index_of(value)] = std::move(made);
+  set(value, model.dims, std::move(tensor), model.native);
 }
 
 std::optional<std::pair<std::string, std::string>> OnnxBuilder::unshaped(Value x, Value b) {
@@ -342,7 +337,7 @@ OnnxGraph OnnxBuilder::finish(const std::string& output, bool images) {
 namespace {
 
 const OnnxEmitter& emitter_of(const Op& op) {
-  for (auto emitters : {element_emitters(), image_emitters(), matrix_emitters(), norm_emitters()})
+  for (auto emitters : {element_emitters(), image_emitters(), matrix_emitters()})
     if (auto found = std::ranges::find(emitters, op.name(), &OnnxEmitter::op);
         found != emitters.end())
       return *found;

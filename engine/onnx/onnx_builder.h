@@ -98,6 +98,7 @@ class OnnxBuilder {
   };
   static size_t index_of(Value value) { return static_cast<size_t>(value.id); }
   Place& place(Value value);
+  void set(Value value, OnnxDims dims, std::string tensor, Channels order);
   Place& shaped(Value value);  // with the value's own dimensions
   std::string transposed(const std::string& tensor, std::vector<int64_t> axes);
   std::string& last_of(Place& place);

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/weights/files/safetensors_reader.h"
-#include "tests/observe/reports.h"
+#include "tests/base/folder.h"
 #include "tests/onnx/trained_run.h"
 
 namespace spire {
@@ -25,15 +24,6 @@ const NamedTensor& tensor_of(const TrainingState& state, const std::string& name
   auto found = std::ranges::find(state.weights, name, &NamedTensor::name);
   require(found != state.weights.end(), "no tensor '{}'", name);
   return *found;
-}
-
-std::vector<float> values_in(const SafetensorsReader& file, const std::string& name) {
-  std::vector<TensorGroup> groups = file.groups();
-  auto place = std::ranges::find(groups[0].tensors, name, &TensorEntry::name);
-  require(place != groups[0].tensors.end(), "no tensor '{}'", name);
-  std::vector<float> values(static_cast<size_t>(place->shape.elements()));
-  file.read(0, static_cast<size_t>(place - groups[0].tensors.begin()), 0, values);
-  return values;
 }
 
 TEST(ExportedAdapters, AreMergedIntoTheWeights) {
@@ -73,7 +63,7 @@ TEST(ExportedAdapters, GoApartAsPeftReadsThem) {
             tensor_of(state, "dense1.lora_a.weight").values);
   EXPECT_EQ(values_in(file, "base_model.model.dense1.lora_B.weight"),
             tensor_of(state, "dense1.lora_b.weight").values);
-  auto config = nlohmann::json::parse(file_text(run.folder / "adapter_config.json"));
+  auto config = nlohmann::json::parse(content_of(run.folder / "adapter_config.json"));
   EXPECT_EQ(config["peft_type"], "LORA");
   EXPECT_EQ(config["r"], 2);
   EXPECT_EQ(config["lora_alpha"], 3.0);

@@ -11,9 +11,9 @@
 #include "engine/onnx/onnx_file.h"
 #include "kernels/ops/labels/labels.h"
 #include "kernels/ops/matmul/matmul.h"
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 #include "tests/models/forward.h"
-#include "tests/observe/reports.h"
 #include "tests/onnx/exported_models.h"
 #include "tests/onnx/reference_run.h"
 
@@ -33,13 +33,13 @@ Graph graph_of(const Body& body, Shape row, int64_t batch) {
 
 ParsedOnnx exported(const Body& body, Shape row) {
   Graph one = graph_of(body, row, 1), two = graph_of(body, row, 2);
-  ScratchFolder scratch;
+  Folder scratch;
   OnnxModel model = {.graph = to_onnx({one, two}, 20, "y", false), .opset = 20};
   std::vector<TensorToWrite> zeros;
   for (const OnnxWeight& weight : model.graph.weights)
     zeros.push_back({weight.name, weight.shape, [](int64_t, std::span<float>) {}});
-  write_onnx(scratch.path / "m", model, zeros, {});
-  return parse_onnx(scratch.path / "m");
+  write_onnx(scratch / "m", model, zeros, {});
+  return parse_onnx(scratch / "m");
 }
 
 // Both compute y for two samples.

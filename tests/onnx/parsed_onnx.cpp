@@ -1,116 +1,72 @@
 #include "tests/onnx/parsed_onnx.h"
 
-#include <fstream>
+#include <functional>
 #include <stdexcept>
 
+#include <fmt/format.h>
 #include <protozero/pbf_reader.hpp>
+
+#include "tests/base/folder.h"
 
 namespace spire {
 namespace {
 
 using protozero::pbf_reader;
 
-[[noreturn]] void refuse(const char* message, const pbf_reader& reader) {
-  throw std::runtime_error(std::string(message) + " has field " + std::to_string(reader.tag()));
+// What to do with the value of each field of a message; another field is an error.
+using Fields = std::map<uint32_t, std::function<void(pbf_reader&)>>;
+void read_fields(pbf_reader reader, const char* message, const Fields& fields) {
+  while (reader.next()) {
+    auto found = fields.find(reader.tag());
+    if (found == fields.end())
+      throw std::runtime_error(fmt::format("{} has field {}", message, reader.tag()));
+    found->second(reader);
+  }
 }
 
-std::pair<std::string, std::string> entry_of(pbf_reader reader) {
+std::pair<std::string, std::string> entry_of(pbf_reader message) {
   std::pair<std::string, std::string> entry;
-  while (reader.next()) {
-    if (reader.tag() == 1) {
-      entry.first = reader.get_string();
-    } else if (reader.tag() == 2) {
-      entry.second = reader.get_string();
-    } else {
-      refuse("StringStringEntryProto", reader);
-    }
-  }
+  read_fields(message, "StringStringEntryProto",
+              {{1, [&](pbf_reader& of) { entry.first = of.get_string(); }},
+               {2, [&](pbf_reader& of) { entry.second = of.get_string(); }}});
   return entry;
 }
 
-std::pair<std::string, ParsedAttribute> attribute_of(pbf_reader reader) {
+std::pair<std::string, ParsedAttribute> attribute_of(pbf_reader message) {
   std::string name;
   ParsedAttribute attribute;
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        name = reader.get_string();
-        break;
-      case 2:
-        attribute.f = reader.get_float();
-        break;
-      case 3:
-        attribute.i = reader.get_int64();
-        break;
-      case 4:
-        attribute.s = reader.get_bytes();
-        break;
-      case 8:
-        attribute.ints.push_back(reader.get_int64());
-        break;
-      case 20:
-        attribute.type = reader.get_enum();
-        break;
-      default:
-        refuse("AttributeProto", reader);
-    }
-  }
+  read_fields(message, "AttributeProto",
+              {{1, [&](pbf_reader& of) { name = of.get_string(); }},
+               {2, [&](pbf_reader& of) { attribute.f = of.get_float(); }},
+               {3, [&](pbf_reader& of) { attribute.i = of.get_int64(); }},
+               {4, [&](pbf_reader& of) { attribute.s = of.get_bytes(); }},
+               {8, [&](pbf_reader& of) { attribute.ints.push_back(of.get_int64()); }},
+               {20, [&](pbf_reader& of) { attribute.type = of.get_enum(); }}});
   return {name, attribute};
 }
 
-ParsedNode node_of(pbf_reader reader) {
+ParsedNode node_of(pbf_reader message) {
   ParsedNode node;
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        node.inputs.push_back(reader.get_string());
-        break;
-      case 2:
-        node.outputs.push_back(reader.get_string());
-        break;
-      case 3:
-        node.name = reader.get_string();
-        break;
-      case 4:
-        node.op = reader.get_string();
-        break;
-      case 5:
-        node.attributes.insert(attribute_of(reader.get_message()));
-        break;
-      default:
-        refuse("NodeProto", reader);
-    }
-  }
+  read_fields(
+      message, "NodeProto",
+      {{1, [&](pbf_reader& of) { node.inputs.push_back(of.get_string()); }},
+       {2, [&](pbf_reader& of) { node.outputs.push_back(of.get_string()); }},
+       {3, [&](pbf_reader& of) { node.name = of.get_string(); }},
+       {4, [&](pbf_reader& of) { node.op = of.get_string(); }},
+       {5, [&](pbf_reader& of) { node.attributes.insert(attribute_of(of.get_message())); }}});
   return node;
 }
 
-ParsedInitializer initializer_of(pbf_reader reader) {
+ParsedInitializer initializer_of(pbf_reader message) {
   ParsedInitializer tensor;
   bool elsewhere = false;
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        tensor.dims.push_back(reader.get_int64());
-        break;
-      case 2:
-        tensor.type = reader.get_int32();
-        break;
-      case 8:
-        tensor.name = reader.get_string();
-        break;
-      case 9:
-        tensor.bytes = reader.get_bytes();
-        break;
-      case 13:
-        tensor.external.insert(entry_of(reader.get_message()));
-        break;
-      case 14:
-        elsewhere = reader.get_enum() == 1;
-        break;
-      default:
-        refuse("TensorProto", reader);
-    }
-  }
+  read_fields(message, "TensorProto",
+              {{1, [&](pbf_reader& of) { tensor.dims.push_back(of.get_int64()); }},
+               {2, [&](pbf_reader& of) { tensor.type = of.get_int32(); }},
+               {8, [&](pbf_reader& of) { tensor.name = of.get_string(); }},
+               {9, [&](pbf_reader& of) { tensor.bytes = of.get_bytes(); }},
+               {13, [&](pbf_reader& of) { tensor.external.insert(entry_of(of.get_message())); }},
+               {14, [&](pbf_reader& of) { elsewhere = of.get_enum() == 1; }}});
   if (elsewhere == tensor.external.empty()) throw std::runtime_error("half external data");
   return tensor;
 }
@@ -137,33 +93,14 @@ ParsedTensor tensor_of(pbf_reader reader) {
   return tensor;
 }
 
-void read_graph(pbf_reader reader, ParsedOnnx& model) {
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        model.nodes.push_back(node_of(reader.get_message()));
-        break;
-      case 2:
-        model.graph_name = reader.get_string();
-        break;
-      case 5:
-        model.initializers.push_back(initializer_of(reader.get_message()));
-        break;
-      case 11:
-        model.inputs.push_back(tensor_of(reader.get_message()));
-        break;
-      case 12:
-        model.outputs.push_back(tensor_of(reader.get_message()));
-        break;
-      default:
-        refuse("GraphProto", reader);
-    }
-  }
-}
-
-std::string bytes_of_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+void read_graph(pbf_reader message, ParsedOnnx& model) {
+  read_fields(
+      message, "GraphProto",
+      {{1, [&](pbf_reader& of) { model.nodes.push_back(node_of(of.get_message())); }},
+       {2, [&](pbf_reader& of) { model.graph_name = of.get_string(); }},
+       {5, [&](pbf_reader& of) { model.initializers.push_back(initializer_of(of.get_message())); }},
+       {11, [&](pbf_reader& of) { model.inputs.push_back(tensor_of(of.get_message())); }},
+       {12, [&](pbf_reader& of) { model.outputs.push_back(tensor_of(of.get_message())); }}});
 }
 
 }  // namespace
@@ -176,41 +113,23 @@ const ParsedInitializer* ParsedOnnx::find(const std::string& name) const {
 
 ParsedOnnx parse_onnx(const std::filesystem::path& path) {
   ParsedOnnx model;
-  std::string bytes = bytes_of_file(path);
-  pbf_reader reader(bytes);
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case 1:
-        model.ir_version = reader.get_int64();
-        break;
-      case 2:
-        model.producer = reader.get_string();
-        break;
-      case 3:
-        model.version = reader.get_string();
-        break;
-      case 6:
-        model.doc = reader.get_string();
-        break;
-      case 7:
-        read_graph(reader.get_message(), model);
-        break;
-      case 8: {
-        pbf_reader opset = reader.get_message();
-        opset.next(2);
-        model.opset = opset.get_int64();
-        break;
-      }
-      case 14:
-        model.metadata.insert(entry_of(reader.get_message()));
-        break;
-      default:
-        refuse("ModelProto", reader);
-    }
-  }
+  std::string bytes = content_of(path);
+  read_fields(pbf_reader(bytes), "ModelProto",
+              {{1, [&](pbf_reader& of) { model.ir_version = of.get_int64(); }},
+               {2, [&](pbf_reader& of) { model.producer = of.get_string(); }},
+               {3, [&](pbf_reader& of) { model.version = of.get_string(); }},
+               {6, [&](pbf_reader& of) { model.doc = of.get_string(); }},
+               {7, [&](pbf_reader& of) { read_graph(of.get_message(), model); }},
+               {8,
+                [&](pbf_reader& of) {
+                  pbf_reader opset = of.get_message();
+                  opset.next(2);
+                  model.opset = opset.get_int64();
+                }},
+               {14, [&](pbf_reader& of) { model.metadata.insert(entry_of(of.get_message())); }}});
   for (ParsedInitializer& tensor : model.initializers) {
     if (tensor.external.empty()) continue;
-    std::string file = bytes_of_file(path.parent_path() / tensor.external.at("location"));
+    std::string file = content_of(path.parent_path() / tensor.external.at("location"));
     tensor.bytes = file.substr(std::stoull(tensor.external.at("offset")),
                                std::stoull(tensor.external.at("length")));
   }

@@ -7,7 +7,7 @@
 
 #include "engine/onnx/export_onnx.h"
 #include "models/model.h"
-#include "tests/observe/reports.h"
+#include "tests/base/folder.h"
 #include "tests/onnx/exported_models.h"
 #include "tests/onnx/parsed_onnx.h"
 
@@ -19,9 +19,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 ParsedOnnx exported(const ModelToExport& made, const OnnxOptions& options = {}) {
-  ScratchFolder scratch;
-  export_onnx(scratch.path / "model.onnx", made.config, made.state, made.state, options);
-  return parse_onnx(scratch.path / "model.onnx");
+  Folder scratch;
+  export_onnx(scratch / "model.onnx", made.config, made.state, made.state, options);
+  return parse_onnx(scratch / "model.onnx");
 }
 
 std::string bytes_of(const std::vector<float>& values) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/program.h"
+#include "tests/weights/made_tensors.h"
 
 namespace spire {
 

@@ -6,7 +6,7 @@
 
 #include "engine/inference/predictor.h"
 #include "engine/onnx/export_onnx.h"
-#include "tests/observe/reports.h"
+#include "tests/base/folder.h"
 #include "tests/onnx/exported_models.h"
 #include "tests/onnx/reference_run.h"
 
@@ -47,11 +47,11 @@ TEST_P(OnnxValues, AreThoseOfSpire) {
   OnnxArray expected = onnx_order({outputs.begin(), outputs.end()}, samples, result);
   double largest = 0;
   for (double value : expected.data) largest = std::max(largest, std::abs(value));
-  ScratchFolder scratch;
+  Folder scratch;
   for (int64_t opset : {18, 20}) {
-    export_onnx(scratch.path / "m.onnx", made.config, made.state, made.state,
+    export_onnx(scratch / "m.onnx", made.config, made.state, made.state,
                 {.opset = opset, .file = {.existing = Existing::replace}});
-    OnnxArray found = reference_run(parse_onnx(scratch.path / "m.onnx"), input);
+    OnnxArray found = reference_run(parse_onnx(scratch / "m.onnx"), input);
     ASSERT_EQ(found.dims, expected.dims);
     double difference = 0;
     for (size_t i = 0; i < found.data.size(); ++i)

@@ -8,9 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint_file.h"
-#include "engine/weights/files/safetensors_reader.h"
 #include "tests/base/file_size_limit.h"
-#include "tests/observe/reports.h"
+#include "tests/base/folder.h"
 #include "tests/onnx/trained_run.h"
 
 namespace spire {
@@ -34,9 +33,7 @@ TEST(WeightsAlone, HaveTheBitsOfTheCheckpointUnderItsNames) {
     auto place = std::ranges::find(found, tensor.name, &TensorEntry::name);
     ASSERT_NE(place, found.end()) << tensor.name;
     EXPECT_EQ(place->shape, tensor.shape);
-    std::vector<float> values(tensor.values.size());
-    file.read(0, static_cast<size_t>(place - found.begin()), 0, values);
-    EXPECT_EQ(values, tensor.values) << tensor.name;
+    EXPECT_EQ(values_in(file, tensor.name), tensor.values) << tensor.name;
   }
   EXPECT_EQ(exported(run, "w.safetensors").code, 2);  // it is there already
   EXPECT_EQ(exported(run, "w.safetensors", {"--overwrite"}).code, 0);
@@ -47,7 +44,7 @@ TEST(WeightsAlone, GoToNumPyToo) {
   TrainedRun run(small_cnn);
   Output output = exported(run, "w.npz");
   ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(file_text(run.folder / "w.npz"), HasSubstr("conv1.weight.npy"));
+  EXPECT_THAT(content_of(run.folder / "w.npz"), HasSubstr("conv1.weight.npy"));
 }
 
 TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
@@ -56,7 +53,7 @@ TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
   Output output = exported(run, "model.safetensors");
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("config.json"));
-  auto config = nlohmann::json::parse(file_text(run.folder / "config.json"));
+  auto config = nlohmann::json::parse(content_of(run.folder / "config.json"));
   EXPECT_EQ(config["hidden_size"], 8);
   // A config.json with the same text is no obstacle; neither is written where the other cannot be.
   std::filesystem::remove(run.folder / "model.safetensors");
@@ -72,7 +69,7 @@ TEST(WeightsAlone, OfHuggingFaceBringAConfig) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("config.json: is there already, and is not of a model of the "
                                      "type \"vit\"; export to an empty folder"));
-  EXPECT_THAT(file_text(run.folder / "config.json"), HasSubstr("bert"));
+  EXPECT_THAT(content_of(run.folder / "config.json"), HasSubstr("bert"));
 }
 
 // The code for the device or the system, whatever the format, and no file.
@@ -101,7 +98,7 @@ TEST(WeightsAlone, OfOtherVocabulariesHaveNoEndToken) {
   Output output =
       trainer({"export", "--checkpoint", folder / "run", "--to", folder / "model.safetensors"});
   ASSERT_EQ(output.code, 0) << output.err;
-  auto config = nlohmann::json::parse(file_text(folder / "config.json"));
+  auto config = nlohmann::json::parse(content_of(folder / "config.json"));
   EXPECT_EQ(config["vocab_size"], 7);
   EXPECT_TRUE(config.contains("bos_token_id") && config["bos_token_id"].is_null());
   EXPECT_TRUE(config.contains("eos_token_id") && config["eos_token_id"].is_null());
