@@ -9,7 +9,7 @@
 #include <spire/observer.h>
 #include <spire/run_config.h>
 
-#include "engine/run/machine/disk_space.h"
+#include "engine/run/machine/limits.h"
 #include "engine/run/machine/run_checks.h"
 #include "engine/run/run_setup.h"
 

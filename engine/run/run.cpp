@@ -52,14 +52,9 @@ class TrainingLoop {
     evaluation_.emplace(run_, checkpoints_, data.val ? *val_data_ : *test_data_);
   }
 
-  // The limits stay: a rank that is done still watches the others.
-  ~TrainingLoop() {
-    run_.world.watchdog->watch(nullptr, watchdog_limits(setup_.config, run_.world));
-  }
-
   RunResult go() {
     trainer_.status().set_hook(run_.options.on_phase);
-    run_.world.watchdog->watch(&trainer_.status(), watchdog_limits(setup_.config, run_.world));
+    watch_.emplace(run_.world, trainer_.status(), setup_.config);
     RunResult result;
     trainer_.team().lead([&] { result = lead(); });
     return result;
@@ -378,6 +373,7 @@ class TrainingLoop {
   const Batch* batch_ = nullptr;  // of the newest step
   double waited_ = 0;             // seconds, for that batch
   std::string ema_hash_;
+  std::optional<Watch> watch_;  // of the trainer's lanes; the last member: it ends first
 };
 
 }  // namespace

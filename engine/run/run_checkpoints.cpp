@@ -87,14 +87,8 @@ void RunCheckpoints::take_best() {
 }
 
 bool RunCheckpoints::due() const {
-  return urgent_ || is_regular(run_.progress.step);
-}
-
-bool RunCheckpoints::is_regular(int64_t step) const {
-  const CheckpointConfig& config = run_.setup.config.checkpoint;
-  int64_t per_epoch = run_.steps_per_epoch();
-  return is_due(config.every_steps, step) ||
-         (step % per_epoch == 0 && is_due(config.every_epochs, step / per_epoch));
+  int64_t step = run_.progress.step;
+  return urgent_ || regular_before(step + 1) == step;
 }
 
 int64_t RunCheckpoints::regular_before(int64_t step) const {

@@ -55,7 +55,6 @@ class RunCheckpoints {
   int64_t written_step() const { return written_step_; }
 
  private:
-  bool is_regular(int64_t step) const;
   bool is_saved() const;
   bool is_captured() const;
   void submit_captured(bool last);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 
 namespace spire {
 namespace {

@@ -88,10 +88,6 @@ bool wait_unless(const std::atomic<bool>* stop, double seconds) {
   return !stop || !*stop;
 }
 
-}  // namespace
-
-namespace {
-
 // Before anything is compiled: the kernel kills what a cgroup has no room for, and libraries crash.
 void require_room_for_program() {
   constexpr size_t least = 64 << 20, least_free = 8 << 20;

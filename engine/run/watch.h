@@ -20,16 +20,19 @@ inline WatchdogLimits watchdog_limits(const RunConfig& config, const World& worl
           config.timeouts.checkpoint, config.timeouts.silence};
 }
 
-// Shows the watchdog the phases of a trainer's lanes while it lives: they must live that long.
+// Shows the watchdog the phases of a thread or of a trainer's lanes while it lives: they must live
+// that long. The limits stay: a rank that is done still watches the others.
 class Watch {
  public:
   Watch(World& world, const ThreadStatus& status, const RunConfig& config)
       : world_(world), limits_(watchdog_limits(config, world)) {
-    world_.watchdog->watch(&status, limits_);
+    show(&status);
   }
-  ~Watch() { world_.watchdog->watch(nullptr, limits_); }
+  ~Watch() { show(nullptr); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
+
+  void show(const ThreadStatus* status) { world_.watchdog->watch(status, limits_); }
 
  private:
   World& world_;
@@ -40,20 +43,16 @@ class Watch {
 class StartWatch {
  public:
   StartWatch(World& world, const RunConfig& config, const PhaseHook& on_phase = {})
-      : world_(world), limits_(watchdog_limits(config, world)) {
+      : alone_(world.size() == 1), watch_(world, status_, config) {
     status_.set_hook(on_phase);
-    world_.watchdog->watch(&status_, limits_);
   }
-  ~StartWatch() { world_.watchdog->watch(nullptr, limits_); }
-  StartWatch(const StartWatch&) = delete;
-  StartWatch& operator=(const StartWatch&) = delete;
 
   // For a process alone, whose GPUs may hang while its trainer is made. setup: outlives this.
   void watch_gpus(RunSetup& setup) {
-    if (world_.size() > 1 || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
+    if (!alone_ || setup.placement.lanes[0].device.kind != DeviceKind::cuda) return;
     setup.watch_lanes = [this](const ThreadStatus* lanes) {
       if (!lanes) status_.enter(0, Phase::start);
-      world_.watchdog->watch(lanes ? lanes : &status_, limits_);
+      watch_.show(lanes ? lanes : &status_);
     };
     status_.enter(0, Phase::setup);
   }
@@ -61,9 +60,9 @@ class StartWatch {
   ThreadStatus& status() { return status_; }
 
  private:
-  World& world_;
-  WatchdogLimits limits_;
+  bool alone_;
   ThreadStatus status_{{"main"}};
+  Watch watch_;  // the last member: it shows the status
 };
 
 }  // namespace spire

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/observe/line_file.h"
-#include "engine/run/audit/chain.h"
+#include "engine/run/audit/audit_record.h"
 
 namespace spire {
 namespace {

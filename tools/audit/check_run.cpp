@@ -10,7 +10,7 @@
 #include "engine/base/hash.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/config/text.h"
-#include "engine/run/audit/chain.h"
+#include "engine/run/audit/audit_record.h"
 
 namespace spire {
 namespace {

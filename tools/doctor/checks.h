@@ -11,8 +11,8 @@
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/nvml/gpu_monitor.h"
 #include "engine/device/topology.h"
-#include "engine/run/machine/disk_space.h"
 #include "engine/run/machine/finding.h"
+#include "engine/run/machine/limits.h"
 
 namespace spire {
 

@@ -71,6 +71,12 @@ bool is_member(const std::string& key) {
   return std::ranges::find(known, key) != known.end();
 }
 
+constexpr std::string_view chain_key = ",\"chain\":\"", chain_end = "\"}";
+
+bool is_digest(std::string_view text) {
+  return text.size() == digest_digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 }  // namespace
 
 void set_step(AuditRecord& record, const StepOutcome& step, uint64_t samples, bool left_out) {
@@ -154,6 +160,32 @@ std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text) {
     if (error != std::errc() || stop != end) return {};
   }
   return hashes;
+}
+
+std::string ChainState::text() const {
+  return value.empty() ? "" : value + " " + root;
+}
+
+std::optional<ChainState> ChainState::parse(const std::string& text) {
+  if (text.size() != 2 * digest_digits + 1 || text[digest_digits] != ' ') return {};
+  ChainState state{text.substr(0, digest_digits), text.substr(digest_digits + 1)};
+  if (!is_digest(state.value) || !is_digest(state.root)) return {};
+  return state;
+}
+
+void chain_line(std::string& line, std::string& value) {
+  value = next_value(value, line);
+  line.pop_back();  // the closing brace
+  line.append(chain_key).append(value).append(chain_end).push_back('\n');
+}
+
+std::optional<ChainedLine> split_chained(std::string_view line) {
+  size_t tail = chain_key.size() + digest_digits + chain_end.size();
+  if (line.size() < tail) return {};
+  std::string_view text = line.substr(0, line.size() - tail), rest = line.substr(text.size());
+  std::string_view value = rest.substr(chain_key.size(), digest_digits);
+  if (!rest.starts_with(chain_key) || !rest.ends_with(chain_end) || !is_digest(value)) return {};
+  return ChainedLine{std::string(text) + "}", std::string(value)};
 }
 
 }  // namespace spire

@@ -1,12 +1,15 @@
 // What audit.jsonl records of one step, as a line of JSON and back: the same text for the same
-// bits. docs/audit.md describes the fields.
+// bits. Each line ends with the digest of the value before it and of its own text, a chain in which
+// no line can be changed, added or dropped unseen. docs/audit.md describes the fields.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "engine/base/digest.h"
 #include "engine/data/loader.h"
 #include "engine/train/tower_trainer.h"
 
@@ -39,5 +42,28 @@ std::optional<AuditRecord> parse_audit_record(std::string_view text);
 
 std::string hashes_text(const std::vector<uint64_t>& hashes);  // 16 hex digits each, joined
 std::optional<std::vector<uint64_t>> parse_hashes(std::string_view text);
+
+// Where a chain stands. Checkpoints have it as text.
+struct ChainState {
+  std::string value = {};  // of the newest line, 64 hex digits; empty: nothing is chained
+  std::string root = {};   // digest of the newest root: audit_root.h
+
+  std::string text() const;                                         // "" of an empty chain
+  static std::optional<ChainState> parse(const std::string& text);  // none: not of this form
+};
+
+// Returns the value behind `text`, a JSON object on one line.
+inline std::string next_value(std::string_view before, std::string_view text) {
+  return digest({before, "\n", text});
+}
+
+// Turns the object in `line` into its line of audit.jsonl, with a newline, and moves the value on.
+void chain_line(std::string& line, std::string& value);
+
+// The parts of a line, without its newline; none if it has no value at its end.
+struct ChainedLine {
+  std::string text, value;
+};
+std::optional<ChainedLine> split_chained(std::string_view line);
 
 }  // namespace spire

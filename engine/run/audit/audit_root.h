@@ -13,7 +13,9 @@ namespace spire {
 // the model makes cheap. The cost of a hash grows with the model, that of a step at least as fast.
 int64_t weights_interval(const AuditConfig& config, int64_t parameters);
 
-// weights_every: weights_interval(). Reads the data's files: data_digest(). Throws Error(data).
+// weights_every: weights_interval(). Reads the data's files for a digest of them, as far as it can
+// be had in a second: it tells other data from the run's, and damage of most kinds. The values
+// themselves show in the records of the steps. Throws Error(data) for a file that cannot be read.
 std::string root_text(const RunSetup& setup, int64_t weights_every);
 
 struct RootCheck {
@@ -25,5 +27,12 @@ struct RootCheck {
 // Compares a recorded root with the run here. Keys that it has and that decide nothing here do not
 // count.
 RootCheck check_root(const std::string& recorded, const RunSetup& setup, int64_t weights_every);
+
+// Says whether the data of a resumed run is what it was when the run stopped.
+// Compares the root that the checkpoint's chain has, which audit.jsonl of its run holds, with that
+// of the run as it goes on. Returns a sentence that names the data and the files that have changed
+// since; "" where the data is the same, or the old root is not there. REQUIRES: setup.resumed.
+std::string changed_data(const RunSetup& setup, const std::string& old_digest,
+                         const std::string& root);
 
 }  // namespace spire

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "engine/run/audit/audit_root.h"
-#include "engine/run/audit/data_digest.h"
 
 namespace spire {
 

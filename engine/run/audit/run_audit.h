@@ -7,7 +7,6 @@
 
 #include "engine/data/loader.h"
 #include "engine/run/audit/audit_record.h"
-#include "engine/run/audit/chain.h"
 #include "engine/run/run_setup.h"
 #include "engine/train/tower_trainer.h"
 

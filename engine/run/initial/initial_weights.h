@@ -16,7 +16,11 @@ std::string load_initial_weights(const RunSetup& setup, TowerTrainer& trainer, O
 
 // Compares names and shapes of the file with the model, without reading the weights (but for a head
 // that must equal its table of tokens). Returns and throws what load_initial_weights() would on
-// rank 0; empty for a resumed run.
+// rank 0; empty for a resumed run. Both also compare what a checkpoint's model computes that no
+// tensor shows, and the names of its classes, columns and tokens, with the run.
 std::string match_initial_weights(const RunSetup& setup, Observer& observer);
+
+// Whether data was scaled by other means or deviations.
+bool other_normalization(const Normalization& a, const Normalization& b);
 
 }  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 #include "engine/observe/formatting.h"
-#include "engine/run/initial/trained_config.h"
+#include "engine/run/initial/initial_weights.h"
 #include "engine/run/resume.h"
 #include "engine/weights/files/weight_file.h"
 

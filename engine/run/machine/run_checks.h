@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "engine/device/topology.h"
-#include "engine/run/machine/disk_space.h"
 #include "engine/run/machine/finding.h"
-#include "engine/run/machine/memory_state.h"
-#include "engine/run/machine/process_limits.h"
+#include "engine/run/machine/limits.h"
 
 namespace spire {
 

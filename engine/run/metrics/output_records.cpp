@@ -7,8 +7,10 @@
 #include <numbers>
 
 #include <spire/error.h>
+#include <spire/tensor.h>
 
 #include "engine/data/text/vocabulary.h"
+#include "engine/inference/sample_images.h"
 #include "engine/observe/scores.h"
 
 namespace spire {
@@ -22,6 +24,11 @@ size_t column_of(const SampleSpec& spec, const char* wanted) {
   auto found = std::ranges::find(spec.columns, wanted, &Column::name);
   require(found != spec.columns.end(), "data without {}", wanted);
   return static_cast<size_t>(found - spec.columns.begin());
+}
+
+// Numbers of a row of that column.
+size_t elements_of(const SampleSpec& spec, const char* column) {
+  return static_cast<size_t>(spec.columns[column_of(spec, column)].shape.elements());
 }
 
 template <typename T>
@@ -55,15 +62,14 @@ double mean_of_defined(size_t count, auto&& number) {
 class ClassRecords : public OutputRecords {
  public:
   ClassRecords(const SampleSpec& spec, bool with_auc)
-      : column_(column_of(spec, "labels")),
+      : OutputRecords(column_of(spec, "labels"),
+                      3 + (with_auc ? static_cast<size_t>(spec.classes) : 0)),
         classes_(static_cast<size_t>(spec.classes)),
         with_auc_(with_auc) {}
 
   std::vector<Metric> metrics() const override {
     return {Metric::top3, Metric::top5, Metric::f1_macro, Metric::f1_micro, Metric::auc};
   }
-  size_t target_column() const override { return column_; }
-  size_t width() const override { return 3 + (with_auc_ ? classes_ : 0); }
   void record(std::span<const float> output, const std::byte* target,
               std::span<double> out) const override {
     auto label = number_at<int32_t>(target, 0);
@@ -122,7 +128,7 @@ class ClassRecords : public OutputRecords {
     return auc(probabilities, is_positive);
   }
 
-  size_t column_, classes_;
+  size_t classes_;
   bool with_auc_;
 };
 
@@ -130,12 +136,10 @@ class ClassRecords : public OutputRecords {
 class ValueRecords : public OutputRecords {
  public:
   explicit ValueRecords(const SampleSpec& spec)
-      : column_(column_of(spec, "values")),
-        values_(static_cast<size_t>(spec.columns[column_].shape.elements())) {}
+      : OutputRecords(column_of(spec, "values"), 2 * elements_of(spec, "values")),
+        values_(elements_of(spec, "values")) {}
 
   std::vector<Metric> metrics() const override { return {Metric::r2, Metric::mae}; }
-  size_t target_column() const override { return column_; }
-  size_t width() const override { return 2 * values_; }
   void record(std::span<const float> output, const std::byte* target,
               std::span<double> out) const override {
     for (size_t v = 0; v < values_; ++v) {
@@ -161,7 +165,7 @@ class ValueRecords : public OutputRecords {
   }
 
  private:
-  size_t column_, values_;
+  size_t values_;
 };
 
 // The values are labels, 0 or 1.
@@ -208,8 +212,7 @@ class LabelRecords : public ValueRecords {
 class TokenRecords : public OutputRecords {
  public:
   explicit TokenRecords(const SampleSpec& spec)
-      : column_(column_of(spec, "targets")),
-        length_(static_cast<size_t>(spec.columns[column_].shape.elements())) {
+      : OutputRecords(column_of(spec, "targets"), 1), length_(elements_of(spec, "targets")) {
     if (spec.vocabulary.empty()) return;
     std::unique_ptr<Vocabulary> vocabulary = make_vocabulary(spec.vocabulary);
     for (int32_t id = 0; id < vocabulary->size(); ++id)
@@ -220,8 +223,6 @@ class TokenRecords : public OutputRecords {
     return bytes_.empty() ? std::vector<Metric>{} : std::vector{Metric::bits_per_byte};
   }
   bool reads_outputs() const override { return false; }
-  size_t target_column() const override { return column_; }
-  size_t width() const override { return 1; }
   void record(std::span<const float>, const std::byte* target,
               std::span<double> out) const override {
     for (size_t i = 0; i < length_; ++i) {
@@ -237,8 +238,92 @@ class TokenRecords : public OutputRecords {
   }
 
  private:
-  size_t column_, length_;
+  size_t length_;
   std::vector<double> bytes_;  // of each token; empty: unknown
+};
+
+size_t index_of(const SampleSpec& spec, const Column& column) {
+  return static_cast<size_t>(&column - spec.columns.data());
+}
+
+// Record: the mean absolute error of an image, and, if it is asked for, its SSIM.
+class ImageRecords : public OutputRecords {
+ public:
+  ImageRecords(const SampleSpec& spec, bool with_ssim)
+      : OutputRecords(index_of(spec, spire::target_column(spec)), with_ssim ? 2 : 1),
+        target_(spire::target_column(spec)),
+        with_ssim_(with_ssim) {}
+
+  std::vector<Metric> metrics() const override {
+    if (std::min(target_.shape[0], target_.shape[1]) < ssim_window) return {Metric::mae};
+    return {Metric::mae, Metric::ssim};
+  }
+  void record(std::span<const float> output, const std::byte* target,
+              std::span<double> out) const override {
+    std::vector<float> image(output.size());
+    copy_floats(target, target_.dtype, image);
+    double errors = 0;
+    for (size_t i = 0; i < image.size(); ++i)
+      errors += std::abs(double{image[i]} - double{output[i]});
+    out[0] = errors / static_cast<double>(image.size());
+    if (with_ssim_)
+      out[1] = ssim(output, image, target_.shape[0], target_.shape[1], target_.shape[2]);
+  }
+  double value(Metric metric, std::span<const double> records, double) const override {
+    double sum = 0;
+    for (size_t at = metric == Metric::ssim ? 1 : 0; at < records.size(); at += width())
+      sum += records[at];
+    return sum / static_cast<double>(records.size() / width());
+  }
+
+ private:
+  Column target_;
+  bool with_ssim_;
+};
+
+// Record: of each class the pixels that have it, those for which it is found, and those with both.
+class MaskRecords : public OutputRecords {
+ public:
+  explicit MaskRecords(const SampleSpec& spec)
+      : OutputRecords(index_of(spec, spire::target_column(spec)),
+                      3 * static_cast<size_t>(spec.classes)),
+        pixels_(static_cast<size_t>(spire::target_column(spec).shape.elements())),
+        classes_(static_cast<size_t>(spec.classes)) {}
+
+  std::vector<Metric> metrics() const override {
+    return {Metric::mean_iou, Metric::dice, Metric::pixel_accuracy};
+  }
+  void record(std::span<const float> output, const std::byte* target,
+              std::span<double> out) const override {
+    std::vector<ClassScore> counts(classes_);
+    count_pixels({reinterpret_cast<const int32_t*>(target), pixels_}, output, counts);
+    for (size_t c = 0; c < classes_; ++c) {
+      out[3 * c] = static_cast<double>(counts[c].actual);
+      out[3 * c + 1] = static_cast<double>(counts[c].predicted);
+      out[3 * c + 2] = static_cast<double>(counts[c].tp);
+    }
+  }
+  double value(Metric metric, std::span<const double> records, double) const override {
+    std::vector<ClassScore> counts = sum_of(records);
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    if (metric == Metric::mean_iou) return mean_iou(counts).value_or(none);
+    if (metric == Metric::dice) return f1_macro(counts).value_or(none);
+    return pixel_accuracy(counts).value_or(none);
+  }
+
+ private:
+  std::vector<ClassScore> sum_of(std::span<const double> records) const {
+    std::vector<ClassScore> counts(classes_);
+    for (size_t at = 0; at < records.size(); at += width())
+      for (size_t c = 0; c < classes_; ++c) {
+        counts[c].actual += static_cast<int64_t>(records[at + 3 * c]);
+        counts[c].predicted += static_cast<int64_t>(records[at + 3 * c + 1]);
+        counts[c].tp += static_cast<int64_t>(records[at + 3 * c + 2]);
+      }
+    return counts;
+  }
+
+  size_t pixels_, classes_;
 };
 
 }  // namespace
@@ -252,9 +337,9 @@ std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const Sample
       if (labels) return std::make_unique<LabelRecords>(spec);
       return std::make_unique<ValueRecords>(spec);
     case Task::reconstruct:
-      return image_records(spec, with_ssim);
+      return std::make_unique<ImageRecords>(spec, with_ssim);
     case Task::segment:
-      return mask_records(spec);
+      return std::make_unique<MaskRecords>(spec);
     case Task::predict_tokens:
       return std::make_unique<TokenRecords>(spec);
     case Task::custom:

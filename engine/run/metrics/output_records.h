@@ -18,12 +18,14 @@ using ConfusionCounts = std::vector<int64_t>;
 
 class OutputRecords {  // immutable, hence thread-safe
  public:
+  // column: index of the data's column that it reads. width: numbers of a record.
+  OutputRecords(size_t column, size_t width) : column_(column), width_(width) {}
   virtual ~OutputRecords() = default;
 
   virtual std::vector<Metric> metrics() const = 0;  // that it can compute
   virtual bool reads_outputs() const { return true; }
-  virtual size_t target_column() const = 0;  // index of the data's column that it reads
-  virtual size_t width() const = 0;          // numbers of a record
+  size_t target_column() const { return column_; }
+  size_t width() const { return width_; }
   // Writes a sample's record. output: all numbers of the model's output, empty where
   // reads_outputs() is false; target: the row of the column.
   virtual void record(std::span<const float> output, const std::byte* target,
@@ -32,6 +34,9 @@ class OutputRecords {  // immutable, hence thread-safe
   virtual double value(Metric metric, std::span<const double> records, double mean_loss) const = 0;
   virtual bool counts_classes() const { return false; }  // whether there is a confusion()
   virtual ConfusionCounts confusion(std::span<const double>) const { return {}; }
+
+ private:
+  size_t column_, width_;
 };
 
 // Returns the class for a task; null for one of a program's own loss. labels: the values are labels
@@ -39,13 +44,5 @@ class OutputRecords {  // immutable, hence thread-safe
 // are asked for: the records of auc are larger, and ssim takes long.
 std::unique_ptr<OutputRecords> make_records(Task task, bool labels, const SampleSpec& spec,
                                             bool with_auc, bool with_ssim);
-
-// Records of images that a model makes: mae, and ssim where the images are large enough for it. The
-// target is the column target_images, or else the images themselves. with_ssim: whether ssim is
-// asked for, which takes the most time.
-std::unique_ptr<OutputRecords> image_records(const SampleSpec& spec, bool with_ssim);
-
-// Records of masks, whose pixels have classes: mean_iou, dice and pixel_accuracy.
-std::unique_ptr<OutputRecords> mask_records(const SampleSpec& spec);
 
 }  // namespace spire

@@ -1,5 +1,5 @@
-// Samples of the calling program: what they may be, and a batch in memory from which devices read,
-// filled from them.
+// Samples of the calling program: what their columns may be and how many there are, and a batch in
+// memory from which devices read, filled from them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <spire/dataset.h>
+#include <spire/run_config.h>
 #include <spire/trainer.h>
 
 #include "engine/data/loader.h"
@@ -50,5 +51,14 @@ class StagedBatch {
   std::vector<std::byte*> starts_;  // of the columns
   Batch batch_;
 };
+
+// Datasets without samples, for the columns of `spec`; images and features get the run's dtype.
+// Without TrainerOptions::train_samples an epoch has no end. Throws Error(config) for negative
+// numbers, and for columns that Spire knows with another dtype than ColumnRows have.
+DataSource callers_data(const SampleSpec& spec, const TrainerOptions& options);
+
+// Throws Error(config) for config keys that need what batches of the caller do not tell: an epoch's
+// length for the schedule, or datasets whose samples are mixed.
+void check_config_for_batches(const RunConfig& config, const TrainerOptions& options);
 
 }  // namespace spire

@@ -12,7 +12,7 @@
 #include "engine/process/watchdog/watchdog.h"
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_data.h"
-#include "engine/run/trainer/callers_data.h"
+#include "engine/run/trainer/staged_batch.h"
 #include "engine/run/trainer/trainer_parts.h"
 #include "engine/run/watch.h"
 #include "engine/train/failure.h"
