@@ -1,6 +1,8 @@
+// Folders of tests, and files in them.
 #pragma once
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -34,5 +36,13 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
+
+// The bytes of a file; empty when it is not there or cannot be read, as a file of /proc whose
+// process ends meanwhile.
+inline std::string content_of(const std::filesystem::path& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
+}
 
 }  // namespace spire

@@ -1,11 +1,15 @@
 #include "engine/checkpoint/checkpoint_file.h"
 
+#include <string>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <vector>
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "engine/checkpoint/training_state.h"
 #include "tests/base/file_size_limit.h"
 #include "tests/base/message_of.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
@@ -43,19 +47,19 @@ TEST_F(CheckpointFile, ManyTensorsKeepTheirOrder) {
 
 TEST_F(CheckpointFile, SameStateGivesSameBytes) {
   write_checkpoint(path, sample_state());
-  std::string first = read_bytes(path);
+  std::string first = content_of(path);
   write_checkpoint(path, sample_state());
-  EXPECT_EQ(read_bytes(path), first);
+  EXPECT_EQ(content_of(path), first);
 }
 
 TEST_F(CheckpointFile, PiecesOfAnySizeGiveTheSameBytes) {
   TrainingState state = sample_state();
   write_checkpoint(path, state);
-  std::string whole = read_bytes(path);
+  std::string whole = content_of(path);
   for (size_t floats : {1, 2, 7, 71, 72, 73, 1000}) {
     std::vector<float> piece(floats);
     write_checkpoint(path, state, state, piece);
-    EXPECT_EQ(read_bytes(path), whole) << floats;
+    EXPECT_EQ(content_of(path), whole) << floats;
   }
 }
 
@@ -156,7 +160,8 @@ TEST_F(CheckpointFile, MissingAndForeignFilesAreNamed) {
     write_bytes(path, begin + std::string(4096, '\0'));
     EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }), HasSubstr(kind));
   }
-  EXPECT_THAT(checkpoint_error([&] { read_checkpoint(folder); }), HasSubstr(folder.string()));
+  EXPECT_THAT(checkpoint_error([&] { read_checkpoint(folder); }),
+              HasSubstr(folder.path().string()));
 }
 
 TEST_F(CheckpointFile, DamagedTensorIsNamed) {
@@ -164,7 +169,7 @@ TEST_F(CheckpointFile, DamagedTensorIsNamed) {
   state.weights[1].values.assign(72, 1.0f);  // a run of bytes to be found in the file
   state.optimizer.clear();
   write_checkpoint(path, state);
-  std::string bytes = read_bytes(path);
+  std::string bytes = content_of(path);
   std::string pattern(reinterpret_cast<const char*>(state.weights[1].values.data()), 72 * 4);
   bytes[bytes.find(pattern) + 100] ^= 1;
   write_bytes(path, bytes);
@@ -176,7 +181,7 @@ TEST_F(CheckpointFile, DamagedTensorIsNamed) {
 // A file that is cut short is an error, wherever it ends.
 TEST_F(CheckpointFile, TruncationAnywhereIsAnError) {
   write_checkpoint(path, sample_state());
-  std::string bytes = read_bytes(path);
+  std::string bytes = content_of(path);
   for (size_t length = 0; length < bytes.size(); length += 1 + length / 40) {
     write_bytes(path, bytes.substr(0, length));
     checkpoint_error([&] { read_checkpoint(path); });
@@ -188,25 +193,12 @@ TEST_F(CheckpointFile, TruncationAnywhereIsAnError) {
 // Checksums cover every byte, so a flipped bit is never accepted.
 TEST_F(CheckpointFile, AnyFlippedBitIsAnError) {
   write_checkpoint(path, sample_state());
-  std::string bytes = read_bytes(path);
+  std::string bytes = content_of(path);
   RandomStream random(11, Purpose::shuffle);
   for (uint32_t i = 0; i < 600; ++i) {
     size_t at = i < 100 ? i : random.below(2 * i, static_cast<uint32_t>(bytes.size()));
     std::string damaged = bytes;
     damaged[at] ^= static_cast<char>(1 << random.below(2 * i + 1, 8));
-    write_bytes(path, damaged);
-    checkpoint_error([&] { read_checkpoint(path); });
-  }
-}
-
-TEST_F(CheckpointFile, GarbageBehindAGoodHeaderIsAnError) {
-  write_checkpoint(path, sample_state());
-  std::string bytes = read_bytes(path);
-  RandomStream random(12, Purpose::shuffle);
-  for (uint32_t i = 0; i < 200; ++i) {
-    std::string damaged = bytes;
-    size_t at = random.below(4 * i, static_cast<uint32_t>(bytes.size() - 64));
-    for (size_t k = 0; k < 64; ++k) damaged[at + k] = static_cast<char>(random.bits(1000 * i + k));
     write_bytes(path, damaged);
     checkpoint_error([&] { read_checkpoint(path); });
   }
@@ -231,6 +223,35 @@ TEST_F(CheckpointFile, UnwritableFolderIsAnError) {
   auto nowhere = folder / "absent" / "step_00000001.h5";
   std::string message = checkpoint_error([&] { write_checkpoint(nowhere, sample_state()); });
   EXPECT_THAT(message, HasSubstr("No such file or directory"));
+}
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> paths_of(const TrainingState& state, bool averaged) {
+  std::vector<TensorGroup> groups = state.groups();
+  std::vector<std::string> paths;
+  for (TensorPlace place : model_tensors(state, averaged))
+    paths.push_back(groups[place.group].path + "/" +
+                    groups[place.group].tensors[place.tensor].name);
+  return paths;
+}
+
+TEST(ModelTensors, AnAverageReplacesAWeightAndFrozenWeightsHaveNone) {
+  TrainingState state;
+  state.weights = {{"frozen", {1}, {1}}, {"trained", {1}, {2}}};
+  state.states = {{"mean", {1}, {3}}};
+  state.optimizer = {{"ema", {{"trained", {1}, {4}}}}};
+  EXPECT_THAT(paths_of(state, true),
+              ElementsAre("/weights/frozen", "/optimizer/ema/trained", "/states/mean"));
+  EXPECT_THAT(paths_of(state, false),
+              ElementsAre("/weights/frozen", "/weights/trained", "/states/mean"));
+}
+
+TEST(ModelTensors, WithoutAveragesWeightsAreTheirOwn) {
+  TrainingState state;
+  state.weights = {{"trained", {1}, {2}}};
+  state.optimizer = {{"m", {{"trained", {1}, {4}}}}};
+  EXPECT_THAT(paths_of(state, true), ElementsAre("/weights/trained"));
 }
 
 }  // namespace

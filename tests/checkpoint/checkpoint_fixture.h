@@ -10,25 +10,20 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/checkpoint/training_state.h"
+#include "tests/base/folder.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "spire_checkpoint_XXXXXX");
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~CheckpointTest() override { std::filesystem::remove_all(folder); }
-
-  std::filesystem::path folder;
+  Folder folder;
 };
 
 inline NamedTensor random_tensor(const std::string& name, const Shape& shape, uint64_t seed) {
@@ -119,27 +114,13 @@ inline std::filesystem::path save(const CheckpointStore& store, const TrainingSt
   return store.save(state, state, piece);
 }
 
-inline std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 inline void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// Returns the message of the Error(checkpoint) that `call` throws; the test fails where it throws
-// none.
 template <typename Call>
-std::string checkpoint_error(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::checkpoint) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return "";
+std::string checkpoint_error(const Call& call) {
+  return message_of(Category::checkpoint, call);
 }
 
 }  // namespace spire

@@ -39,7 +39,7 @@ class Store : public CheckpointTest {
     return steps;
   }
   static void damage(const std::filesystem::path& path) {
-    std::string bytes = read_bytes(path);
+    std::string bytes = content_of(path);
     bytes[bytes.size() / 2] ^= 4;
     write_bytes(path, bytes);
   }
@@ -67,8 +67,8 @@ TEST_F(Store, SavesUnderNamesThatSortAndPointsToThem) {
   save(store, state_at(7, 7));
   auto path = save(store, state_at(1000, 7));
   EXPECT_EQ(path.filename(), "step_00001000.h5");
-  EXPECT_EQ(read_bytes(directory / "latest"), "step_00001000.h5\n");
-  EXPECT_EQ(read_bytes(directory / "best"), "step_00000007.h5\n");
+  EXPECT_EQ(content_of(directory / "latest"), "step_00001000.h5\n");
+  EXPECT_EQ(content_of(directory / "best"), "step_00000007.h5\n");
   EXPECT_EQ(store.latest(), path);
   EXPECT_EQ(store.best(), store.path_of(7));
 }
@@ -104,7 +104,7 @@ TEST_F(Store, TheBestIsThatOfTheState) {
   EXPECT_EQ(branch.best(), std::nullopt);
   branch.take_from(directory / "a", 10);
   branch.take_from(directory / "a", 20);  // which is not there
-  EXPECT_EQ(read_bytes(branch.path_of(10)), read_bytes(store.path_of(10)));
+  EXPECT_EQ(content_of(branch.path_of(10)), content_of(store.path_of(10)));
   save(branch, state_at(50, 10));
   EXPECT_THAT(steps(branch), ElementsAre(10, 50));
   EXPECT_EQ(branch.best(), branch.path_of(10));
@@ -154,8 +154,8 @@ TEST_F(Store, OtherFilesAreNeitherListedNorDeleted) {
   save_all(store, 3, 1);
   store.remove_after(0);
   EXPECT_THAT(store.list(), IsEmpty());
-  EXPECT_EQ(read_bytes(directory / "notes.txt"), "mine");
-  EXPECT_EQ(read_bytes(directory / "step_x1.h5"), "mine");
+  EXPECT_EQ(content_of(directory / "notes.txt"), "mine");
+  EXPECT_EQ(content_of(directory / "step_x1.h5"), "mine");
 }
 
 TEST_F(Store, BadFilesAreNamedAndTheNewestGoodOneIsUsed) {
@@ -240,7 +240,7 @@ TEST_F(Store, ClearsItsOwnFilesAndNoOthers) {
   write_bytes(store.path_of(30).string() + ".tmp", "torn");
   EXPECT_EQ(store.clear().size(), 5u);
   for (const char* name : {"notes.tmp", "step_1.h5.bak", "latest.txt"})
-    EXPECT_EQ(read_bytes(directory / name), "mine");
+    EXPECT_EQ(content_of(directory / name), "mine");
   EXPECT_THAT(store.list(), IsEmpty());
   EXPECT_EQ(store.latest(), std::nullopt);
 }
@@ -258,7 +258,7 @@ TEST_F(Store, KilledAtAnyByteTheOldCheckpointStillResumes) {
   CheckpointStore store(directory, {});
   save(store, state_at(10));
   write_checkpoint(folder / "next.h5", state_at(20));
-  std::string next = read_bytes(folder / "next.h5");
+  std::string next = content_of(folder / "next.h5");
   for (size_t length = 0; length <= next.size(); length += 1 + next.size() / 50) {
     std::filesystem::path temporary = store.path_of(20).string() + ".tmp";
     write_bytes(temporary, next.substr(0, length));

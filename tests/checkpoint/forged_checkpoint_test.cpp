@@ -1,4 +1,6 @@
-// Checkpoints whose checksums are right and whose contents no run wrote.
+// Checkpoints whose checksums are right and whose contents no run wrote; where the program that
+// reads checkpoints first is looked for, and what is said where there is none.
+#include <cstdlib>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -6,7 +8,9 @@
 #include <malloc.h>
 
 #include "engine/base/hash.h"
+#include "engine/base/hdf5_program.h"
 #include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_locator.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace spire {
@@ -30,7 +34,7 @@ class ForgedCheckpoint : public CheckpointTest {
   // Makes the header's checksums those of the file.
   void mend() {
     Header header = read_header(CheckpointBytes(path));
-    std::string bytes = read_bytes(path);
+    std::string bytes = content_of(path);
     Hash64 structure;
     uint64_t at = header.block;
     for (TensorExtent& extent : header.extents) {
@@ -59,7 +63,7 @@ TEST_F(ForgedCheckpoint, AProgramReadsItFirstAndItsEndDecides) {
 
 TEST_F(ForgedCheckpoint, ADamagedOneIsRefusedBeforeTheProgramIsAsked) {
   use("kill -SEGV $$");
-  std::string bytes = read_bytes(path);
+  std::string bytes = content_of(path);
   bytes.back() ^= 1;
   write_bytes(path, bytes);
   EXPECT_THAT(checkpoint_error([&] { read_checkpoint(path); }), HasSubstr("fails its checksum"));
@@ -70,7 +74,7 @@ TEST_F(ForgedCheckpoint, ADamagedOneIsRefusedBeforeTheProgramIsAsked) {
 TEST_F(ForgedCheckpoint, AnyStructureIsReadOrRefused) {
   setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
   EXPECT_EQ(read_checkpoint(path).step, 1234);
-  std::string good = read_bytes(path);
+  std::string good = content_of(path);
   RandomStream random(7, Purpose::shuffle);
   int refused = 0;
   for (uint32_t i = 0; i < 60; ++i) {
@@ -125,7 +129,7 @@ TEST_F(ForgedCheckpoint, NumbersThatNoRunWritesAreNamed) {
 TEST_F(ForgedCheckpoint, OneOfAnotherFormatIsNamedAndNotPassedOver) {
   for (int format : {1, 3}) {
     write_checkpoint(path, sample_state());
-    std::string bytes = read_bytes(path), two("\2\0\0\0\0\0\0\0", 8);
+    std::string bytes = content_of(path), two("\2\0\0\0\0\0\0\0", 8);
     size_t at = bytes.find(two, bytes.find("format"));
     ASSERT_NE(at, bytes.npos);
     bytes[at] = static_cast<char>(format);
@@ -149,6 +153,49 @@ TEST_F(ForgedCheckpoint, NoFreedMemoryIsUsed) {
   EXPECT_EQ(read_checkpoint(path).step, 2);
   mallopt(M_PERTURB, 0);
 }
+
+using ::testing::Contains;
+
+class UncheckedCheckpoint : public CheckpointTest {
+ protected:
+  ~UncheckedCheckpoint() override { unsetenv("SPIRE_HDF5_CHECK"); }
+
+  std::vector<std::string> warnings_of_loading() {
+    std::vector<std::string> warnings;
+    load_named(path.string(), folder, Prefer::newest,
+               [&](const auto&, const std::string& text) { warnings.push_back(text); });
+    return warnings;
+  }
+
+  std::filesystem::path path = folder / "one.h5";
+};
+
+TEST_F(UncheckedCheckpoint, FromPythonTheProgramIsFoundBesideTheLibrary) {
+  for (const char* own : {"/site/spire/lib/libspire.so", "/site/spire/_core.so"})
+    EXPECT_THAT(h5::program_folders("/usr/bin/python3", own), Contains("/site/spire/bin")) << own;
+  for (const char* own : {"/opt/lib/libspire.so", "/opt/lib/x86_64-linux-gnu/libspire.so"})
+    EXPECT_THAT(h5::program_folders("/usr/bin/python3", own), Contains("/opt/bin")) << own;
+  EXPECT_EQ(h5::program_folders("/opt/bin/trainer", "/opt/bin/trainer").front(), "/opt/bin");
+}
+
+TEST_F(UncheckedCheckpoint, IsWarnedOfOnceAProcess) {
+  write_checkpoint(path, sample_state(1234));
+  setenv("SPIRE_HDF5_CHECK", "", 1);  // none
+  EXPECT_FALSE(load_checkpoint(path).checked);
+  EXPECT_THAT(
+      warnings_of_loading(),
+      testing::ElementsAre(HasSubstr("one.h5: read unchecked, as spire-hdf5-check is not")));
+  EXPECT_THAT(warnings_of_loading(), testing::IsEmpty());
+}
+
+#ifdef CHECKING_PROGRAM
+TEST_F(UncheckedCheckpoint, OneThatTheProgramHasReadIsNone) {
+  write_checkpoint(path, sample_state(1234));
+  setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
+  EXPECT_TRUE(load_checkpoint(path).checked);
+  EXPECT_EQ(unchecked_warning(path, true), std::nullopt);
+}
+#endif
 
 }  // namespace
 }  // namespace spire

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <tests/emulation/devices.h>
 
-#include "tests/run/program/recorder.h"
+#include "tests/run/recorder.h"
 #include "tests/train/small_run.h"
 
 namespace spire {

@@ -4,7 +4,7 @@
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/train/run_tuning.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/run/program/recorder.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 namespace {

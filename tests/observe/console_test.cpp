@@ -72,19 +72,6 @@ TEST_F(ConsoleTest, PlainOutputIsALineEveryTenSecondsAndAtEvents) {
   EXPECT_EQ(results.str(), end_block(sample_summary()));
 }
 
-TEST_F(ConsoleTest, PlainOutputHasNoEscapesOrCarriageReturns) {
-  Console& plain = console(false);
-  plain.on_start(sample_start());
-  for (int step = 1; step <= 100; ++step) {
-    plain.on_step(sample_step(step));
-    if (step % 10 == 0) plain.on_eval(sample_eval(step));
-    if (step % 25 == 0) plain.on_warning("careful");
-    clock.advance(3);
-  }
-  plain.on_end(sample_summary());
-  EXPECT_EQ((log.str() + results.str()).find_first_of("\r\x1b"), std::string::npos);
-}
-
 TEST_F(ConsoleTest, ATerminalIsRedrawnTenTimesASecondAtMost) {
   Console& screen = console(true);
   for (int step = 1; step <= 1000; ++step) {
@@ -135,15 +122,6 @@ TEST_F(ConsoleTest, AnEvaluationFollowsTheProgressOfItsStepOnce) {
     if (size_t at = line.find("step "); at != line.npos)
       order += line.substr(at, 9) + (line.find("eval") == line.npos ? " " : "e ");
   EXPECT_EQ(order, "step 1201 step 1201e step 1203 step 1203e step 1204 ");
-}
-
-TEST_F(ConsoleTest, TheLastStepIsShownAtTheEnd) {
-  Console& screen = console(true);
-  screen.on_step(sample_step(1));
-  screen.on_step(sample_step(2350));
-  logged();
-  screen.on_end(sample_summary());
-  EXPECT_THAT(logged(), HasSubstr("step 2350/2350"));
 }
 
 TEST_F(ConsoleTest, ColoursOnlyWhereTheTerminalHasThem) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/observe/made_steps.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {

@@ -37,20 +37,20 @@ class Metrics : public ::testing::Test {
 
   std::vector<int64_t> steps_in_file() const {
     std::vector<int64_t> steps;
-    std::istringstream lines(file_text(path));
+    std::istringstream lines(content_of(path));
     for (std::string line; std::getline(lines, line);) steps.push_back(json::parse(line)["step"]);
     return steps;
   }
 
-  ScratchFolder folder;
-  std::filesystem::path path = folder.path / "metrics.jsonl";
+  Folder folder;
+  std::filesystem::path path = folder / "metrics.jsonl";
   ManualClock clock;
   std::vector<std::string> warnings;
 };
 
 TEST_F(Metrics, Golden) {
   run(5, 5, false);
-  EXPECT_EQ(file_text(path),
+  EXPECT_EQ(content_of(path),
             R"({"time":"2026-01-31T12:00:00Z","step":5,"epoch":3.42,"samples_seen":1280,)"
             R"("train/loss":0.12345,"train/accuracy":0.912,"train/lr":0.0942,)"
             R"("train/grad_norm":0.91,"perf/samples_per_s":3912.4,"perf/step_ms":65.4,)"
@@ -76,7 +76,7 @@ TEST_F(Metrics, HaveTheWarningsOfTheRun) {
   step.record = false;
   metrics.on_step(step);
   metrics.on_warning("runs/\xff");
-  EXPECT_EQ(file_text(path),
+  EXPECT_EQ(content_of(path),
             R"({"time":"2026-01-31T12:00:00Z","step":4,"warning":"cuda:1 is hot"})"
             "\n"
             "{\"time\":\"2026-01-31T12:00:00Z\",\"step\":5,\"warning\":\"runs/\uFFFD\"}\n");
@@ -88,12 +88,12 @@ TEST_F(Metrics, OnlyRecordedStepsAndNumbersThatAreNotFiniteAreNull) {
   StepReport step = sample_step();
   step.record = false;
   metrics.on_step(step);
-  EXPECT_EQ(file_text(path), "");
+  EXPECT_EQ(content_of(path), "");
   step.record = true;
   step.loss = std::numeric_limits<double>::quiet_NaN();
   step.grad_norm = std::numeric_limits<double>::infinity();
   metrics.on_step(step);
-  json record = json::parse(file_text(path));
+  json record = json::parse(content_of(path));
   EXPECT_TRUE(record["train/loss"].is_null());
   EXPECT_TRUE(record["train/grad_norm"].is_null());
 }
@@ -105,7 +105,7 @@ TEST_F(Metrics, StepsOfFp16HaveTheLossScale) {
   step.loss_scale = 32768;
   step.skipped_steps = 3;
   metrics.on_step(step);
-  json record = json::parse(file_text(path));
+  json record = json::parse(content_of(path));
   EXPECT_EQ(record["train/loss_scale"], 32768);
   EXPECT_EQ(record["train/skipped_steps"], 3);
 }
@@ -120,7 +120,7 @@ TEST_F(Metrics, LogicalDevicesOfAGpuHaveNamesOfTheirOwn) {
   StepReport step = sample_step(7);
   step.devices = devices;
   metrics.on_step(step);
-  std::string text = file_text(path);
+  std::string text = content_of(path);
   EXPECT_THAT(text, HasSubstr(R"("device":"cuda:0","rank":0,)"));
   EXPECT_THAT(text, HasSubstr(R"("device":"cuda:0#2","rank":0,)"));
 }
@@ -144,7 +144,7 @@ TEST_F(Metrics, DevicesHaveALineEachWithoutEmptyValues) {
   metrics.on_step(step);
   step.record = false;
   metrics.on_step(step);
-  std::string text = file_text(path);
+  std::string text = content_of(path);
   EXPECT_EQ(text.substr(text.find('\n') + 1),
             R"({"time":"2026-01-31T12:00:00Z","step":7,"device":"cpu:0","rank":0,)"
             R"("device/arrival_ms":12.5,"device/busy":0.75,"device/memory_used_bytes":5242880,)"
@@ -161,30 +161,30 @@ TEST_F(Metrics, ALineIsWrittenAtOnce) {
   MetricsFile metrics(path, nullptr, clock.function());
   metrics.on_start(sample_start());
   metrics.on_checkpoint({7, "step.h5", 100, 0.5, 12.25});
-  EXPECT_EQ(file_text(path), R"({"time":"2026-01-31T12:00:00Z","step":7,"checkpoint/bytes":100,)"
-                             R"("checkpoint/snapshot_ms":0.5,"checkpoint/write_ms":12.25})"
-                             "\n");
+  EXPECT_EQ(content_of(path), R"({"time":"2026-01-31T12:00:00Z","step":7,"checkpoint/bytes":100,)"
+                              R"("checkpoint/snapshot_ms":0.5,"checkpoint/write_ms":12.25})"
+                              "\n");
 }
 
 // The run is killed after step 17, with a torn last line, and resumed at step 10.
 TEST_F(Metrics, AKilledAndResumedRunEqualsAnUninterruptedOne) {
   run(1, 20, false);
-  std::string uninterrupted = file_text(path);
+  std::string uninterrupted = content_of(path);
   run(1, 17, false);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 30);
   run(11, 20, true);
-  EXPECT_EQ(file_text(path), uninterrupted);
+  EXPECT_EQ(content_of(path), uninterrupted);
   EXPECT_THAT(warnings, IsEmpty());
 }
 
 TEST_F(Metrics, ANewRunStartsAnEmptyFileAndAResumedRunNeedsNoFile) {
   run(1, 3, false);
   run(1, 1, false);
-  std::string one = file_text(path);
+  std::string one = content_of(path);
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1);
   std::filesystem::remove(path);
   run(4, 4, true);
-  EXPECT_EQ(json::parse(file_text(path))["step"], 4);
+  EXPECT_EQ(json::parse(content_of(path))["step"], 4);
 }
 
 TEST(MetricsThrough, DropsLaterTornAndForeignLines) {
@@ -217,7 +217,7 @@ TEST_F(Metrics, AnUnwritableFileIsAnErrorAtTheStart) {
   auto refusal = [&](bool resumed) {
     return message_of(Category::config, [&] { run(4, 4, resumed); });
   };
-  path = folder.path / "absent" / "metrics.jsonl";
+  path = folder / "absent" / "metrics.jsonl";
   EXPECT_THAT(refusal(false), HasSubstr("No such file or directory"));
   path = own;
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -234,7 +234,7 @@ TEST_F(Metrics, AFileThatIsRemovedIsWrittenAnewWithAllItsLines) {
   metrics.on_start(sample_start());
   for (int64_t step = 1; step <= 5; ++step) {
     if (step == 2) std::filesystem::remove(path);
-    if (step == 3) std::filesystem::rename(path, folder.path / "moved");
+    if (step == 3) std::filesystem::rename(path, folder / "moved");
     if (step == 4) std::filesystem::remove_all(path);
     metrics.on_step(sample_step(step));
   }
@@ -245,7 +245,7 @@ TEST_F(Metrics, AFileThatIsRemovedIsWrittenAnewWithAllItsLines) {
   std::filesystem::remove(path);
   std::ofstream(path) << "another file\n";
   metrics.on_step(sample_step(6));
-  EXPECT_EQ(file_text(path), "another file\n");
+  EXPECT_EQ(content_of(path), "another file\n");
   EXPECT_THAT(metrics.lost(), HasSubstr("metrics.jsonl lacks 1 line"));
 }
 
@@ -334,18 +334,18 @@ TEST(Summary, WhatIsNoFieldKeepsItsDefault) {
 }
 
 TEST(Summary, IsWrittenWholeOrAWarningIsGiven) {
-  ScratchFolder folder;
+  Folder folder;
   std::vector<std::string> warnings;
   auto warn = [&](std::string_view text) { warnings.emplace_back(text); };
-  SummaryFile(folder.path / "summary.json", warn).on_end(sample_summary());
-  EXPECT_EQ(file_text(folder.path / "summary.json"), summary_json(sample_summary()));
-  SummaryFile(folder.path / "absent" / "summary.json", warn).on_end(sample_summary());
+  SummaryFile(folder / "summary.json", warn).on_end(sample_summary());
+  EXPECT_EQ(content_of(folder / "summary.json"), summary_json(sample_summary()));
+  SummaryFile(folder / "absent" / "summary.json", warn).on_end(sample_summary());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0], HasSubstr("absent/summary.json"));
   RunSummary nowhere = sample_summary();
   nowhere.output.clear();
-  SummaryFile(folder.path / "summary2.json", warn).on_end(nowhere);
-  EXPECT_FALSE(std::filesystem::exists(folder.path / "summary2.json"));
+  SummaryFile(folder / "summary2.json", warn).on_end(nowhere);
+  EXPECT_FALSE(std::filesystem::exists(folder / "summary2.json"));
 }
 
 // Adds its mark to `calls` at each event.

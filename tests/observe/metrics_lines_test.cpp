@@ -2,11 +2,10 @@
 #include "engine/observe/metrics_lines.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -14,14 +13,11 @@ namespace {
 
 class StepRecords : public testing::Test {
  protected:
-  ~StepRecords() override { std::filesystem::remove(path_); }
   std::map<int64_t, StepRecord> of(const std::string& text) const {
-    std::ofstream(path_, std::ios::binary) << text;
-    return read_step_records(path_);
+    return read_step_records(folder_.write("metrics.jsonl", text));
   }
 
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("spire_records_" + std::to_string(::getpid()));
+  Folder folder_;
 };
 
 constexpr const char* good =
@@ -60,7 +56,7 @@ TEST_F(StepRecords, GoOnBehindAPieceOfTheFile) {
 
 TEST_F(StepRecords, RefuseNoFileAndTakeOneWithoutSteps) {
   EXPECT_TRUE(of("{\"step\":3}\n").empty());
-  EXPECT_THAT(message_of(Category::config, [&] { read_step_records(path_.string() + "_none"); }),
+  EXPECT_THAT(message_of(Category::config, [&] { read_step_records(folder_ / "none"); }),
               testing::HasSubstr("there is no such file"));
 }
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
-#include "engine/observe/prometheus_metrics.h"
-#include "tests/observe/published_run.h"
+#include "engine/observe/published_state.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {
@@ -51,7 +51,7 @@ std::string queries(const nlohmann::json& node) {
 }
 
 TEST(MonitoringFiles, TheDashboardReadsOnlyMetricsOfARun) {
-  auto dashboard = nlohmann::json::parse(file_text(folder / "grafana_dashboard.json"));
+  auto dashboard = nlohmann::json::parse(content_of(folder / "grafana_dashboard.json"));
   std::set<std::string> read = metrics_in(queries(dashboard));
   EXPECT_THAT(emitted(), IsSupersetOf(read));
   EXPECT_GT(read.size(), 25u);
@@ -74,7 +74,7 @@ TEST(MonitoringFiles, TheAlertsReadOnlyMetricsOfARun) {
 }
 
 TEST(MonitoringFiles, TheDocsNameEveryMetricAndNoOther) {
-  std::set<std::string> documented = metrics_in(file_text(root / "docs/monitoring.md"));
+  std::set<std::string> documented = metrics_in(content_of(root / "docs/monitoring.md"));
   std::erase_if(documented, [](const std::string& name) { return name == "spire_alerts"; });
   EXPECT_EQ(documented, emitted());
 }
@@ -96,11 +96,11 @@ class Promtool : public testing::Test {
   int run(const std::string& words) { return std::system((program_ + " " + words).c_str()); }
 
   std::string program_ = promtool();
-  ScratchFolder scratch_;
+  Folder scratch_;
 };
 
 TEST_F(Promtool, AcceptsTheMetricsOfARun) {
-  std::filesystem::path page = scratch_.path / "page";
+  std::filesystem::path page = scratch_ / "page";
   std::ofstream(page) << full_page();
   EXPECT_EQ(run("check metrics < " + page.string()), 0);
 }

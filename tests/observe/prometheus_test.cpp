@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/observe/prometheus_metrics.h"
-#include "tests/observe/published_run.h"
+#include "engine/observe/published_state.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {

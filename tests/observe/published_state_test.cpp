@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/observe/published_run.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {

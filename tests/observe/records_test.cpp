@@ -6,8 +6,6 @@
 
 #include <spire/metric.h>
 
-#include "engine/observe/step_times.h"
-
 namespace spire {
 namespace {
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <limits>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "engine/observe/formatting.h"
 #include "tests/observe/reports.h"
 
 namespace spire {
@@ -29,133 +32,118 @@ TEST(StartBlock, Golden) {
       "kind\noutput        runs/cnn\n");
 }
 
-TEST(StartBlock, ShowsTheTaskAndWhyTheModelWasChosen) {
-  StartInfo start = sample_start();
-  start.model = "mlp";
-  start.model_note = "auto: the data has features";
-  start.task = "classify 4 features into 3 classes";
-  EXPECT_THAT(
-      start_block(start),
-      StartsWith("model         mlp (auto: the data has features), 421 642 parameters, bf16\n"
-                 "task          classify 4 features into 3 classes\n"
-                 "data          fashion_mnist"));
+// What a fact of the run adds to the block, and what a missing one leaves out.
+struct BlockCase {
+  const char* name;
+  std::function<void(StartInfo&)> change;
+  std::vector<std::string> shows, lacks = {};
+};
+
+std::vector<BlockCase> block_cases() {
+  return {
+      {"TheTaskAndWhyTheModelWasChosen",
+       [](StartInfo& start) {
+         start.model = "mlp";
+         start.model_note = "auto: the data has features";
+         start.task = "classify 4 features into 3 classes";
+       },
+       {"\nmodel         mlp (auto: the data has features), 421 642 parameters, bf16\n"
+        "task          classify 4 features into 3 classes\n"
+        "data          fashion_mnist"}},
+      {"FrozenParameters",
+       [](StartInfo& start) { start.frozen = 400000; },
+       {"421 642 parameters, bf16\nfrozen        400 000 parameters; 21 642 are trained\ndata"}},
+      {"CoresOnOneLine",
+       [](StartInfo& start) { start.cores = "2 of 2, not pinned: the whole machine"; },
+       {"\ncores         2 of 2, not pinned: the whole machine\nglobal batch"}},
+      {"CoresOnALineARank",
+       [](StartInfo& start) { start.cores = "rank 0 2 of 4\nrank 1 1 of 4"; },
+       {"\ncores         rank 0 2 of 4\n              rank 1 1 of 4\nglobal batch"}},
+      {"WhatIsFreeAndWhetherItFits",
+       [](StartInfo& start) {
+         start.devices[0].memory_free = 3 << 20;
+         start.devices[0].fits_now = true;
+         start.devices[1].fits_now = false;
+       },
+       {"  comm     total    free now  fits\n", "  0 B      4.5 KiB  3.0 MiB   yes\n",
+        "  1.0 MiB  1.0 MiB  unknown   no\n"}},
+      {"WhichBatchWasChosenAndWhy",
+       [](StartInfo& start) { start.batch_note = "auto chose 128: no more fits\na tenth is free"; },
+       {"thread per tower\nbatch_size    auto chose 128: no more fits\n"
+        "              a tenth is free\n"}},
+      {"DevicesOfSeveralProcessesWithRankAndHost",
+       [](StartInfo& start) { start = sample_start_of_two(); },
+       {"\nprocesses     2 over MPI (Open MPI v4.1.4)\n"
+        "devices       rank 0  cpu:0  2 cores: 0-1  1 tower  anna\n"
+        "              rank 1  cpu:0  2 cores: 2-3  1 tower  berta\n",
+        "\nmemory                       weights  gradients  optimizer  comm     total\n"
+        "              rank 0  cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
+        "              rank 1  cpu:0  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"}},
+      {"AGuaranteeOfTwoLines",
+       [](StartInfo& start) {
+         start.guarantee = "equal to rounding\n6 towers are no power of two";
+       },
+       {"\nrepeatable    equal to rounding\n              6 towers are no power of two\noutput "}},
+      {"NoGuarantee", [](StartInfo& start) { start.guarantee = ""; }, {}, {"repeatable"}},
+      {"WhatTheLastTowerTakes",
+       [](StartInfo& start) { start.global_batch = 200; },
+       {"\nglobal batch  200 = 2 towers × 128, the last 72, "}},
+      {"HowTheRateGrowsWithTheGlobalBatch",
+       [](StartInfo& start) {
+         start.lr_scaling = "linear";
+         start.base_lr = 0.1;
+         start.lr = 0.1 * 256 / 64;
+         start.base_batch = 64;
+       },
+       {"\nlr            0.4 = 0.1 × 4 (linear, global batch 256 / 64)\n"}},
+      {"ThatTheRateDoesNot",
+       [](StartInfo& start) {
+         start.lr_scaling = "none";
+         start.lr = 0.1;
+       },
+       {"\nlr            0.1, not scaled with the batch\n"}},
+      {"WhereItResumesAndHowStepsOverrideEpochs",
+       [](StartInfo& start) {
+         start.resumed_from = "runs/cnn/checkpoints/step_00001200.h5";
+         start.resumed_step = 1200;
+         start.total_steps = 2000;
+         start.towers = 1;
+         start.global_batch = 128;
+         start.tower_threads = 0;
+         for (auto& device : start.devices) device.planned_memory.clear();
+       },
+       {"\nresumed       at step 1 200 from runs/cnn/checkpoints/step_0000",
+        "\nlength        2 000 steps, 235 per epoch\n", "\nglobal batch  128 = 1 tower × 128\n"},
+       {"memory", "recompute"}},
+      {"WhatRecomputationSaves",
+       [](StartInfo& start) {
+         start.recompute =
+             RecomputeInfo{.nodes = 12, .bytes = 203 << 20, .bytes_without = 812 << 20};
+       },
+       {"\nrecompute     blocks: 203.0 MiB of activations per tower, 812.0 MiB without\n"}},
+      {"ThatNothingIsRecomputed",
+       [](StartInfo& start) { start.recompute = RecomputeInfo{}; },
+       {"\nrecompute     blocks, but this model has none: nothing is recomputed\n"}},
+      {"TheLimitOfDevicesThatHaveOne",
+       [](StartInfo& start) { start.devices[1].memory_limit = int64_t{20} << 30; },
+       {"\nmemory               weights  gradients  optimizer  comm     total    limit\n"
+        "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
+        "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB  20.0 GiB\n"}},
+  };
 }
 
-TEST(StartBlock, SaysHowManyParametersAreFrozen) {
+class StartBlockShows : public testing::TestWithParam<BlockCase> {};
+
+TEST_P(StartBlockShows, Facts) {
   StartInfo start = sample_start();
-  start.frozen = 400000;
-  EXPECT_THAT(start_block(start),
-              HasSubstr("421 642 parameters, bf16\n"
-                        "frozen        400 000 parameters; 21 642 are trained\ndata"));
+  GetParam().change(start);
+  std::string block = "\n" + start_block(start);
+  for (const std::string& text : GetParam().shows) EXPECT_THAT(block, HasSubstr(text));
+  for (const std::string& text : GetParam().lacks) EXPECT_THAT(block, Not(HasSubstr(text)));
 }
 
-TEST(StartBlock, ShowsCoresOnOneLineOrOneLineARank) {
-  StartInfo start = sample_start();
-  start.cores = "2 of 2, not pinned: the process may use the whole machine";
-  EXPECT_THAT(start_block(start), HasSubstr("\ncores         " + start.cores + "\nglobal batch"));
-  start.cores = "rank 0 2 of 4\nrank 1 1 of 4";
-  EXPECT_THAT(start_block(start), HasSubstr("\ncores         rank 0 2 of 4\n"
-                                            "              rank 1 1 of 4\nglobal batch"));
-}
-
-TEST(StartBlock, OfAPlanSaysWhatIsFreeAndWhetherItFits) {
-  StartInfo start = sample_start();
-  start.devices[0].memory_free = 3 << 20;
-  start.devices[0].fits_now = true;
-  start.devices[1].fits_now = false;
-  EXPECT_THAT(start_block(start), HasSubstr("  comm     total    free now  fits\n"));
-  EXPECT_THAT(start_block(start), HasSubstr("  0 B      4.5 KiB  3.0 MiB   yes\n"));
-  EXPECT_THAT(start_block(start), HasSubstr("  1.0 MiB  1.0 MiB  unknown   no\n"));
-}
-
-TEST(StartBlock, SaysWhichBatchWasChosenAndWhy) {
-  StartInfo start = sample_start();
-  start.batch_note = "auto chose 128: no more fits\na tenth stays free";
-  EXPECT_THAT(start_block(start), HasSubstr("thread per tower\n"
-                                            "batch_size    auto chose 128: no more fits\n"
-                                            "              a tenth stays free\n"));
-}
-
-TEST(StartBlock, DevicesOfSeveralProcessesHaveRankAndHost) {
-  std::string block = start_block(sample_start_of_two());
-  EXPECT_THAT(block, HasSubstr("\nprocesses     2 over MPI (Open MPI v4.1.4)\n"
-                               "devices       rank 0  cpu:0  2 cores: 0-1  1 tower  anna\n"
-                               "              rank 1  cpu:0  2 cores: 2-3  1 tower  berta\n"));
-  EXPECT_THAT(
-      block,
-      HasSubstr("\nmemory                       weights  gradients  optimizer  comm     total\n"
-                "              rank 0  cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
-                "              rank 1  cpu:0  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB\n"));
-}
-
-TEST(StartBlock, AGuaranteeMayHaveTwoLines) {
-  StartInfo start = sample_start();
-  start.guarantee = "equal to rounding on 1 to 6 devices\n6 towers are no power of two";
-  EXPECT_THAT(start_block(start), HasSubstr("\nrepeatable    equal to rounding on 1 to 6 devices\n"
-                                            "              6 towers are no power of two\noutput "));
-  start.guarantee = "";
-  EXPECT_THAT(start_block(start), Not(HasSubstr("repeatable")));
-}
-
-TEST(StartBlock, SaysWhatTheLastTowerTakes) {
-  StartInfo start = sample_start();
-  start.global_batch = 200;
-  EXPECT_THAT(start_block(start), HasSubstr("\nglobal batch  200 = 2 towers × 128, the last 72, "));
-}
-
-TEST(StartBlock, SaysHowTheRateGrowsWithTheGlobalBatch) {
-  StartInfo start = sample_start();
-  start.lr_scaling = "linear";
-  start.base_lr = 0.1;
-  start.lr = 0.1 * 256 / 64;
-  start.base_batch = 64;
-  EXPECT_THAT(start_block(start),
-              HasSubstr("\nlr            0.4 = 0.1 × 4 (linear, global batch 256 / 64)\n"));
-  start.lr_scaling = "none";
-  start.lr = 0.1;
-  EXPECT_THAT(start_block(start), HasSubstr("\nlr            0.1, not scaled with the batch\n"));
-}
-
-TEST(StartBlock, SaysWhereItResumesAndHowStepsOverrideEpochs) {
-  StartInfo start = sample_start();
-  start.resumed_from = "runs/cnn/checkpoints/step_00001200.h5";
-  start.resumed_step = 1200;
-  start.total_steps = 2000;
-  start.towers = 1;
-  start.global_batch = 128;
-  start.tower_threads = 0;
-  for (auto& device : start.devices) device.planned_memory.clear();
-  std::string block = start_block(start);
-  EXPECT_THAT(block,
-              HasSubstr("\nresumed       at step 1 200 from runs/cnn/checkpoints/step_0000"));
-  EXPECT_THAT(block, HasSubstr("\nlength        2 000 steps, 235 per epoch\n"));
-  EXPECT_THAT(block, HasSubstr("\nglobal batch  128 = 1 tower × 128\n"));
-  EXPECT_THAT(block, Not(HasSubstr("memory")));
-}
-
-TEST(StartBlock, SaysWhatRecomputationSaves) {
-  StartInfo start = sample_start();
-  EXPECT_THAT(start_block(start), Not(HasSubstr("recompute")));
-  start.recompute = RecomputeInfo{.nodes = 12, .bytes = 203 << 20, .bytes_without = 812 << 20};
-  EXPECT_THAT(
-      start_block(start),
-      HasSubstr("\nrecompute     blocks: 203.0 MiB of activations per tower, 812.0 MiB without\n"));
-  start.recompute->nodes = 0;
-  EXPECT_THAT(
-      start_block(start),
-      HasSubstr("\nrecompute     blocks, but this model has none: nothing is recomputed\n"));
-}
-
-TEST(StartBlock, SaysTheLimitOfDevicesThatHaveOne) {
-  StartInfo start = sample_start();
-  start.devices[1].memory_limit = int64_t{20} << 30;
-  EXPECT_THAT(
-      start_block(start),
-      HasSubstr(
-          "\nmemory               weights  gradients  optimizer  comm     total    limit\n"
-          "              cpu:0  1.5 KiB  1.5 KiB    1.5 KiB    0 B      4.5 KiB\n"
-          "              cpu:1  1.5 KiB  1.5 KiB    0 B        1.0 MiB  1.0 MiB  20.0 GiB\n"));
-}
+INSTANTIATE_TEST_SUITE_P(Table, StartBlockShows, testing::ValuesIn(block_cases()),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(EndBlock, Golden) {
   EXPECT_EQ(end_block(sample_summary()),
@@ -317,6 +305,37 @@ TEST(CommWait, IsLeftOutAfterTheDataWait) {
   step.comm_wait = 0.3;
   EXPECT_EQ(progress_line(step, {}, 72, false),
             "ep 3.4 step 1200/2350 loss 0.2345 acc 83.4% 3912/s comm 30% eta 1:15");
+}
+
+TEST(Units, Golden) {
+  EXPECT_EQ(count_text(0), "0");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(1000), "1 000");
+  EXPECT_EQ(count_text(-123456), "-123 456");
+  EXPECT_EQ(count_text(1234567), "1 234 567");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(bytes_text(int64_t{5} << 40), "5.0 TiB");
+  EXPECT_EQ(duration_text(0.4), "0:00");
+  EXPECT_EQ(duration_text(59.6), "1:00");
+  EXPECT_EQ(duration_text(3661), "1:01:01");
+  EXPECT_EQ(duration_text(100 * 3600), "100:00:00");
+  EXPECT_EQ(duration_text(-1), "-");
+  EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "-");
+  EXPECT_EQ(loss_text(0.1), "0.1000");
+  EXPECT_EQ(loss_text(12.345), "12.35");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(loss_text(-std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(utc_text(std::chrono::system_clock::from_time_t(1769860800)), "2026-01-31T12:00:00Z");
+}
+
+TEST(TextTable, AlignsByCharactersNotBytes) {
+  EXPECT_EQ(aligned_text({{"a", "b"}, {"cc", ""}}), "a   b\ncc\n");
+  EXPECT_EQ(aligned_text({}), "");
+  EXPECT_EQ(aligned_text({{"a\n\x1b", "b"}}), "a\\x0a\\x1b  b\n");
+  EXPECT_THAT(aligned({{"a×", "b"}, {"long", "c", "d"}, {}}),
+              ::testing::ElementsAre("a×    b", "long  c  d", ""));
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Reports with known content for golden texts, a clock that tests advance, and scratch files.
+// Reports with known content for golden texts, and a clock that tests advance.
 #pragma once
-#include <filesystem>
-#include <fstream>
+#include <initializer_list>
 #include <string>
-
-#include <stdlib.h>
+#include <vector>
 
 #include <spire/observer.h>
 
 #include "engine/observe/formatting.h"
+#include "tests/base/folder.h"
 
 namespace spire {
 
@@ -120,19 +119,69 @@ class ManualClock {
   std::chrono::system_clock::time_point now_ = std::chrono::system_clock::from_time_t(1769860800);
 };
 
-class ScratchFolder {
+// Steps whose devices arrive when a test says.
+class MadeSteps {
  public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "spire_observe_XXXXXX");
-    path = ::mkdtemp(pattern.data());
+  explicit MadeSteps(size_t count) : devices(count) {}
+
+  // The next step. It is valid until the next call.
+  StepReport at(std::initializer_list<double> arrivals_ms) {
+    size_t d = 0;
+    for (double arrival : arrivals_ms) devices.at(d++).arrival_ms = arrival;
+    StepReport step = sample_step(++number_);
+    step.step_ms = step_ms;
+    step.devices = devices;
+    return step;
   }
-  ~ScratchFolder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
+
+  std::vector<DeviceReport> devices;  // how they are from now on
+  double step_ms = 100;
+
+ private:
+  int64_t number_ = 0;
 };
 
-inline std::string file_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+// Of a run on two GPUs, with every value that can be published.
+inline StartInfo gpu_start() {
+  StartInfo start = sample_start();
+  start.output = "runs/cnn";
+  start.devices = {{"cuda:0", "NVIDIA H200", 1, {}}, {"cuda:1", "NVIDIA H200", 1, {}}};
+  return start;
+}
+
+inline std::vector<DeviceReport> gpu_reports() {
+  DeviceReport device;
+  device.arrival_ms = 12.5;
+  device.busy = 0.75;
+  device.memory_used = uint64_t{3} << 30;
+  device.memory_total = uint64_t{4} << 30;
+  device.celsius = 65;
+  device.watts = 250.5;
+  device.limit_watts = 700;
+  device.clock_mhz = 1980;
+  device.max_clock_mhz = 2000;
+  device.ecc_errors = 2;
+  device.link_sent = 1000;
+  device.link_received = 2000;
+  device.last_xid = 79;
+  DeviceReport other = device;
+  other.arrival_ms = 25;
+  other.throttle_reasons = {"heat", "power cap"};
+  return {device, other};
+}
+
+// Calls the observer as a run does, up to a checkpoint.
+inline void report_run(Observer& observer, const std::vector<DeviceReport>& devices) {
+  observer.on_start(gpu_start());
+  StepReport step = sample_step();
+  step.devices = devices;
+  step.loss_scale = 1024;
+  step.bad_steps = 1;
+  step.rollbacks = 1;
+  observer.on_step(step);
+  observer.on_eval(sample_eval());
+  observer.on_warning("the disk is nearly full");
+  observer.on_checkpoint({1200, "runs/cnn/checkpoints/step_00001200.h5", 5000, 4, 250});
 }
 
 }  // namespace spire

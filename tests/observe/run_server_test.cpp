@@ -11,7 +11,7 @@
 #include "engine/observe/page/page.h"
 #include "tests/observe/client.h"
 #include "tests/observe/page/drawn_page.h"
-#include "tests/observe/published_run.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {
@@ -105,7 +105,7 @@ TEST(LivePage, TheScriptReadsWhatTheStateHas) {
   report_run(served.page, gpu_reports());
   Json state = served.state();
   state["ended"] = {};
-  std::string script = file_text(SPIRE_ROOT "/engine/observe/page/live.js");
+  std::string script = content_of(SPIRE_ROOT "/engine/observe/page/live.js");
   auto expect_all = [&](const std::string& object, const Json& fields) {
     std::regex use("\\b" + object + "\\??\\.([a-z_]+)\\b(?!\\()");
     int uses = 0;

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/observe/http/run_server.h"
-#include "tests/observe/published_run.h"
+#include "tests/observe/reports.h"
 
 namespace {
 

@@ -1,7 +1,9 @@
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
+#include <sys/wait.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +13,7 @@
 #include "engine/observe/json_files.h"
 #include "engine/observe/tensorboard/tensorboard_files.h"
 #include "tests/base/file_size_limit.h"
-#include "tests/observe/published_run.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {
@@ -126,8 +128,8 @@ TEST(EventRecords, ComeBackAsTheyWereWritten) {
 }
 
 struct EventFolder {
-  ScratchFolder scratch;
-  std::filesystem::path folder = scratch.path / "tensorboard";
+  Folder scratch;
+  std::filesystem::path folder = scratch / "tensorboard";
   ManualClock clock;
   std::vector<std::string> warnings;
   TensorBoardFiles::Warn warn = [this](std::string_view text) { warnings.emplace_back(text); };
@@ -146,15 +148,15 @@ TEST(TensorBoardFiles, HaveTheTagsOfMetricsJsonl) {
   EventFolder events;
   {
     TensorBoardFiles files(events.folder, "steps: 12\n", events.warn, events.clock.function());
-    MetricsFile metrics(events.scratch.path / "metrics.jsonl", events.warn);
+    MetricsFile metrics(events.scratch / "metrics.jsonl", events.warn);
     for (Observer* observer : {static_cast<Observer*>(&files), static_cast<Observer*>(&metrics)}) {
       report_run(*observer, {});
       observer->on_end(sample_summary());
     }
   }
   ASSERT_THAT(events.files(), SizeIs(1));
-  auto read = read_events(file_text(*events.files().begin()));
-  std::ifstream lines(events.scratch.path / "metrics.jsonl");
+  auto read = read_events(content_of(*events.files().begin()));
+  std::ifstream lines(events.scratch / "metrics.jsonl");
   std::string line;
   ASSERT_THAT(read, SizeIs(6));
   EXPECT_EQ(read[2].text, "config: ```\nsteps: 12\n```\n");
@@ -193,7 +195,7 @@ TEST(TensorBoardFiles, HaveDevicesAndNumbersThatAreNotFinite) {
     step.record = false;
     files.on_step(step);
   }
-  auto read = read_events(file_text(*events.files().begin()));
+  auto read = read_events(content_of(*events.files().begin()));
   ASSERT_THAT(read, SizeIs(4));
   EXPECT_TRUE(std::isnan(read[3].scalars.at("train/loss")));
   EXPECT_EQ(read[3].scalars.at("device/cuda:1/busy"), 0.75f);
@@ -216,8 +218,8 @@ TEST(TensorBoardFiles, AResumedRunTakesBackLaterSteps) {
   }
   // All three began in the same second.
   ASSERT_THAT(events.files(), SizeIs(3));
-  auto first = read_events(file_text(*events.files().begin()));
-  auto last = read_events(file_text(*events.files().rbegin()));
+  auto first = read_events(content_of(*events.files().begin()));
+  auto last = read_events(content_of(*events.files().rbegin()));
   EXPECT_TRUE(first[1].begins);
   EXPECT_EQ(first[1].step, 1);
   EXPECT_TRUE(last[1].begins);
@@ -246,9 +248,9 @@ TEST(TensorBoardFiles, AFullDiskLeavesWholeFrames) {
     EXPECT_EQ(file.append(frame), "");
     EXPECT_NE(file.append(frame + frame), "");
   }
-  EXPECT_THAT(read_events(file_text(file.path())), SizeIs(1));
+  EXPECT_THAT(read_events(content_of(file.path())), SizeIs(1));
   EXPECT_EQ(file.append(frame), "");
-  EXPECT_THAT(read_events(file_text(file.path())), SizeIs(2));
+  EXPECT_THAT(read_events(content_of(file.path())), SizeIs(2));
 }
 
 // Names are sorted as text, so that none of ten digits is behind the last of these, or one of more.
@@ -275,7 +277,7 @@ TEST(EventFiles, OfThisProcessAreKnownByTheirNames) {
   for (const std::string& other : {own + "0", own + ".v2", "a" + own, std::string("notes.txt")})
     std::ofstream(events.folder / other) << "mine";
   EXPECT_THAT(event_files_of_this_process(events.folder), testing::ElementsAre(own));
-  EXPECT_THAT(event_files_of_this_process(events.scratch.path / "missing"), testing::IsEmpty());
+  EXPECT_THAT(event_files_of_this_process(events.scratch / "missing"), testing::IsEmpty());
 }
 
 TEST(TensorBoardFiles, AFolderThatCannotBeMadeWarnsOnce) {
@@ -301,6 +303,49 @@ TEST(TensorBoardFiles, ADiskThatIsFullAtTheStartWarnsOnce) {
   ASSERT_THAT(events.warnings, SizeIs(1));
   EXPECT_THAT(events.warnings[0], HasSubstr("cannot write " + events.folder.string()));
   EXPECT_EQ(files.lost(), "");
+}
+
+constexpr int no_package = 77;
+
+// Writes steps first to last as a process of a run does.
+void write_steps(const std::filesystem::path& folder, int64_t first, int64_t last, double loss) {
+  TensorBoardFiles files(folder, "steps: 12\n",
+                         [](std::string_view text) { ADD_FAILURE() << text; });
+  StartInfo start = gpu_start();
+  if (first > 1) start.resumed_from = "step.h5";
+  start.resumed_step = first - 1;
+  files.on_start(start);
+  std::vector<DeviceReport> devices = gpu_reports();
+  for (int64_t number = first; number <= last; ++number) {
+    StepReport step = sample_step(number);
+    step.loss = loss;
+    step.devices = devices;
+    files.on_step(step);
+  }
+  files.on_eval(sample_eval(last));
+}
+
+TEST(TensorBoard, ReadsARunThatWasResumed) {
+  Folder scratch;
+  std::filesystem::path folder = scratch / "tensorboard", out = scratch / "out.json";
+  write_steps(folder, 1, 10, 0.5);
+  write_steps(folder, 6, 12, 0.25);  // from a checkpoint of step 5
+  const char* given = std::getenv("TENSORBOARD_PYTHON");
+  std::string command = std::string(given ? given : "python3") +
+                        " " SPIRE_ROOT "/tests/observe/read_events.py " + folder.string() + " > " +
+                        out.string();
+  int status = std::system((command + " 2> " + (scratch / "err").string()).c_str());
+  if (WEXITSTATUS(status) == no_package) GTEST_SKIP() << "Python has no package tensorboard here";
+  ASSERT_EQ(status, 0) << content_of(scratch / "err");
+  auto found = nlohmann::json::parse(content_of(out));
+  auto& loss = found["scalars"]["train/loss"];
+  ASSERT_EQ(loss.size(), 12u);
+  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(loss[i], nlohmann::json({i + 1, i < 5 ? 0.5 : 0.25}));
+  // Of the evaluation at step 10 nothing is left, as the resumed run went back behind it.
+  ASSERT_EQ(found["scalars"]["val/accuracy"].size(), 1u);
+  EXPECT_EQ(found["scalars"]["val/accuracy"][0][0], 12);
+  EXPECT_EQ(found["scalars"]["device/cuda:1/arrival_ms"][0][1], 25);
+  EXPECT_NE(found["texts"]["config"].get<std::string>().find("steps: 12"), std::string::npos);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/observe/made_steps.h"
+#include "tests/observe/reports.h"
 
 namespace spire {
 namespace {

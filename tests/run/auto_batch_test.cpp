@@ -1,7 +1,6 @@
 // batch_size: auto: the largest batch that fits, kept by resumed runs, with the bits of a run whose
 // config names that size.
 #include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,12 +129,6 @@ TEST(AutoBatch, KeepsTheGlobalBatchByTowers) {
               HasSubstr("global_batch: 2 samples for 3 devices"));
 }
 
-class StartKeeper : public Observer {
- public:
-  void on_start(const StartInfo& start) override { note = start.batch_note; }
-  std::string note;
-};
-
 class AutoBatchRun : public testing::Test {
  protected:
   RunResult run(const std::string& name, const Words& more, const RunOptions& options = {}) const {
@@ -146,9 +139,7 @@ class AutoBatchRun : public testing::Test {
     return made_up(Words{"output=" + (folder_ / name).string()} + more);
   }
   std::string written(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name / "config.yaml").rdbuf();
-    return text.str();
+    return content_of(folder_ / name / "config.yaml");
   }
 
   MadeRuns folder_;
@@ -178,7 +169,7 @@ TEST_F(AutoBatchRun, HasTheBitsOfThatSizeAndKeepsItWhenResumed) {
 // The memory that each of them sees as free is that of all.
 TEST_F(AutoBatchRun, ProcessesOfAHostShareItsFreeMemory) {
   auto worlds = threads_world(2, {.cores = allowed_cores(), .on_exit_timeout = {}});
-  std::vector<StartKeeper> keepers(2);
+  std::vector<Recorder> keepers(2);
   run_ranks(2, [&](int rank) {
     auto index = static_cast<size_t>(rank);
     RunOptions options;
@@ -186,8 +177,9 @@ TEST_F(AutoBatchRun, ProcessesOfAHostShareItsFreeMemory) {
     spire::train(parse_config({}, words("two", {"batch_size=auto", "steps=1"})).config, options,
                  keepers[index]);
   });
-  EXPECT_THAT(keepers[0].note, HasSubstr("10 % are not planned for; 2 processes of this host share "
-                                         "the rest equally"));
+  EXPECT_THAT(keepers[0].start.batch_note,
+              HasSubstr("10 % are not planned for; 2 processes of this host share "
+                        "the rest equally"));
 }
 
 // The trial of the batch leaves it to the run to say what is wrong with a step.

@@ -31,9 +31,7 @@ TEST(FreezeRun, WithoutOptimizerStateMayFreezeOthersWithAWarning) {
   Words sgd = few_steps + Words{"optimizer.momentum=0", "ema.decay=0.9"};
   runs.train("run", sgd + low);
   Reports reports;
-  RunOptions options;
-  options.resume = "auto";
-  runs.train("run", sgd + Words{"steps=5"} + high, reports, options);
+  runs.resume("run", sgd + Words{"steps=5"} + high, reports);
   EXPECT_EQ(reports.steps.size(), 1u);
   EXPECT_THAT(reports.warnings, Contains(HasSubstr("freeze")));
   EXPECT_THAT(reports.warnings, Not(Contains(HasSubstr("random values"))));

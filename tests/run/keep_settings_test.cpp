@@ -2,33 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <spire/load_config.h>
-
 #include "engine/config/check.h"
 #include "engine/config/text.h"
 #include "engine/run/resume.h"
 #include "tests/base/message_of.h"
-#include "tests/run/made_run.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 namespace {
 
 using testing::HasSubstr;
-using Settings = Words;
 
 class KeptBatch : public testing::Test {
  protected:
-  class Warnings : public Observer {
-   public:
-    explicit Warnings(std::string& text) : text_(text) {}
-    void on_warning(std::string_view text) override { text_ += text; }
-
-   private:
-    std::string& text_;
-  };
-
   // A checkpoint of a run with these settings.
-  static LoadedCheckpoint saved(const Settings& settings) {
+  static LoadedCheckpoint saved(const Words& settings) {
     RunConfig config = parse_config({}, settings).config;
     settle_batch(config, 1);
     LoadedCheckpoint checkpoint;
@@ -41,39 +29,38 @@ class KeptBatch : public testing::Test {
   }
 
   // "towers x batch_size = global_batch" of a run of `settings` that goes on from it.
-  std::string resumed(const LoadedCheckpoint& checkpoint, const Settings& settings,
+  std::string resumed(const LoadedCheckpoint& checkpoint, const Words& settings,
                       bool evaluates = false) {
     ResolvedConfig resolved = parse_config({}, settings);
     RunOptions options;
     options.left_out = left_out(resolved);
     options.evaluates = evaluates;
-    Warnings observer(warnings_);
     RunConfig config = resolved.config;
-    keep_settings(checkpoint, options, config, observer);
+    keep_settings(checkpoint, options, config, heard_);
     return fmt::format("{} x {} = {}", *config.towers, config.batch_size, *config.global_batch);
   }
-  std::string refusal(const LoadedCheckpoint& checkpoint, const Settings& settings) {
+  std::string refusal(const LoadedCheckpoint& checkpoint, const Words& settings) {
     return message_of(Category::config, [&] { resumed(checkpoint, settings); });
   }
 
-  std::string warnings_;
+  Recorder heard_;
 };
 
 TEST_F(KeptBatch, IsTheRunsWhereItIsLeftOut) {
-  for (const Settings& run : {Settings{"towers=4", "batch_size=32"},
-                              Settings{"towers=4", "global_batch=128", "precision=exact"}}) {
+  for (const Words& run : {Words{"towers=4", "batch_size=32"},
+                           Words{"towers=4", "global_batch=128", "precision=exact"}}) {
     LoadedCheckpoint checkpoint = saved(run);
-    Settings precision(run.begin() + 2, run.end());
+    Words precision(run.begin() + 2, run.end());
     EXPECT_EQ(resumed(checkpoint, precision), "4 x 32 = 128");
-    EXPECT_EQ(resumed(checkpoint, precision + Settings{"batch_size=auto"}), "4 x 32 = 128");
+    EXPECT_EQ(resumed(checkpoint, precision + Words{"batch_size=auto"}), "4 x 32 = 128");
     EXPECT_EQ(resumed(checkpoint, run), "4 x 32 = 128");
   }
-  EXPECT_EQ(warnings_, "");
+  EXPECT_THAT(heard_.warnings, testing::IsEmpty());
 }
 
 TEST_F(KeptBatch, MayBeUneven) {
   for (const char* precision : {"precision=fp32", "precision=exact"}) {
-    Settings run = {"towers=3", "global_batch=128", precision};
+    Words run = {"towers=3", "global_batch=128", precision};
     LoadedCheckpoint checkpoint = saved(run);
     EXPECT_EQ(resumed(checkpoint, {precision}), "3 x 43 = 128");
     EXPECT_EQ(resumed(checkpoint, run), "3 x 43 = 128");
@@ -81,7 +68,7 @@ TEST_F(KeptBatch, MayBeUneven) {
     EXPECT_THAT(refusal(checkpoint, {precision, "towers=3", "global_batch=129"}),
                 HasSubstr("global_batch: 129, but the run of step.h5 has 128"));
   }
-  EXPECT_EQ(warnings_, "");
+  EXPECT_THAT(heard_.warnings, testing::IsEmpty());
 }
 
 TEST_F(KeptBatch, OfOtherTowersIsRefused) {
@@ -94,27 +81,29 @@ TEST_F(KeptBatch, OfOtherTowersIsRefused) {
 
 // The same words again, as after a preemption, give the same split again.
 TEST_F(KeptBatch, OfExactSumsIsDividedAmongOtherTowers) {
-  Settings exact = {"precision=exact"};
-  LoadedCheckpoint checkpoint = saved(exact + Settings{"towers=7", "batch_size=2"});
+  Words exact = {"precision=exact"};
+  LoadedCheckpoint checkpoint = saved(exact + Words{"towers=7", "batch_size=2"});
   struct Case {
-    Settings words;
+    Words words;
     std::string split, warning;
   };
   for (const Case& c : {Case{{"towers=2"}, "2 x 7 = 14", ""}, Case{{"towers=3"}, "3 x 5 = 14", ""},
                         Case{{"towers=2", "batch_size=7"}, "2 x 7 = 14", ""},
                         Case{{"towers=3", "batch_size=2"}, "3 x 5 = 14", "batch_size is 5, not 2"},
                         Case{{"batch_size=7"}, "7 x 2 = 14", "batch_size is 2, not 7"}}) {
-    warnings_.clear();
+    heard_.warnings.clear();
     EXPECT_EQ(resumed(checkpoint, exact + c.words), c.split);
-    EXPECT_THAT(warnings_, HasSubstr(c.warning));
-    EXPECT_EQ(warnings_.empty(), c.warning.empty());
+    if (c.warning.empty())
+      EXPECT_THAT(heard_.warnings, testing::IsEmpty());
+    else
+      EXPECT_THAT(heard_.warnings, testing::ElementsAre(HasSubstr(c.warning)));
     if (c.words[0].starts_with("batch")) continue;
     LoadedCheckpoint next =
-        saved(exact + Settings{c.words[0], "global_batch=14"});  // of the run that went on
+        saved(exact + Words{c.words[0], "global_batch=14"});  // of the run that went on
     EXPECT_EQ(resumed(next, exact + c.words), c.split);
-    EXPECT_EQ(resumed(next, exact + Settings{"towers=14"}), "14 x 1 = 14");
+    EXPECT_EQ(resumed(next, exact + Words{"towers=14"}), "14 x 1 = 14");
   }
-  EXPECT_THAT(refusal(checkpoint, exact + Settings{"towers=8"}),
+  EXPECT_THAT(refusal(checkpoint, exact + Words{"towers=8"}),
               HasSubstr("14 samples leave 1 of 8 towers without any"));
 }
 
@@ -124,12 +113,11 @@ TEST_F(KeptBatch, FollowsFromTheGlobalBatchOfAProgram) {
     LoadedCheckpoint checkpoint = saved({"towers=3", "global_batch=128", precision});
     RunConfig config = parse_config({}, {precision}).config;
     config.global_batch = 128;
-    Warnings observer(warnings_);
-    keep_settings(checkpoint, {}, config, observer);
+    keep_settings(checkpoint, {}, config, heard_);
     EXPECT_EQ(config.towers, 3);
     EXPECT_EQ(config.batch_size, 43);
   }
-  EXPECT_EQ(warnings_, "");
+  EXPECT_THAT(heard_.warnings, testing::IsEmpty());
 }
 
 // Its config has a model that no config can name.

@@ -9,46 +9,46 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <spire/load_config.h>
 #include <spire/train.h>
 
 #include "engine/observe/json_files.h"
-#include "tests/tools/words.h"
+#include "tests/base/folder.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 
-// Keeps steps and warnings, and writes metrics.jsonl, audit.jsonl and
-// summary.json.
-class Reports : public Observer {
+// Also writes metrics.jsonl, audit.jsonl and summary.json.
+class Reports : public Recorder {
  public:
+  using Recorder::Recorder;
   void on_start(const StartInfo& start) override {
-    file_.emplace(std::filesystem::path(start.output) / "metrics.jsonl", [](std::string_view) {});
-    file_->on_start(start);
-    audit_.emplace(std::filesystem::path(start.output) / "audit.jsonl", [](std::string_view) {});
-    audit_->on_start(start);
+    Recorder::on_start(start);
+    std::filesystem::path folder = start.output;
+    auto silent = [](std::string_view) {};
+    files_ = ObserverList();
+    files_.add(std::make_unique<MetricsFile>(folder / "metrics.jsonl", silent));
+    files_.add(std::make_unique<AuditFile>(folder / "audit.jsonl", silent));
+    files_.add(std::make_unique<SummaryFile>(folder / "summary.json", silent));
+    files_.on_start(start);
   }
   void on_step(const StepReport& step) override {
-    steps.push_back(step);
-    file_->on_step(step);
-    audit_->on_step(step);
+    Recorder::on_step(step);
+    files_.on_step(step);
   }
-  void on_eval(const EvalReport& eval) override { file_->on_eval(eval); }
-  void on_test(const EvalReport& eval) override { file_->on_test(eval); }
-  void on_end(const RunSummary& summary) override {
-    if (summary.output.empty()) return;
-    std::filesystem::path path = std::filesystem::path(summary.output) / "summary.json";
-    SummaryFile(path, [](std::string_view) {}).on_end(summary);
+  void on_eval(const EvalReport& eval) override {
+    Recorder::on_eval(eval);
+    files_.on_eval(eval);
   }
-  void on_warning(std::string_view text) override { warnings.emplace_back(text); }
-
-  std::vector<StepReport> steps;
-  std::vector<std::string> warnings;
+  void on_test(const EvalReport& eval) override {
+    Recorder::on_test(eval);
+    files_.on_test(eval);
+  }
+  void on_end(const RunSummary& summary) override { files_.on_end(summary); }
 
  private:
-  std::optional<MetricsFile> file_;
-  std::optional<AuditFile> audit_;
+  ObserverList files_;
 };
 
 // A folder with a table of 60 rows, of which one has a target far from all others; 3 towers of 2
@@ -58,8 +58,6 @@ class MadeRuns {
   static constexpr int64_t outlier = 17;
 
   MadeRuns() {
-    std::string pattern = std::filesystem::temp_directory_path() / "spire_made_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
     std::filesystem::create_directories(folder_ / "table");
     for (const char* name : {"train.csv", "test.csv"}) {
       std::ofstream file(folder_ / "table" / name);
@@ -72,9 +70,6 @@ class MadeRuns {
       }
     }
   }
-  ~MadeRuns() { std::filesystem::remove_all(folder_); }
-  MadeRuns(const MadeRuns&) = delete;
-  MadeRuns& operator=(const MadeRuns&) = delete;
 
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
@@ -94,19 +89,20 @@ class MadeRuns {
     options.overwrite = !options.resume;
     return spire::train(parse_config({}, words(name, more)).config, options, reports);
   }
-  RunResult resume(const std::string& name, const Words& more) const {
-    Reports reports;
-    RunOptions options;
-    options.resume = "auto";
-    return train(name, more, reports, options);
-  }
   RunResult train(const std::string& name, const Words& more) const {
     Reports reports;
     return train(name, more, reports);
   }
+  RunResult resume(const std::string& name, const Words& more, Reports& reports) const {
+    return train(name, more, reports, {.resume = "auto"});
+  }
+  RunResult resume(const std::string& name, const Words& more) const {
+    Reports reports;
+    return resume(name, more, reports);
+  }
 
  private:
-  std::filesystem::path folder_;
+  Folder folder_;
 };
 
 }  // namespace spire

@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
@@ -20,13 +20,6 @@ using testing::HasSubstr;
 
 class RunDirectoryTest : public testing::Test {
  protected:
-  RunDirectoryTest() {
-    std::string pattern = fs::temp_directory_path() / "spire_directory_XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    output = folder / "above" / "run";
-  }
-  ~RunDirectoryTest() override { fs::remove_all(folder); }
-
   void write(const fs::path& name, const std::string& text = "mine") const {
     fs::create_directories((output / name).parent_path());
     std::ofstream(output / name) << text;
@@ -50,7 +43,8 @@ class RunDirectoryTest : public testing::Test {
       write(name);
   }
 
-  fs::path folder, output;
+  Folder folder;
+  fs::path output = folder / "above/run";
 };
 
 TEST_F(RunDirectoryTest, ARunThatIsRefusedLeavesNothing) {
@@ -60,11 +54,9 @@ TEST_F(RunDirectoryTest, ARunThatIsRefusedLeavesNothing) {
   { RunDirectory directory(output); }
   EXPECT_TRUE(fs::is_empty(output));
   run();
-  std::ifstream before(output / RunDirectory::record_name);
-  std::string record{std::istreambuf_iterator<char>(before), {}};
+  std::string record = content_of(output / RunDirectory::record_name);
   { RunDirectory directory(output); }
-  std::ifstream after(output / RunDirectory::record_name);
-  EXPECT_EQ((std::string{std::istreambuf_iterator<char>(after), {}}), record);
+  EXPECT_EQ(content_of(output / RunDirectory::record_name), record);
 }
 
 TEST_F(RunDirectoryTest, NeverDeletesFilesThatNoRunWrote) {

@@ -18,7 +18,9 @@
 #include "engine/config/words.h"
 #include "engine/device/topology.h"
 #include "engine/train/placement/rank_hardware.h"
+#include "tests/base/folder.h"
 #include "tests/process/ranks.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 namespace {
@@ -74,12 +76,6 @@ class Census {
 
 class RunThreads : public testing::Test {
  protected:
-  RunThreads() {
-    std::string name = (fs::temp_directory_path() / "threads-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~RunThreads() override { fs::remove_all(folder_); }
-
   // Evaluations have more batches than are prepared ahead, so that readers are at work in them.
   RunConfig config(const std::string& pin, int64_t towers, int64_t tower_threads) const {
     RunConfig config;
@@ -106,21 +102,17 @@ class RunThreads : public testing::Test {
     std::string cores, hash;
   };
   Ended train_once(const RunConfig& config, Census& census, World* world = nullptr) const {
-    class Start : public Observer {
-     public:
-      void on_start(const StartInfo& start) override { cores = start.cores; }
-      std::string cores;
-    } observer;
+    Recorder recorder;
     RunOptions options;
     options.overwrite = true;
     options.world = world;
     options.on_phase = [&](const PhaseRow&) { census.count(); };
-    RunResult result = train(config, options, observer);
-    return {observer.cores, result.summary.parameter_hash};
+    RunResult result = train(config, options, recorder);
+    return {recorder.start.cores, result.summary.parameter_hash};
   }
 
   const Cores all_ = allowed_cores();
-  fs::path folder_;
+  Folder folder_;
 };
 
 TEST_F(RunThreads, AllHaveNamesAndOnlyLanesArePinned) {

@@ -11,12 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Evaluations : public Reports {
- public:
-  void on_eval(const EvalReport& eval) override { evaluated.push_back(eval.step); }
-  std::vector<int64_t> evaluated;
-};
-
 // A second of its time is kept for the end of the process.
 TEST(TimeInEvaluation, StopsThereAndAResumedRunRepeatsTheEvaluation) {
   MadeRuns runs;
@@ -37,19 +31,19 @@ TEST(TimeInEvaluation, StopsThereAndAResumedRunRepeatsTheEvaluation) {
     while (Clock::now() < over) {
     }
   };
-  Evaluations reports;
+  Reports reports;
   RunResult stopped = runs.train("run", words + Words{"max_time=100"}, reports, options);
   EXPECT_EQ(stopped.exit_code, 75);
   EXPECT_EQ(stopped.summary.stopped_by, "max_time");
   if (in_time) {  // a machine that is busy may need longer until there
     EXPECT_EQ(stopped.summary.steps, 10);
-    EXPECT_THAT(reports.evaluated, testing::IsEmpty());
+    EXPECT_THAT(reports.evaluated_steps(), testing::IsEmpty());
   }
-  Evaluations resumed;
+  Reports resumed;
   options = {};
   options.resume = "auto";
   EXPECT_EQ(runs.train("run", words, resumed, options).summary.parameter_hash, straight);
-  EXPECT_THAT(resumed.evaluated, testing::ElementsAre(10, 20, 24));
+  EXPECT_THAT(resumed.evaluated_steps(), testing::ElementsAre(10, 20, 24));
 }
 
 // Nobody repeats such an evaluation: it is whole.
@@ -65,10 +59,10 @@ TEST(TimeInEvaluation, AStopWithItsLastBatchLosesNoImages) {
   options.on_phase = [&](const PhaseRow& row) {
     if (row.phase == Phase::eval && ++seen == 2) stop = true;
   };
-  Evaluations reports;
+  Reports reports;
   RunResult stopped = all.runs.train("run", all.words(words), reports, options);
   EXPECT_EQ(stopped.exit_code, 75);
-  EXPECT_THAT(reports.evaluated, testing::ElementsAre(3));  // of one batch
+  EXPECT_THAT(reports.evaluated_steps(), testing::ElementsAre(3));  // of one batch
   EXPECT_TRUE(std::filesystem::exists(all.runs / "run" / "samples" / "step_00000003.png"));
 }
 

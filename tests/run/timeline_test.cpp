@@ -204,20 +204,9 @@ TEST(TimelineFile, OfAWindowThatIsOverIsAWarning) {
 
 TEST(TimelineFile, OfAStoppedRunHasTheStepsThatItDid) {
   MadeRuns runs;
-  std::atomic<bool> stop = false;
-  class Stopper : public Reports {
-   public:
-    explicit Stopper(std::atomic<bool>& stop) : stop_(stop) {}
-    void on_step(const StepReport& step) override {
-      Reports::on_step(step);
-      if (step.step == 5) stop_ = true;
-    }
-
-   private:
-    std::atomic<bool>& stop_;
-  } reports(stop);
+  Reports reports(5);
   RunOptions options = with_timeline(runs / "t.json", 4, 9);
-  options.stop = &stop;
+  options.stop = &reports.stop;
   EXPECT_EQ(runs.train("stopped", made_images, reports, options).exit_code, 75);
   Json file = read_trace(runs / "t.json");
   expect_format(file);

@@ -32,55 +32,30 @@ const Words held_out = {"data.val.share=0.2", "steps=15",          "seed=3",
 // With this seed the row that is far from the others comes later.
 const Words few_steps = {"steps=4", "seed=3"};
 
-class Numbers : public Reports {
- public:
-  void on_start(const StartInfo& start) override {
-    info = start;
-    Reports::on_start(start);
-  }
-  void on_eval(const EvalReport& eval) override { evals.push_back(eval); }
-  void on_test(const EvalReport& eval) override { tests.push_back(eval); }
-
-  StartInfo info;
-  std::vector<EvalReport> evals, tests;
-};
-
 // All that evaluations give, as one text of exact numbers.
-std::string text_of(const RunResult& result, const Numbers& numbers) {
+std::string text_of(const RunResult& result, const Reports& numbers) {
   std::string text = result.summary.parameter_hash;
   auto add = [&](const EvalReport& eval) {
     text += fmt::format("\n{} {} {} {}", eval.step, eval.loss, eval.metric.value, eval.best);
     for (const MetricValue& other : eval.others) text += fmt::format(" {}", other.value);
   };
-  for (const EvalReport& eval : numbers.evals) add(eval);
+  for (const EvalReport& eval : numbers.evaluations) add(eval);
   for (const EvalReport& eval : numbers.tests) add(eval);
   return text;
 }
 
 std::string run_text(const MadeRuns& runs, const std::string& name, const Words& more) {
-  Numbers numbers;
+  Reports numbers;
   RunResult result = runs.train(name, more, numbers);
   return text_of(result, numbers);
 }
 
-TEST(ValidationRun, HasTheSameBitsOnAnyDevices) {
-  MadeRuns runs;
-  std::string one = run_text(runs, "one", held_out);
-  for (const char* devices : {"devices=2xcpu", "devices=3xcpu"})
-    for (const char* strategy :
-         {"strategy=parameter_device", "strategy=mirrored", "strategy=sharded"})
-      EXPECT_EQ(run_text(runs, "other", held_out + Words{devices, strategy}), one)
-          << devices << ' ' << strategy;
-}
-
 TEST(ValidationRun, GoesOnAfterAResumption) {
   MadeRuns runs;
-  Numbers whole, rest;
+  Reports whole, rest;
   RunResult straight = runs.train("whole", held_out, whole);
   runs.train("parts", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
-  RunOptions options;
-  options.resume = "auto";
-  RunResult resumed = runs.train("parts", held_out, rest, options);
+  RunResult resumed = runs.resume("parts", held_out, rest);
   EXPECT_EQ(resumed.summary.parameter_hash, straight.summary.parameter_hash);
   EXPECT_EQ(resumed.summary.val.best, straight.summary.val.best);
   ASSERT_TRUE(resumed.summary.test && straight.summary.test);
@@ -91,12 +66,10 @@ TEST(ValidationRun, GoesOnAfterAResumption) {
 // The same metrics and figures, though it evaluates nothing but the test data.
 TEST(ValidationRun, ARunThatHasEndedKeepsItsFiguresWhenItIsResumed) {
   MadeRuns runs;
-  Numbers first, again;
+  Reports first, again;
   RunSummary ended = runs.train("run", held_out, first).summary;
-  RunOptions options;
-  options.resume = "auto";
-  RunSummary resumed = runs.train("run", held_out, again, options).summary;
-  EXPECT_TRUE(again.evals.empty());
+  RunSummary resumed = runs.resume("run", held_out, again).summary;
+  EXPECT_TRUE(again.evaluations.empty());
   EXPECT_EQ(ended.val.others.size(), 2u);
   EXPECT_EQ(resumed.val.others, ended.val.others);
   EXPECT_EQ(resumed.val.metric, ended.val.metric);
@@ -118,12 +91,12 @@ TEST(ValidationRun, TestsTheSameWeightsWhateverCheckpointsItWrites) {
 
 TEST(ValidationRun, TestsTheSameWeightsWhereItBranches) {
   MadeRuns runs;
-  Numbers whole;
+  Reports whole;
   RunSummary straight = runs.train("whole", held_out, whole).summary;
   for (const char* steps : {"steps=6", "steps=9", "steps=12"}) {
     runs.train("trunk", held_out + Words{steps});
     std::filesystem::remove_all(runs / "branch");
-    Numbers rest;
+    Reports rest;
     RunOptions options;
     options.resume = (runs / "trunk").string();
     RunSummary branch = runs.train("branch", held_out, rest, options).summary;
@@ -138,16 +111,14 @@ TEST(ValidationRun, TestsTheSameWeightsWhereItBranches) {
 TEST(ValidationRun, AnotherMetricBeginsAnewAfterAResumption) {
   MadeRuns runs;
   runs.train("run", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
-  Numbers rest;
-  RunOptions options;
-  options.resume = "auto";
-  RunResult result = runs.train("run", held_out + Words{"best.metric=r2"}, rest, options);
+  Reports rest;
+  RunResult result = runs.resume("run", held_out + Words{"best.metric=r2"}, rest);
   EXPECT_THAT(rest.warnings, Contains(HasSubstr("evaluations before")));
-  ASSERT_FALSE(rest.evals.empty());
-  EXPECT_EQ(rest.evals.front().step, 6);
-  EXPECT_TRUE(rest.evals.front().best);
+  ASSERT_FALSE(rest.evaluations.empty());
+  EXPECT_EQ(rest.evaluations.front().step, 6);
+  EXPECT_TRUE(rest.evaluations.front().best);
   double best = -std::numeric_limits<double>::infinity();
-  for (const EvalReport& eval : rest.evals) {
+  for (const EvalReport& eval : rest.evaluations) {
     auto r2 = std::ranges::find(eval.others, Metric::r2, &MetricValue::metric);
     ASSERT_NE(r2, eval.others.end());
     best = std::max(best, r2->value);
@@ -158,27 +129,25 @@ TEST(ValidationRun, AnotherMetricBeginsAnewAfterAResumption) {
 TEST(ValidationRun, TheMetricThatAutoFindsIsNoOtherAfterAResumption) {
   MadeRuns runs;
   runs.train("run", held_out + Words{"steps=6", "checkpoint.every_steps=3"});
-  Numbers rest;
-  RunOptions options;
-  options.resume = "auto";
+  Reports rest;
   // The metric of regression, which falls.
-  runs.train("run", held_out + Words{"best.metric=rmse", "best.mode=min"}, rest, options);
+  runs.resume("run", held_out + Words{"best.metric=rmse", "best.mode=min"}, rest);
   EXPECT_THAT(rest.warnings, Not(Contains(HasSubstr("evaluations before"))));
 }
 
 TEST(ValidationRun, TestsTheBestWeightsOnceAtTheEnd) {
   MadeRuns runs;
-  Numbers numbers;
+  Reports numbers;
   RunResult result = runs.train("run", held_out, numbers);
-  EXPECT_EQ(numbers.info.train_samples, 48);
-  EXPECT_EQ(numbers.info.val_samples, 12);
-  EXPECT_EQ(numbers.info.best_by, "rmse on the validation data");
+  EXPECT_EQ(numbers.start.train_samples, 48);
+  EXPECT_EQ(numbers.start.val_samples, 12);
+  EXPECT_EQ(numbers.start.best_by, "rmse on the validation data");
   ASSERT_EQ(numbers.tests.size(), 1u);
   EXPECT_EQ(numbers.tests[0].samples, 60);
-  for (const EvalReport& eval : numbers.evals) EXPECT_EQ(eval.samples, 12);
-  auto best = std::ranges::find_if(numbers.evals.rbegin(), numbers.evals.rend(),
+  for (const EvalReport& eval : numbers.evaluations) EXPECT_EQ(eval.samples, 12);
+  auto best = std::ranges::find_if(numbers.evaluations.rbegin(), numbers.evaluations.rend(),
                                    [](const EvalReport& eval) { return eval.best; });
-  ASSERT_NE(best, numbers.evals.rend());
+  ASSERT_NE(best, numbers.evaluations.rend());
   EXPECT_EQ(numbers.tests[0].step, best->step);
 
   RunConfig config = parse_config({}, runs.words("run", held_out)).config;
@@ -194,11 +163,11 @@ TEST(ValidationRun, TestsTheBestWeightsOnceAtTheEnd) {
 
 TEST(ValidationRun, WithoutValidationDataTheTestDataDecides) {
   MadeRuns runs;
-  Numbers numbers;
+  Reports numbers;
   RunResult result = runs.train("run", few_steps, numbers);
   EXPECT_TRUE(numbers.tests.empty());
   EXPECT_FALSE(result.summary.test);
-  EXPECT_THAT(numbers.info.best_by,
+  EXPECT_THAT(numbers.start.best_by,
               HasSubstr("rmse on the test data, so that it is not an unbiased test score"));
   RunOptions options;
   options.on_validation = true;
@@ -214,12 +183,12 @@ TEST(ValidationRun, ReadsFilesOfTheirOwn) {
   std::filesystem::create_directories(runs / "val");
   std::filesystem::copy_file(runs / "table" / "test.csv", runs / "val" / "train.csv");
   std::filesystem::copy_file(runs / "table" / "test.csv", runs / "val" / "test.csv");
-  Numbers numbers;
+  Reports numbers;
   runs.train("run", few_steps + Words{"data.val.path=" + (runs / "val").string()}, numbers);
-  EXPECT_EQ(numbers.info.val_samples, 120);
+  EXPECT_EQ(numbers.start.val_samples, 120);
   ASSERT_EQ(numbers.tests.size(), 1u);
   // Each row of the test data is in it twice.
-  EXPECT_NEAR(numbers.evals.back().loss, numbers.tests[0].loss, 1e-9);
+  EXPECT_NEAR(numbers.evaluations.back().loss, numbers.tests[0].loss, 1e-9);
 }
 
 const Words of_classes = {"data.name=synthetic",
@@ -249,7 +218,7 @@ TEST(ValidationRun, IsThatOfOneProcess) {
        {runs.words("run", held_out + Words{"best.metric=mae"}), classes_words(runs, "run", {})}) {
     auto trained = [&](int ranks, const Words& more) {
       auto worlds = threads_world(ranks, {.cores = allowed_cores(), .on_exit_timeout = {}});
-      std::vector<Numbers> numbers(static_cast<size_t>(ranks));
+      std::vector<Reports> numbers(static_cast<size_t>(ranks));
       std::vector<RunResult> results(numbers.size());
       run_ranks(ranks, [&](int rank) {
         auto r = static_cast<size_t>(rank);
@@ -272,7 +241,7 @@ TEST(ValidationRun, IsThatOfOneProcess) {
 TEST(ValidationRun, OfClassesHasTheSameMetricsOnAnyDevices) {
   MadeRuns runs;
   auto text = [&](const std::string& name, const Words& more) {
-    Numbers numbers;
+    Reports numbers;
     RunOptions options;
     options.overwrite = true;
     RunConfig config = parse_config({}, classes_words(runs, name, more)).config;
@@ -280,9 +249,9 @@ TEST(ValidationRun, OfClassesHasTheSameMetricsOnAnyDevices) {
     double best = result.summary.val.best;
     EXPECT_EQ(result.summary.val.best_by, Metric::f1_macro);
     auto is_best = [&](const EvalReport& eval) { return eval.others[1].value == best; };
-    EXPECT_TRUE(std::ranges::any_of(numbers.evals, is_best));
+    EXPECT_TRUE(std::ranges::any_of(numbers.evaluations, is_best));
     // Of single labels this F1 is the accuracy.
-    for (const EvalReport& eval : numbers.evals)
+    for (const EvalReport& eval : numbers.evaluations)
       EXPECT_DOUBLE_EQ(eval.others[2].value, eval.metric.value);
     return text_of(result, numbers);
   };
@@ -374,12 +343,12 @@ TEST(ValidationRun, RefusesLossesThatDoNotFit) {
 
 TEST(ValidationRun, MayTakeTheLowestAsTheBest) {
   MadeRuns runs;
-  Numbers numbers;
+  Reports numbers;
   runs.train("run", held_out + Words{"best.metric=r2", "best.mode=min"}, numbers);
-  double lowest = numbers.evals[0].others[0].value;
-  for (const EvalReport& eval : numbers.evals) {
+  double lowest = numbers.evaluations[0].others[0].value;
+  for (const EvalReport& eval : numbers.evaluations) {
     double value = eval.others[0].value;
-    EXPECT_EQ(eval.best, &eval == numbers.evals.data() || value < lowest);
+    EXPECT_EQ(eval.best, &eval == numbers.evaluations.data() || value < lowest);
     lowest = std::min(lowest, value);
   }
 }

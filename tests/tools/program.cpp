@@ -48,13 +48,6 @@ int count(const std::string& text, const std::string& part) {
   return times;
 }
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
 std::string Output::last_error_line() const {
   std::string text = err.substr(0, err.find_last_not_of('\n') + 1);
   return text.substr(text.rfind('\n') + 1);

@@ -43,9 +43,6 @@ class Program {
 
 // How often the text holds the part.
 int count(const std::string& text, const std::string& part);
-// The bytes of a file; empty when it is not there or cannot be read, as a file of /proc whose
-// process ends meanwhile.
-std::string content_of(const std::filesystem::path& path);
 // From /proc. The children of a process, ascending; empty when it has none or is gone.
 std::vector<pid_t> children_of(pid_t parent);
 char state_of(pid_t process);  // 'R', 'S', 'T' (stopped), 'Z' (ended, not yet waited for); 0: none

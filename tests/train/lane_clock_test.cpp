@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tests/train/device_kinds.h"
 #include "tests/train/small_run.h"
 

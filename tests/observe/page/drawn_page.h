@@ -24,12 +24,11 @@ inline nlohmann::json data_of(const std::string& page) {
 
 // Returns what draw_page.mjs prints: figures, elements, texts. state: what the live page gets.
 inline nlohmann::json drawn(const std::string& page, const std::string& state = "null") {
-  ScratchFolder folder;
-  std::ofstream(folder.path / "page.html", std::ios::binary) << page;
-  std::ofstream(folder.path / "state.json", std::ios::binary) << state;
+  Folder folder;
+  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  std::ofstream(folder / "state.json", std::ios::binary) << state;
   std::string command = "node " SPIRE_ROOT "/tests/observe/page/draw_page.mjs " +
-                        (folder.path / "page.html").string() + " " +
-                        (folder.path / "state.json").string();
+                        (folder / "page.html").string() + " " + (folder / "state.json").string();
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   std::array<char, 4096> bytes{};

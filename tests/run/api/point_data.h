@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/spire.h>
 
 #include "tests/base/folder.h"
+#include "tests/base/message_of.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 
@@ -66,27 +69,18 @@ inline RunConfig point_config(std::vector<std::string> devices = {"cpu:0"}) {
 // The warnings of a run that begin with `words`.
 inline std::vector<std::string> warnings_of(RunConfig config, const DataSource& data,
                                             const std::string& words) {
-  struct Keeper : Observer {
-    void on_warning(std::string_view text) override { texts.emplace_back(text); }
-    std::vector<std::string> texts;
-  } keeper;
+  Recorder heard;
   Folder folder;
   config.output = folder / "run";
-  train(config, {.data = data}, keeper);
-  std::erase_if(keeper.texts, [&](const std::string& text) { return !text.starts_with(words); });
-  return keeper.texts;
+  train(config, {.data = data}, heard);
+  std::erase_if(heard.warnings, [&](const std::string& text) { return !text.starts_with(words); });
+  return heard.warnings;
 }
 
 // Expects an Error of this category whose message has `words`.
 template <typename Call>
 void expect_error(Category category, const std::string& words, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error; expected: " << words;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), category) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-  }
+  EXPECT_THAT(message_of(category, call), testing::HasSubstr(words));
 }
 
 }  // namespace spire

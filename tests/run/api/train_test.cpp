@@ -1,7 +1,10 @@
 // train() on data and models of the calling program.
 #include <limits>
 
+#include <gmock/gmock.h>
+
 #include "tests/run/api/point_data.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 namespace {
@@ -10,36 +13,25 @@ namespace fs = std::filesystem;
 
 class TrainOnOwnData : public testing::Test {
  protected:
-  void SetUp() override { fs::remove_all(output_); }
-  void TearDown() override { fs::remove_all(output_); }
-
   RunConfig config() const {
     RunConfig config = point_config();
     config.output = output_;
     return config;
   }
 
-  // Tests run at the same time.
-  std::string output_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-};
-
-class Starts : public Observer {
- public:
-  void on_start(const StartInfo& info) override { start = info; }
-  void on_warning(std::string_view text) override { warnings += text; }
-  StartInfo start;
-  std::string warnings;
+  Folder folder_;
+  std::string output_ = folder_ / "run";
 };
 
 TEST_F(TrainOnOwnData, SaysWhoseItIs) {
   PointData data(24);
-  Starts starts;
-  RunResult result = train(config(), {.data = data.source()}, starts);
+  Recorder heard;
+  RunResult result = train(config(), {.data = data.source()}, heard);
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(starts.start.dataset, "data of the program");
-  EXPECT_EQ(starts.start.train_samples, 24);
-  EXPECT_NE(starts.warnings.find("evaluations read the training data"), std::string::npos);
+  EXPECT_EQ(heard.start.dataset, "data of the program");
+  EXPECT_EQ(heard.start.train_samples, 24);
+  EXPECT_THAT(heard.warnings,
+              testing::Contains(testing::HasSubstr("evaluations read the training data")));
 }
 
 // Its training was fine; what it would answer is not.
@@ -60,10 +52,8 @@ TEST_F(TrainOnOwnData, ResumesWithTheSameBits) {
   train(half, {.data = data.source()});
   std::string resumed =
       train(whole, {.resume = "latest", .data = data.source()}).summary.parameter_hash;
-  whole.output = output_ + "_whole";
-  EXPECT_EQ(train(whole, {.overwrite = true, .data = data.source()}).summary.parameter_hash,
-            resumed);
-  fs::remove_all(whole.output);
+  whole.output = folder_ / "whole";
+  EXPECT_EQ(train(whole, {.data = data.source()}).summary.parameter_hash, resumed);
 }
 
 TEST_F(TrainOnOwnData, ResumesAModelOfTheProgram) {

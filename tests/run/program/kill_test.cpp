@@ -61,8 +61,7 @@ class RandomKills : public testing::TestWithParam<KillCase> {
   // What a reader of the live file would see: whole lines, one write each.
   void expect_whole_lines() {
     if (!std::filesystem::exists(folder_ / "run/metrics.jsonl")) return;
-    std::ifstream file(folder_ / "run/metrics.jsonl");
-    std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text = content_of(folder_ / "run/metrics.jsonl");
     EXPECT_TRUE(text.empty() || text.back() == '\n');
     expect_ascending(folder_.metrics("run"));
   }

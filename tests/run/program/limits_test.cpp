@@ -1,5 +1,6 @@
 // Limits of the system that are reached at any place: each run ends in time, with a message that
 // names the limit and with code 3, which nobody takes for "start again"; or it runs.
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <netinet/in.h>
@@ -76,14 +77,15 @@ TEST_F(Limits, FilesOfEachDatasetAndRank) {
   }
 }
 
-#ifdef FEW_THREADS
+#ifdef FAILING_CALLS_LIBRARY
 // Whichever thread it is that the system no longer starts.
 TEST_F(Limits, Threads) {
   for (const Words& more : {Words{}, Words{"--max-restarts=2"}}) {
     bool enough = false;
-    for (int threads = 0; threads < 60 && !enough; ++threads) {
+    for (int refused = 1; refused <= 60 && !enough; ++refused) {  // and all later ones
       std::string limit =
-          "export LD_PRELOAD=" FEW_THREADS " SPIRE_TEST_THREADS=" + std::to_string(threads) + ";";
+          fmt::format("export LD_PRELOAD=" FAILING_CALLS_LIBRARY " SPIRE_TEST_FAIL=thread:{}:{}+;",
+                      EAGAIN, refused);
       enough = expect_named(limit, "ulimit -u", run("run", more));
     }
     EXPECT_TRUE(enough);

@@ -1,4 +1,4 @@
-// Several real processes, started by mpirun, with torchrun's variables or by the program itself:
+// Several real processes, started by mpirun, torchrun, with its variables or by the program itself:
 // the bits of one process, files written by rank 0 alone, and contradictions answered at once.
 #include <algorithm>
 #include <chrono>
@@ -274,6 +274,47 @@ TEST_F(Disagreements, AnotherConfig) {
                       torchrun(1, 2, port) + folder_.run("another", checked_course + test_mlp)},
                      "start all ranks with the same config");
   EXPECT_FALSE(fs::exists(folder_ / "another"));
+}
+
+using testing::Not;
+
+const std::string test_torchrun = TORCHRUN_PROGRAM;
+
+// PyTorch's own keeps MASTER_PORT for its store, and the ranks meet through that. Skipped where it
+// is not installed; tests/process/rendezvous/torch_store_test.cpp speaks to a stand-in everywhere.
+class Torchrun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_torchrun.empty() || !fs::exists(test_torchrun)) GTEST_SKIP() << "no torchrun";
+  }
+  Output run(const Words& variables, const Words& options, const std::string& name) const {
+    Words command = variables + Words{"timeout", "--kill-after=5", "100", test_torchrun} + options +
+                    Words{"--nproc-per-node=2", "--no-python", TRAINER_PROGRAM};
+    return Program("/usr/bin/env", command + folder_.run(name, test_course + test_mlp)).finish();
+  }
+  RunFolder folder_;
+};
+
+TEST_F(Torchrun, StartsARunInEachOfItsModes) {
+  Output alone = trainer(folder_.run("alone", test_course + test_mlp));
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  std::string port = std::to_string(ReservedPort().number());
+  struct {
+    const char* name;
+    Words variables, options;
+  } modes[] = {
+      {"standalone", {}, {"--standalone"}},
+      {"fixed", {}, {"--master-addr=127.0.0.1", "--master-port=" + port}},
+      {"c10d", {}, {"--rdzv-backend=c10d", "--rdzv-endpoint=localhost:" + port}},
+      {"secret", {"SPIRE_SECRET=the ranks of this test"}, {"--standalone"}},
+      {"own_port", {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"}, {"--standalone"}},
+  };
+  for (const auto& [name, variables, options] : modes) {
+    Output output = run(variables, options, name);
+    EXPECT_EQ(output.code, 0) << name << '\n' << output.err;
+    EXPECT_EQ(printed_hash(output), printed_hash(alone)) << name;
+    EXPECT_THAT(output.err, Not(HasSubstr("error["))) << name;
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Every model, loss, target and way to learn from another model, with all that draws random numbers
 // or averages switched on, ends with one hash on any devices, in 2 processes and after a stop.
-// Other files here have images with targets (image_targets_test), tables (table_test), packed
-// documents and tar shards.
+// Other files here have images with targets (image_targets_test) and tables (table_test).
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -10,6 +9,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/images/png.h"
+#include "tests/data/formats/tar_files.h"
 #include "tests/data/numpy/npy_bytes.h"
 #include "tests/run/program/run_folder.h"
 
@@ -22,6 +23,7 @@ struct Course {
   std::string name;
   Words words;
   std::function<Words(const RunFolder& folder)> more = {};
+  int64_t stop = 4;  // the step after which it is stopped and goes on
 };
 void PrintTo(const Course& course, std::ostream* out) {
   *out << course.name;
@@ -76,6 +78,52 @@ Words sequences(const RunFolder& folder, bool labels) {
   return {"data.name=npy", "data.path=" + at.string(),
           "model.layers=[conv1d: {channels: 4, padding: same}, lstm: {units: 6, output: last}, "
           "dense: 2]"};
+}
+
+// Documents of 3 to 11 letters a.
+Words packed_documents(const RunFolder& folder) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines +=
+        fmt::format("{{\"body\": \"{}\"}}\n", std::string(static_cast<size_t>(3 + i % 9), 'a'));
+  return {"data.name=tokens",
+          "data.tokens.text=" + folder.write("all.jsonl", lines).string(),
+          "data.tokens.field=body",
+          "data.tokens.vocabulary=characters",
+          "data.tokens.documents=packed",
+          "data.tokens.length=16",
+          "data.val.share=0.2",
+          "batch_size=1",
+          "eval.samples=1"};
+}
+
+// Three shards of 20 images of 12 x 12 in two classes: 54 for training, an epoch of 7 steps.
+Words tar_shards(const RunFolder& folder, const std::string& order) {
+  for (int shard = 0; shard < 3; ++shard) {
+    std::vector<Bytes> members;
+    for (int i = 20 * shard; i < 20 * (shard + 1); ++i) {
+      PngImage image{12, 12, 3, std::vector<uint8_t>(12 * 12 * 3)};
+      for (size_t p = 0; p < image.pixels.size(); ++p)
+        image.pixels[p] = static_cast<uint8_t>(i % 2 * 90 + i + static_cast<int>(p * 31 % 80));
+      write_png(folder / "image.png", image);
+      members.push_back(tar_text(fmt::format("{:03}.png", i), content_of(folder / "image.png")));
+      members.push_back(tar_text(fmt::format("{:03}.cls", i), std::to_string(i % 2)));
+    }
+    Bytes archive = tar_of(members);
+    folder.write(fmt::format("shard-{}.tar", shard), {archive.begin(), archive.end()});
+  }
+  return {"data.name=webdataset",
+          "data.path=" + (folder / "shard-{0..2}.tar").string(),
+          "data.image.size=12",
+          "data.image.fit=squash",
+          "data.shuffle=" + order,
+          "data.augment.rand_augment.count=2",
+          "data.augment.erase.probability=0.5",
+          "batch_size=2",
+          "model.name=mlp",
+          "model.hidden=[8]",
+          "checkpoint.every_steps=5",
+          "steps=17"};
 }
 
 Words taught(const RunFolder& folder, const Words& teacher, const Words& student) {
@@ -147,17 +195,23 @@ std::vector<Course> courses() {
       {"a_teacher_of_mixed_images",
        {},
        [](const RunFolder& folder) {
-         return taught(folder, test_cnn,
-                       test_mlp + Words{"data.augment.mixup=0.4", "data.augment.cutmix=1"});
+         return taught(folder, test_cnn + Words{"model.normalization=batch_norm", "ema.decay=0.9"},
+                       test_mlp + Words{"model.dropout=0.1", "loss.label_smoothing=0.1",
+                                        "data.augment.mixup=0.4", "data.augment.cutmix=1"});
        }},
       {"a_teacher_of_tokens",
        {},
        [](const RunFolder& folder) {
-         return taught(folder, words_of_text + Words{"model.name=llama"},
-                       words_of_text + Words{"model.name=gpt", "model.dropout=0.1"});
+         return taught(
+             folder, words_of_text + Words{"model.name=llama", "adapt.lora.rank=2"},
+             words_of_text + Words{"model.name=gpt", "model.dropout=0.1", "loss.z_loss=0.001"});
        }},
       {"adapters",
        words_of_text + Words{"model.name=llama", "adapt.lora.rank=2", "optimizer.name=adamw"}},
+      {"packed_documents", Words{"model.name=llama"} + small_attention, packed_documents},
+      // Step 10 is the third of the second epoch.
+      {"tar_shards", {}, [](const RunFolder& f) { return tar_shards(f, "full"); }, 10},
+      {"tar_shards_by_chunks", {}, [](const RunFolder& f) { return tar_shards(f, "chunk"); }, 10},
   };
 }
 
@@ -170,7 +224,8 @@ TEST_P(OneHash, OnAnyDevicesInProcessesAndAfterAStop) {
   Words words = {"steps=9", "eval.every_epochs=0", "checkpoint.every_epochs=0",
                  "schedule.name=constant"};
   expect_one_hash(
-      folder, words + course.words + (course.more ? course.more(folder) : Words{"ema.decay=0.9"}));
+      folder, words + course.words + (course.more ? course.more(folder) : Words{"ema.decay=0.9"}),
+      course.stop);
 }
 
 INSTANTIATE_TEST_SUITE_P(Courses, OneHash, testing::ValuesIn(courses()),

@@ -48,6 +48,13 @@ class Predict : public testing::Test {
     Output output = trainer(folder_.run("run", Words{"epochs=2"} + words));
     ASSERT_EQ(output.code, 0) << output.err;
   }
+  // A model of 8 characters of a text of a, b and line ends.
+  void train_on_letters(const std::string& model) const {
+    std::string text = std::string(400, 'a') + "b\n" + std::string(400, 'b');
+    train({"model.name=" + model, "model.blocks=1", "model.width=8", "model.heads=2",
+           "data.name=tokens", "data.tokens.text=" + folder_.write("text.txt", text).string(),
+           "data.tokens.vocabulary=characters", "data.tokens.length=8", "optimizer.name=adamw"});
+  }
 
   RunFolder folder_;
 };
@@ -274,10 +281,7 @@ TEST_F(Predict, ImagesAreNamedAfterTheirInputs) {
 }
 
 TEST_F(Predict, APromptMayComeFromAFile) {
-  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
-  train({"model.name=gpt", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
-         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
-         "data.tokens.length=8", "optimizer.name=adamw"});
+  train_on_letters("gpt");
   fs::remove(folder_ / "text.txt");
   std::string prompt = (folder_ / "prompt.txt").string();
   Words short_text = {"--tokens", "5", "--temperature", "0"};
@@ -316,10 +320,7 @@ TEST_F(Predict, APromptMayComeFromAFile) {
 }
 
 TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
-  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
-  train({"model.name=gpt", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
-         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
-         "data.tokens.length=8", "optimizer.name=adamw"});
+  train_on_letters("gpt");
   auto alone = [&](const std::string& prompt, const Words& more) {
     Output output = predict(Words{"--tokens", "12", "--prompt", prompt} + more);
     EXPECT_EQ(output.code, 0) << output.err;
@@ -377,10 +378,7 @@ TEST_F(Predict, TextsEndAtStopWordsAndAnswerFilesOfPrompts) {
 // Prompts on the command line, written together one, two or all at a time; a stop word ends each
 // text on its own, and the parts of a stream are the texts.
 TEST_F(Predict, SeveralPromptsAreAnsweredAsEachAlone) {
-  std::ofstream(folder_ / "text.txt") << std::string(400, 'a') + "b\n" + std::string(400, 'b');
-  train({"model.name=llama", "model.blocks=1", "model.width=8", "model.heads=2", "data.name=tokens",
-         "data.tokens.text=" + (folder_ / "text.txt").string(), "data.tokens.vocabulary=characters",
-         "data.tokens.length=8", "optimizer.name=adamw"});
+  train_on_letters("llama");
   const Words prompts = {"ba", "ab", "aaaabbbbaaaa", "b"};
   Words options = {"--tokens", "12", "--seed", "3"};
   Words asked;

@@ -41,9 +41,7 @@ class Refusals : public testing::TestWithParam<Refusal> {
 std::map<std::string, std::string> contents(const fs::path& root) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[entry.path().string()] = {std::istreambuf_iterator<char>(file), {}};
+    if (entry.is_regular_file()) files[entry.path().string()] = content_of(entry.path());
   }
   return files;
 }
@@ -129,14 +127,6 @@ INSTANTIATE_TEST_SUITE_P(
                 2,
                 "parameter_device: cpu:5 is not one of the run's devices; use one of cpu:0"}),
     [](const auto& test) { return test.param.name; });
-
-TEST(OutputDirectory, AFileInItsPlaceIsRefused) {
-  RunFolder folder;
-  std::ofstream(folder / "file") << "text";
-  Output output = trainer(folder.run("file", test_mlp + Words{"steps=2"}));
-  EXPECT_EQ(output.code, 2);
-  EXPECT_THAT(output.last_error_line(), HasSubstr("is a file; name a directory"));
-}
 
 TEST(Divergence, EndsWithCodeSevenAndSaysWhatToDo) {
   RunFolder folder;

@@ -1,6 +1,5 @@
 // trainer report and --timeline as a user types them.
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,18 +12,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Report, OfARunWithItsConfusionMatrix) {
   RunFolder folder;
   ASSERT_EQ(trainer(folder.run("a", test_mlp + Words{"epochs=2"})).code, 0);
   Output report = trainer({"report", (folder / "a").string(), "--evaluate"});
   ASSERT_EQ(report.code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("a: done, step 20, epoch 2, best test accuracy"));
-  std::string page = content(folder / "a/report.html");
+  std::string page = content_of(folder / "a/report.html");
   EXPECT_THAT(page, HasSubstr("of 100 right"));  // all test images are counted
   EXPECT_THAT(page, HasSubstr(folder.summary("a")["parameter_hash"].get<std::string>()));
   // The share of right answers is the accuracy that the run measured with the same weights.
@@ -40,8 +34,8 @@ TEST(Report, OfSeveralRunsAndToAFile) {
   std::string to = (folder / "both.html").string();
   ASSERT_EQ(trainer({"report", (folder / "a").string(), (folder / "b").string(), "--to", to}).code,
             0);
-  EXPECT_THAT(content(to), HasSubstr("<title>Runs of Spire</title>"));
-  EXPECT_THAT(content(to), HasSubstr("b: done, step 3"));
+  EXPECT_THAT(content_of(to), HasSubstr("<title>Runs of Spire</title>"));
+  EXPECT_THAT(content_of(to), HasSubstr("b: done, step 3"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a/report.html"));
 }
 
@@ -89,7 +83,7 @@ TEST(Report, ReplacesItsOwnFilesAndNoOthers) {
     EXPECT_EQ(output.code, 2);
     EXPECT_THAT(output.err, HasSubstr("is no file that this command wrote"));
   }
-  EXPECT_EQ(content(file) + content(folder / "lr_find.csv"), "minemine");
+  EXPECT_EQ(content_of(file) + content_of(folder / "lr_find.csv"), "minemine");
 }
 
 // The processes that --processes starts get the option, too.
@@ -98,7 +92,7 @@ TEST(TimelineOption, WritesOneFileForAllProcesses) {
   std::string to = (folder / "t.json").string();
   Words options = {"--timeline", to, "--timeline-steps", "3:4", "--processes", "2"};
   ASSERT_EQ(trainer(folder.run("a", test_mlp + Words{"steps=6"}) + options).code, 0);
-  Json file = Json::parse(content(to));
+  Json file = Json::parse(content_of(to));
   std::set<std::pair<int, int64_t>> steps;
   for (const Json& event : file["traceEvents"])
     if (event["ph"] == "X" && event["cat"] == "op")

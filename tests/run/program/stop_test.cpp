@@ -1,13 +1,16 @@
-// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU: a checkpoint, exit code 75, and a run that
-// goes on.
+// SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU and a time that is over: a checkpoint, exit
+// code 75, and a run that goes on.
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sys/stat.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/set_variable.h"
+#include "tests/run/program/run_folder.h"
 #include "tests/run/program/under_conditions.h"
 #include "tests/tools/many_processes.h"
 
@@ -83,8 +86,7 @@ void write_long_table(const fs::path& path) {
   for (int i = 0; i < 1 << 17; ++i) rows += i % 2 ? "0.25,1.75,a\n" : "1.25,0.75,b\n";
   std::ofstream(path.string() + ".part") << rows;
   ASSERT_EQ(std::system(("gzip -f " + path.string() + ".part").c_str()), 0);
-  std::ifstream part(member, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(part), {}};
+  std::string bytes = content_of(member);
   std::ofstream file(path, std::ios::binary);
   for (int i = 0; i < 400; ++i) file << bytes;
 }
@@ -133,6 +135,39 @@ TEST_F(Stop, ASecondInterruptEndsAtOnceThoughACheckpointHangs) {
   ASSERT_TRUE(program.wait_for("stopping: "));
   program.signal(SIGINT);
   EXPECT_EQ(program.finish().code, 130);
+}
+
+// A variable tells it that it began years ago, so no test waits.
+TEST(MaxTime, StopsAllRanksAtOneStepWithACheckpointThatGoesOn) {
+  RunFolder folder;
+  Words words = test_mlp + Words{"steps=6", "checkpoint.every_epochs=0", "max_time=1h"};
+  std::string straight = printed_hash(trainer(folder.run("straight", words)));
+  for (const Words& processes :
+       {Words{}, Words{"--processes", "2"}, Words{"--max-restarts", "1"}}) {
+    std::string name = processes.empty() ? "alone" : processes.front().substr(2);
+    SCOPED_TRACE(name);
+    int64_t steps = name == "processes" ? 2 : 1;  // the others learn of it in the next step
+    Words run = folder.run(name, words + processes);
+    {
+      SetVariable begun("SPIRE_STARTED", "-1000000000000000000");
+      Output stopped = trainer(run);
+      EXPECT_EQ(stopped.code, 75) << stopped.err;
+      EXPECT_THAT(stopped.err, HasSubstr(fmt::format("error[75]: stopped by max_time at step {}; "
+                                                     "continue with --resume auto",
+                                                     steps)));
+    }
+    EXPECT_EQ(folder.summary(name)["stopped_by"], "max_time");
+    EXPECT_EQ(folder.summary(name)["exit"], 75);
+    EXPECT_EQ(folder.checkpoints(name), std::vector<int64_t>{steps});
+    {
+      SetVariable begun("SPIRE_STARTED", "-1000000000000000000");  // each attempt gets on
+      EXPECT_EQ(trainer(run + Words{"--resume", "auto"}).code, 75);
+      EXPECT_EQ(folder.summary(name)["steps"], 2 * steps);
+    }
+    Output resumed = trainer(run + Words{"--resume", "auto"});
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(printed_hash(resumed), straight);
+  }
 }
 
 }  // namespace

@@ -14,11 +14,6 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // Three points of 20 steps, 10 an epoch, with a checkpoint each 4 steps; two at a time.
 class SweepTest : public testing::Test {
  protected:
@@ -35,7 +30,7 @@ class SweepTest : public testing::Test {
     return point;
   }
   std::vector<Json> points(const std::string& name) const {
-    Json json = Json::parse(text_of(folder_ / name / "sweep.json"));
+    Json json = Json::parse(content_of(folder_ / name / "sweep.json"));
     std::vector<Json> all;
     for (const Json& point : json.at("points")) all.push_back(computed(point));
     return all;
@@ -80,9 +75,9 @@ TEST_F(SweepTest, PrintsATableWithTheBestFirst) {
   Output output = trainer(words("run"));
   ASSERT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, testing::StartsWith("lr    best "));
-  EXPECT_THAT(text_of(folder_ / "run/sweep.html"), testing::HasSubstr("data-view=\"sweep\""));
+  EXPECT_THAT(content_of(folder_ / "run/sweep.html"), testing::HasSubstr("data-view=\"sweep\""));
   double last = 1;
-  std::istringstream csv(text_of(folder_ / "run/sweep.csv"));
+  std::istringstream csv(content_of(folder_ / "run/sweep.csv"));
   std::string line;
   std::getline(csv, line);
   EXPECT_THAT(
@@ -159,7 +154,7 @@ TEST_F(SweepTest, StartsKilledRunsAgainWhereThatIsAsked) {
   kill(runs.front(), SIGKILL);
   Output output = program.finish();
   EXPECT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(text_of(folder_ / "run/1-lr=0.05.log"), HasSubstr("restart 1 of 1"));
+  EXPECT_THAT(content_of(folder_ / "run/1-lr=0.05.log"), HasSubstr("restart 1 of 1"));
 }
 
 TEST_F(SweepTest, StopsItsRunsOnASignal) {

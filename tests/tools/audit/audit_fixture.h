@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/run/audit/chain.h"
+#include "engine/run/audit/audit_record.h"
 #include "tests/run/made_run.h"
 #include "tests/tools/small_data.h"
 #include "tools/audit/audit_run.h"

@@ -8,7 +8,7 @@
 #include <spire/load_config.h>
 #include <spire/train.h>
 
-#include "tests/run/program/run_folder.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 
@@ -22,6 +22,7 @@ class Recorder : public Observer {
     if (step.step == stop_after_) stop = true;
   }
   void on_eval(const EvalReport& eval) override { evaluations.push_back(eval); }
+  void on_test(const EvalReport& eval) override { tests.push_back(eval); }
   void on_note(std::string_view text) override { notes.emplace_back(text); }
   void on_warning(std::string_view text) override { warnings.emplace_back(text); }
   std::vector<int64_t> evaluated_steps() const {
@@ -32,21 +33,21 @@ class Recorder : public Observer {
 
   StartInfo start;
   std::vector<StepReport> steps;  // without what is valid in on_step() alone
-  std::vector<EvalReport> evaluations;
-  std::vector<std::string> notes, warnings;
+  std::vector<EvalReport> evaluations, tests;
+  Words notes, warnings;
   std::atomic<bool> stop = false;
 
  private:
   int64_t stop_after_;
 };
 
-// The run of folder.run(name, more), of keys alone, in this process.
-inline RunResult train_here(const RunFolder& folder, const std::string& name, const Words& more,
-                            Recorder& recorder, std::optional<std::string> resume = {}) {
+// The run of these words, of keys alone, in this process.
+inline RunResult train_here(const Words& words, Recorder& recorder,
+                            std::optional<std::string> resume = {}) {
   RunOptions options;
   options.resume = std::move(resume);
   options.stop = &recorder.stop;
-  return train(parse_config({}, folder.run(name, more)).config, options, recorder);
+  return train(parse_config({}, words).config, options, recorder);
 }
 
 }  // namespace spire

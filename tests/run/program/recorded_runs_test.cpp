@@ -1,11 +1,15 @@
-// Runs that end before their last step because nothing improves, and evaluations by steps.
+// Runs in this process, whose observer keeps what they report and raises the flag that a signal
+// sets after a chosen step: early stops, evaluations by steps, stops, and means of an epoch.
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 #include <spire/train.h>
 
-#include "tests/run/program/recorder.h"
+#include "tests/run/program/run_folder.h"
+#include "tests/run/recorder.h"
 
 namespace spire {
 namespace {
@@ -19,7 +23,7 @@ class EarlyStopRun : public testing::Test {
                                          "eval.every_steps=4", "early_stop.patience=3"};
   RunResult run(const std::string& name, Recorder& recorder, const Words& more = {},
                 std::optional<std::string> resume = {}) const {
-    return train_here(folder_, name, patient + more, recorder, std::move(resume));
+    return train_here(folder_.run(name, patient + more), recorder, std::move(resume));
   }
 
   RunFolder folder_;
@@ -108,6 +112,97 @@ TEST_F(EarlyStopRun, WarnsOnceOfALossThatExplodes) {
   EXPECT_THAT(wild.warnings[0],
               testing::HasSubstr("in the first training step; lower optimizer.lr"));
 }
+
+class StopAfter : public testing::TestWithParam<int64_t> {
+ protected:
+  RunResult run(const std::string& name, Recorder& watcher,
+                std::optional<std::string> resume = {}) {
+    Words words = test_mlp + Words{"model.dropout=0.1", "steps=21"};
+    return train_here(folder_.run(name, words), watcher, std::move(resume));
+  }
+
+  // Step, loss, metric and whether it was the best so far.
+  static std::vector<std::tuple<int64_t, double, double, bool>> found(const Recorder& recorder) {
+    std::vector<std::tuple<int64_t, double, double, bool>> all;
+    for (const EvalReport& eval : recorder.evaluations)
+      all.emplace_back(eval.step, eval.loss, eval.metric.value, eval.best);
+    return all;
+  }
+
+  RunFolder folder_;
+};
+
+TEST_P(StopAfter, NeitherForgetsNorRepeatsAnEvaluation) {
+  Recorder straight, stopped(GetParam()), resumed;
+  RunSummary expected = run("straight", straight).summary;
+  RunResult part = run("parts", stopped);
+  EXPECT_EQ(part.exit_code, static_cast<int>(Category::interrupted));
+  EXPECT_EQ(part.summary.steps, GetParam());
+  RunResult rest = run("parts", resumed, "auto");
+  EXPECT_EQ(rest.exit_code, 0);
+
+  auto parts = found(stopped), rests = found(resumed);
+  parts.insert(parts.end(), rests.begin(), rests.end());
+  EXPECT_EQ(parts, found(straight));
+  EXPECT_EQ(rest.summary.parameter_hash, expected.parameter_hash);
+  EXPECT_EQ(rest.summary.val.loss, expected.val.loss);
+  EXPECT_EQ(rest.summary.val.best, expected.val.best);
+  EXPECT_EQ(folder_.checkpoints("parts").back(), 21);
+  Recorder again;  // a finished run: the same summary, nothing done
+  EXPECT_EQ(run("parts", again, "auto").summary.val.loss, expected.val.loss);
+  EXPECT_TRUE(again.evaluations.empty());
+}
+
+// An epoch has 10 steps; at 10, 20 and 21 the flag comes just before an evaluation.
+INSTANTIATE_TEST_SUITE_P(Run, StopAfter, testing::Values(1, 9, 10, 11, 20, 21));
+
+// 300 samples: an epoch has 9 steps of 32 and one of 12.
+class EpochMeans : public testing::TestWithParam<const char*> {
+ protected:
+  RunResult run(const std::string& name, Recorder& keeper, std::optional<std::string> resume = {}) {
+    Words words = test_mlp + Words{"steps=24", std::string("data.last_batch=") + GetParam()};
+    return train_here(folder_.run(name, words), keeper, std::move(resume));
+  }
+
+  // Of the steps (first, last]; `seen` samples before them.
+  static void expect_means(const std::vector<StepReport>& steps, int64_t first, int64_t per_epoch,
+                           int64_t seen) {
+    double loss = 0, right = 0, samples = 0;
+    for (const StepReport& step : steps) {
+      if ((step.step - 1) % per_epoch == 0) loss = right = samples = 0;
+      auto batch = static_cast<double>(step.samples_seen - seen);
+      seen = step.samples_seen;
+      loss += step.loss * batch;
+      right += step.metric.value * batch;
+      samples += batch;
+      EXPECT_NEAR(step.epoch_loss, loss / samples, 1e-12 * step.epoch_loss) << step.step;
+      EXPECT_NEAR(step.epoch_metric.value, right / samples, 1e-12) << step.step;
+    }
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.front().step, first + 1);
+  }
+
+  RunFolder folder_;
+};
+
+TEST_P(EpochMeans, CountEachSampleOnce) {
+  Recorder keeper;
+  RunResult result = run("run", keeper);
+  int64_t per_epoch = std::string(GetParam()) == "drop" ? 9 : 10;
+  expect_means(keeper.steps, 0, per_epoch, 0);
+  EXPECT_EQ(result.summary.train_loss, keeper.steps.back().epoch_loss);
+}
+
+TEST_P(EpochMeans, BeginAnewWhereARunGoesOnInTheMiddleOfAnEpoch) {
+  Recorder stopped(13), resumed;
+  ASSERT_EQ(run("run", stopped).exit_code, static_cast<int>(Category::interrupted));
+  RunResult result = run("run", resumed, "auto");
+  int64_t per_epoch = std::string(GetParam()) == "drop" ? 9 : 10;
+  expect_means(resumed.steps, 13, per_epoch, stopped.steps.back().samples_seen);
+  EXPECT_EQ(result.summary.train_loss, resumed.steps.back().epoch_loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Run, EpochMeans, testing::Values("weighted", "drop"));
 
 }  // namespace
 }  // namespace spire
