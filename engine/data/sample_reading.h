@@ -15,8 +15,8 @@
 #include <spire/error.h>
 #include <spire/run_config.h>
 
-#include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

@@ -12,9 +12,9 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/thread.h"
-#include "engine/data/change_detection.h"
 #include "engine/data/convert/conversion.h"
 #include "engine/data/dataset.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 namespace {

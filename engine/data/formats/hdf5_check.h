@@ -6,7 +6,7 @@
 
 #include <spire/run_config.h>
 
-#include "engine/data/change_detection.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

@@ -8,7 +8,7 @@
 
 #include "engine/base/hdf5.h"
 #include "engine/base/read_file.h"
-#include "engine/data/change_detection.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

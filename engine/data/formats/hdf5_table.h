@@ -18,10 +18,10 @@
 #include <spire/run_config.h>
 
 #include "engine/base/hdf5.h"
-#include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/hdf5_file.h"
 #include "engine/data/formats/row_table.h"
+#include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
 
 namespace spire {

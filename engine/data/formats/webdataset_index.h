@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/base/read_file.h"
-#include "engine/data/change_detection.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/change_detection.h"
 #include "engine/data/dataset.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

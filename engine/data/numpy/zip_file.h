@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/change_detection.h"
+#include "engine/data/input_file.h"
 
 namespace spire {
 

@@ -16,7 +16,7 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
-#include "engine/data/change_detection.h"
+#include "engine/data/input_file.h"
 #include "engine/data/tables/record_reader.h"
 
 namespace spire {
