@@ -1,6 +1,5 @@
 // Fuzz target of CIFAR files: one file, read as CIFAR-10 and as CIFAR-100.
-#include "engine/data/formats/cifar.h"
-
+#include "engine/data/formats/labelled_files.h"
 #include "tests/data/formats/cifar_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"

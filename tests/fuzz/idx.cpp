@@ -1,6 +1,5 @@
 // Fuzz target of IDX files, plain or gzip: one file, read as images and as labels.
-#include "engine/data/formats/idx.h"
-
+#include "engine/data/formats/labelled_files.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/memory_file.h"

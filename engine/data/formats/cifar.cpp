@@ -1,12 +1,11 @@
 // CIFAR files as datasets, in the folder data.path; auto looks for cifar-10-batches-bin and
 // cifar-100-binary. Class names come from the set's names file, if it exists.
-#include "engine/data/formats/cifar.h"
-
 #include <utility>
 
 #include <spire/error.h>
 
 #include "engine/data/dataset_table.h"
+#include "engine/data/formats/labelled_files.h"
 #include "engine/data/input_file.h"
 
 namespace spire {
@@ -55,6 +54,26 @@ void append_file(const std::filesystem::path& path, const CifarLabels& labels,
 
 namespace fs = std::filesystem;
 
+// Returns a file's lines; none if it is missing. Throws Error(data) unless there are `classes`.
+std::vector<std::string> read_class_names(const std::filesystem::path& path, int64_t classes) {
+  constexpr size_t max_bytes = size_t{1} << 20;
+  if (find_input(path).empty()) return {};
+  InputFile file(find_input(path));
+  std::string text = file.read_text(max_bytes), name;
+  std::vector<std::string> names;
+  for (char c : text + "\n") {
+    if (c != '\n' && c != '\r') {
+      name += c;
+    } else if (!name.empty()) {
+      names.push_back(std::exchange(name, ""));
+    }
+  }
+  if (std::ssize(names) != classes)
+    fail(Category::data, "{}: {} names for {} classes; get an intact copy, or remove the file",
+         file.path().string(), names.size(), classes);
+  return names;
+}
+
 // File names of one of the two sets, as published.
 struct CifarSet {
   const char* folder;
@@ -88,25 +107,6 @@ LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const Ci
   images.classes = labels.classes[labels.used];
   for (const std::filesystem::path& path : paths) append_file(path, labels, images);
   return images;
-}
-
-std::vector<std::string> read_class_names(const std::filesystem::path& path, int64_t classes) {
-  constexpr size_t max_bytes = size_t{1} << 20;
-  if (find_input(path).empty()) return {};
-  InputFile file(find_input(path));
-  std::string text = file.read_text(max_bytes), name;
-  std::vector<std::string> names;
-  for (char c : text + "\n") {
-    if (c != '\n' && c != '\r') {
-      name += c;
-    } else if (!name.empty()) {
-      names.push_back(std::exchange(name, ""));
-    }
-  }
-  if (std::ssize(names) != classes)
-    fail(Category::data, "{}: {} names for {} classes; get an intact copy, or remove the file",
-         file.path().string(), names.size(), classes);
-  return names;
 }
 
 DatasetPair open_cifar10(const DataConfig& config, const ReadOptions& options) {

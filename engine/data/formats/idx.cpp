@@ -1,6 +1,4 @@
 // IDX files as datasets: {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in the folder data.path.
-#include "engine/data/formats/idx.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include <spire/error.h>
 
 #include "engine/data/dataset_table.h"
+#include "engine/data/formats/labelled_files.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
 

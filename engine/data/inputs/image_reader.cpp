@@ -6,7 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/base/read_file.h"
-#include "engine/data/formats/idx.h"
+#include "engine/data/formats/labelled_files.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_formats.h"

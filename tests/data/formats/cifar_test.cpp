@@ -1,12 +1,11 @@
 // CIFAR files: pixels, labels, names, damage.
-#include "engine/data/formats/cifar.h"
-
 #include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "engine/data/formats/labelled_files.h"
 #include "tests/data/formats/cifar_files.h"
 
 namespace spire {

@@ -1,11 +1,10 @@
 // IDX files: plain, gzip, damaged.
-#include "engine/data/formats/idx.h"
-
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/formats/labelled_files.h"
 #include "engine/data/input_file.h"
 #include "tests/data/test_files.h"
 

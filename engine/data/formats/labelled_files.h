@@ -1,14 +1,17 @@
-// Reader of IDX files (yann.lecun.com/exdb/mnist), plain or gzip: bytes 00 00 <type> <rank>, one
-// big-endian uint32 per dimension, then the elements, row-major. The type must be 08, bytes.
+// Readers of files of small images and their labels, plain or gzip.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>
 
+#include "engine/data/images/image_dataset.h"
 #include "engine/data/input_file.h"
 
 namespace spire {
+
+// IDX files (yann.lecun.com/exdb/mnist): bytes 00 00 <type> <rank>, one big-endian uint32 per
+// dimension, then the elements, row-major. The type must be 08, bytes.
 
 struct IdxFile {
   std::filesystem::path path;  // the file that was read, with or without .gz
@@ -37,5 +40,16 @@ class IdxImages {  // reads the images of a file one after another
   std::vector<int64_t> dims_;
   int64_t read_ = 0;
 };
+
+// CIFAR-10 and CIFAR-100 (cs.toronto.edu/~kriz/cifar.html). A record is one or two label bytes,
+// then pixels (3, 32, 32), red plane first.
+
+struct CifarLabels {
+  std::vector<int64_t> classes;  // number of classes of each label byte
+  size_t used = 0;               // index of the label byte to use
+};
+
+// Returns all records, with pixels (N, 32, 32, 3). Throws Error(data), naming file and byte.
+LabelledImages read_cifar(std::span<const std::filesystem::path> paths, const CifarLabels& labels);
 
 }  // namespace spire
