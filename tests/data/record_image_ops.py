@@ -75,7 +75,7 @@ CASES = [("identity", 9, 1), ("shear_x", 9, 1), ("shear_x", 30, -1), ("shear_y",
 
 def main():
     print("// Written by tests/data/record_image_ops.py: images by Pillow, as hexadecimal digits.")
-    print("#pragma once\n#include <vector>\n\n#include \"engine/data/images/rand_augment.h\"\n\nnamespace spire {\n")
+    print("#pragma once\n#include <vector>\n\n#include \"engine/data/images/pixel_changes.h\"\n\nnamespace spire {\n")
     print("struct PillowImage {\n  ImageOp op;\n  double magnitude;\n  bool negative;\n  int64_t side, channels;\n"
           "  const char* pixels;\n};\n")
     print("// clang-format off\ninline const std::vector<PillowImage> pillow_images = {")

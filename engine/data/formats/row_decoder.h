@@ -11,7 +11,6 @@
 #include "engine/data/dataset.h"
 #include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
-#include "engine/data/images/mask_values.h"
 
 namespace spire {
 

@@ -21,8 +21,8 @@
 
 #include "engine/data/formats/row_dataset.h"
 #include "engine/data/formats/row_decoder.h"
+#include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
-#include "engine/data/images/mask_values.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/vocabulary.h"
 

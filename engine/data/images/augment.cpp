@@ -8,8 +8,8 @@
 #include <spire/error.h>
 #include <spire/random_stream.h>
 
+#include "engine/base/text.h"
 #include "engine/data/images/pixel_changes.h"
-#include "engine/data/images/rand_augment.h"
 
 namespace spire {
 namespace {
@@ -133,6 +133,12 @@ void check_colors(const AugmentConfig& options, int64_t channels) {
          "data.augment.color_jitter.saturation: gray images have no saturation; use 0");
 }
 
+void check_crop(const AugmentConfig& options, int64_t height, int64_t width) {
+  if (options.crop < 0 || options.crop >= std::min(height, width))
+    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
+         options.crop, height, width, std::min(height, width) - 1);
+}
+
 }  // namespace
 
 bool changes_pixels(const AugmentConfig& options) {
@@ -172,15 +178,43 @@ void require_targets_follow(const AugmentConfig& options) {
          "crop, flip and affine");
 }
 
-namespace {
-
-void check_crop(const AugmentConfig& options, int64_t height, int64_t width) {
-  if (options.crop < 0 || options.crop >= std::min(height, width))
-    fail(Category::config, "data.augment.crop: {} is too large for images of {} x {}; use 0 to {}",
-         options.crop, height, width, std::min(height, width) - 1);
+MaskValues::MaskValues(int64_t classes, int64_t ignore_label)
+    : count_(classes), ignore_label_(ignore_label) {
+  if (classes < 2 || classes > 255)
+    fail(Category::data,
+         "masks of {}: give 2 to 255; those of 0 and 255 have 2 (data.pairs.classes, or the "
+         "attribute classes of an HDF5 file) and no ignore label (data.pairs.ignore_label: -1)",
+         counted(classes, "class"));
+  if (ignore_label >= 0 && ignore_label < classes)
+    fail(Category::config,
+         "data.pairs.ignore_label: {} is one of the {} classes, 0 to {}; use -1 for none, or "
+         "another value",
+         ignore_label, classes, classes - 1);
+  classes_.fill(invalid);
+  for (int64_t c = 0; c < classes; ++c) classes_[static_cast<size_t>(c)] = static_cast<int32_t>(c);
+  if (ignore_label < 0 && classes == 2) classes_[255] = 1;
+  auto free = std::find(classes_.rbegin(), classes_.rend(), invalid);
+  outside_ = static_cast<uint8_t>(ignore_label >= 0 ? ignore_label : classes_.rend() - free - 1);
+  classes_[outside_] = unlabelled;
 }
 
-}  // namespace
+void MaskValues::check(std::span<const uint8_t> mask, int64_t width) const {
+  auto is_wrong = [&](uint8_t v) {
+    return classes_[v] == invalid || (classes_[v] == unlabelled && v != ignore_label_);
+  };
+  auto wrong = std::ranges::find_if(mask, is_wrong);
+  if (wrong == mask.end()) return;
+  int64_t at = wrong - mask.begin();
+  fail(Category::data, "pixel ({}, {}) of the mask is {}, expected a class from 0 to {}{}",
+       at / width, at % width, *wrong, count_ - 1,
+       ignore_label_ < 0 ? "" : fmt::format(", or {} for none", ignore_label_));
+}
+
+int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far) {
+  for (uint8_t value : pixels)
+    if (int64_t{value} != ignore_label) so_far = std::max(so_far, int64_t{value} + 1);
+  return so_far;
+}
 
 ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
                          const AugmentConfig& options, uint64_t seed, Outside outside)
@@ -207,20 +241,20 @@ ImageWriter::ImageWriter(const Shape& shape, const Normalization& normalization,
                       [&](auto type) { table_ = make_table<decltype(type)>(normalization); });
 }
 
-ImageWriter::ImageWriter(const Shape& shape, const std::array<int32_t, 256>& classes,
-                         uint8_t outside, const AugmentConfig& options, uint64_t seed)
+ImageWriter::ImageWriter(const Shape& shape, const MaskValues& values, const AugmentConfig& options,
+                         uint64_t seed)
     : height_(shape[0]),
       width_(shape[1]),
       channels_(1),
       dtype_(DType::i32),
       options_(options),
       seed_(seed),
-      outside_(outside),
-      table_(sizeof(classes)) {
+      outside_(values.outside()),
+      table_(sizeof(values.classes())) {
   require(options == geometric_part(options), "masks have no colors to change");
   check_crop(options, height_, width_);
   if (works_in_steps(options)) identity_ = make_identity(channels_);
-  std::memcpy(table_.data(), classes.data(), sizeof(classes));
+  std::memcpy(table_.data(), values.classes().data(), table_.size());
 }
 
 void ImageWriter::write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const {

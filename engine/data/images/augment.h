@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <spire/run_config.h>
@@ -38,6 +39,37 @@ AugmentConfig geometric_part(const AugmentConfig& options);
 // follow.
 void require_targets_follow(const AugmentConfig& options);
 
+// What the pixel values of masks mean: classes, or pixels without one.
+class MaskValues {
+ public:
+  static constexpr int32_t unlabelled = -1, invalid = -2;
+
+  // With 2 classes and no ignore label 255 is class 1: a black and white mask. Throws Error(data)
+  // unless there are 2 to 255 classes, Error(config) if the ignore label is one of them.
+  MaskValues(int64_t classes, int64_t ignore_label);
+
+  // (256): the class of each pixel value, `unlabelled` or `invalid`.
+  const std::array<int32_t, 256>& classes() const { return classes_; }
+
+  // Value of pixels that lie outside of a mask, which is `unlabelled`: the ignore label, or without
+  // one a value that no mask may have.
+  uint8_t outside() const { return outside_; }
+
+  // Throws Error(data) for the first pixel of a mask (H, W) that is neither a class nor the ignore
+  // label.
+  void check(std::span<const uint8_t> mask, int64_t width) const;
+
+ private:
+  int64_t count_;
+  int64_t ignore_label_;
+  std::array<int32_t, 256> classes_{};
+  uint8_t outside_ = 0;
+};
+
+// Returns the number of classes of masks: the largest pixel value + 1, the ignore label aside, or
+// `so_far` if that is more, which those of other masks gave.
+int64_t count_mask_classes(std::span<const uint8_t> pixels, int64_t ignore_label, int64_t so_far);
+
 // Writes augmented, normalized images of one shape and dtype, or masks. In this order: crop and
 // flip, affine map, RandAugment, colors, normalization, erasing. Immutable, hence thread-safe.
 class ImageWriter {
@@ -47,10 +79,10 @@ class ImageWriter {
   ImageWriter(const Shape& shape, const Normalization& normalization, DType dtype,
               const AugmentConfig& options, uint64_t seed, Outside outside = Outside::black);
 
-  // For masks (H, W): pixel value v becomes classes[v], i32. outside: value of pixels that lie
-  // outside of the mask. REQUIRES: options == geometric_part(options).
-  ImageWriter(const Shape& shape, const std::array<int32_t, 256>& classes, uint8_t outside,
-              const AugmentConfig& options, uint64_t seed);
+  // For masks (H, W), whose pixels become their classes, i32. REQUIRES: options ==
+  // geometric_part(options).
+  ImageWriter(const Shape& shape, const MaskValues& values, const AugmentConfig& options,
+              uint64_t seed);
 
   // Converts pixels (H, W, C) to `out` (H, W, C) of dtype.
   void write(const uint8_t* pixels, int64_t epoch, int64_t sample, void* out) const;

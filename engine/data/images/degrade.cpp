@@ -30,7 +30,6 @@ constexpr size_t at(int64_t index) {
   return static_cast<size_t>(index);
 }
 
-// Degrades the images of another dataset.
 class DegradedDataset : public DatasetOver {
  public:
   DegradedDataset(std::unique_ptr<Dataset> data, const DegradeConfig& config, uint64_t seed,

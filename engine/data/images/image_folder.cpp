@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The image files of one split.
 class FolderImages : public EncodedImages {
  public:
   explicit FolderImages(ImageListing listing) : listing_(std::move(listing)), files_(count()) {}

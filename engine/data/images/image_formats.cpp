@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
 
 #include <fmt/ranges.h>
@@ -14,17 +15,13 @@
 namespace spire {
 namespace {
 
-template <size_t n>
-bool has_magic(std::span<const uint8_t> file, const std::array<uint8_t, n>& magic) {
-  return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
-}
+using namespace std::string_view_literals;
 
 bool is_bmp(std::span<const uint8_t> file) {
-  return has_magic(file, std::array<uint8_t, 2>{'B', 'M'});
+  return begins(file, "BM");
 }
 bool is_tiff(std::span<const uint8_t> file) {
-  return has_magic(file, std::array<uint8_t, 4>{'I', 'I', 42, 0}) ||
-         has_magic(file, std::array<uint8_t, 4>{'M', 'M', 0, 42});
+  return begins(file, "II*\0"sv) || begins(file, "MM\0*"sv);
 }
 
 struct ImageFormat {
@@ -50,7 +47,7 @@ constexpr std::array<std::string_view, 8> endings = {".jpg",  ".jpeg", ".jfif", 
 const ImageFormat& format_of(std::span<const uint8_t> file) {
   for (const ImageFormat& format : image_formats)
     if (format.matches(file)) return format;
-  if (has_magic(file, std::array<uint8_t, 2>{0x1f, 0x8b}))
+  if (begins(file, "\x1f\x8b"))
     fail(Category::data, "it is compressed by gzip; unpack it by gunzip");
   fail(Category::data,
        "its {} bytes are no JPEG, PNG, WebP, BMP or TIFF image; convert or remove the file",
@@ -68,18 +65,17 @@ std::string image_endings() {
   return fmt::format("{} or {} file", fmt::join(endings.begin(), last, ", "), *last);
 }
 
+bool begins(std::span<const uint8_t> file, std::string_view magic) {
+  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
+}
 bool is_png(std::span<const uint8_t> file) {
-  return has_magic(file, std::array<uint8_t, 8>{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
+  return begins(file, "\x89PNG\r\n\x1a\n");
 }
 bool is_webp(std::span<const uint8_t> file) {
-  constexpr size_t after_length = 8;
-  return has_magic(file, std::array<uint8_t, 4>{'R', 'I', 'F', 'F'}) &&
-         has_magic(file.subspan(std::min(file.size(), after_length)),
-                   std::array<uint8_t, 4>{'W', 'E', 'B', 'P'});
+  return begins(file, "RIFF") && file.size() >= 8 && begins(file.subspan(8), "WEBP");
 }
-
 bool is_jpeg(std::span<const uint8_t> file) {
-  return has_magic(file, std::array<uint8_t, 3>{0xff, 0xd8, 0xff});
+  return begins(file, "\xff\xd8\xff");
 }
 
 ImageSize image_size(std::span<const uint8_t> file) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/input_file.h"
@@ -37,6 +38,7 @@ FileStamp read_image_file(const std::filesystem::path& path, std::vector<uint8_t
 
 // Reads only the header, and Exif's orientation: the size as a viewer shows the image.
 ImageSize image_size(std::span<const uint8_t> file);
+bool begins(std::span<const uint8_t> file, std::string_view magic);
 bool is_jpeg(std::span<const uint8_t> file);
 bool is_png(std::span<const uint8_t> file);
 bool is_webp(std::span<const uint8_t> file);

@@ -17,7 +17,6 @@
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/images/image_folder.h"
 #include "engine/data/images/image_formats.h"
-#include "engine/data/images/mask_values.h"
 #include "engine/data/images/resized_crop.h"
 #include "engine/data/input_file.h"
 #include "engine/data/part_names.h"
@@ -215,9 +214,7 @@ class ImagePairs : public Dataset {
     if (format_.masks && options.stored)
       return {Shape{target.shape[0], target.shape[1], 1}, Normalization{{0.0}, {1.0}}, DType::u8,
               augment, options.seed};
-    if (format_.masks)
-      return {target.shape, format_.masks->classes(), format_.masks->outside(), augment,
-              options.seed};
+    if (format_.masks) return {target.shape, *format_.masks, augment, options.seed};
     return {target.shape,  format_.spec.normalization, options.image_dtype(), augment, options.seed,
             Outside::edges};
   }
@@ -283,7 +280,6 @@ class ImagePairs : public Dataset {
   mutable ScratchPool<PairScratch> scratch_;
 };
 
-// Returns the size of the images that the model reads.
 ImageSize size_for(const DataConfig& config, const ImagePair& first) {
   if (config.image.size > 0) return {config.image.size, config.image.size};
   std::vector<uint8_t> file;

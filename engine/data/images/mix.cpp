@@ -9,7 +9,6 @@
 namespace spire {
 namespace {
 
-// A sequence of random numbers from one stream.
 class DrawSequence {
  public:
   DrawSequence(const RandomStream& stream, uint64_t first_block)

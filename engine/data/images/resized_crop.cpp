@@ -143,20 +143,6 @@ void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, c
   }
 }
 
-void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& box,
-                   ImageSize out_size, uint8_t* out) {
-  auto nearest = [](double begin, double extent, int64_t i, int64_t count, int64_t length) {
-    double at = begin + (static_cast<double>(i) + 0.5) * extent / static_cast<double>(count);
-    return std::clamp<int64_t>(static_cast<int64_t>(std::floor(at)), 0, length - 1);
-  };
-  for (int64_t y = 0; y < out_size.height; ++y) {
-    int64_t row = nearest(box.top, box.height, y, out_size.height, size.height) * size.width;
-    for (int64_t x = 0; x < out_size.width; ++x)
-      *out++ = labels[static_cast<size_t>(
-          row + nearest(box.left, box.width, x, out_size.width, size.width))];
-  }
-}
-
 Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t epoch,
                         int64_t sample) {
   const RandomStream draws(seed, Purpose::resized_crop, static_cast<uint64_t>(epoch),
@@ -178,22 +164,14 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
   return middle(height, width);
 }
 
-Box center_crop(ImageSize size, ImageSize out, double share) {
+Box center_crop(ImageSize size, ImageSize out, double share, bool around) {
   auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
   auto out_height = static_cast<double>(out.height), out_width = static_cast<double>(out.width);
-  // The full part touches two sides of the image: left and right of a tall one.
-  bool tall = height * out_width > width * out_height;
-  double h = (tall ? width * out_height / out_width : height) * share;
-  double w = (tall ? width : height * out_width / out_height) * share;
-  return {(height - h) / 2, (width - w) / 2, h, w};
-}
-
-Box padded_box(ImageSize size, ImageSize out) {
-  auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
-  auto out_height = static_cast<double>(out.height), out_width = static_cast<double>(out.width);
-  bool tall = height * out_width > width * out_height;
-  double h = tall ? height : width * out_height / out_width;
-  double w = tall ? height * out_width / out_height : width;
+  // The largest part touches two sides of the image: left and right of a tall one. A box around it
+  // touches the other two.
+  bool by_width = (height * out_width > width * out_height) != around;
+  double h = (by_width ? width * out_height / out_width : height) * share;
+  double w = (by_width ? width : height * out_width / out_height) * share;
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
@@ -202,7 +180,7 @@ Box Cropper::box(ImageSize image, int64_t epoch, int64_t sample) const {
     return random_resized_crop(image, augment_.min_scale, seed_, epoch, sample);
   switch (framing_.fit) {
     case ImageConfig::Fit::pad:
-      return padded_box(image, size_);
+      return center_crop(image, size_, 1, true);
     case ImageConfig::Fit::squash:
       return {0, 0, static_cast<double>(image.height), static_cast<double>(image.width)};
     default:
@@ -230,6 +208,20 @@ void Cropper::crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t c
   Box all = {0, 0, static_cast<double>(decoded.height), static_cast<double>(decoded.width)};
   resize(pixels, decoded, channels, all, {y.count, x.count},
          out + (y.begin * size_.width + x.begin) * channels, scratch, size_.width * channels);
+}
+
+void Cropper::crop_labels(std::span<const uint8_t> labels, ImageSize image, const Box& box,
+                          uint8_t* out) const {
+  auto nearest = [](double begin, double extent, int64_t i, int64_t count, int64_t length) {
+    double at = begin + (static_cast<double>(i) + 0.5) * extent / static_cast<double>(count);
+    return std::clamp<int64_t>(static_cast<int64_t>(std::floor(at)), 0, length - 1);
+  };
+  for (int64_t y = 0; y < size_.height; ++y) {
+    int64_t row = nearest(box.top, box.height, y, size_.height, image.height) * image.width;
+    for (int64_t x = 0; x < size_.width; ++x)
+      *out++ = labels[static_cast<size_t>(
+          row + nearest(box.left, box.width, x, size_.width, image.width))];
+  }
 }
 
 }  // namespace spire

@@ -29,10 +29,6 @@ struct ResizeScratch {              // working memory of resize(), which later c
 void resize(std::span<const uint8_t> pixels, ImageSize size, int64_t channels, const Box& box,
             ImageSize out_size, uint8_t* out, ResizeScratch& scratch, int64_t row_bytes = 0);
 
-// The same for labels (H, W), which cannot be averaged: the nearest pixel's label.
-void resize_labels(std::span<const uint8_t> labels, ImageSize size, const Box& box,
-                   ImageSize out_size, uint8_t* out);
-
 // Returns a random box with a share of min_scale to 1 of the image's area and an aspect ratio of
 // 3/4 to 4/3 (Szegedy et al. 2015), a function of (size, min_scale, seed, epoch, sample).
 Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t epoch,
@@ -41,11 +37,9 @@ Box random_resized_crop(ImageSize size, double min_scale, uint64_t seed, int64_t
 inline constexpr double photo_share = 7.0 / 8;  // of a photo's sides, as 224 of 256 pixels
 
 // Returns a box in the middle of the image with the aspect ratio of `out`. Its sides are a share of
-// those of the largest such box.
-Box center_crop(ImageSize size, ImageSize out = {1, 1}, double share = photo_share);
-
-// Returns the smallest box of that aspect ratio around the whole image.
-Box padded_box(ImageSize size, ImageSize out);
+// those of the largest such box, or of the smallest one around the whole image.
+Box center_crop(ImageSize size, ImageSize out = {1, 1}, double share = photo_share,
+                bool around = false);
 
 struct Framing {  // what of an image is taken where no box is drawn at random
   ImageConfig::Fit fit = ImageConfig::Fit::crop;
@@ -68,11 +62,9 @@ class Cropper {
   // where it reaches beyond the image, `out` is 0.
   void crop(std::span<const uint8_t> pixels, ImageSize decoded, int64_t channels, Box box,
             int reduce, uint8_t* out, ResizeScratch& scratch) const;
-  // The same for labels (H, W).
+  // The same for labels (H, W), which cannot be averaged: the nearest pixel's label.
   void crop_labels(std::span<const uint8_t> labels, ImageSize image, const Box& box,
-                   uint8_t* out) const {
-    resize_labels(labels, image, box, size_, out);
-  }
+                   uint8_t* out) const;
 
  private:
   ImageSize size_;

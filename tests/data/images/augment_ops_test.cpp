@@ -11,7 +11,6 @@
 
 #include "engine/data/images/augment.h"
 #include "engine/data/images/pixel_changes.h"
-#include "engine/data/images/rand_augment.h"
 #include "tests/data/images/pillow_images.h"
 #include "tests/data/numbered.h"
 #include "tests/data/test_files.h"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <png.h>
 
-#include "engine/data/images/mask_values.h"
+#include "engine/data/images/augment.h"
 #include "engine/data/images/png.h"
 #include "tests/data/images/image_files.h"
 

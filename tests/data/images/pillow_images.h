@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/data/images/rand_augment.h"
+#include "engine/data/images/pixel_changes.h"
 
 namespace spire {
 

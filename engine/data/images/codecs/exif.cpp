@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,10 +14,6 @@ using FileBytes = std::span<const uint8_t>;
 FileBytes bytes_at(FileBytes bytes, uint64_t begin, uint64_t count) {
   if (begin >= bytes.size()) return {};
   return bytes.subspan(begin, std::min<uint64_t>(count, bytes.size() - begin));
-}
-
-bool begins(FileBytes bytes, std::string_view text) {
-  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
 // Returns a natural number of `count` bytes; nullopt behind the end.

@@ -64,7 +64,6 @@ struct TiffDeleter {
   void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
 };
 
-// One file under decoding.
 class TiffFile {
  public:
   explicit TiffFile(std::span<const uint8_t> file) : input_{.file = file} {
