@@ -109,7 +109,6 @@ float as_float(From value, float scale) {
   return static_cast<float>(value) * scale;
 }
 
-// An array, and how its rows become rows of a batch.
 class ArrayColumn {
  public:
   ArrayColumn(const Array& array, DType dtype, bool copy) : array_(array), dtype_(dtype) {

@@ -83,7 +83,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Counts the samples of each class.
 void count_classes(const Dataset& data, SplitDescription& split) {
   if (data.spec().find("labels") == nullptr) return;
   split.class_counts.resize(static_cast<size_t>(data.spec().classes));

@@ -34,7 +34,6 @@ bool matters(const Field& field) {
          std::ranges::count(ignored, field.path) == 0;
 }
 
-// Returns the first line in which two configs differ.
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream old_lines(before), new_lines(now);
   std::string was, is;
@@ -58,7 +57,6 @@ std::string checksum_of(const std::vector<fs::path>& files) {
   return hex(hash);
 }
 
-// Returns what differs, for the message.
 std::string change_between(const ConversionFingerprint& before, const ConversionFingerprint& now) {
   if (before.config != now.config)
     return "another config, " + first_difference(before.config, now.config);

@@ -168,7 +168,6 @@ std::optional<int64_t> Hdf5Conversion::next_block() {
   return next_++;
 }
 
-// Reads the rows of a block and writes them with their checksums.
 void Hdf5Conversion::copy_block(int64_t block, SampleBuffer& buffer) {
   size_t s = 0;
   int64_t index = block;

@@ -25,7 +25,6 @@ bool is_shard(const fs::path& path) {
   return path.extension() == ".tokens";
 }
 
-// Returns whether a file belongs to a folder of shards.
 bool is_of_shards(const fs::path& path) {
   return is_shard(path) || path.filename() == "vocabulary.txt";
 }

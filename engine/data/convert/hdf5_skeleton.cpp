@@ -121,7 +121,6 @@ void make_column(hid_t file, const SampleSpec& spec, const SkeletonRows& rows, s
   h5::write_attribute(checksums, "rows", rows.block);
 }
 
-// Returns the dataset's offset in the file.
 int64_t offset_of(hid_t file, const std::string& name) {
   Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose, "open " + name);
   haddr_t offset = H5Dget_offset(dataset);

@@ -352,14 +352,6 @@ std::vector<double> Hdf5Array::numbers(const char* name) const {
   });
 }
 
-std::optional<int64_t> Hdf5Array::number(const char* name) const {
-  std::vector<double> values = numbers(name);
-  if (values.empty()) return {};
-  if (values.size() != 1 || !(values[0] >= 0 && values[0] <= 0x1p31))
-    fail(Category::data, "{}, attribute {}: expected one number from 0 to 2^31", location_, name);
-  return static_cast<int64_t>(values[0]);
-}
-
 std::vector<std::string> Hdf5Array::words(const char* name) const {
   return translate_hdf5_errors(path_, [&]() -> std::vector<std::string> {
     std::optional<Handle> attribute = open_attribute(name);

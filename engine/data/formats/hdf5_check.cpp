@@ -63,18 +63,7 @@ void probe(const Hdf5Table& table) {
     });
 }
 
-}  // namespace
-
-Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
-  return check_file(
-      path, {config.train.input, config.train.target, config.test.input, config.test.target});
-}
-
-Hdf5CheckResult check_hdf5_samples(const fs::path& path, const ArrayNames& names) {
-  return check_file(path, {names.input, names.target});
-}
-
-void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config) {
+void probe_file(const std::filesystem::path& path, const Hdf5Config& config) {
   PartNames parts = hdf5_parts(path, {});
   ArrayNames usual;
   for (const auto& [names, group] :
@@ -88,7 +77,7 @@ void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config
   }
 }
 
-void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names) {
+void probe_samples(const std::filesystem::path& path, const ArrayNames& names) {
   Hdf5Table table(path, names);
   // Whatever the model reads them as.
   auto numbers = [&](size_t column) -> Column {
@@ -98,6 +87,17 @@ void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& nam
   probe(table);
 }
 
+}  // namespace
+
+Hdf5CheckResult check_hdf5_file(const fs::path& path, const Hdf5Config& config) {
+  return check_file(
+      path, {config.train.input, config.train.target, config.test.input, config.test.target});
+}
+
+Hdf5CheckResult check_hdf5_samples(const fs::path& path, const ArrayNames& names) {
+  return check_file(path, {names.input, names.target});
+}
+
 void hdf5_check_main(int argc, char** argv) {
   std::filesystem::path path = argc > 1 ? argv[1] : "";
   h5::end_with_verdict(path, Category::data, [&] {
@@ -105,11 +105,11 @@ void hdf5_check_main(int argc, char** argv) {
       fail(Category::config, "{} FILE [INPUT TARGET [INPUT TARGET]]", h5::check_program);
     ArrayNames first = {argv[2], argv[3]};
     translate_hdf5_errors(path, [&] {
-      if (argc == 4) return probe_hdf5_samples(path, first);
+      if (argc == 4) return probe_samples(path, first);
       Hdf5Config config;
       config.train = first;
       config.test = {argv[4], argv[5]};
-      probe_hdf5_file(path, config);
+      probe_file(path, config);
     });
   });
 }

@@ -22,9 +22,6 @@ Hdf5CheckResult check_hdf5_file(const std::filesystem::path& path, const Hdf5Con
 // The same for samples to predict for.
 Hdf5CheckResult check_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
 
-// Read the file in this process, as spire-hdf5-check does.
-void probe_hdf5_file(const std::filesystem::path& path, const Hdf5Config& config);
-void probe_hdf5_samples(const std::filesystem::path& path, const ArrayNames& names);
 // Main of spire-hdf5-check for data files. Arguments: FILE, names of input and target of train,
 // then of test; or FILE and the names for samples to predict for.
 [[noreturn]] void hdf5_check_main(int argc, char** argv);

@@ -156,53 +156,38 @@ Hdf5Table::Hdf5Table(const fs::path& file, const ArrayNames& names)
 Hdf5Table::Hdf5Table(const fs::path& file, Hdf5Array::Cache input, const ChooseNames& choose)
     : path_(file) {
   h5::Session session;
-  try {
-    open(input, choose);
-  } catch (...) {
-    close();
-    throw;
-  }
+  auto opened = std::make_unique<Opened>(path_);
+  stamp_ = stamp_of_hdf5(opened->file, path_);
+  ArrayNames names = choose(opened->links);
+  translate_hdf5_errors(path_, [&] {
+    opened->arrays.emplace_back(opened->links, path_, names.input, input);
+    if (!names.target.empty())
+      opened->arrays.emplace_back(opened->links, path_, names.target, Hdf5Array::Cache::chunks);
+  });
+  opened_ = std::move(opened);
+  count_ = opened_->arrays[0].rows();
+  if (has_target() && opened_->arrays[1].rows() != count_)
+    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
+         opened_->arrays[1].rows(), names.input, count_);
 }
 
 Hdf5Table::~Hdf5Table() {
   h5::Session session;
-  close();
-}
-
-void Hdf5Table::close() {
-  arrays_.clear();
-  links_.reset();
-  file_.reset();
-}
-
-void Hdf5Table::open(Hdf5Array::Cache input, const ChooseNames& choose) {
-  file_.emplace(open_hdf5_file(path_));
-  stamp_ = stamp_of_hdf5(*file_, path_);
-  links_ = std::make_unique<Hdf5LinkResolver>(*file_, path_);
-  ArrayNames names = choose(*links_);
-  translate_hdf5_errors(path_, [&] {
-    arrays_.emplace_back(*links_, path_, names.input, input);
-    if (!names.target.empty())
-      arrays_.emplace_back(*links_, path_, names.target, Hdf5Array::Cache::chunks);
-  });
-  count_ = arrays_[0].rows();
-  if (has_target() && arrays_[1].rows() != count_)
-    fail(Category::data, "{}: has {} rows, but {} has {}; use files of one set", location(1),
-         arrays_[1].rows(), names.input, count_);
+  opened_.reset();
 }
 
 std::set<std::string> Hdf5Table::datasets_beside() const {
   h5::Session session;
   std::set<std::string> found;
-  for (const Hdf5Array& array : arrays_)
-    for (std::string& other : links_->datasets_in(group_path_of(array.name())))
+  for (const Hdf5Array& array : opened_->arrays)
+    for (std::string& other : opened_->links.datasets_in(group_path_of(array.name())))
       found.insert(std::move(other));
   return found;
 }
 
 std::set<std::string> Hdf5Table::used_datasets() const {
   std::set<std::string> found;
-  for (const Hdf5Array& array : arrays_)
+  for (const Hdf5Array& array : opened_->arrays)
     found.insert(array.name().substr(array.name().starts_with('/') ? 1 : 0));
   return found;
 }
@@ -210,7 +195,7 @@ std::set<std::string> Hdf5Table::used_datasets() const {
 void Hdf5Table::read_chunk_index() const {
   h5::Session session;
   translate_hdf5_errors(path_, [&] {
-    for (const Hdf5Array& array : arrays_) array.read_chunk_index();
+    for (const Hdf5Array& array : opened_->arrays) array.read_chunk_index();
   });
 }
 
@@ -218,11 +203,11 @@ void Hdf5Table::read(int64_t first, int64_t rows, std::span<std::byte* const> co
   h5::Session session;
   // libhdf5 reads zeros or nonsense from a file that was truncated or written: that error is
   // reported before any other.
-  auto check_stamp = [&] { require_unchanged(path_, stamp_, stamp_of_hdf5(*file_, path_)); };
+  auto check_stamp = [&] { require_unchanged(path_, stamp_, stamp_of_hdf5(opened_->file, path_)); };
   try {
-    for (size_t column = 0; column < arrays_.size(); ++column)
+    for (size_t column = 0; column < opened_->arrays.size(); ++column)
       if (columns[column] != nullptr)
-        arrays_[column].read(first, rows, columns_[column].dtype, columns[column]);
+        opened_->arrays[column].read(first, rows, columns_[column].dtype, columns[column]);
   } catch (const Error&) {
     check_stamp();
     throw;
@@ -233,36 +218,32 @@ void Hdf5Table::read(int64_t first, int64_t rows, std::span<std::byte* const> co
 std::vector<std::string> Hdf5Table::layout() const {
   h5::Session session;
   std::vector<std::string> lines;
-  for (const Hdf5Array& array : arrays_) lines.push_back(array.layout());
+  for (const Hdf5Array& array : opened_->arrays) lines.push_back(array.layout());
   return lines;
 }
 
 std::vector<double> Hdf5Table::numbers(size_t column, const char* attribute) const {
   h5::Session session;
-  return arrays_[column].numbers(attribute);
+  return opened_->arrays[column].numbers(attribute);
 }
 
 std::vector<std::string> Hdf5Table::words(size_t column, const char* attribute) const {
   h5::Session session;
-  return arrays_[column].words(attribute);
-}
-
-std::optional<int64_t> Hdf5Table::number(size_t column, const char* attribute) const {
-  h5::Session session;
-  return arrays_[column].number(attribute);
+  return opened_->arrays[column].words(attribute);
 }
 
 std::optional<RowChecksums> Hdf5Table::checksums() const {
   h5::Session session;
   return translate_hdf5_errors(path_, [&]() -> std::optional<RowChecksums> {
     RowChecksums result;
-    for (const Hdf5Array& array : arrays_) {
+    for (const Hdf5Array& array : opened_->arrays) {
       const std::string& name = array.name();
-      std::optional<BlockChecksums> found = read_block_checksums(*links_, name);
+      std::optional<BlockChecksums> found = read_block_checksums(opened_->links, name);
       if (!found) return {};
       if (result.rows != 0 && result.rows != found->rows)
         fail(Category::data, "{}: checksums of {} are of {} rows, those of {} of {}",
-             path_.string(), arrays_[0].name(), result.rows, arrays_[1].name(), found->rows);
+             path_.string(), opened_->arrays[0].name(), result.rows, opened_->arrays[1].name(),
+             found->rows);
       result.rows = found->rows;
       result.blocks.push_back(std::move(found->blocks));
       // Rounds up without overflow: a damaged file may say any number of rows.
@@ -276,7 +257,7 @@ std::optional<RowChecksums> Hdf5Table::checksums() const {
 }
 
 void Hdf5Table::keep_blocks(const BlockOptions& options) {
-  block_rows_ = block_rows_of(*this, arrays_[0].chunk_rows(), options.window);
+  block_rows_ = block_rows_of(*this, opened_->arrays[0].chunk_rows(), options.window);
   int64_t block_bytes = block_rows_ * static_cast<int64_t>(row_bytes());
   int64_t blocks = (count_ + block_rows_ - 1) / block_rows_;
   int64_t needed = std::min(blocks, options.window);
@@ -353,7 +334,6 @@ BlockCache::Slot BlockCache::get(int64_t block) {
   auto slot = static_cast<size_t>(found - blocks_.begin());
   blocks_[slot] = block;
   used_[slot] = ++clock_;
-  fills_ += fresh ? 1 : 0;
   return {memory_.get() + slot * slot_bytes_, fresh};
 }
 

@@ -63,10 +63,9 @@ class Hdf5Array {
 
   // Returns "train/images: uint8 (60000, 28, 28, 1), chunks of (64, 28, 28, 1), deflate, 9 bytes".
   std::string layout() const;
-  // Return an attribute; empty or nullopt if it is missing.
+  // Return an attribute; empty if it is missing.
   std::vector<double> numbers(const char* attribute) const;
   std::vector<std::string> words(const char* attribute) const;
-  std::optional<int64_t> number(const char* attribute) const;
 
  private:
   static constexpr size_t max_rank = 4;
@@ -112,16 +111,12 @@ class BlockCache {
   Slot get(int64_t block);
   void forget(int64_t block);
 
-  int64_t slots() const { return static_cast<int64_t>(blocks_.size()); }
-  int64_t fills() const { return fills_; }  // fresh slots returned so far
-
  private:
   size_t slot_bytes_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<int64_t> blocks_;  // (slots); -1: empty
   std::vector<uint64_t> used_;   // (slots), clock_ at the last use
   uint64_t clock_ = 0;           // counts calls of get()
-  int64_t fills_ = 0;
 };
 
 // Errors name the dataset. Holds an h5::Session while it uses libhdf5, for one block of rows at
@@ -147,9 +142,9 @@ class Hdf5Table : public RowTable {
   // cache_bytes are too small for `window` chunks.
   void keep_blocks(const BlockOptions& options);
 
-  bool has_target() const override { return arrays_.size() > 1; }
-  StoredArray stored(size_t column) const override { return arrays_[column].stored(); }
-  std::string location(size_t column) const override { return arrays_[column].location(); }
+  bool has_target() const override { return opened_->arrays.size() > 1; }
+  StoredArray stored(size_t column) const override { return opened_->arrays[column].stored(); }
+  std::string location(size_t column) const override { return opened_->arrays[column].location(); }
   std::string_view task_key() const override { return "data.hdf5.task"; }
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
@@ -169,22 +164,26 @@ class Hdf5Table : public RowTable {
   std::optional<RowChecksums> checksums() const override;
   std::vector<double> numbers(size_t column, const char* attribute) const override;
   std::vector<std::string> words(size_t column, const char* attribute) const override;
-  std::optional<int64_t> number(size_t column, const char* attribute) const override;
 
  private:
   using ChooseNames = std::function<ArrayNames(const Hdf5LinkResolver& links)>;
 
   // input: what libhdf5 keeps of it. choose: returns the names, of the target "" if there is none.
   Hdf5Table(const std::filesystem::path& file, Hdf5Array::Cache input, const ChooseNames& choose);
-  void open(Hdf5Array::Cache input, const ChooseNames& choose);
-  void close();
   const std::byte* block(int64_t index) const;
 
+  struct Opened {
+    explicit Opened(const std::filesystem::path& path)
+        : file(open_hdf5_file(path)), links(file, path) {}
+
+    h5::Handle file;
+    Hdf5LinkResolver links;
+    std::vector<Hdf5Array> arrays = {};  // input and target
+  };
+
   std::filesystem::path path_;
-  std::optional<h5::Handle> file_;
+  std::unique_ptr<Opened> opened_;  // changed and destroyed within a session
   FileStamp stamp_;
-  std::unique_ptr<Hdf5LinkResolver> links_;
-  std::vector<Hdf5Array> arrays_;  // input and target
   int64_t block_rows_ = 1;
 
   mutable std::mutex mutex_;  // guards the cache and order_

@@ -1,4 +1,5 @@
 // Rows of two arrays as a dataset: checks, normalizes and converts what a RowTable fetches.
+
 #include "engine/data/formats/row_dataset.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include <spire/error.h>
 
-#include "engine/data/formats/row_decoder.h"
 #include "engine/data/sample_reading.h"
 
 namespace spire {
@@ -103,6 +103,16 @@ class RowDataset : public Dataset {
   RowDecoder decoder_;
   mutable ScratchPool<StoredRows> scratch_;
 };
+
+void require_same_columns(const RowTable& train, const RowTable& test) {
+  for (size_t c : {0, 1}) {
+    const Column &expected = train.columns()[c], &found = test.columns()[c];
+    if (expected.name == found.name && expected.shape == found.shape) continue;
+    fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
+         test.location(c), found.name, to_string(found.shape), train.location(c), expected.name,
+         to_string(expected.shape));
+  }
+}
 
 }  // namespace
 

@@ -1,5 +1,3 @@
-#include "engine/data/formats/row_decoder.h"
-
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <spire/error.h>
 
 #include "engine/base/text.h"
+#include "engine/data/formats/row_dataset.h"
 #include "engine/data/images/image_dataset.h"
 
 namespace spire {
@@ -79,7 +78,7 @@ void RowDecoder::prepare_target(const DataConfig& config, const AugmentConfig& a
     return;
   }
   masks_.emplace(spec_.classes, config.pairs.ignore_label);
-  targets_.emplace(target.shape, masks_->classes(), masks_->outside(), geometric, options.seed);
+  targets_.emplace(target.shape, *masks_, geometric, options.seed);
 }
 
 // Writes a target image or a mask.

@@ -20,8 +20,6 @@
 #include <spire/run_config.h>
 
 #include "engine/data/formats/row_dataset.h"
-#include "engine/data/formats/row_decoder.h"
-#include "engine/data/images/augment.h"
 #include "engine/data/images/image_dataset.h"
 #include "engine/data/label_survey.h"
 #include "engine/data/text/vocabulary.h"
@@ -33,26 +31,40 @@ constexpr int64_t sampled_blocks = 10;
 constexpr int64_t max_numbers = 1 << 20;  // of a target in memory
 constexpr size_t max_label_values = 100;
 
-// Calls use(row) with rows of a floating-point target, evenly spread over the file, until it
+// Reads at most `most` of the table's blocks of block_rows rows, evenly spread over the file, and
+// calls use(numbers) with those of one column, of at most max_rows rows of each block, until it
 // returns false.
+template <typename T, typename Use>
+void read_blocks(const RowTable& table, size_t column, int64_t block_rows, int64_t most,
+                 int64_t max_rows, const Use& use) {
+  int64_t blocks = (table.count() + block_rows - 1) / block_rows;
+  int64_t used = std::clamp<int64_t>(most, 1, blocks);
+  size_t row_bytes = table.columns()[column].row_bytes();
+  std::vector<std::byte> memory(static_cast<size_t>(std::min(block_rows, max_rows)) * row_bytes);
+  std::array<std::byte*, 2> to{};
+  to[column] = memory.data();
+  for (int64_t i = 0; i < used; ++i) {
+    int64_t first = i * blocks / used * block_rows;
+    int64_t rows = std::min({block_rows, max_rows, table.count() - first});
+    table.read(first, rows, to);
+    size_t count = static_cast<size_t>(rows) * row_bytes / sizeof(T);
+    if (!use(std::span(reinterpret_cast<const T*>(memory.data()), count))) return;
+  }
+}
+
+// Calls use(row) with rows of a floating-point target until it returns false.
 template <typename Use>
 void visit_values(const RowTable& table, const Use& use) {
   auto width = static_cast<size_t>(table.columns()[1].shape.elements());
   auto block_rows = std::clamp<int64_t>(max_numbers / static_cast<int64_t>(width), 1, 1000);
-  std::vector<float> memory(static_cast<size_t>(block_rows) * width);
-  int64_t blocks = (table.count() + block_rows - 1) / block_rows;
-  int64_t used = std::min(sampled_blocks, blocks);
-  for (int64_t i = 0; i < used; ++i) {
-    int64_t first = i * blocks / used * block_rows;
-    int64_t rows = std::min(block_rows, table.count() - first);
-    table.read(first, rows,
-               std::array<std::byte*, 2>{nullptr, reinterpret_cast<std::byte*>(memory.data())});
-    for (size_t row = 0; row < static_cast<size_t>(rows); ++row)
-      if (!use(std::span<const float>(memory).subspan(row * width, width))) return;
-  }
+  read_blocks<float>(table, 1, block_rows, sampled_blocks, block_rows,
+                     [&](std::span<const float> values) {
+                       for (; !values.empty(); values = values.subspan(width))
+                         if (!use(values.first(width))) return false;
+                       return true;
+                     });
 }
 
-// Returns whether each row has a single 1 and zeros.
 bool are_one_hot(const RowTable& table) {
   if (table.columns()[1].shape.elements() < 2) return false;
   bool all = true;
@@ -117,19 +129,14 @@ void require_inputs(const RowTable& table) {
 
 constexpr int64_t max_statistics_rows = 10'000;  // read for mean and deviation
 
-// Calls use(rows, memory) with blocks of the input, evenly spread over the file.
-void sample_blocks(const RowTable& table, int64_t block_rows,
-                   const std::function<void(int64_t, std::byte*)>& use) {
-  int64_t blocks = (table.count() + block_rows - 1) / block_rows;
-  int64_t used = std::clamp<int64_t>(max_statistics_rows / block_rows, 1, blocks);
-  int64_t most = std::min(block_rows, max_statistics_rows);
-  std::vector<std::byte> memory(static_cast<size_t>(most) * table.columns()[0].row_bytes());
-  for (int64_t i = 0; i < used; ++i) {
-    int64_t first = i * blocks / used * block_rows;
-    int64_t rows = std::min(most, table.count() - first);
-    table.read(first, rows, std::array<std::byte*, 2>{memory.data(), nullptr});
-    use(rows, memory.data());
-  }
+// Calls use(numbers) with blocks of the input.
+template <typename T, typename Use>
+void sample_input(const RowTable& table, int64_t block_rows, const Use& use) {
+  read_blocks<T>(table, 0, block_rows, max_statistics_rows / block_rows, max_statistics_rows,
+                 [&](std::span<const T> numbers) {
+                   use(numbers);
+                   return true;
+                 });
 }
 
 // Running sums of one feature or channel. Skips numbers that are not finite: read() reports them.
@@ -148,15 +155,16 @@ struct FeatureSums {
 Normalization number_statistics(const RowTable& table, int64_t block_rows) {
   const Column& input = table.columns()[0];
   auto width = static_cast<size_t>(input.shape.back());
-  auto row = static_cast<size_t>(input.shape.elements());
   std::vector<FeatureSums> sums(width);
-  sample_blocks(table, block_rows, [&](int64_t rows, std::byte* memory) {
-    size_t count = static_cast<size_t>(rows) * row;
-    for (size_t i = 0; i < count; ++i)
-      sums[i % width].add(input.dtype == DType::f64
-                              ? reinterpret_cast<const double*>(memory)[i]
-                              : in_unit(reinterpret_cast<const float*>(memory)[i], table.unit()));
-  });
+  auto add = [&](auto numbers, const auto& value) {
+    for (size_t i = 0; i < numbers.size(); ++i) sums[i % width].add(value(numbers[i]));
+  };
+  if (input.dtype == DType::f64) {
+    sample_input<double>(table, block_rows, [&](auto numbers) { add(numbers, std::identity()); });
+  } else {
+    auto value = [&](float number) { return in_unit(number, table.unit()); };
+    sample_input<float>(table, block_rows, [&](auto numbers) { add(numbers, value); });
+  }
   Normalization result;
   for (const FeatureSums& of : sums) {
     double n = std::max(1.0, of.count), mean = of.sum / n;
@@ -172,11 +180,7 @@ Normalization number_statistics(const RowTable& table, int64_t block_rows) {
 Normalization statistics_of(const RowTable& table, int64_t block_rows) {
   if (table.columns()[0].dtype != DType::u8) return number_statistics(table, block_rows);
   PixelHistogram histogram(table.columns()[0].shape.back());
-  size_t row_bytes = table.columns()[0].row_bytes();
-  sample_blocks(table, block_rows, [&](int64_t rows, std::byte* memory) {
-    histogram.add(
-        {reinterpret_cast<const uint8_t*>(memory), static_cast<size_t>(rows) * row_bytes});
-  });
+  sample_input<uint8_t>(table, block_rows, [&](auto pixels) { histogram.add(pixels); });
   return histogram.normalization(table.location(0));
 }
 
@@ -199,19 +203,14 @@ Normalization stored_scale(const RowTable& table, size_t column, size_t count) {
 template <typename T, typename Use>
 void for_each_target_block(const RowTable& table, const Use& use) {
   constexpr int64_t block_bytes = 1 << 20;
-  size_t row_bytes = table.columns()[1].row_bytes();
-  auto at_once = std::max<int64_t>(1, block_bytes / static_cast<int64_t>(row_bytes));
-  std::vector<T> memory;
-  for (int64_t first = 0; first < table.count(); first += at_once) {
-    int64_t rows = std::min(at_once, table.count() - first);
-    memory.resize(static_cast<size_t>(rows) * row_bytes / sizeof(T));
-    auto* bytes = reinterpret_cast<std::byte*>(memory.data());
-    table.read(first, rows, std::array<std::byte*, 2>{nullptr, bytes});
-    use(std::span<const T>(memory));
-  }
+  auto row_bytes = static_cast<int64_t>(table.columns()[1].row_bytes());
+  auto at_once = std::max<int64_t>(1, block_bytes / row_bytes);
+  read_blocks<T>(table, 1, at_once, table.count(), at_once, [&](std::span<const T> targets) {
+    use(targets);
+    return true;
+  });
 }
 
-// Returns the number of classes in all training masks.
 int64_t classes_of_masks(const RowTable& table, int64_t ignore_label) {
   int64_t classes = 1;
   for_each_target_block<uint8_t>(table, [&](std::span<const uint8_t> masks) {
@@ -312,8 +311,7 @@ DataConfig settled(const DataConfig& config, const Column& target, const ReadOpt
   return result;
 }
 
-}  // namespace
-
+// task: if it is not auto, it only has to agree with the types.
 void require_plausible_task(const RowTable& table, TargetKind task) {
   const std::string& target = table.columns()[1].name;
   if (task == TargetKind::classes && target != "labels")
@@ -340,6 +338,8 @@ void require_plausible_classes(const RowTable& table, TargetKind task, int64_t c
        table.location(1), classes - 1, table.count(), table.task_key());
 }
 
+}  // namespace
+
 SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind task,
                         const DataConfig& config, const ReadOptions& options,
                         std::vector<std::string>& notes) {
@@ -363,16 +363,6 @@ SampleSpec infer_schema(const RowTable& table, int64_t block_rows, TargetKind ta
   if (input.name != "tokens" && spec.normalization.mean.empty())
     spec.normalization = normalization_in(table, block_rows);
   return spec;
-}
-
-void require_same_columns(const RowTable& train, const RowTable& test) {
-  for (size_t c : {0, 1}) {
-    const Column &expected = train.columns()[c], &found = test.columns()[c];
-    if (expected.name == found.name && expected.shape == found.shape) continue;
-    fail(Category::data, "{}: {} of {}, but {} contains {} of {}; use files of one set",
-         test.location(c), found.name, to_string(found.shape), train.location(c), expected.name,
-         to_string(expected.shape));
-  }
 }
 
 }  // namespace spire

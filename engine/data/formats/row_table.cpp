@@ -110,6 +110,15 @@ void RowTable::infer_columns() {
   set_columns({found.input, found.target}, found.unit);
 }
 
+std::optional<int64_t> RowTable::number(size_t column, const char* attribute) const {
+  std::vector<double> values = numbers(column, attribute);
+  if (values.empty()) return {};
+  if (values.size() != 1 || !(values[0] >= 0 && values[0] <= 0x1p31))
+    fail(Category::data, "{}, attribute {}: expected one number from 0 to 2^31", location(column),
+         attribute);
+  return static_cast<int64_t>(values[0]);
+}
+
 void RowTable::set_columns(std::vector<Column> columns, double unit) {
   columns_ = std::move(columns);
   unit_ = unit;

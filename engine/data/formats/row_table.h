@@ -83,10 +83,11 @@ class RowTable {  // all methods are thread-safe
   virtual std::optional<RowChecksums> checksums() const { return {}; }
   virtual void verify_files() const {}
 
-  // Return an attribute of an array; empty or nullopt if it is missing.
+  // Return an attribute of an array; empty or nullopt if it is missing. number() throws Error(data)
+  // unless it is one number from 0 to 2^31.
   virtual std::vector<double> numbers(size_t, const char*) const { return {}; }
   virtual std::vector<std::string> words(size_t, const char*) const { return {}; }
-  virtual std::optional<int64_t> number(size_t, const char*) const { return {}; }
+  std::optional<int64_t> number(size_t column, const char* attribute) const;
 
  protected:
   int64_t count_ = 0;

@@ -26,7 +26,6 @@ constexpr uint64_t max_description = 1 << 20;  // bytes of a member that describ
 
 using Block = std::array<char, block_bytes>;
 
-// Place of a field of a header.
 struct TarField {
   size_t begin, length;
 };

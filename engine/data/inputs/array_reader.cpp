@@ -14,7 +14,7 @@
 #include "engine/base/text.h"
 #include "engine/data/formats/hdf5_check.h"
 #include "engine/data/formats/hdf5_table.h"
-#include "engine/data/formats/row_decoder.h"
+#include "engine/data/formats/row_dataset.h"
 #include "engine/data/inputs/file_reader.h"
 #include "engine/data/numpy/npy_array.h"
 

@@ -28,7 +28,6 @@ struct NpySplit {
   std::vector<std::string> names = {};  // of the two arrays, in their set
 };
 
-// Opens the arrays of a part, which has an input.
 NpySplit open_split(const NpySet& set, Part part, const ArrayNames& names) {
   std::string input = require_array(set, NpyRole::input, part, names.input);
   std::string target = require_array(set, NpyRole::target, part, names.target);
@@ -42,7 +41,6 @@ std::unique_ptr<const RowTable> table_of(const NpySplit& arrays, std::vector<int
   return table;
 }
 
-// Returns the training or the test rows of the only arrays.
 std::unique_ptr<const RowTable> rows_of(const NpySplit& arrays, double test_share, bool test) {
   std::vector<int64_t> rows;
   for (int64_t row = 0; row < arrays.input->rows(); ++row)

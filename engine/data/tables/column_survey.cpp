@@ -144,7 +144,6 @@ void add_word(const std::string& word, int64_t max_levels, ColumnSurvey& survey)
   if (!read && !read_further(word, false, further)) further.unread.add(word);
 }
 
-// The readings of a column by its words.
 struct Readings {
   Reading point, comma, dates;
   bool dates_differ = false;  // month_first and day_first read as many of them, with other results

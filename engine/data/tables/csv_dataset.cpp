@@ -243,7 +243,6 @@ void set_scales(const Split& train, const CsvLayout& layout, bool scale_target,
                                : Normalization();
 }
 
-// Chooses test rows among those of the only file.
 std::vector<EncodedRow> take_test_rows(const CsvRows& rows, double share,
                                        std::vector<EncodedRow>& encoded) {
   // clang 14 does not compile the algorithms of libstdc++ 12 that return a subrange.
