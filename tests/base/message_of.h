@@ -2,11 +2,18 @@
 #pragma once
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/error.h>
 
 namespace spire {
+
+// Matches a text that has all the parts.
+template <typename... Parts>
+auto HasAll(const Parts&... parts) {
+  return testing::AllOf(testing::HasSubstr(parts)...);
+}
 
 // Returns the message of the Error that `body` throws, which must have the category; empty: none.
 template <typename Body>

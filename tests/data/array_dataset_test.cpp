@@ -102,24 +102,6 @@ TEST(ArraySource, GivesBothHalvesOneSpec) {
   EXPECT_TRUE(pair.notes.empty());
 }
 
-struct Refusal {
-  const char* name;
-  std::function<std::unique_ptr<Dataset>()> make;
-  const char* words;
-};
-
-class RefusedArrays : public testing::TestWithParam<Refusal> {};
-
-TEST_P(RefusedArrays, SayWhatIsWrong) {
-  try {
-    GetParam().make();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::data);
-    EXPECT_THAT(error.what(), testing::HasSubstr(GetParam().words));
-  }
-}
-
 const std::vector<float> numbers = counting(24);
 const std::vector<int32_t> classes = {0, 5, 2, 1}, negative = {0, -1, 2, 1};
 const std::vector<int32_t> places = {0, 1, 2, 0, 0, 1}, misplaced = {0, 1, 2, 0, 2, 3};
@@ -128,70 +110,38 @@ Array features(Shape shape) {
   return array("features", numbers.data(), shape);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    ArrayDataset, RefusedArrays,
-    testing::Values(
-        Refusal{"none", [] { return array_dataset({}); }, "there are no arrays"},
-        Refusal{"null",
-                [] {
-                  return array_dataset({array<float>("features", nullptr, {4, 3})});
-                },
-                "array 'features': its data is null"},
-        Refusal{"rank",
-                [] {
-                  return array_dataset({features({4, 3, 2})});
-                },
-                "its shape is (4, 3, 2); it must be (N, F)"},
-        Refusal{"samples",
-                [] {
-                  return array_dataset({features({6, 3}), array("labels", classes.data(), {4})});
-                },
-                "array 'labels': it has 4 samples, and the first array has 6"},
-        Refusal{"empty",
-                [] {
-                  return array_dataset({features({0, 3})});
-                },
-                "has no elements"},
-        Refusal{"strides",
-                [] {
-                  return array_dataset({array("features", numbers.data(), {4, 3}, {3})});
-                },
-                "it has 1 strides for shape (4, 3)"},
-        Refusal{"label_dtype",
-                [] {
-                  return array_dataset({features({4, 3}), array("labels", numbers.data(), {4})});
-                },
-                "its dtype is fp32; class and token numbers are i32 or u8"},
-        Refusal{"class",
-                [] {
-                  return array_dataset({features({4, 3}), array("labels", classes.data(), {4})},
-                                       {.classes = 5});
-                },
-                "it has 5, but numbers are from 0 to 4"},
-        Refusal{"negative",
-                [] {
-                  return array_dataset({features({4, 3}), array("labels", negative.data(), {4})});
-                },
-                "it has -1, but numbers are from 0 to classes - 1"},
-        Refusal{"positions_dtype",
-                [] {
-                  return array_dataset({array("positions", numbers.data(), {2, 3})});
-                },
-                "array 'positions': its dtype is fp32; positions are i32 or u8"},
-        Refusal{"positions",
-                [] {
-                  return array_dataset({array("tokens", places.data(), {2, 3}),
-                                        array("positions", misplaced.data(), {2, 3})});
-                },
-                "sample 1 has 2 at position 1; a document begins with 0, and each further token "
-                "has one more"},
-        Refusal{"column",
-                [] {
-                  return array_dataset({array("", numbers.data(), {4, 3})});
-                },
-                "needs the name of its column"},
-        Refusal{"function", [] { return function_dataset({}, 1, nullptr); }, "has no columns"}),
-    [](const auto& refusal) { return refusal.param.name; });
+struct Refusal {
+  std::vector<Array> arrays;
+  const char* says;
+  ArrayOptions options = {};
+};
+
+TEST(ArrayDataset, RefusesArraysThatDoNotFit) {
+  Array labels = array("labels", classes.data(), {4});
+  const std::vector<Refusal> refusals = {
+      {{}, "there are no arrays"},
+      {{array<float>("features", nullptr, {4, 3})}, "array 'features': its data is null"},
+      {{features({4, 3, 2})}, "its shape is (4, 3, 2); it must be (N, F)"},
+      {{features({6, 3}), labels}, "array 'labels': it has 4 samples, and the first array has 6"},
+      {{features({0, 3})}, "has no elements"},
+      {{array("features", numbers.data(), {4, 3}, {3})}, "it has 1 strides for shape (4, 3)"},
+      {{features({4, 3}), array("labels", numbers.data(), {4})},
+       "its dtype is fp32; class and token numbers are i32 or u8"},
+      {{features({4, 3}), labels}, "it has 5, but numbers are from 0 to 4", {.classes = 5}},
+      {{features({4, 3}), array("labels", negative.data(), {4})},
+       "it has -1, but numbers are from 0 to classes - 1"},
+      {{array("positions", numbers.data(), {2, 3})},
+       "array 'positions': its dtype is fp32; positions are i32 or u8"},
+      {{array("tokens", places.data(), {2, 3}), array("positions", misplaced.data(), {2, 3})},
+       "sample 1 has 2 at position 1; a document begins with 0, and each further token has one "
+       "more"},
+      {{array("", numbers.data(), {4, 3})}, "needs the name of its column"}};
+  for (const Refusal& one : refusals)
+    EXPECT_THAT(message_of(Category::data, [&] { array_dataset(one.arrays, one.options); }),
+                testing::HasSubstr(one.says));
+  EXPECT_THAT(message_of(Category::data, [] { function_dataset({}, 1, nullptr); }),
+              testing::HasSubstr("has no columns"));
+}
 
 }  // namespace
 }  // namespace spire

@@ -32,20 +32,19 @@ class Conformance : public testing::TestWithParam<Format> {
   }
   fs::path file_of(int64_t sample) const { return folder_ / GetParam().file(sample); }
 
-  TemporaryFolder folder_;
+  Folder folder_;
   DataConfig config_;
 };
 
-std::vector<int64_t> all_of(const Dataset& data) {
-  return sequence(0, data.count());
-}
-
-// All columns of some samples.
+// All columns of some samples, or of all.
 std::vector<std::vector<std::byte>> rows_of(const Dataset& data,
                                             const std::vector<int64_t>& samples) {
   SampleBuffer rows;
   rows.read(data, samples);
   return rows.columns;
+}
+std::vector<std::vector<std::byte>> rows_of(const Dataset& data) {
+  return rows_of(data, sequence(0, data.count()));
 }
 std::vector<std::vector<std::byte>> row_of(const Dataset& data, int64_t sample) {
   return rows_of(data, {sample});
@@ -55,17 +54,12 @@ std::vector<std::vector<std::byte>> row_of(const Dataset& data, int64_t sample) 
 std::string refusal_of(const DataConfig& config) {
   try {
     DatasetPair data = open_dataset(config, {});
-    rows_of(*data.train, all_of(*data.train));
+    rows_of(*data.train);
     return "";
   } catch (const Error& error) {
     EXPECT_THAT(error.category(), AnyOf(Category::data, Category::config)) << error.what();
     return error.what();
   }
-}
-
-Bytes content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Sets the time back, so that later writes have another one, however coarse the clock is.
@@ -76,7 +70,7 @@ void make_old(const fs::path& path) {
 TEST_P(Conformance, SamplesAreTheSameAloneAndTogetherInAnyOrder) {
   DatasetPair data = open_it();
   for (const Dataset* part : {data.train.get(), data.test.get()}) {
-    std::vector<int64_t> samples = all_of(*part);
+    std::vector<int64_t> samples = sequence(0, part->count());
     std::vector<std::vector<std::byte>> together = rows_of(*part, samples);
     std::ranges::reverse(samples);
     std::vector<std::vector<std::byte>> reversed = rows_of(*part, samples);
@@ -100,8 +94,8 @@ TEST_P(Conformance, LabelsAreThoseOfTheSamples) {
   std::vector<int32_t> labels(7);
   data.train->read_labels(2, labels);
   EXPECT_EQ(labels, read_column<int32_t>(*data.train, 1, {2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(read_column<int32_t>(*data.train, 1, all_of(*data.train)), format_parts[0].labels());
-  EXPECT_EQ(read_column<int32_t>(*data.test, 1, all_of(*data.test)), format_parts[1].labels());
+  EXPECT_EQ(read_all<int32_t>(*data.train, 1), format_parts[0].labels());
+  EXPECT_EQ(read_all<int32_t>(*data.test, 1), format_parts[1].labels());
 }
 
 // Of stored images: crops where they have a size, else flips.
@@ -114,19 +108,11 @@ void augment(DataConfig& config) {
 TEST_P(Conformance, BatchesDoNotDependOnTheNumberOfReaders) {
   config_ = GetParam().make(folder_.path(), -1);
   augment(config_);
+  config_.workers = 3;
   std::vector<std::byte> first;
   for (int64_t workers : {0, 1, 3}) {
     DatasetPair data = open_dataset(config_, {});
-    BatchLoader loader(*data.train, options_of(2, 2, workers));
-    loader.start(0, 0, 3);
-    std::vector<std::byte> all;
-    while (!loader.finished()) {
-      const Batch& batch = loader.next();
-      for (size_t c = 0; c < loader.columns().size(); ++c) {
-        const std::byte* rows = batch.column<std::byte>(c);
-        all.insert(all.end(), rows, rows + 4 * loader.columns()[c].row_bytes());
-      }
-    }
+    std::vector<std::byte> all = batches_of(*data.train, options_of(2, 2, workers));
     if (first.empty()) first = all;
     EXPECT_EQ(all, first) << workers << " workers";
   }
@@ -139,14 +125,14 @@ TEST_P(Conformance, TrainingDataAloneIsAugmented) {
   if (config_.augment == AugmentConfig()) GTEST_SKIP() << "there are no stored images";
   DatasetPair data = open_dataset(config_, {}), again = open_dataset(config_, {});
   DatasetPair other = open_dataset(config_, {.seed = 9});
-  std::vector<int64_t> samples = all_of(*data.train);
+  std::vector<int64_t> samples = sequence(0, data.train->count());
   auto images = [&](const DatasetPair& pair, int64_t epoch) {
     return read_column<std::byte>(*pair.train, 0, samples, epoch);
   };
   EXPECT_EQ(images(data, 1), images(again, 1));
   EXPECT_NE(images(data, 1), images(data, 0));
   EXPECT_NE(images(data, 1), images(other, 1));
-  EXPECT_EQ(rows_of(*data.test, all_of(*data.test)), rows_of(*plain.test, all_of(*plain.test)));
+  EXPECT_EQ(rows_of(*data.test), rows_of(*plain.test));
   EXPECT_EQ(rows_of(*open_dataset(config_, {.plain = true}).train, samples),
             rows_of(*plain.train, samples));
 }
@@ -158,8 +144,7 @@ TEST_P(Conformance, ASampleThatCannotBeReadIsNamedOrLeftOut) {
   {
     DatasetPair data = open_it(spoilt);
     EXPECT_THAT(message_of(Category::data, [&] { row_of(*data.train, spoilt); }),
-                AllOf(HasSubstr(file_of(spoilt).string()), HasSubstr("sample 5: "),
-                      HasSubstr("data.on_error: skip")));
+                HasAll(file_of(spoilt).string(), "sample 5: ", "data.on_error: skip"));
     EXPECT_EQ(data.train->skipped(), 0);
   }
   RunConfig run;
@@ -173,10 +158,10 @@ TEST_P(Conformance, ASampleThatCannotBeReadIsNamedOrLeftOut) {
     std::vector<bool> held_out(train_samples);
     if (parted) held_out[6] = true, data.train->separate(held_out);
     EXPECT_EQ(row_of(*data.train, spoilt), row_of(*data.train, parted ? 7 : 6));
-    rows_of(*data.train, all_of(*data.train));
+    rows_of(*data.train);
     EXPECT_EQ(data.train->skipped(), 1);
     EXPECT_THAT(data.train->problems(), testing::ElementsAre(HasSubstr("sample 5: ")));
-    rows_of(*data.test, all_of(*data.test));
+    rows_of(*data.test);
     EXPECT_EQ(data.test->skipped(), 0);
   }
 }
@@ -190,7 +175,7 @@ const std::vector<Change> changes = {
     {[](const fs::path& path) { fs::resize_file(path, 64); }, "now 64"},
     {[](const fs::path& path) { fs::resize_file(path, fs::file_size(path) - 1); }, "bytes, now"},
     {[](const fs::path& path) { fs::resize_file(path, fs::file_size(path) + 4096); }, "bytes, now"},
-    {[](const fs::path& path) { write_file(path, content_of(path)); }, "it was written"},
+    {[](const fs::path& path) { write_file(path, file_bytes(path)); }, "it was written"},
     {[](const fs::path& path) { write_file(path, Bytes(fs::file_size(path))); }, "it was written"},
 };
 
@@ -208,9 +193,9 @@ TEST_P(Conformance, AFileThatChangesEndsTheRunByItsName) {
       DatasetPair data = open_dataset(config_, {});
       row_of(*data.train, reopens ? train_samples - 1 : 0);
       change.make(path);
-      EXPECT_THAT(message_of(Category::data, [&] { row_of(*data.train, train_samples - 1); }),
-                  AllOf(HasSubstr(path.string()), HasSubstr("changed while the run reads it"),
-                        HasSubstr(reopens ? "" : change.says)));
+      EXPECT_THAT(
+          message_of(Category::data, [&] { row_of(*data.train, train_samples - 1); }),
+          HasAll(path.string(), "changed while the run reads it", reopens ? "" : change.says));
       EXPECT_EQ(data.train->skipped(), 0);
     }
 }
@@ -226,13 +211,13 @@ TEST_P(Conformance, AFileThatIsReplacedIsAnotherOne) {
     make_old(path);
     DatasetPair data = open_dataset(config_, {});
     auto before = row_of(*data.train, train_samples - 1);
-    Bytes other = content_of(path);
+    Bytes other = file_bytes(path);
     other.back() ^= 1;
     write_file(folder_ / "new", other);
     gone ? fs::remove(path) : (fs::rename(folder_ / "new", path), true);
     if (GetParam().is(opened_again)) {
       EXPECT_THAT(message_of(Category::data, [&] { row_of(*data.train, train_samples - 1); }),
-                  AllOf(HasSubstr(path.string()), HasSubstr("changed while the run reads it")));
+                  HasAll(path.string(), "changed while the run reads it"));
     } else {
       EXPECT_EQ(row_of(*data.train, train_samples - 1), before);
     }
@@ -242,19 +227,19 @@ TEST_P(Conformance, AFileThatIsReplacedIsAnotherOne) {
 // Another time of reading, of linking or of permissions is no change.
 TEST_P(Conformance, ChangesAreThoseOfContentsAlone) {
   DatasetPair data = open_it();
-  auto before = rows_of(*data.train, all_of(*data.train));
+  auto before = rows_of(*data.train);
   fs::path path = file_of(train_samples - 1);
-  content_of(path);
+  file_bytes(path);
   fs::permissions(path, fs::perms::owner_read);
   fs::create_hard_link(path, folder_ / "link");
-  EXPECT_EQ(rows_of(*data.train, all_of(*data.train)), before);
+  EXPECT_EQ(rows_of(*data.train), before);
 }
 
 // Never does one crash the reader.
 TEST_P(Conformance, EveryTruncationIsRefusedByNameOrReadAsItIs) {
   config_ = GetParam().make(folder_.path(), -1);
   fs::path path = file_of(0);
-  Bytes whole = content_of(path);
+  Bytes whole = file_bytes(path);
   const size_t every_byte = 64, step = long_tests() ? 3 : 257;  // at both ends, and between
   for (size_t length = 0; length < whole.size(); ++length) {
     if (std::min(length, whole.size() - length) > every_byte && length % step != 0) continue;
@@ -287,7 +272,7 @@ TEST_P(Conformance, PathsThatAreNoFilesAreNamed) {
     fs::permissions(path, fs::perms::none);
     std::string refused = refusal_by_nobody(config_);
     fs::permissions(path, fs::perms::owner_all);
-    expect_named(refused, AllOf(HasSubstr("Permission denied"), HasSubstr("chmod")));
+    expect_named(refused, HasAll("Permission denied", "chmod"));
     fs::remove(path);
     expect_named(refusal_of(config_), testing::Ne(""));
     fs::remove(path);
@@ -313,7 +298,7 @@ TEST(PathAuto, IsRefusedWithAdviceWhereNothingCanBeSearched) {
   for (const DatasetEntry& entry : dataset_table) {
     if (entry.paths.empty()) continue;
     ++refusing;
-    EXPECT_THAT(message_of(Category::config, [&] { open(std::string(entry.name), "auto"); }),
+    EXPECT_THAT(open_refusal(data_at(std::string(entry.name), "auto"), Category::config),
                 HasSubstr(fmt::format("data.path: auto does not work for data.name: {}; set "
                                       "data.path to {}",
                                       entry.name, entry.paths)));
@@ -338,10 +323,8 @@ TEST_P(Conformance, AConvertedDatasetHasTheSameSamples) {
   SampleSpec spec = source.train->spec();
   spec.table.clear();  // its columns became features
   EXPECT_EQ(converted.train->spec(), spec);
-  EXPECT_EQ(rows_of(*converted.train, all_of(*source.train)),
-            rows_of(*source.train, all_of(*source.train)));
-  EXPECT_EQ(rows_of(*converted.test, all_of(*source.test)),
-            rows_of(*source.test, all_of(*source.test)));
+  EXPECT_EQ(rows_of(*converted.train, sequence(0, source.train->count())), rows_of(*source.train));
+  EXPECT_EQ(rows_of(*converted.test, sequence(0, source.test->count())), rows_of(*source.test));
   VerifyResult verified = verify_dataset(run, {});
   EXPECT_TRUE(verified.good());
   EXPECT_EQ(verified.train.rows, source.train->count());
@@ -354,7 +337,7 @@ TEST_P(Conformance, InputsToPredictForAreReadAsTheTestSplit) {
   config_ = GetParam().make(folder_.path(), -1);
   for (DType dtype : {DType::f32, DType::bf16}) {
     std::unique_ptr<Dataset> test = std::move(open_dataset(config_, {.dtype = dtype}).test);
-    std::vector<std::byte> stored = rows_of(*test, all_of(*test))[0];
+    std::vector<std::byte> stored = rows_of(*test)[0];
     std::vector<float> expected(stored.size() / size_of(dtype));
     copy_floats(stored.data(), dtype, expected);
     for (int64_t batch : {1, 4, 64}) {

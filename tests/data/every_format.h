@@ -9,7 +9,7 @@
 #include "tests/data/formats/hdf5_files.h"
 #include "tests/data/formats/tar_files.h"
 #include "tests/data/images/image_files.h"
-#include "tests/data/numpy/npy_bytes.h"
+#include "tests/data/numpy/npy_files.h"
 #include "tests/data/numpy/zip_files.h"
 #include "tests/data/text/shard_files.h"
 
@@ -40,14 +40,6 @@ struct Format {
     return fmt::format(fmt::runtime(files), sample / 4, sample);
   }
 };
-
-inline DataConfig data_at(const std::string& name, const std::filesystem::path& path) {
-  DataConfig config;
-  config.name = name;
-  config.path = path.string();
-  config.workers = 3;
-  return config;
-}
 
 struct FormatPart {
   std::string name;

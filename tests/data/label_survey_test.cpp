@@ -9,7 +9,6 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 LabelSurvey survey_of(const std::vector<int32_t>& labels) {
@@ -31,21 +30,20 @@ void accept(const std::vector<int32_t>& labels, bool skips = false) {
 TEST(LabelSurvey, MinusOneAndOneAreTwoClasses) {
   for (bool skips : {false, true})  // skipping would leave out a whole class
     EXPECT_THAT(refusal({-1, 1, 1, -1}, skips),
-                AllOf(HasSubstr("y.npy: labels begin at 0; these are -1 and 1"),
-                      HasSubstr("store (y + 1) / 2")));
+                HasAll("y.npy: labels begin at 0; these are -1 and 1", "store (y + 1) / 2"));
 }
 
 TEST(LabelSurvey, OtherNegativeLabelsMayMarkSamplesWithoutAClass) {
   EXPECT_THAT(refusal({0, 1, -1, 2, -3}),
-              AllOf(HasSubstr("2 of 5 labels are negative, the least is -3 (sample 4)"),
-                    HasSubstr("numpy.unique"), HasSubstr("data.on_error: skip")));
+              HasAll("2 of 5 labels are negative, the least is -3 (sample 4)", "numpy.unique",
+                     "data.on_error: skip"));
   accept({0, 1, -1, 2}, true);
 }
 
 TEST(LabelSurvey, OneLargeLabelAmongFewIsAskedFor) {
   EXPECT_THAT(refusal({0, 1, 2, 900000, 1}),
-              AllOf(HasSubstr("is label 900000 (sample 3) right?"), HasSubstr("4 different labels"),
-                    HasSubstr("900001 classes"), HasSubstr("set data.npy.task: class")));
+              HasAll("is label 900000 (sample 3) right?", "4 different labels", "900001 classes",
+                     "set data.npy.task: class"));
   EXPECT_THAT(refusal({0, 500, 1000, 2000, 9000, 20000}), HasSubstr("is label 20000"));
   EXPECT_THAT(refusal({0, 1 << 20}), HasSubstr("too large for a class"));
   accept({0, 1, 2, 99});
@@ -56,7 +54,7 @@ TEST(LabelSurvey, OneLargeLabelAmongFewIsAskedFor) {
 
 TEST(LabelSurvey, LabelsFromOneAreNoted) {
   EXPECT_THAT(survey_of({1, 2, 3}).note_first("y.npy").value(),
-              AllOf(HasSubstr("labels begin at 1"), HasSubstr("store y - 1")));
+              HasAll("labels begin at 1", "store y - 1"));
   EXPECT_FALSE(survey_of({0, 2, 3}).note_first("y.npy"));
   EXPECT_FALSE(survey_of({1, 1}).note_first("y.npy"));
 }

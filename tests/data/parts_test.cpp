@@ -1,13 +1,12 @@
-// Data whose parts have names: each format reads train, val and test as these.
+// Which names are training, validation and test data, and how each format reads these.
 #include <fstream>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spire/dataset_tools.h>
 
-#include "engine/data/validation.h"
+#include "engine/data/part_names.h"
 #include "tests/data/formats/tar_files.h"
 #include "tests/data/images/image_files.h"
 #include "tests/data/numpy/npy_files.h"
@@ -16,7 +15,6 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -24,12 +22,61 @@ using testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
+TEST(PartNames, MeanPartsInAnyCase) {
+  for (const char* name : {"train", "Training", "TRAIN"}) EXPECT_EQ(part_named(name), Part::train);
+  for (const char* name : {"val", "valid", "Validation", "DEV"})
+    EXPECT_EQ(part_named(name), Part::val);
+  for (const char* name : {"test", "Testing"}) EXPECT_EQ(part_named(name), Part::test);
+  for (const char* name : {"", "trains", "tests", "train1", "cat", "value"})
+    EXPECT_EQ(part_named(name), std::nullopt) << name;
+}
+
+TEST(PartNames, AreWordsOfLongerNames) {
+  EXPECT_EQ(part_word("train-000.tar"), "train");
+  EXPECT_EQ(part_word("train000.tar"), "train");
+  EXPECT_EQ(part_word("set1_Valid.tar"), "Valid");
+  EXPECT_EQ(part_word("trainer-000.tar"), "");
+  EXPECT_EQ(part_word(""), "");
+}
+
+TEST(PartNames, ValidationIsOfItsOwnBesideTest) {
+  PartNames three = choose_parts("data", {"Testing", "Training", "more", "valid"}, {});
+  EXPECT_EQ(three.train, "Training");
+  EXPECT_EQ(three.val, "valid");
+  EXPECT_EQ(three.test, "Testing");
+  EXPECT_THAT(three.others, ElementsAre("more"));
+  EXPECT_THAT(three.notes, IsEmpty());
+  PartNames two = choose_parts("data", {"train", "val"}, {});
+  EXPECT_EQ(two.val, "");
+  EXPECT_EQ(two.test, "val");
+  EXPECT_FALSE(two.none());
+  EXPECT_TRUE(choose_parts("data", {"cat"}, {}).none());
+}
+
+TEST(PartNames, WhatIsNotReadIsNoted) {
+  PartNames twice = choose_parts("data", {"Val", "dev", "test", "train", "val"}, {});
+  EXPECT_EQ(twice.val, "val");
+  EXPECT_THAT(twice.notes, ElementsAre("data: 'Val', 'dev' not read, as 'val' is the validation "
+                                       "data; leave one of them there"));
+  PartNames share = choose_parts("data", {"test", "train", "val"}, {.share = 0.1});
+  EXPECT_EQ(share.val, "");
+  EXPECT_EQ(share.test, "test");
+  EXPECT_THAT(share.notes, ElementsAre("data: 'val' not read, as data.val.share gives the "
+                                       "validation data; leave that out to use it"));
+  EXPECT_EQ(choose_parts("data", {"test", "train", "val"}, {.path = "other"}).notes.size(), 1u);
+}
+
+TEST(PartNames, FilesMayHaveEndings) {
+  auto stem = [](const std::string& name) { return name.substr(0, name.find('.')); };
+  PartNames files = choose_parts("data", {"Dev.csv", "test.csv.gz", "train.csv"}, {}, stem);
+  EXPECT_EQ(files.train, "train.csv");
+  EXPECT_EQ(files.val, "Dev.csv");
+  EXPECT_EQ(files.test, "test.csv.gz");
+}
+
 class Parts : public testing::Test {
  protected:
-  void put(const std::string& name, const Bytes& bytes) {
-    fs::create_directories((folder_ / name).parent_path());
-    write_file(folder_ / name, bytes);
-  }
+  void put(const std::string& name, const Bytes& bytes) { write_file(folder_ / name, bytes); }
   void put_image(const std::string& name, int64_t seed) {
     put(name, png_bytes(smooth_image(8, 8, seed)));
   }
@@ -61,15 +108,14 @@ class Parts : public testing::Test {
   void expect_all_tested(const std::string& name, int64_t samples, const std::string& note) {
     DatasetPair all = open_as(name, {.all_test = true});
     EXPECT_THAT(counts(all), ElementsAre(samples, 0, samples)) << name;
-    EXPECT_THAT(all.notes, Contains(AllOf(HasSubstr(note),
-                                          HasSubstr("as the run was trained on other data"))));
+    EXPECT_THAT(all.notes, Contains(HasAll(note, "as the run was trained on other data")));
     EXPECT_LT(open_as(name).test->count(), samples) << name;
   }
   static std::vector<int64_t> counts(const DatasetPair& data) {
     return {data.train->count(), data.val ? data.val->count() : 0, data.test->count()};
   }
 
-  TemporaryFolder folder_;
+  Folder folder_;
   RunConfig config_;
 };
 
@@ -88,11 +134,6 @@ TEST_F(Parts, OfImageFoldersAreFolders) {
   DatasetPair two = open_as("image_folder");
   EXPECT_THAT(counts(two), ElementsAre(6, 0, 4));
   EXPECT_THAT(two.notes, ElementsAre(HasSubstr("folder not read: 'extra'")));
-}
-
-TEST_F(Parts, HaveOtherNamesToo) {
-  put_folders("Training", "Valid", "TESTING");
-  EXPECT_THAT(counts(open_as("image_folder")), ElementsAre(6, 4, 2));
 }
 
 TEST_F(Parts, TestImagesWithoutClassesAreNotRead) {
@@ -128,6 +169,25 @@ TEST_F(Parts, OfPairsAreFoldersOrLists) {
   EXPECT_THAT(counts(open_as("image_pairs")), ElementsAre(1, 1, 1));
 }
 
+TEST_F(Parts, OfTablesAreFiles) {
+  for (const char* name : {"Training.csv", "validation.csv", "TEST.CSV"})
+    write_text(folder_ / name, "a,y\n1,x\n0.5,y\n");
+  DatasetPair data = open_as("csv");
+  EXPECT_THAT(data.train->files(), ElementsAre(folder_ / "Training.csv"));
+  EXPECT_THAT(data.val->files(), ElementsAre(folder_ / "validation.csv"));
+  EXPECT_THAT(data.test->files(), ElementsAre(folder_ / "TEST.CSV"));
+  EXPECT_EQ(data.val->spec(), data.train->spec());
+  EXPECT_THAT(data.notes, IsEmpty());
+  config_.data.val.share = 0.5;
+  EXPECT_THAT(open_as("csv").notes,
+              ElementsAre(HasSubstr("'validation.csv' not read, as data.val.share")));
+  config_.data.val.share = 0;
+  fs::remove(folder_ / "TEST.CSV");
+  DatasetPair two = open_as("csv");
+  EXPECT_EQ(two.val, nullptr);
+  EXPECT_THAT(two.test->files(), ElementsAre(folder_ / "validation.csv"));
+}
+
 TEST_F(Parts, OfShardsAreFoldersOrWords) {
   put_shard("set-train-0.tar", 4);
   put_shard("set-train-1.tar", 2);
@@ -136,8 +196,7 @@ TEST_F(Parts, OfShardsAreFoldersOrWords) {
   put_shard("more.tar", 2);
   DatasetPair words = open_as("webdataset");
   EXPECT_THAT(counts(words), ElementsAre(6, 3, 2));
-  EXPECT_THAT(words.notes,
-              ElementsAre(AllOf(HasSubstr("1 shard not read"), HasSubstr("more.tar"))));
+  EXPECT_THAT(words.notes, ElementsAre(HasAll("1 shard not read", "more.tar")));
   put_shard("train/0.tar", 2);
   put_shard("valid/0.tar", 2);
   put_shard("test/0.tar", 4);
@@ -201,9 +260,7 @@ TEST_F(Parts, StayInHdf5) {
   DatasetDescription facts = describe_dataset(config_.data);
   EXPECT_EQ(facts.val.samples, 4);
   EXPECT_THAT(facts.val.class_counts, ElementsAre(2, 2));
-  DataConfig converted;
-  converted.name = "hdf5";
-  converted.path = options.to.string();
+  DataConfig converted = data_at("hdf5", options.to);
   DatasetPair data = open_dataset(converted, {});
   EXPECT_THAT(counts(data), ElementsAre(6, 4, 2));
   EXPECT_THAT(data.notes, testing::Each(testing::Not(HasSubstr("not used"))));
@@ -213,14 +270,6 @@ TEST_F(Parts, StayInHdf5) {
   RunConfig verified;
   verified.data = converted;
   EXPECT_EQ(verify_dataset(verified, {}).val.rows, 4);
-}
-
-TEST_F(Parts, TestDataIsNoValidationData) {
-  put_folders("train", "test", "val");
-  config_.data.val.path = (folder_ / "test").string();
-  DatasetPair data = open_as("image_folder");
-  EXPECT_THAT(message_of(Category::config, [&] { open_validation(config_.data, {}, data); }),
-              AllOf(HasSubstr("data.val.path: "), HasSubstr("is test data of this run")));
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
-"""Writes images/pillow_images.h: what Pillow makes of an image by the ops of RandAugment.
+"""Writes images/pillow_images.json: what Pillow makes of an image by the ops of RandAugment.
 
 Ops and strengths are those of torchvision.transforms.RandAugment for Pillow's images (31 strengths, nearest
-interpolation). Usage: record_image_ops.py > images/pillow_images.h, with the Python packages numpy and pillow.
+interpolation). Usage: record_image_ops.py > images/pillow_images.json, with the Python packages numpy and pillow.
 """
+import json
 import math
 
 import numpy
 from PIL import Image, ImageEnhance, ImageOps
 
+# In the order of ImageOp.
+OPS = ["identity", "shear_x", "shear_y", "translate_x", "translate_y", "rotate", "brightness", "color", "contrast",
+       "sharpness", "posterize", "solarize", "autocontrast", "equalize"]
 
 
 def inverse_affine(center, angle, translate, scale, shear):
@@ -53,16 +57,11 @@ def changed(image, op, magnitude, sign):
 
 
 def pattern_image(height, width, channels):
-    """Pixels as image_to_change() of images/rand_augment_test.cpp makes them."""
+    """Pixels as image_to_change() of images/augment_ops_test.cpp makes them."""
     count = height * width * channels
     values = [20 + (i * i * 7 + i * 31) % 211 for i in range(count)]
     array = numpy.array(values, dtype=numpy.uint8).reshape(height, width, channels)
     return Image.fromarray(array[:, :, 0] if channels == 1 else array)
-
-
-def hex_lines(image):
-    text = image.tobytes().hex()
-    return "\n".join(f'     "{text[i:i + 88]}"' for i in range(0, len(text), 88))
 
 
 CASES = [("identity", 9, 1), ("shear_x", 9, 1), ("shear_x", 30, -1), ("shear_y", 9, 1), ("shear_y", 30, -1),
@@ -74,24 +73,19 @@ CASES = [("identity", 9, 1), ("shear_x", 9, 1), ("shear_x", 30, -1), ("shear_y",
 
 
 def main():
-    print("// Written by tests/data/record_image_ops.py: images by Pillow, as hexadecimal digits.")
-    print("#pragma once\n#include <vector>\n\n#include \"engine/data/images/pixel_changes.h\"\n\nnamespace spire {\n")
-    print("struct PillowImage {\n  ImageOp op;\n  double magnitude;\n  bool negative;\n  int64_t side, channels;\n"
-          "  const char* pixels;\n};\n")
-    print("// clang-format off\ninline const std::vector<PillowImage> pillow_images = {")
+    images, warps = [], {}
     for channels in (1, 3):
         for op, magnitude, sign in CASES:
             side = 18 if op == "equalize" else 9
             image = changed(pattern_image(side, side + 3, channels), op, magnitude, sign)
-            negative = "true" if sign < 0 else "false"
-            print(f"    {{ImageOp::{op}, {magnitude}, {negative}, {side}, {channels},\n{hex_lines(image)}}},")
-    print("};\n")
-    print("// A map with all its parts, bilinear: clockwise by 20 degrees, sheared by 10, 0.9 times as large, moved "
-          "by (1.5, -0.75).")
+            images.append({"op": OPS.index(op), "name": op, "magnitude": magnitude, "negative": sign < 0, "side": side,
+                           "channels": channels, "pixels": image.tobytes().hex()})
+    # A map with all its parts, bilinear: clockwise by 20 degrees, sheared by 10, 0.9 times as large, moved.
     for channels in (1, 3):
         image = warped(pattern_image(9, 12, channels), None, 20.0, (1.5, -0.75), 0.9, (10.0, 0.0), Image.BILINEAR)
-        print(f"inline const char* const pillow_warp_{channels} =\n{hex_lines(image)};")
-    print("// clang-format on\n\n}  // namespace spire")
+        warps[channels] = image.tobytes().hex()
+    print('{"images": [\n' + ",\n".join(json.dumps(image) for image in images) + "\n],")
+    print('"warps": ' + json.dumps(warps) + "}")
 
 
 main()

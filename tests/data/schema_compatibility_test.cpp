@@ -10,7 +10,6 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -122,10 +121,9 @@ TEST(SchemaCompatibility, FeaturesArePutInOrderInEveryOrderOfTheColumns) {
 TEST(SchemaCompatibility, OtherNamesAreRefusedWithBothLists) {
   EXPECT_THAT(
       refusal(spec_of({"cat", "dog", "jacket"}, {}), spec_of(test_classes, {})),
-      AllOf(HasSubstr("other classes than step_5.h5 was trained on"),
-            HasSubstr("the data has 'cat', 'dog', 'jacket' (3)"),
-            HasSubstr("the checkpoint 'cat', 'coat', 'dog' (3)"),
-            HasSubstr("only in the data: 'jacket'"), HasSubstr("only in the checkpoint: 'coat'")));
+      HasAll("other classes than step_5.h5 was trained on",
+             "the data has 'cat', 'dog', 'jacket' (3)", "the checkpoint 'cat', 'coat', 'dog' (3)",
+             "only in the data: 'jacket'", "only in the checkpoint: 'coat'"));
   struct Case {
     Names found, trained;
   };
@@ -145,9 +143,8 @@ TEST(SchemaCompatibility, LongListsAreShortened) {
   others = many;
   others[500] = "jacket";
   std::string message = refusal(spec_of(others, {}), spec_of(many, {}));
-  EXPECT_THAT(message, AllOf(HasSubstr("'n00000007' and 992 more (1000)"),
-                             HasSubstr("only in the data: 'jacket'"),
-                             HasSubstr("only in the checkpoint: 'n00000500'")));
+  EXPECT_THAT(message, HasAll("'n00000007' and 992 more (1000)", "only in the data: 'jacket'",
+                              "only in the checkpoint: 'n00000500'"));
   EXPECT_LT(message.size(), 700u);
 }
 
@@ -198,8 +195,7 @@ TEST(SchemaCompatibility, VocabulariesAreCompared) {
   SampleSpec abc = tokens("characters:\"abc\"", 3);
   EXPECT_THAT(fitted(abc, abc).notes, IsEmpty());
   EXPECT_THAT(refusal(tokens("characters:\"abd\"", 3), abc),
-              AllOf(HasSubstr("other tokens"), HasSubstr("only in the data: 'd'"),
-                    HasSubstr("only in the checkpoint: 'c'")));
+              HasAll("other tokens", "only in the data: 'd'", "only in the checkpoint: 'c'"));
   EXPECT_THAT(refusal(tokens("bytes", 256), abc), HasSubstr("other tokens"));
   EXPECT_THAT(fitted(tokens("", 3), abc).notes, ElementsAre(HasSubstr("cannot be compared")));
   EXPECT_THAT(refusal(tokens("", 4), abc), HasSubstr("4 tokens in its vocabulary"));
@@ -207,7 +203,7 @@ TEST(SchemaCompatibility, VocabulariesAreCompared) {
 
 // The folder of a vocabulary's files may move; what is in them counts.
 TEST(SchemaCompatibility, VocabulariesInFilesAreComparedByTheirTokens) {
-  TemporaryFolder folder;
+  Folder folder;
   write_bpe(folder / "a", "#version: 0.2\na b\n", {"ab"});
   write_bpe(folder / "b", "#version: 0.2\na b\n", {"ab"});
   write_bpe(folder / "c", "#version: 0.2\na c\n", {"ac"});
@@ -314,8 +310,7 @@ TEST(SampleSpecText, NamesThatAreNoUtf8AreRefused) {
   SampleSpec spec = full;
   spec.class_names[0] = "caf\xe9";
   EXPECT_THAT(message_of(Category::data, [&] { to_text(spec); }),
-              AllOf(HasSubstr("the class 'caf\\xe9' is not UTF-8"), HasSubstr("iconv"),
-                    HasSubstr("convmv")));
+              HasAll("the class 'caf\\xe9' is not UTF-8", "iconv", "convmv"));
 }
 
 }  // namespace

@@ -1,48 +1,43 @@
-// Temporary folders, IDX and gzip files for the tests of the data floor.
+// IDX and gzip files, and datasets of them, for the tests of the data floor.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <spire/error.h>
 
 #include "engine/data/dataset.h"
+#include "tests/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace spire {
 
 using Bytes = std::vector<uint8_t>;
 
-// A folder that is deleted with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spire-data-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+// Of tests that write files.
+class FolderTest : public testing::Test {
+ protected:
+  Folder folder_;
 };
 
+// Makes the file's folder, too.
 inline void write_file(const std::filesystem::path& path, const Bytes& bytes) {
+  std::filesystem::create_directories(path.parent_path());
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
   ASSERT_TRUE(file.good()) << path;
+}
+
+inline Bytes file_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // An IDX file: magic, dimensions, body.
@@ -90,12 +85,21 @@ inline Bytes gzip(const Bytes& content) {
   return out;
 }
 
-// A dataset by its name and path, as the config's other defaults have it.
-inline DatasetPair open(const std::string& name, const std::string& path) {
+// The config of a dataset, with its other defaults.
+inline DataConfig data_at(const std::string& name, const std::filesystem::path& path) {
   DataConfig config;
   config.name = name;
-  config.path = path;
-  return open_dataset(config, {});
+  config.path = path.string();
+  return config;
+}
+
+inline DatasetPair open(const std::string& name, const std::filesystem::path& path) {
+  return open_dataset(data_at(name, path), {});
+}
+
+// Returns the message of the Error for which the dataset is not opened.
+inline std::string open_refusal(const DataConfig& config, Category category = Category::data) {
+  return message_of(category, [&] { open_dataset(config, {}); });
 }
 
 // Rows of one column of `samples`, in that order.
@@ -109,6 +113,12 @@ std::vector<T> read_column(const Dataset& dataset, size_t column,
   dataset.read(samples, epoch, columns);
   auto* values = reinterpret_cast<const T*>(columns[column]);
   return {values, values + memory[column].size() / sizeof(T)};
+}
+
+// Rows of one column of all samples.
+template <typename T>
+std::vector<T> read_all(const Dataset& dataset, size_t column, int64_t epoch = 0) {
+  return read_column<T>(dataset, column, sequence(0, dataset.count()), epoch);
 }
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) {

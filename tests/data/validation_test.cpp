@@ -20,6 +20,8 @@ namespace {
 
 using testing::HasSubstr;
 
+class Validation : public FolderTest {};
+
 // `count` images, sample i of class i * i % 3.
 LabelledImages of_three_classes(int64_t count) {
   LabelledImages images = numbered(count, 4);
@@ -37,21 +39,19 @@ std::vector<int64_t> per_class(const Dataset& data, const std::vector<int64_t>& 
   return counts;
 }
 
-TEST(Validation, HoldsOutTheShareOfEachClass) {
+TEST_F(Validation, HoldsOutTheShareOfEachClass) {
   ImageDataset data = readable(of_three_classes(100));  // 34 of class 0, 66 of class 1
   ValidationSplit split = split_validation(data, 0.2);
   EXPECT_EQ(per_class(data, split.val), (std::vector<int64_t>{7, 13, 0}));
   std::vector<int64_t> all = split.train;
   all.insert(all.end(), split.val.begin(), split.val.end());
   std::ranges::sort(all);
-  std::vector<int64_t> every(100);
-  std::iota(every.begin(), every.end(), 0);
-  EXPECT_EQ(all, every);
+  EXPECT_EQ(all, sequence(0, 100));
 }
 
 // Neither the seed nor anything but the labels matters. The figures hold the split fast: another
 // one would mix the samples of a resumed run.
-TEST(Validation, IsTheSameForEverySeed) {
+TEST_F(Validation, IsTheSameForEverySeed) {
   ImageDataset data = readable(of_three_classes(40));
   ImageDataset other(of_three_classes(40), normalization, {}, {DType::bf16, 12345});
   EXPECT_EQ(split_validation(data, 0.2).val, split_validation(other, 0.2).val);
@@ -67,7 +67,7 @@ DatasetPair augmented_pair(bool plain) {
                                          ReadOptions{DType::f32, 3})};
 }
 
-TEST(Validation, ReadsItsSamplesWithoutAugmentation) {
+TEST_F(Validation, ReadsItsSamplesWithoutAugmentation) {
   DataConfig config;
   config.augment = {.crop = 1, .flip = true};
   config.val.share = 0.25;
@@ -89,7 +89,7 @@ TEST(Validation, ReadsItsSamplesWithoutAugmentation) {
               read_column<float>(*whole.train, 0, {split.train[static_cast<size_t>(i)]}, 4));
 }
 
-TEST(Validation, ReadsLabelsOfItsSamples) {
+TEST_F(Validation, ReadsLabelsOfItsSamples) {
   DataConfig config;
   config.val.share = 0.25;
   DatasetPair data = augmented_pair(true), whole = augmented_pair(true);
@@ -102,7 +102,7 @@ TEST(Validation, ReadsLabelsOfItsSamples) {
 }
 
 // Larger or smaller than training images.
-TEST(Validation, ImagesHaveTheSizeOfEvaluations) {
+TEST_F(Validation, ImagesHaveTheSizeOfEvaluations) {
   for (int64_t size : {2, 6}) {
     DataConfig config;
     config.normalize = DataConfig::Normalize::unit;
@@ -124,20 +124,16 @@ TEST(Validation, ImagesHaveTheSizeOfEvaluations) {
   }
 }
 
-TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
-  TemporaryFolder folder;
+TEST_F(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
   for (const char* set : {"set", "other"}) {
-    std::filesystem::create_directory(folder / set);
     for (const char* split : {"train", "test"}) {
-      write_npy(folder / fmt::format("{}/x_{}.npy", set, split), "|u1", "(2, 3, 3)", pattern(18));
-      write_npy(folder / fmt::format("{}/y_{}.npy", set, split), "|u1", "(2,)", Bytes{0, 1});
+      write_npy(folder_ / fmt::format("{}/x_{}.npy", set, split), "|u1", "(2, 3, 3)", pattern(18));
+      write_npy(folder_ / fmt::format("{}/y_{}.npy", set, split), "|u1", "(2,)", Bytes{0, 1});
     }
   }
   for (int64_t size : {2, 6}) {
-    DataConfig config;
-    config.name = "npy";
-    config.path = (folder / "set").string();
-    config.val.path = (folder / "other").string();
+    DataConfig config = data_at("npy", folder_ / "set");
+    config.val.path = (folder_ / "other").string();
     config.image.eval_size = size;
     DatasetPair data = open_dataset(config, {});
     open_validation(config, {}, data);
@@ -151,14 +147,8 @@ TEST(Validation, ImagesOfOtherFilesHaveTheSizeOfEvaluations) {
   }
 }
 
-DataConfig config_named(const std::string& name) {
-  DataConfig config;
-  config.name = name;
-  return config;
-}
-
 // Opens training data and, as validation data, other files.
-DatasetPair with_validation(DataConfig config, const TemporaryFolder& folder, const char* train,
+DatasetPair with_validation(DataConfig config, const Folder& folder, const char* train,
                             const char* val) {
   config.path = (folder / train).string();
   config.val.path = (folder / val).string();
@@ -168,26 +158,26 @@ DatasetPair with_validation(DataConfig config, const TemporaryFolder& folder, co
   return data;
 }
 
-std::vector<int32_t> all_labels(const Dataset& data, size_t column = 1) {
-  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
-  std::iota(samples.begin(), samples.end(), 0);
-  return read_column<int32_t>(data, column, samples);
+// Returns the message of the Error for which the other files are no validation data.
+std::string refusal(const DataConfig& config, const Folder& folder, const char* train,
+                    const char* val, Category category = Category::data) {
+  return message_of(category, [&] { with_validation(config, folder, train, val); });
+}
+
+// Writes arrays of a part: samples of one feature and their labels.
+void write_arrays(const std::filesystem::path& folder, const char* part,
+                  const std::vector<float>& x, const std::vector<int32_t>& labels) {
+  write_npy(folder / fmt::format("x_{}.npy", part), "<f4", fmt::format("({}, 1)", x.size()), x);
+  write_npy(folder / fmt::format("y_{}.npy", part), "<i4", fmt::format("({},)", x.size()), labels);
 }
 
 // Features that cannot be read do not matter where labels alone are.
-TEST(Validation, LabelsOfOtherFilesAreReadWithoutTheirSamples) {
-  TemporaryFolder folder;
-  for (const char* set : {"set", "other"})
-    for (const char* split : {"train", "test"}) {
-      std::filesystem::create_directories(folder / set);
-      std::string end = fmt::format("{}/{{}}_{}.npy", set, split);
-      float x = set == std::string("set") ? 1.0f : NAN;
-      write_npy(folder / fmt::format(fmt::runtime(end), "x"), "<f4", "(3, 1)",
-                std::vector{x, 2.0f, x});
-      write_npy(folder / fmt::format(fmt::runtime(end), "y"), "|u1", "(3,)",
-                split == std::string("train") ? Bytes{0, 1, 2} : Bytes{2, 1, 0});
-    }
-  DatasetPair data = with_validation(config_named("npy"), folder, "set", "other");
+TEST_F(Validation, LabelsOfOtherFilesAreReadWithoutTheirSamples) {
+  for (auto [set, x] : {std::pair("set", 1.0f), {"other", NAN}}) {
+    write_arrays(folder_ / set, "train", {x, 2, x}, {0, 1, 2});
+    write_arrays(folder_ / set, "test", {x, 2, x}, {2, 1, 0});
+  }
+  DatasetPair data = with_validation(data_at("npy", ""), folder_, "set", "other");
   std::vector<int32_t> labels(6), some(3);
   data.val->read_labels(0, labels);
   EXPECT_THAT(labels, testing::ElementsAre(0, 1, 2, 2, 1, 0));
@@ -197,142 +187,124 @@ TEST(Validation, LabelsOfOtherFilesAreReadWithoutTheirSamples) {
 }
 
 // Folders a, b and c of training images; b and c alone in the validation data.
-TEST(Validation, FoldersMayLackClasses) {
-  TemporaryFolder folder;
+TEST_F(Validation, FoldersMayLackClasses) {
   auto put = [&](const std::string& name) {
-    std::filesystem::create_directories((folder / name).parent_path());
-    write_png(folder / name, {2, 2, 3, Bytes(12, 200)});
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write_png(folder_ / name, {2, 2, 3, Bytes(12, 200)});
   };
   for (const char* name :
        {"data/train/a", "data/train/b", "data/train/c", "data/val/a", "some/train/b", "some/val/c"})
     put(std::string(name) + "/1.png");
-  DataConfig config = config_named("image_folder");
+  DataConfig config = data_at("image_folder", "");
   config.image.size = 2;
-  DatasetPair data = with_validation(config, folder, "data", "some");
+  DatasetPair data = with_validation(config, folder_, "data", "some");
   EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
-  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(read_all<int32_t>(*data.val, 1), (std::vector<int32_t>{1, 2}));
   EXPECT_THAT(data.notes, testing::IsEmpty());
   put("some/val/d/1.png");
-  EXPECT_THAT(message_of(Category::data, [&] { with_validation(config, folder, "data", "some"); }),
+  EXPECT_THAT(refusal(config, folder_, "data", "some"),
               HasSubstr("folder 'd' is not a class, because train has no folder of that name"));
 }
 
 // Labels 1 and 2 alone, where the largest training label gives three classes; 3 is a broken sample.
-TEST(Validation, LabelsOfArraysMayLackClasses) {
-  TemporaryFolder folder;
+TEST_F(Validation, LabelsOfArraysMayLackClasses) {
   auto put = [&](const std::string& name, const std::vector<int32_t>& labels) {
-    std::filesystem::create_directories(folder / name);
-    for (const char* split : {"train", "test"}) {
-      std::vector<float> x(labels.size(), 1);
-      write_npy(folder / fmt::format("{}/x_{}.npy", name, split), "<f4",
-                fmt::format("({}, 1)", x.size()), x);
-      write_npy(folder / fmt::format("{}/y_{}.npy", name, split), "<i4",
-                fmt::format("({},)", x.size()), labels);
-    }
+    for (const char* part : {"train", "test"})
+      write_arrays(folder_ / name, part, std::vector<float>(labels.size(), 1), labels);
   };
   put("data", {0, 1, 2});
   put("some", {0, 1});
-  DataConfig config = config_named("npy");
-  DatasetPair data = with_validation(config, folder, "data", "some");
+  DataConfig config = data_at("npy", "");
+  DatasetPair data = with_validation(config, folder_, "data", "some");
   EXPECT_EQ(data.val->spec().classes, 3);
-  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{0, 1, 0, 1}));
+  EXPECT_EQ(read_all<int32_t>(*data.val, 1), (std::vector<int32_t>{0, 1, 0, 1}));
   put("some", {0, 3});
-  data = with_validation(config, folder, "data", "some");
-  EXPECT_THAT(message_of(Category::data, [&] { all_labels(*data.val); }),
+  data = with_validation(config, folder_, "data", "some");
+  EXPECT_THAT(message_of(Category::data, [&] { read_all<int32_t>(*data.val, 1); }),
               HasSubstr("y_train.npy: sample 1: label 3, expected 0 to 2"));
 }
 
 // Names that an HDF5 file gives its classes are matched with those of the training data.
-TEST(Validation, NamedClassesMayLackInAnyOrder) {
-  TemporaryFolder folder;
+TEST_F(Validation, NamedClassesMayLackInAnyOrder) {
   auto put = [&](const std::string& name, const std::vector<const char*>& classes,
                  const std::vector<int32_t>& labels) {
-    Hdf5File file(folder / name);
-    for (const char* split : {"train/", "test/"}) {
-      file.put(std::string(split) + "features", {labels.size(), 1},
-               std::vector<float>(labels.size(), 1));
-      file.put(std::string(split) + "labels", {labels.size()}, labels);
-      file.words(std::string(split) + "labels", "class_names", classes);
-    }
+    write_parts(folder_ / name, [&](Hdf5File& file, const std::string& part) {
+      file.put(part + "features", {labels.size(), 1}, std::vector<float>(labels.size(), 1));
+      file.put(part + "labels", {labels.size()}, labels);
+      file.words(part + "labels", "class_names", classes);
+    });
   };
   put("data.h5", {"ant", "bee", "cat"}, {0, 1, 2});
   put("some.h5", {"cat", "ant"}, {0, 1, 0});
-  DataConfig config = config_named("hdf5");
-  DatasetPair data = with_validation(config, folder, "data.h5", "some.h5");
+  DataConfig config = data_at("hdf5", "");
+  DatasetPair data = with_validation(config, folder_, "data.h5", "some.h5");
   EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
   EXPECT_EQ(data.val->spec().classes, 3);
-  EXPECT_EQ(all_labels(*data.val), (std::vector<int32_t>{2, 0, 2, 2, 0, 2}));
+  EXPECT_EQ(read_all<int32_t>(*data.val, 1), (std::vector<int32_t>{2, 0, 2, 2, 0, 2}));
   put("other.h5", {"cat", "dog"}, {0, 1, 0});
-  EXPECT_THAT(
-      message_of(Category::data, [&] { with_validation(config, folder, "data.h5", "other.h5"); }),
-      HasSubstr("only in the data: 'dog'; only in the checkpoint: 'ant', 'bee'"));
+  EXPECT_THAT(refusal(config, folder_, "data.h5", "other.h5"),
+              HasSubstr("only in the data: 'dog'; only in the checkpoint: 'ant', 'bee'"));
 }
 
-TEST(Validation, TablesMayLackClasses) {
-  TemporaryFolder folder;
+TEST_F(Validation, TablesMayLackClasses) {
   auto put = [&](const std::string& name, const std::vector<std::string>& kinds) {
     std::string text = "x,kind\n";
     for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, kinds[i % kinds.size()]);
-    write_text(folder / name, text);
+    write_text(folder_ / name, text);
   };
   put("data.csv", {"ant", "bee", "cat"});
   put("some.csv", {"cat"});
-  DataConfig config = config_named("csv");
-  DatasetPair data = with_validation(config, folder, "data.csv", "some.csv");
+  DataConfig config = data_at("csv", "");
+  DatasetPair data = with_validation(config, folder_, "data.csv", "some.csv");
   EXPECT_EQ(data.val->spec().class_names, data.train->spec().class_names);
-  EXPECT_EQ(all_labels(*data.val), std::vector<int32_t>(60, 2));
+  EXPECT_EQ(read_all<int32_t>(*data.val, 1), std::vector<int32_t>(60, 2));
   put("some.csv", {"cat", "dog"});
-  EXPECT_THAT(
-      message_of(Category::data, [&] { with_validation(config, folder, "data.csv", "some.csv"); }),
-      HasSubstr("the target 'dog' is not one of the 3 classes of the training rows"));
+  EXPECT_THAT(refusal(config, folder_, "data.csv", "some.csv"),
+              HasSubstr("the target 'dog' is not one of the 3 classes of the training rows"));
   config.on_error = DataConfig::OnError::skip;
-  EXPECT_EQ(with_validation(config, folder, "data.csv", "some.csv").val->count(), 30);
+  EXPECT_EQ(with_validation(config, folder_, "data.csv", "some.csv").val->count(), 30);
 }
 
 // What chooses the best checkpoint is no test of it.
-TEST(Validation, FilesOfTheTestDataAreRefused) {
-  TemporaryFolder folder;
+TEST_F(Validation, FilesOfTheTestDataAreRefused) {
   std::string text = "x,kind\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("{},{}\n", i, i % 2 ? "ant" : "bee");
-  for (const char* name : {"train.csv", "test.csv", "other.csv"}) write_text(folder / name, text);
-  std::filesystem::create_symlink(folder / "test.csv", folder / "link.csv");
-  DataConfig config = config_named("csv");
+  for (const char* name : {"train.csv", "test.csv", "other.csv"}) write_text(folder_ / name, text);
+  std::filesystem::create_symlink(folder_ / "test.csv", folder_ / "link.csv");
+  DataConfig config = data_at("csv", "");
   for (const char* name : {"test.csv", "./test.csv", "link.csv"})
-    EXPECT_THAT(message_of(Category::config, [&] { with_validation(config, folder, "", name); }),
-                testing::AllOf(HasSubstr("data.val.path: "), HasSubstr("is test data of this run")))
+    EXPECT_THAT(refusal(config, folder_, "", name, Category::config),
+                HasAll("data.val.path: ", "is test data of this run"))
         << name;
-  EXPECT_EQ(with_validation(config, folder, "", "other.csv").val->count(), 60);
-  EXPECT_THAT(message_of(Category::config,
-                         [&] { with_validation(config, folder, "other.csv", "other.csv"); }),
+  EXPECT_EQ(with_validation(config, folder_, "", "other.csv").val->count(), 60);
+  EXPECT_THAT(refusal(config, folder_, "other.csv", "other.csv", Category::config),
               HasSubstr("is test data of this run"));
 }
 
-TEST(Validation, TextMayHaveOtherCharacters) {
-  TemporaryFolder folder;
+TEST_F(Validation, TextMayHaveOtherCharacters) {
   std::string text, other;
   for (int i = 0; i < 40; ++i) text += "abc ", other += "cab!";
-  write_text(folder / "data.txt", text);
-  write_text(folder / "some.txt", other);
-  DataConfig config = config_named("tokens");
+  write_text(folder_ / "data.txt", text);
+  write_text(folder_ / "some.txt", other);
+  DataConfig config = data_at("tokens", "");
   config.tokens = {.length = 4,
                    .text = {"data.txt"},
                    .vocabulary = TokensConfig::Vocabulary::characters,
                    .val_share = 0.2};
-  DatasetPair data = with_validation(config, folder, "data.txt", "some.txt");
+  DatasetPair data = with_validation(config, folder_, "data.txt", "some.txt");
   EXPECT_EQ(data.val->spec().vocabulary, data.train->spec().vocabulary);
   EXPECT_EQ(read_column<int32_t>(*data.val, 0, {0}), (std::vector<int32_t>{3, 1, 2, 3}));
   EXPECT_THAT(data.notes, testing::ElementsAre(testing::EndsWith(
                               "some.txt: 40 characters left out, as the training data's vocabulary "
                               "lacks them")));
-  write_text(folder / "some.txt", "!!!!");
+  write_text(folder_ / "some.txt", "!!!!");
   EXPECT_THAT(
-      message_of(Category::data, [&] { with_validation(config, folder, "data.txt", "some.txt"); }),
+      refusal(config, folder_, "data.txt", "some.txt"),
       HasSubstr("some.txt: the vocabulary of the training data has none of its characters"));
 }
 
 // Every second row is broken; the number of each good one is its value.
-TEST(Validation, BrokenSamplesAreReplacedWithinTheirPart) {
-  TemporaryFolder folder;
+TEST_F(Validation, BrokenSamplesAreReplacedWithinTheirPart) {
   constexpr int64_t rows = 64;
   std::vector<float> x;
   std::vector<int32_t> y;
@@ -341,12 +313,8 @@ TEST(Validation, BrokenSamplesAreReplacedWithinTheirPart) {
     y.push_back(0);
   }
   y[1] = 1;
-  for (const char* split : {"train", "test"}) {
-    write_npy(folder / fmt::format("x_{}.npy", split), "<f4", "(64, 1)", x);
-    write_npy(folder / fmt::format("y_{}.npy", split), "<i4", "(64,)", y);
-  }
-  DataConfig config = config_named("npy");
-  config.path = folder.path().string();
+  for (const char* part : {"train", "test"}) write_arrays(folder_.path(), part, x, y);
+  DataConfig config = data_at("npy", folder_.path());
   config.on_error = DataConfig::OnError::skip;
   config.val.share = 0.4;
   DatasetPair data = open_dataset(config, {});
@@ -366,7 +334,7 @@ TEST(Validation, BrokenSamplesAreReplacedWithinTheirPart) {
   expect_within(*data.val, split.val);
 }
 
-TEST(Validation, NeedsSamplesInBothParts) {
+TEST_F(Validation, NeedsSamplesInBothParts) {
   ImageDataset data = readable(of_three_classes(3));
   EXPECT_THAT(message_of(Category::config, [&] { split_validation(data, 0.01); }),
               HasSubstr("data.val.share: 0.01 of 3 training samples leaves none for validation"));
@@ -374,7 +342,7 @@ TEST(Validation, NeedsSamplesInBothParts) {
               HasSubstr("leaves none for training"));
 }
 
-TEST(Validation, RefusesMoreSamplesThanItCanDivide) {
+TEST_F(Validation, RefusesMoreSamplesThanItCanDivide) {
   DataConfig config;
   config.name = "synthetic";
   config.synthetic.samples = 1'000'000'000'000;
@@ -386,7 +354,7 @@ TEST(Validation, RefusesMoreSamplesThanItCanDivide) {
 }
 
 // No token of a validation window is a token or target of a training window, whatever its offset.
-TEST(Validation, TokensOfItsWindowsAreInNoTrainingWindow) {
+TEST_F(Validation, TokensOfItsWindowsAreInNoTrainingWindow) {
   std::vector<int32_t> ids(1000);
   std::iota(ids.begin(), ids.end(), 0);
   auto open = [&](TokenDataset::Offset offset) {

@@ -1,9 +1,6 @@
 // Fuzz target of damaged HDF5 files as datasets. libhdf5 crashes on damage, so a search would find
 // its bugs and not Spire's (README.md): this target is only replayed, on files of the newest format
 // version without strings of variable length, whose checksums cover all but the numbers.
-#include <fstream>
-#include <iterator>
-
 #include "engine/config/words.h"
 #include "engine/data/dataset_table.h"
 #include "tests/data/test_files.h"
@@ -48,8 +45,7 @@ std::vector<Bytes> seeds() {
     Choices choices(recipe.data(), recipe.size());
     choices.byte();  // options of the reader
     write_hdf5(file.path(), true, choices);
-    std::ifstream made(file.path(), std::ios::binary);
-    files.emplace_back(std::istreambuf_iterator<char>(made), std::istreambuf_iterator<char>());
+    files.push_back(file_bytes(file.path()));
   }
   return files;
 }

@@ -8,6 +8,31 @@
 namespace spire::fuzz {
 namespace {
 
+// The bytes of one dataset.
+struct Hdf5Part {
+  uint8_t type = 0;
+  std::vector<uint8_t> extents = {};  // entries of the table
+  uint8_t layout = 0;
+  std::vector<uint8_t> chunk = {};
+  uint8_t filters = 0, values = 0, step = 1;
+  std::vector<std::array<uint8_t, 4>> attributes = {};
+};
+
+// Entries of the tables, by name.
+namespace hdf5_type {
+enum : uint8_t { u8, i8, i16, u16_be, i32, i64, u64, f32, f64, f64_be };
+}
+namespace hdf5_layout {
+enum : uint8_t { contiguous, compact, chunked };
+}
+namespace hdf5_filter {
+enum : uint8_t { shuffle = 1, deflate = 2, fletcher32 = 4 };
+}
+namespace hdf5_attribute {
+enum : uint8_t { mean, stddev, class_names, classes, rows };  // names
+enum : uint8_t { number, integer, word, words };              // types
+}  // namespace hdf5_attribute
+
 using h5::check;
 using h5::Handle;
 
@@ -65,27 +90,12 @@ Handle pair_of_numbers() {
 
 Handle type_of(size_t index) {
   constexpr hsize_t two = 2;
-  switch (index % 20) {
-    case 0:
-      return copied(H5T_STD_U8LE);
-    case 1:
-      return copied(H5T_STD_I8LE);
-    case 2:
-      return copied(H5T_STD_I16LE);
-    case 3:
-      return copied(H5T_STD_U16BE);
-    case 4:
-      return copied(H5T_STD_I32LE);
-    case 5:
-      return copied(H5T_STD_I64LE);
-    case 6:
-      return copied(H5T_STD_U64LE);
-    case 7:
-      return copied(H5T_IEEE_F32LE);
-    case 8:
-      return copied(H5T_IEEE_F64LE);
-    case 9:
-      return copied(H5T_IEEE_F64BE);
+  const std::array plain = {H5T_STD_U8LE,   H5T_STD_I8LE,  H5T_STD_I16LE, H5T_STD_U16BE,
+                            H5T_STD_I32LE,  H5T_STD_I64LE, H5T_STD_U64LE, H5T_IEEE_F32LE,
+                            H5T_IEEE_F64LE, H5T_IEEE_F64BE};
+  index %= 20;
+  if (index < plain.size()) return copied(plain[index]);
+  switch (index) {
     case 10:
       return seventeen_bits();
     case 11:
@@ -102,10 +112,8 @@ Handle type_of(size_t index) {
       return Handle(H5Tvlen_create(H5T_STD_I32LE), H5Tclose, "make lists");
     case 17:
       return Handle(H5Tarray_create2(H5T_STD_U8LE, 1, &two), H5Tclose, "make arrays");
-    case 18:
-      return copied(H5T_STD_B8LE);
     default:
-      return copied(H5T_STD_REF_OBJ);
+      return copied(index == 18 ? H5T_STD_B8LE : H5T_STD_REF_OBJ);
   }
 }
 
@@ -310,6 +318,20 @@ void write_member(hid_t file, const std::string& name, Choices& choices,
   }
 }
 
+void append(Bytes& bytes, const Hdf5Part& part) {
+  auto all = [&](const std::vector<uint8_t>& more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  constexpr uint8_t dataset = 0, fill = 0, all_rows = 1;
+  all({dataset, part.type, static_cast<uint8_t>(part.extents.size())});
+  all(part.extents);
+  all({part.layout});
+  all(part.chunk);
+  all({part.filters, fill, all_rows, part.values, part.step,
+       static_cast<uint8_t>(part.attributes.size())});
+  for (const auto& attribute : part.attributes) all({attribute.begin(), attribute.end()});
+}
+
 }  // namespace
 
 void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices) {
@@ -326,18 +348,46 @@ void write_hdf5(const std::filesystem::path& path, bool newest, Choices& choices
   for (const char* name : hdf5_names) attempt([&] { write_member(file, name, choices, path); });
 }
 
-void append(Bytes& bytes, const Hdf5Part& part) {
-  auto all = [&](const std::vector<uint8_t>& more) {
-    bytes.insert(bytes.end(), more.begin(), more.end());
+std::vector<Bytes> hdf5_seeds() {
+  using namespace hdf5_type;
+  using namespace hdf5_attribute;
+  constexpr uint8_t one = 0, two = 1, three = 2, four = 3, five = 4, eight = 5, ten = 15;
+  constexpr uint8_t gzip = hdf5_filter::shuffle | hdf5_filter::deflate;
+  // As trainer dataset convert writes them, except for the values of the checksums.
+  Hdf5Part checksums = {.type = u64, .extents = {three}, .attributes = {{rows, integer, 128, 4}}};
+  auto file = [&](const Hdf5Part& input, const Hdf5Part& target, uint8_t asked = 0) {
+    Bytes bytes = {asked};
+    for (int split = 0; split < 2; ++split) append(bytes, input), append(bytes, target);
+    for (int column = 0; column < 2; ++column) append(bytes, checksums);
+    return bytes;
   };
-  constexpr uint8_t dataset = 0, fill = 0, all_rows = 1;
-  all({dataset, part.type, static_cast<uint8_t>(part.extents.size())});
-  all(part.extents);
-  all({part.layout});
-  all(part.chunk);
-  all({part.filters, fill, all_rows, part.values, part.step,
-       static_cast<uint8_t>(part.attributes.size())});
-  for (const auto& attribute : part.attributes) all({attribute.begin(), attribute.end()});
+  Hdf5Part grey = {.type = u8, .extents = {ten, four, five}, .values = 100, .step = 7};
+  Hdf5Part colour = {.type = u8,
+                     .extents = {ten, four, five, three},
+                     .layout = hdf5_layout::chunked,
+                     .chunk = {four, four, five, three},
+                     .filters = gzip,
+                     .values = 100,
+                     .step = 7};
+  Hdf5Part labels = {.type = i64, .extents = {ten}, .values = 2};
+  Hdf5Part named = labels;
+  named.attributes = {{class_names, word, 2, 'a'}, {classes, integer, 128, 3}};
+  Hdf5Part features = {.type = f64,
+                       .extents = {ten, three},
+                       .values = 50,
+                       .attributes = {{mean, number, 2, 5}, {stddev, number, 2, 2}}};
+  Hdf5Part values = {.type = f32, .extents = {ten, two}, .values = 9};
+  Hdf5Part tokens = {.type = u16_be, .extents = {ten, eight}, .values = 7};
+  Hdf5Part targets = tokens;
+  targets.attributes = {{classes, integer, 128, 8}};
+  targets.layout = hdf5_layout::chunked;
+  targets.chunk = {three, eight};
+  targets.filters = hdf5_filter::fletcher32;
+  Hdf5Part single = {.type = i8, .extents = {one, one}, .layout = hdf5_layout::compact};
+  Hdf5Part real = {.type = f64_be, .extents = {one}, .values = 1};
+  constexpr uint8_t full_shuffle = 1, newest = 2;
+  return {file(grey, labels), file(colour, named, full_shuffle | newest), file(features, values),
+          file(tokens, targets), file(single, real)};
 }
 
 }  // namespace spire::fuzz

@@ -32,30 +32,4 @@ inline constexpr std::array hdf5_names = {"train/images", "train/labels",      "
 // then the bytes of usual files: images and labels, features, tokens.
 std::vector<Bytes> hdf5_seeds();
 
-// The bytes of one dataset.
-struct Hdf5Part {
-  uint8_t type = 0;
-  std::vector<uint8_t> extents = {};  // entries of the table
-  uint8_t layout = 0;
-  std::vector<uint8_t> chunk = {};
-  uint8_t filters = 0, values = 0, step = 1;
-  std::vector<std::array<uint8_t, 4>> attributes = {};
-};
-void append(Bytes& bytes, const Hdf5Part& part);
-
-// Entries of the tables, by name.
-namespace hdf5_type {
-enum : uint8_t { u8, i8, i16, u16_be, i32, i64, u64, f32, f64, f64_be };
-}
-namespace hdf5_layout {
-enum : uint8_t { contiguous, compact, chunked };
-}
-namespace hdf5_filter {
-enum : uint8_t { shuffle = 1, deflate = 2, fletcher32 = 4 };
-}
-namespace hdf5_attribute {
-enum : uint8_t { mean, stddev, class_names, classes, rows };  // names
-enum : uint8_t { number, integer, word, words };              // types
-}  // namespace hdf5_attribute
-
 }  // namespace spire::fuzz

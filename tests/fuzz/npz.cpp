@@ -1,6 +1,5 @@
 // Fuzz target of .npz archives: any bytes are an archive whose arrays can be read, or are refused.
 #include <filesystem>
-#include <iterator>
 
 #include "engine/data/numpy/npy_array.h"
 #include "tests/data/numpy/npy_files.h"
@@ -30,12 +29,11 @@ std::vector<Bytes> seeds() {
   Bytes x = npy_bytes("<f4", "(3, 2)", std::vector<float>{1, 2, 3, 4, 5, 6});
   Bytes y = npy_bytes("|u1", "(3,)", Bytes{1, 2, 0});
   std::vector<Bytes> all;
-  TemporaryFolder folder;
+  Folder folder;
   for (bool deflated : {false, true}) {
     std::filesystem::path path = folder / "a.npz";
     write_zip(path, {{"x.npy", x, deflated, deflated}, {"y.npy", y, !deflated}});
-    std::ifstream file(path, std::ios::binary);
-    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    all.push_back(file_bytes(path));
   }
   return all;
 }

@@ -30,14 +30,14 @@ int read_text_form(const std::string& text) {
 }
 
 int read_files(const std::string& tokens, const std::string& merges) {
-  TemporaryFolder folder;
+  Folder folder;
   write_text(folder / "encoder.json", tokens);
   write_text(folder / "vocab.bpe", merges);
   return parse_or_refuse(Category::data, [&] { check(*read_bpe(folder.path())); });
 }
 
 int read_tokenizer(const std::string& tokenizer) {
-  TemporaryFolder folder;
+  Folder folder;
   write_text(folder / "tokenizer.json", tokenizer);
   return parse_or_refuse(Category::data, [&] { check(*read_bpe(folder.path())); });
 }

@@ -26,7 +26,7 @@ class Arrays : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  TemporaryFolder folder_;
+  Folder folder_;
 };
 
 TEST_F(Arrays, RowsAreNormalizedAsTheModelsData) {

@@ -61,7 +61,7 @@ std::vector<uint8_t> fitted(const std::vector<uint8_t>& pixels, ImageSize size, 
 }
 
 TEST(ImageRows, OfTheModelsSizeIsTakenAsItIs) {
-  TemporaryFolder folder;
+  Folder folder;
   RgbImage image = smooth_image(6, 9);
   std::string file = put(folder / "a.png", png_bytes(image));
   SampleSpec spec = spec_of(6, 9, 3);
@@ -74,7 +74,7 @@ TEST(ImageRows, OfTheModelsSizeIsTakenAsItIs) {
 }
 
 TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
-  TemporaryFolder folder;
+  Folder folder;
   RgbImage image = smooth_image(40, 30);
   std::string file = put(folder / "a.png", png_bytes(image));
   for (auto [height, width] : {std::pair{16, 16}, std::pair{8, 24}, std::pair{64, 64}}) {
@@ -86,7 +86,7 @@ TEST(ImageRows, OfOtherSizesIsCroppedAndResized) {
 
 // All of an image, as training resizes images that are stored in one size.
 TEST(ImageRows, OfStoredImagesThatAreResizedAreTakenWhole) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes gray = pattern(64);
   std::string png = put(folder / "a.png", png_bytes(gray.data(), {8, 8}, PNG_FORMAT_GRAY));
   SampleSpec spec = spec_of(4, 4, 1);
@@ -102,7 +102,7 @@ TEST(ImageRows, OfStoredImagesThatAreResizedAreTakenWhole) {
 
 // Also one of the model's size, as training does.
 TEST(ImageRows, OfPairsThatAreResizedAreCropped) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes gray = pattern(256);
   std::string png = put(folder / "a.png", png_bytes(gray.data(), {16, 16}, PNG_FORMAT_GRAY));
   SampleSpec spec = spec_of(16, 16, 1);
@@ -115,7 +115,7 @@ TEST(ImageRows, OfPairsThatAreResizedAreCropped) {
 
 // All 256 values of gray, and colors by their luma.
 TEST(ImageRows, ColorsBecomeGrayAndGrayStays) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes grays, colors, luma;
   for (size_t v = 0; v < 256; ++v) {
     grays.push_back(static_cast<uint8_t>(v));
@@ -131,7 +131,7 @@ TEST(ImageRows, ColorsBecomeGrayAndGrayStays) {
 }
 
 TEST(ImageRows, GrayBecomesThreeEqualChannels) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes gray = pattern(20 * 10), colors;
   for (uint8_t v : gray) colors.insert(colors.end(), 3, v);
   std::string png = put(folder / "g.png", png_bytes(gray.data(), {20, 10}, PNG_FORMAT_GRAY));
@@ -147,7 +147,7 @@ TEST(ImageRows, GrayBecomesThreeEqualChannels) {
 // a JPEG that is decoded at a fraction of its size.
 TEST(ImageRows, OfAnImageFolderAreReadAsItsTestSplit) {
   for (DType dtype : {DType::f32, DType::bf16}) {
-    TemporaryFolder folder;
+    Folder folder;
     put(folder / "train/cat/a.png", png_bytes(smooth_image(40, 40, 2)));
     put(folder / "train/dog/a.png", png_bytes(smooth_image(40, 40, 5)));
     put(folder / "val/cat/a.png", png_bytes(smooth_image(16, 16, 1)));
@@ -173,7 +173,7 @@ TEST(ImageRows, OfAnImageFolderAreReadAsItsTestSplit) {
 }
 
 TEST(ImageRows, BatchesChangeNothingAcrossFiles) {
-  TemporaryFolder folder;
+  Folder folder;
   std::string idx = put(folder / "five", idx_bytes(0x803, {5, 4, 4}, pattern(80)));
   std::string packed = put(folder / "two.gz", gzip(idx_bytes(0x803, {2, 4, 4}, pattern(32, 90))));
   std::string png = put(folder / "p.png", png_bytes(smooth_image(9, 9)));
@@ -193,7 +193,7 @@ TEST(ImageRows, BatchesChangeNothingAcrossFiles) {
 }
 
 TEST(ImageRows, OfAFolderAreItsImagesInOrder) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes image = png_bytes(smooth_image(4, 4));
   for (const char* name : {"in/b.PNG", "in/a/z.png", "in/a/deep/er.png", "in/.hidden/x.png",
                            "in/.x.png", "in/notes.txt"})
@@ -212,7 +212,7 @@ TEST(ImageRows, OfAFolderAreItsImagesInOrder) {
 
 // The model was trained without normalization.
 TEST(ImageRows, WithoutNormalizationAreFractionsOf255) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes gray = pattern(16);
   std::string file = put(folder / "a.png", png_bytes(gray.data(), {4, 4}, PNG_FORMAT_GRAY));
   SampleSpec spec = spec_of(4, 4, 1), unit = spec;
@@ -253,7 +253,7 @@ std::vector<BadImage> bad_images() {
 class BadImages : public testing::TestWithParam<BadImage> {};
 
 TEST_P(BadImages, AreNamedOrLeftOut) {
-  TemporaryFolder folder;
+  Folder folder;
   std::string bad = put(folder / "bad.png", GetParam().bytes);
   std::string good = put(folder / "good.png", png_bytes(smooth_image(4, 4)));
   SampleSpec spec = spec_of(4, 4, 3);
@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(ImageRows, BadImages, testing::ValuesIn(bad_images()),
 
 // The images before the end are read. Only a gzip file does not show it by its size.
 TEST(ImageRows, ATruncatedIdxFileIsReadUpToThere) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes whole = idx_bytes(0x803, {3, 4, 4}, pattern(48)), longer = whole;
   longer.push_back(0);
   std::string good = put(folder / "good", whole);
@@ -289,7 +289,7 @@ TEST(ImageRows, ATruncatedIdxFileIsReadUpToThere) {
 }
 
 TEST(ListInputs, NamesMissingFiles) {
-  TemporaryFolder folder;
+  Folder folder;
   fs::create_directories(folder / "empty/inner");
   std::string good = put(folder / "good.png", png_bytes(smooth_image(4, 4)));
   std::string missing = (folder / "missing.png").string(), empty = (folder / "empty").string();
@@ -312,7 +312,7 @@ TEST(ListInputs, NamesMissingFiles) {
 
 // Images outside of classes' folders say nothing, also where they come first.
 TEST(ImageRows, AnyFolderOfAClassTellsTheTruth) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes image = png_bytes(smooth_image(6, 9));
   put(folder / "in/a.png", image);
   put(folder / "in/cat/b.png", image);
@@ -333,7 +333,7 @@ TEST(ImageRows, AnyFolderOfAClassTellsTheTruth) {
 
 // The folder itself, a file in it, and a name with dots in it.
 TEST(ImageRows, AFolderOfAClassThatTheUserNamesTellsTheTruth) {
-  TemporaryFolder folder;
+  Folder folder;
   put(folder / "in/cat/b.png", png_bytes(smooth_image(6, 9)));
   SampleSpec spec = spec_of(6, 9, 3);
   spec.class_names = {"ant", "cat"};
@@ -347,7 +347,7 @@ TEST(ImageRows, AFolderOfAClassThatTheUserNamesTellsTheTruth) {
 
 // A folder that macOS wrote has its letters apart (NFD).
 TEST(ImageRows, AFolderOfAClassMayHaveAnotherUnicodeForm) {
-  TemporaryFolder folder;
+  Folder folder;
   put(folder / "in/a\u0308pfel/b.png", png_bytes(smooth_image(6, 9)));
   SampleSpec spec = spec_of(6, 9, 3);
   spec.class_names = {"ant", "\u00e4pfel"};
@@ -369,7 +369,7 @@ TEST(OpenInputs, RefusesModelsThatReadNeitherImagesNorTables) {
 }
 
 TEST(ImagesOfADamagedCheckpoint, AreRefusedAsSuch) {
-  TemporaryFolder folder;
+  Folder folder;
   std::string input = (folder / "t.csv").string();
   write_text(input, "1,2\n");
   SampleSpec flat = spec_of(2, 2, 3), other = flat;

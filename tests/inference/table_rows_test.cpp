@@ -45,7 +45,7 @@ class Tables : public testing::Test {
     return message.substr(std::min(message.size(), path.size()));
   }
 
-  TemporaryFolder folder_;
+  Folder folder_;
   DataConfig config_;
 };
 

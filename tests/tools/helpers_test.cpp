@@ -32,7 +32,7 @@ TEST(Values, ParseWholly) {
 }
 
 TEST(WholeFile, AppearsAtItsCommit) {
-  TemporaryFolder folder;
+  Folder folder;
   fs::path path = folder / "page.html";
   {
     WholeFile file(path, Category::config);
@@ -52,7 +52,7 @@ TEST(WholeFile, AppearsAtItsCommit) {
 }
 
 TEST(ReadText, NamesWhatIsMissingOrTooLong) {
-  TemporaryFolder folder;
+  Folder folder;
   fs::path path = folder / "prompt";
   EXPECT_EQ(read_text_if_there(path, Category::data), std::nullopt);
   EXPECT_THAT(message_of(Category::data, [&] { read_text(path, Category::data); }),

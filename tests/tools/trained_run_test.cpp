@@ -23,7 +23,7 @@ using testing::HasSubstr;
 class TrainedRun : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
+    folder_ = new Folder;
     RunConfig config = config_of({});
     auto files = file_observer(config, [](std::string_view text) { ADD_FAILURE() << text; });
     train(config, {}, *files);
@@ -43,9 +43,9 @@ class TrainedRun : public testing::Test {
   static fs::path scratch(const std::string& name) { return *folder_ / name; }
 
  private:
-  static TemporaryFolder* folder_;
+  static Folder* folder_;
 };
-TemporaryFolder* TrainedRun::folder_ = nullptr;
+Folder* TrainedRun::folder_ = nullptr;
 
 // The share of right classes is the accuracy that evaluate() finds.
 TEST_F(TrainedRun, PredictsWhatItsEvaluationCounts) {

@@ -1,6 +1,5 @@
 // Converted datasets have the rows of their source, however often the conversion was stopped.
 #include <csignal>
-#include <numeric>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
@@ -25,12 +24,6 @@ namespace fs = std::filesystem;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-std::vector<std::byte> all_rows(const Dataset& data, size_t column) {
-  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
-  std::iota(samples.begin(), samples.end(), 0);
-  return read_column<std::byte>(data, column, samples);
-}
-
 // a: as it was. b: converted; it has the features that the columns of a table became.
 void expect_same(const DatasetPair& a, const DatasetPair& b) {
   SampleSpec spec = a.train->spec();
@@ -39,13 +32,9 @@ void expect_same(const DatasetPair& a, const DatasetPair& b) {
   for (auto [x, y] :
        {std::pair(a.train.get(), b.train.get()), std::pair(a.test.get(), b.test.get())}) {
     ASSERT_EQ(x->count(), y->count());
-    for (size_t column : {0, 1}) EXPECT_EQ(all_rows(*x, column), all_rows(*y, column));
+    for (size_t column : {0, 1})
+      EXPECT_EQ(read_all<std::byte>(*x, column), read_all<std::byte>(*y, column));
   }
-}
-
-Bytes bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(file), {});
 }
 
 class ConvertTest : public testing::Test {
@@ -56,10 +45,7 @@ class ConvertTest : public testing::Test {
   }
   ConvertResult convert() { return convert_dataset(config_, options_); }
   DatasetPair converted(DType dtype = DType::f32) {
-    DataConfig data;
-    data.name = "hdf5";
-    data.path = (folder_ / "out.h5").string();
-    return open_dataset(data, {.dtype = dtype});
+    return open_dataset(data_at("hdf5", folder_ / "out.h5"), {.dtype = dtype});
   }
   DatasetPair source(DType dtype = DType::f32) {
     return open_dataset(config_.data, {.dtype = dtype});
@@ -75,27 +61,23 @@ class ConvertTest : public testing::Test {
       write_file(folder_ / (std::string(name) + "-labels-idx1-ubyte"),
                  idx_bytes(0x801, {count}, pattern(count, 3)));
     }
-    config_.data.name = "idx";
-    config_.data.path = folder_.path().string();
+    config_.data = data_at("idx", folder_.path());
   }
   void write_csv() {
     std::string text = "a,b c,kind\n";
     for (int i = 0; i < 60; ++i)
       text += fmt::format("{}.1,{},{}\n", i, 1'600'000'000.125 + i % 7, i % 3 ? "cat" : "dog");
     write_text(folder_ / "t.csv", text);
-    config_.data.name = "csv";
-    config_.data.path = (folder_ / "t.csv").string();
+    config_.data = data_at("csv", folder_ / "t.csv");
   }
   void write_images() {
     for (const char* split : {"train", "val"})
       for (const char* kind : {"ant", "bee", "cow"}) {
-        fs::create_directories(folder_.path() / split / kind);
         for (int64_t i = 0; i < 4; ++i)
           write_file(folder_.path() / split / kind / fmt::format("{}.jpg", i),
                      jpeg_bytes(smooth_image(40 + 3 * i, 50, i + kind[0])));
       }
-    config_.data.name = "image_folder";
-    config_.data.path = folder_.path().string();
+    config_.data = data_at("image_folder", folder_.path());
     config_.data.image.size = 24;
   }
   std::string write_tokens_text(const std::string& text) {
@@ -107,7 +89,7 @@ class ConvertTest : public testing::Test {
     return text;
   }
 
-  TemporaryFolder folder_;
+  Folder folder_;
   RunConfig config_;
   ConvertOptions options_;
 };
@@ -151,11 +133,10 @@ TEST_F(ConvertTest, AugmentationIsNotStored) {
 TEST_F(ConvertTest, AnHdf5FileCanBeTheSource) {
   write_csv();
   convert();
-  config_.data.name = "hdf5";
-  config_.data.path = options_.to.string();
+  config_.data = data_at("hdf5", options_.to);
   options_.to = folder_ / "again";
   EXPECT_EQ(convert().path, folder_ / "again" / "data.h5");
-  EXPECT_EQ(bytes_of(folder_ / "again" / "data.h5"), bytes_of(folder_ / "out.h5"));
+  EXPECT_EQ(file_bytes(folder_ / "again" / "data.h5"), file_bytes(folder_ / "out.h5"));
 }
 
 TEST_F(ConvertTest, ImagesSortedByClassAreShuffled) {
@@ -163,14 +144,13 @@ TEST_F(ConvertTest, ImagesSortedByClassAreShuffled) {
   config_.seed = 5;
   convert();
   Sampler order(12, 5);
-  std::vector<int64_t> samples, rows(12);
-  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<int64_t> samples, rows = sequence(0, 12);
   for (int64_t row : rows) samples.push_back(order.index(0, row));
   ASSERT_NE(samples, rows);
   for (size_t column : {0, 1})
     EXPECT_EQ(read_column<std::byte>(*source().train, column, samples),
               read_column<std::byte>(*converted().train, column, rows));
-  EXPECT_EQ(all_rows(*source().test, 0), all_rows(*converted().test, 0));
+  EXPECT_EQ(read_all<std::byte>(*source().test, 0), read_all<std::byte>(*converted().test, 0));
 }
 
 TEST_F(ConvertTest, ACorruptImageEndsTheConversionOrIsReplaced) {
@@ -190,16 +170,12 @@ TEST_F(ConvertTest, LongListsOfClassesFit) {
   for (int i = 0; i < 3000; ++i) names.push_back(fmt::format("{:040}", i));
   std::vector<const char*> words;
   for (const std::string& name : names) words.push_back(name.c_str());
-  {
-    Hdf5File file(folder_ / "a.h5");
-    for (const char* split : {"train", "test"}) {
-      file.put<uint8_t>(std::string(split) + "/images", {2, 1, 1, 1}, {7, 9});
-      file.put<int32_t>(std::string(split) + "/labels", {2}, {0, 2999});
-    }
-    file.words("train/labels", "class_names", words);
-  }
-  config_.data.name = "hdf5";
-  config_.data.path = (folder_ / "a.h5").string();
+  write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<uint8_t>(part + "images", {2, 1, 1, 1}, {7, 9});
+    file.put<int32_t>(part + "labels", {2}, {0, 2999});
+    file.words(part + "labels", "class_names", words);
+  });
+  config_.data = data_at("hdf5", folder_ / "a.h5");
   convert();
   EXPECT_EQ(converted().train->spec().class_names, names);
 }
@@ -259,7 +235,7 @@ TEST_P(KilledConversion, ResumesToTheSameBytes) {
   };
   EXPECT_TRUE(convert().resumed);
   EXPECT_GE(least, std::min<int64_t>(GetParam(), 12));
-  EXPECT_EQ(bytes_of(folder_ / "out.h5"), bytes_of(folder_ / "whole.h5"));
+  EXPECT_EQ(file_bytes(folder_ / "out.h5"), file_bytes(folder_ / "whole.h5"));
   EXPECT_FALSE(fs::exists(folder_ / "out.h5.journal"));
   EXPECT_FALSE(fs::exists(folder_ / "out.h5.partial"));
 }
@@ -281,7 +257,7 @@ TEST_F(ConvertTest, AKilledTextConversionResumes) {
   options_.on_progress = [](const WorkProgress& progress) { EXPECT_GT(progress.done, 1 << 20); };
   EXPECT_TRUE(convert().resumed);
   for (const auto& entry : fs::directory_iterator(folder_ / "whole"))
-    EXPECT_EQ(bytes_of(entry.path()), bytes_of(folder_ / "shards" / entry.path().filename()));
+    EXPECT_EQ(file_bytes(entry.path()), file_bytes(folder_ / "shards" / entry.path().filename()));
 }
 
 TEST_F(ConvertTest, AStoppedConversionResumes) {
@@ -359,8 +335,7 @@ TEST_F(ConvertTest, OnlyARegularFileIsReplacedAndItsModeKept) {
   options_.overwrite = true;
   convert();
   EXPECT_EQ(fs::status(options_.to).permissions(), fs::perms(0600));
-  config_.data.name = "hdf5";
-  config_.data.path = options_.to.string();
+  config_.data = data_at("hdf5", options_.to);
   EXPECT_THAT(refusal(Category::config), HasSubstr("out.h5 is one of the files that are read"));
   write_csv();
   for (const char* name : {"out.h5", "out.h5.partial", "out.h5.journal"}) {

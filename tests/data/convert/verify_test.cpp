@@ -17,7 +17,6 @@ namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -29,24 +28,21 @@ class VerifyTest : public testing::Test {
   // Writes features (6, 2) and values or labels of both splits.
   template <typename T>
   void write_table(const std::vector<float>& features, const std::vector<T>& targets) {
-    Hdf5File file(folder_ / "a.h5");
-    for (std::string split : {"train", "test"}) {
-      file.put<float>(split + "/features", {targets.size(), 2}, features);
-      bool values = std::is_floating_point_v<T>;
-      file.put<T>(split + (values ? "/values" : "/labels"), {targets.size()}, targets);
-    }
-    config_.data.name = "hdf5";
-    config_.data.path = (folder_ / "a.h5").string();
+    bool values = std::is_floating_point_v<T>;
+    write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+      file.put<float>(part + "features", {targets.size(), 2}, features);
+      file.put<T>(part + (values ? "values" : "labels"), {targets.size()}, targets);
+    });
+    config_.data = data_at("hdf5", folder_ / "a.h5");
   }
   // Flips a bit where `part`, which the file has once, begins.
   void flip_byte_of(const fs::path& path, const std::string& part) {
-    std::ifstream in(path, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    size_t at = bytes.find(part);
-    ASSERT_NE(at, std::string::npos);
-    ASSERT_EQ(bytes.find(part, at + 1), std::string::npos);
-    bytes[at] ^= 1;
-    std::ofstream(path, std::ios::binary) << bytes;
+    Bytes bytes = file_bytes(path);
+    auto found = std::ranges::search(bytes, part);
+    ASSERT_NE(found.begin(), bytes.end());
+    ASSERT_TRUE(std::ranges::search(std::span(found.end(), bytes.end()), part).empty());
+    *found.begin() ^= 1;
+    write_file(path, bytes);
   }
   void convert_images() {
     std::string pixels(8 * 16, 'x');
@@ -57,14 +53,12 @@ class VerifyTest : public testing::Test {
       write_file(folder_ / (name + "-labels-idx1-ubyte"), idx_bytes(0x801, {8}, pattern(8, 4)));
       pixels.replace(5 * 16, 8, "guardian");
     }
-    config_.data.name = "idx";
-    config_.data.path = folder_.path().string();
+    config_.data = data_at("idx", folder_.path());
     convert_dataset(config_, {.to = folder_ / "images.h5"});
-    config_.data.name = "hdf5";
-    config_.data.path = (folder_ / "images.h5").string();
+    config_.data = data_at("hdf5", folder_ / "images.h5");
   }
 
-  TemporaryFolder folder_;
+  Folder folder_;
   RunConfig config_;
 };
 
@@ -82,14 +76,11 @@ TEST_F(VerifyTest, AFlippedByteIsFound) {
 
 TEST_F(VerifyTest, NumbersThatAreNotFiniteAreBadRows) {
   write_table<int32_t>({1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2}, {0, 1, 0, 1, 7, 1});
-  {
-    Hdf5File file(folder_ / "b.h5");
-    for (std::string split : {"train", "test"}) {
-      file.put<float>(split + "/features", {6, 2}, {1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2});
-      file.put<int32_t>(split + "/labels", {6}, {0, 1, 0, 1, 7, 1});
-      file.attribute<int32_t>(split + "/labels", "classes", {2});
-    }
-  }
+  write_parts(folder_ / "b.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<float>(part + "features", {6, 2}, {1, 2, 3, NAN, 5, 6, INFINITY, 8, 9, 1, 1, 2});
+    file.put<int32_t>(part + "labels", {6}, {0, 1, 0, 1, 7, 1});
+    file.attribute<int32_t>(part + "labels", "classes", {2});
+  });
   config_.data.path = (folder_ / "b.h5").string();
   VerifyResult result = verify();
   EXPECT_EQ(result.train.bad, 3);
@@ -110,8 +101,7 @@ TEST_F(VerifyTest, AtMostTwentyRowsAreNamed) {
 
 TEST_F(VerifyTest, AllMalformedRowsOfATableAreNamed) {
   write_text(folder_ / "t.csv", "a,b\n1,x\n2,y\nthree,x\n4,y\n5,x\n,y\n7,x\n8,y\n");
-  config_.data.name = "csv";
-  config_.data.path = (folder_ / "t.csv").string();
+  config_.data = data_at("csv", folder_ / "t.csv");
   config_.data.csv.test_share = 0.5;
   config_.data.csv.blanks = CsvConfig::Blanks::refuse;
   VerifyResult result = verify();
@@ -141,8 +131,7 @@ TEST_F(VerifyTest, ShardsAreComparedWithTheirChecksums) {
   Bytes bytes = shard_bytes<uint16_t>({1, 2, 3, 4, 5, 6, 7}, 9);
   bytes[64] ^= 1;
   write_file(folder_ / "val_0000.tokens", bytes);
-  config_.data.name = "tokens";
-  config_.data.path = folder_.path().string();
+  config_.data = data_at("tokens", folder_.path());
   config_.data.tokens.length = 3;
   VerifyResult result = verify();
   EXPECT_EQ(result.train.wrong, 0);
@@ -161,7 +150,7 @@ TEST_F(VerifyTest, AFileThatChangesEndsTheVerification) {
       if (progress.done == 0) fs::resize_file(config_.data.path, 64);
     };
     EXPECT_THAT(message_of(Category::data, [&] { verify_dataset(config_, {.on_progress = cut}); }),
-                AllOf(HasSubstr(config_.data.path), HasSubstr("changed while the run reads it")));
+                HasAll(config_.data.path, "changed while the run reads it"));
   }
 }
 
@@ -187,16 +176,12 @@ TEST_F(VerifyTest, ADescriptionCountsTheClasses) {
 }
 
 TEST_F(VerifyTest, ADescriptionNamesChunksAndFilters) {
-  {
-    Hdf5File file(folder_ / "a.h5");
-    for (std::string split : {"train", "test"}) {
-      file.put<uint8_t>(split + "/images", {4, 2, 2, 1}, pattern(16), 2, 6);
-      file.put<int32_t>(split + "/labels", {4}, {0, 1, 9, 1});
-      file.attribute<int32_t>(split + "/labels", "classes", {2});
-    }
-  }
-  config_.data.name = "hdf5";
-  config_.data.path = (folder_ / "a.h5").string();
+  write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<uint8_t>(part + "images", {4, 2, 2, 1}, pattern(16), 2, 6);
+    file.put<int32_t>(part + "labels", {4}, {0, 1, 9, 1});
+    file.attribute<int32_t>(part + "labels", "classes", {2});
+  });
+  config_.data = data_at("hdf5", folder_ / "a.h5");
   SplitDescription train = describe_dataset(config_.data).train;
   EXPECT_THAT(train.layout[0],
               HasSubstr("train/images: uint8 (4, 2, 2, 1), chunks of (2, 2, 2, 1), deflate, "));

@@ -18,37 +18,20 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::byte> batches_of(const Dataset& dataset, LoaderOptions options) {
-  BatchLoader loader(dataset, options);
-  loader.start(0, 0, 2);
-  std::vector<std::byte> all;
-  while (!loader.finished()) {
-    const Batch& batch = loader.next();
-    for (size_t c = 0; c < batch.columns.size(); ++c) {
-      size_t bytes = static_cast<size_t>(options.batch_size * options.towers) *
-                     loader.columns()[c].row_bytes();
-      all.insert(all.end(), batch.columns[c], batch.columns[c] + bytes);
-    }
-  }
-  return all;
-}
-
 // The bytes of a batch do not depend on the storage: chunked, compressed or in memory.
-TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
   LabelledImages images = numbered(53, side);
   for (hsize_t chunk : {0, 1, 7, 53}) {
     for (unsigned gzip : {0u, 4u}) {
       if (gzip > 0 && chunk == 0) continue;  // HDF5 compresses chunks only
-      write_images(folder / "a.h5", 53, chunk, gzip);
+      write_images(folder_ / "a.h5", 53, chunk, gzip);
       for (DType dtype : {DType::f32, DType::bf16}) {
-        DataConfig config = config_of(folder / "a.h5");
+        DataConfig config = config_of(folder_ / "a.h5");
         config.augment = {2, true};
         config.shuffle = DataConfig::Shuffle::full;
         DatasetPair pair = open_dataset(config, {dtype, 77});
@@ -65,10 +48,9 @@ TEST(Hdf5Dataset, GivesTheBatchesOfTheSameImagesInMemory) {
 }
 
 // With chunks of 3 and a global batch of 6 rows, each step of a window reads rows of its chunks.
-TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
-  TemporaryFolder folder;
-  write_images(folder / "a.h5", 20, 3);
-  DataConfig config = config_of(folder / "a.h5");
+TEST_F(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
+  write_images(folder_ / "a.h5", 20, 3);
+  DataConfig config = config_of(folder_ / "a.h5");
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
   config.shuffle = DataConfig::Shuffle::chunk;
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 3);
@@ -77,54 +59,30 @@ TEST(Hdf5Dataset, OrderKeepsChunksTogetherUnlessAskedOtherwise) {
   EXPECT_EQ(readable(numbered(5)).chunk(), 1);
 }
 
-// Reads one sample and returns the numbers of each column as floats.
-std::vector<std::vector<float>> row_of(const Dataset& dataset, int64_t sample) {
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<std::byte*> columns;
-  for (const Column& column : dataset.spec().columns) {
-    memory.emplace_back(column.row_bytes());
-    columns.push_back(memory.back().data());
-  }
-  dataset.read({&sample, 1}, 0, columns);
-  std::vector<std::vector<float>> row;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    row.emplace_back();
-    for (size_t i = 0; i < memory[c].size() / 4; ++i) {
-      float value;
-      std::memcpy(&value, columns[c] + 4 * i, 4);
-      int32_t number = std::bit_cast<int32_t>(value);
-      bool integer = dataset.spec().columns[c].dtype == DType::i32;
-      row[c].push_back(integer ? static_cast<float>(number) : value);
-    }
-  }
-  return row;
-}
-
-TEST(Hdf5Dataset, FeaturesAreStandardized) {
-  TemporaryFolder folder;
-  write_splits<double, int32_t>(folder / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
+TEST_F(Hdf5Dataset, FeaturesAreStandardized) {
+  write_splits<double, int32_t>(folder_ / "a.h5", {4, 2}, {1, 5, 3, 5, 1, 5, 3, 5}, {4},
                                 {0, 1, 2, 1});
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   const SampleSpec& spec = pair.train->spec();
   EXPECT_THAT(spec.columns,
               ElementsAre(Column{"features", {2}, DType::f32}, Column{"labels", {}, DType::i32}));
   EXPECT_EQ(spec.classes, 3);
   EXPECT_THAT(spec.normalization.mean, ElementsAre(2, 5));
   EXPECT_THAT(spec.normalization.stddev, ElementsAre(1, 1));  // the second is constant
-  EXPECT_THAT(row_of(*pair.train, 2), ElementsAre(ElementsAre(-1, 0), ElementsAre(2)));
+  EXPECT_THAT(read_column<float>(*pair.train, 0, {2}), ElementsAre(-1, 0));
+  EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {2}), ElementsAre(2));
 }
 
-TEST(Hdf5Dataset, FloatTargetsAreValuesOfARegression) {
-  TemporaryFolder folder;
-  write_splits<int64_t, double>(folder / "a.h5", {3, 1}, {0, 1, 2}, {3}, {0.5, 1.5, -2});
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+TEST_F(Hdf5Dataset, FloatTargetsAreValuesOfARegression) {
+  write_splits<int64_t, double>(folder_ / "a.h5", {3, 1}, {0, 1, 2}, {3}, {0.5, 1.5, -2});
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_EQ(pair.train->spec().columns[1], (Column{"values", {1}, DType::f32}));
   EXPECT_EQ(pair.train->spec().classes, 0);
-  EXPECT_THAT(row_of(*pair.test, 2)[1], ElementsAre(-2));
-  write_splits<float, float>(folder / "b.h5", {2, 1}, {0, 1}, {2, 2}, {1, 2, 3, 4});
-  DatasetPair two = open_dataset(config_of(folder / "b.h5"), {});
+  EXPECT_THAT(read_column<float>(*pair.test, 1, {2}), ElementsAre(-2));
+  write_splits<float, float>(folder_ / "b.h5", {2, 1}, {0, 1}, {2, 2}, {1, 2, 3, 4});
+  DatasetPair two = open_dataset(config_of(folder_ / "b.h5"), {});
   EXPECT_EQ(two.train->spec().columns[1], (Column{"values", {2}, DType::f32}));
-  EXPECT_THAT(row_of(*two.train, 1)[1], ElementsAre(3, 4));
+  EXPECT_THAT(read_column<float>(*two.train, 1, {1}), ElementsAre(3, 4));
 }
 
 // Writes 12 rows of `input` and `target` to both splits and opens them. Returns the target column's
@@ -133,22 +91,18 @@ template <typename In, typename Out>
 std::string column_or_error(const std::string& input, hsize_t inputs, const std::string& target,
                             hsize_t targets, const std::vector<Out>& values,
                             const std::string& task = "auto") {
-  TemporaryFolder folder;
-  {
-    Hdf5File file(folder / "a.h5");
-    std::vector<In> in(12 * inputs);
-    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(i * 7 % 31);
-    for (const std::string split : {"train/", "test/"}) {
-      file.put(split + input, {12, inputs}, in);
-      file.put(split + target,
-               targets == 1 ? std::vector<hsize_t>{12} : std::vector<hsize_t>{12, targets}, values);
-    }
-  }
+  Folder folder;
+  std::vector<In> in(12 * inputs);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<In>(i * 7 % 31);
+  std::vector<hsize_t> target_dims = {12};
+  if (targets > 1) target_dims.push_back(targets);
+  write_parts(folder / "a.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put(part + input, {12, inputs}, in);
+    file.put(part + target, target_dims, values);
+  });
   DataConfig config = config_of(folder / "a.h5");
-  for (auto* split : {&config.hdf5.train, &config.hdf5.test}) {
-    std::string group = split == &config.hdf5.train ? "train/" : "test/";
-    *split = {group + input, group + target};
-  }
+  config.hdf5.train = {"train/" + input, "train/" + target};
+  config.hdf5.test = {"test/" + input, "test/" + target};
   config.hdf5.task = *find_word<TargetKind>(task);
   try {
     return open_dataset(config, {}).train->spec().columns[1].name;
@@ -172,7 +126,7 @@ std::vector<T> one_hot_of_three() {
   return rows;
 }
 
-TEST(Hdf5Dataset, FloatingPointLabelsAreRefused) {
+TEST_F(Hdf5Dataset, FloatingPointLabelsAreRefused) {
   auto floats = classes_of_three<float>();
   auto doubles = classes_of_three<double>();
   auto one_hot = one_hot_of_three<float>();
@@ -183,11 +137,10 @@ TEST(Hdf5Dataset, FloatingPointLabelsAreRefused) {
         column_or_error<float>("features", 4, "labels", 1, std::vector<float>(12, 0.5f)),
         column_or_error<float>("features", 4, "labels", 3, one_hot),
         column_or_error<float>("x", 4, "y", 1, floats)})
-    EXPECT_THAT(message, AllOf(HasSubstr(".h5: train/"), HasSubstr("store classes as integers"),
-                               HasSubstr(way_out)));
+    EXPECT_THAT(message, HasAll(".h5: train/", "store classes as integers", way_out));
   for (const char* name : {"values", "y"})
     EXPECT_THAT(column_or_error<float>("features", 4, name, 3, one_hot),
-                AllOf(HasSubstr("argmax(axis=1)"), HasSubstr(way_out)));
+                HasAll("argmax(axis=1)", way_out));
   for (const auto& message : {column_or_error<float>("features", 4, "labels", 1, floats, "value"),
                               column_or_error<float>("features", 4, "labels", 3, one_hot, "value"),
                               column_or_error<float>("features", 4, "values", 1, floats)})
@@ -200,7 +153,7 @@ TEST(Hdf5Dataset, FloatingPointLabelsAreRefused) {
   EXPECT_EQ(column_or_error<float>("x", 4, "y", 3, nearly), "values");
 }
 
-TEST(Hdf5Dataset, IntegersThatAreNotLabelsAreRefused) {
+TEST_F(Hdf5Dataset, IntegersThatAreNotLabelsAreRefused) {
   EXPECT_THAT(column_or_error<float>("features", 4, "labels", 3, one_hot_of_three<int32_t>()),
               HasSubstr("argmax(axis=1)"));
   EXPECT_THAT(column_or_error<int32_t>("features", 3, "labels", 3, one_hot_of_three<int32_t>()),
@@ -210,67 +163,58 @@ TEST(Hdf5Dataset, IntegersThatAreNotLabelsAreRefused) {
   std::vector<int32_t> prices;
   for (int row = 0; row < 12; ++row) prices.push_back(100 + row * 37);
   EXPECT_THAT(column_or_error<float>("features", 4, "price", 1, prices),
-              AllOf(HasSubstr("hardly classes"), HasSubstr("data.hdf5.task: class")));
+              HasAll("hardly classes", "data.hdf5.task: class"));
   EXPECT_EQ(column_or_error<float>("features", 4, "price", 1, prices, "class"), "labels");
   EXPECT_EQ(column_or_error<float>("features", 4, "labels", 1, prices), "labels");
   EXPECT_THAT(column_or_error<float>("features", 4, "labels", 1, prices, "value"),
               HasSubstr("needs floating-point numbers"));
 }
 
-TEST(Hdf5Dataset, TokensMayHaveLabels) {
-  TemporaryFolder folder;
-  {
-    Hdf5File file(folder / "a.h5");
-    for (const std::string split : {"train", "test"}) {
-      file.put<int32_t>(split + "/tokens", {2, 3}, {7, 1, 900, 0, 0, 0});
-      file.put<int32_t>(split + "/labels", {2, 1}, {1, 0});
-    }
-  }
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+TEST_F(Hdf5Dataset, TokensMayHaveLabels) {
+  write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<int32_t>(part + "tokens", {2, 3}, {7, 1, 900, 0, 0, 0});
+    file.put<int32_t>(part + "labels", {2, 1}, {1, 0});
+  });
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_THAT(pair.train->spec().columns,
               ElementsAre(Column{"tokens", {3}, DType::i32}, Column{"labels", {}, DType::i32}));
   EXPECT_THAT(read_column<int32_t>(*pair.train, 0, {0}), ElementsAre(7, 1, 900));
   EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {0, 1}), ElementsAre(1, 0));
-  EXPECT_THAT(
-      column_or_error<float>("tokens", 64, "labels", 1, classes_of_three<int64_t>()),
-      AllOf(HasSubstr("train/tokens: tokens are integers"), HasSubstr("data.hdf5.task: class")));
+  EXPECT_THAT(column_or_error<float>("tokens", 64, "labels", 1, classes_of_three<int64_t>()),
+              HasAll("train/tokens: tokens are integers", "data.hdf5.task: class"));
 }
 
-TEST(Hdf5Dataset, ImagesOf16BitsOrFloatsAreNormalizedInTheirUnit) {
-  TemporaryFolder folder;
-  write_splits<uint16_t, int32_t>(folder / "a.h5", {2, 1, 2, 1}, {0, 65535, 65535, 0}, {2}, {0, 1});
-  DatasetPair words = open_dataset(config_of(folder / "a.h5"), {});
+TEST_F(Hdf5Dataset, ImagesOf16BitsOrFloatsAreNormalizedInTheirUnit) {
+  write_splits<uint16_t, int32_t>(folder_ / "a.h5", {2, 1, 2, 1}, {0, 65535, 65535, 0}, {2},
+                                  {0, 1});
+  DatasetPair words = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_THAT(words.train->spec().normalization.mean, ElementsAre(0.5));
   EXPECT_THAT(read_column<float>(*words.train, 0, {0}), ElementsAre(-1, 1));
-  write_splits<float, int32_t>(folder / "b.h5", {2, 1, 2}, {2, 4, 4, 2}, {2}, {0, 1});
-  DatasetPair floats = open_dataset(config_of(folder / "b.h5"), {});
+  write_splits<float, int32_t>(folder_ / "b.h5", {2, 1, 2}, {2, 4, 4, 2}, {2}, {0, 1});
+  DatasetPair floats = open_dataset(config_of(folder_ / "b.h5"), {});
   EXPECT_THAT(floats.train->spec().columns[0], (Column{"images", {1, 2, 1}, DType::f32}));
   EXPECT_THAT(floats.train->spec().normalization.mean, ElementsAre(3));
   EXPECT_THAT(read_column<float>(*floats.train, 0, {0}), ElementsAre(-1, 1));
 }
 
-TEST(Hdf5Dataset, SequencesAndTheScaleOfValues) {
-  TemporaryFolder folder;
-  {
-    Hdf5File file(folder / "a.h5");
-    for (const std::string split : {"train", "test"}) {
-      file.put<float>(split + "/features", {2, 2, 2}, {1, 5, 3, 5, 1, 5, 3, 5});
-      file.put<float>(split + "/values", {2}, {100.5, 300.5});
-    }
-    file.attribute<double>("train/values", "mean", {200});
-    file.attribute<double>("train/values", "stddev", {100});
-  }
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+TEST_F(Hdf5Dataset, SequencesAndTheScaleOfValues) {
+  write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<float>(part + "features", {2, 2, 2}, {1, 5, 3, 5, 1, 5, 3, 5});
+    file.put<float>(part + "values", {2}, {100.5, 300.5});
+    if (part != "train/") return;
+    file.attribute<double>(part + "values", "mean", {200});
+    file.attribute<double>(part + "values", "stddev", {100});
+  });
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_THAT(pair.train->spec().columns[0], (Column{"features", {2, 2}, DType::f32}));
   EXPECT_THAT(read_column<float>(*pair.train, 0, {1}), ElementsAre(-1, 0, 1, 0));
   EXPECT_EQ(pair.train->spec().target_scale, (Normalization{{200}, {100}}));
   EXPECT_THAT(read_column<float>(*pair.train, 1, {1}), ElementsAre(300.5f));
 }
 
-TEST(Hdf5Dataset, UnusedDatasetsAreNamed) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, UnusedDatasetsAreNamed) {
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     for (const std::string split : {"train/", "test/"}) {
       file.put<float>(split + "features", {2, 1}, {1, 2});
       file.put<int32_t>(split + "labels", {2}, {0, 1});
@@ -279,100 +223,92 @@ TEST(Hdf5Dataset, UnusedDatasetsAreNamed) {
     file.put<float>("train/weights", {2}, {1, 1});
     file.put<float>("elsewhere/z", {2}, {1, 1});
   }
-  EXPECT_THAT(open_dataset(config_of(folder / "a.h5"), {}).notes,
-              Contains(AllOf(HasSubstr("'test/values', 'train/values', 'train/weights' not used"),
-                             HasSubstr("'train/features', 'train/labels'"))));
-  write_images(folder / "b.h5", 6, 2);
-  EXPECT_THAT(open_dataset(config_of(folder / "b.h5"), {}).notes,
+  EXPECT_THAT(open_dataset(config_of(folder_ / "a.h5"), {}).notes,
+              Contains(HasAll("'test/values', 'train/values', 'train/weights' not used",
+                              "'train/features', 'train/labels'")));
+  write_images(folder_ / "b.h5", 6, 2);
+  EXPECT_THAT(open_dataset(config_of(folder_ / "b.h5"), {}).notes,
               Not(Contains(HasSubstr("not used"))));
 }
 
-TEST(Hdf5Dataset, IntegersInRowsAreTokens) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, IntegersInRowsAreTokens) {
   auto write = [&](bool classes) {
-    Hdf5File file(folder / "a.h5");
-    for (const std::string split : {"train", "test"}) {
-      file.put<uint8_t>(split + "/images", {2, 3}, {1, 2, 3, 4, 5, 6});
-      file.put<int64_t>(split + "/labels", {2, 3}, {2, 3, 9, 5, 6, 0});
-      if (classes) file.attribute<int32_t>(split + "/labels", "classes", {10});
-    }
+    write_parts(folder_ / "a.h5", [&](Hdf5File& file, const std::string& part) {
+      file.put<uint8_t>(part + "images", {2, 3}, {1, 2, 3, 4, 5, 6});
+      file.put<int64_t>(part + "labels", {2, 3}, {2, 3, 9, 5, 6, 0});
+      if (classes) file.attribute<int32_t>(part + "labels", "classes", {10});
+    });
   };
   write(true);
   {
-    DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+    DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
     EXPECT_THAT(pair.train->spec().columns,
                 ElementsAre(Column{"tokens", {3}, DType::i32}, Column{"targets", {3}, DType::i32}));
     EXPECT_EQ(pair.train->spec().classes, 10);
-    EXPECT_THAT(row_of(*pair.train, 0), ElementsAre(ElementsAre(1, 2, 3), ElementsAre(2, 3, 9)));
+    EXPECT_THAT(read_column<int32_t>(*pair.train, 0, {0}), ElementsAre(1, 2, 3));
+    EXPECT_THAT(read_column<int32_t>(*pair.train, 1, {0}), ElementsAre(2, 3, 9));
   }
   write(false);
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
-              AllOf(HasSubstr("train/labels"), HasSubstr("attribute classes")));
+  EXPECT_THAT(open_refusal(config_of(folder_ / "a.h5")),
+              HasAll("train/labels", "attribute classes"));
 }
 
-TEST(Hdf5Dataset, DatasetsMayHaveAnyName) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, DatasetsMayHaveAnyName) {
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     file.put<uint8_t>("x", {2, 2, 2}, pattern(8));
     file.put<int32_t>("deep/er/y", {2}, {1, 0});
   }
-  DataConfig config = config_of(folder / "a.h5");
+  DataConfig config = config_of(folder_ / "a.h5");
   config.hdf5.train = config.hdf5.test = {"x", "/deep/er/y"};
   DatasetPair pair = open_dataset(config, {});
   EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({2, 2, 1}));
   config.hdf5.test.target = "deep/er/z";
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config, {}); }),
-              AllOf(HasSubstr("no dataset 'deep/er/z'"), HasSubstr("did you mean 'deep/er/y'"),
-                    HasSubstr("it has: 'deep/er/y', 'x'")));
+  EXPECT_THAT(open_refusal(config), HasAll("no dataset 'deep/er/z'", "did you mean 'deep/er/y'",
+                                           "it has: 'deep/er/y', 'x'"));
 }
 
-TEST(Hdf5Dataset, GroupsArePartsByTheirNamesInAnyCase) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, GroupsArePartsByTheirNamesInAnyCase) {
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     for (const char* group : {"Test", "TRAIN", "Valid", "extra"}) {
       file.put<uint8_t>(std::string(group) + "/images", {2, 1, 1}, {0, 9});
       file.put<int32_t>(std::string(group) + "/labels", {2}, {1, 0});
     }
   }
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_THAT(pair.train->layout(), Contains(HasSubstr("TRAIN/images")));
   EXPECT_THAT(pair.val->layout(), Contains(HasSubstr("Valid/images")));
   EXPECT_THAT(pair.test->layout(), Contains(HasSubstr("Test/images")));
-  DataConfig config = config_of(folder / "a.h5");
+  DataConfig config = config_of(folder_ / "a.h5");
   config.hdf5.test.input = "extra/images";  // its labels lie beside it
   EXPECT_THAT(open_dataset(config, {}).test->layout(), Contains(HasSubstr("extra/labels")));
 }
 
 // 1.6e9 and 1.6e9 + 1 are equal in fp32.
-TEST(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
-  TemporaryFolder folder;
-  write_splits<double, int32_t>(folder / "a.h5", {2, 1}, {1.6e9, 1.6e9 + 1}, {2}, {0, 1});
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
+TEST_F(Hdf5Dataset, LargeFeaturesKeepTheirDigits) {
+  write_splits<double, int32_t>(folder_ / "a.h5", {2, 1}, {1.6e9, 1.6e9 + 1}, {2}, {0, 1});
+  DatasetPair pair = open_dataset(config_of(folder_ / "a.h5"), {});
   EXPECT_EQ(pair.train->spec().normalization.mean, std::vector{1.6e9 + 0.5});
-  {
-    Hdf5File file(folder / "named.h5");
-    for (const std::string split : {"train", "test"}) {
-      file.put<double>(split + "/features", {2, 1}, {1.6e9, 1.6e9 + 1});
-      file.put<int32_t>(split + "/labels", {2}, {0, 1});
-    }
-    file.attribute<double>("train/features", "mean", {1.6e9});
-    file.attribute<double>("train/features", "stddev", {0.5});
-    file.words("train/features", "feature_names", {"when"});
-  }
-  DatasetPair named = open_dataset(config_of(folder / "named.h5"), {});
-  EXPECT_THAT(row_of(*named.train, 1)[0], ElementsAre(2));
+  write_parts(folder_ / "named.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put<double>(part + "features", {2, 1}, {1.6e9, 1.6e9 + 1});
+    file.put<int32_t>(part + "labels", {2}, {0, 1});
+    if (part != "train/") return;
+    file.attribute<double>(part + "features", "mean", {1.6e9});
+    file.attribute<double>(part + "features", "stddev", {0.5});
+    file.words(part + "features", "feature_names", {"when"});
+  });
+  DatasetPair named = open_dataset(config_of(folder_ / "named.h5"), {});
+  EXPECT_THAT(read_column<float>(*named.train, 0, {1}), ElementsAre(2));
   EXPECT_THAT(named.train->spec().feature_names, ElementsAre("when"));
 }
 
 // Each attribute has the wrong number of words, or an unknown one.
-TEST(Hdf5Dataset, AttributesOfWordsAreChecked) {
-  TemporaryFolder folder;
+TEST_F(Hdf5Dataset, AttributesOfWordsAreChecked) {
   auto refusal = [&](const std::string& input, const char* of, const char* name,
                      const std::vector<const char*>& words) {
     {
-      Hdf5File file(folder / "a.h5");
+      Hdf5File file(folder_ / "a.h5");
       for (const std::string split : {"train", "test"}) {
         file.put<int32_t>(split + "/" + input, {2, 2}, {0, 1, 1, 0});
         file.put<int32_t>(split + "/targets", {2, 2}, {1, 1, 0, 0});
@@ -381,10 +317,10 @@ TEST(Hdf5Dataset, AttributesOfWordsAreChecked) {
       }
       file.words(of, name, words);
     }
-    DataConfig config = config_of(folder / "a.h5");
+    DataConfig config = config_of(folder_ / "a.h5");
     if (input == "tokens") config.hdf5.train.target = "train/targets";
     if (input == "tokens") config.hdf5.test.target = "test/targets";
-    return message_of(Category::data, [&] { open_dataset(config, {}); });
+    return open_refusal(config);
   };
   EXPECT_THAT(refusal("features", "train/features", "feature_names", {"a", "b", "c"}),
               HasSubstr("train/features: attribute feature_names has 3 names for 2 features"));
@@ -392,32 +328,28 @@ TEST(Hdf5Dataset, AttributesOfWordsAreChecked) {
               HasSubstr("train/targets, attribute vocabulary: vocabulary: damaged"));
 }
 
-TEST(Hdf5Dataset, AFileWithoutKnownNamesListsItsDatasets) {
-  TemporaryFolder folder;
-  { Hdf5File(folder / "a.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "a.h5"), {}); }),
+TEST_F(Hdf5Dataset, AFileWithoutKnownNamesListsItsDatasets) {
+  { Hdf5File(folder_ / "a.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
+  EXPECT_THAT(open_refusal(config_of(folder_ / "a.h5")),
               HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
 
-TEST(Hdf5Dataset, NormalizationIsFromKeysElseAttributesElsePixels) {
-  TemporaryFolder folder;
-  write_images(folder / "a.h5", 20, 3);
+TEST_F(Hdf5Dataset, NormalizationIsFromKeysElseAttributesElsePixels) {
+  write_images(folder_ / "a.h5", 20, 3);
   LabelledImages images = numbered(20, side);
-  DataConfig config = config_of(folder / "a.h5");
+  DataConfig config = config_of(folder_ / "a.h5");
   Normalization shown = open_dataset(config, {}).train->spec().normalization;
   EXPECT_EQ(shown.mean, normalization_of(images).mean);
   EXPECT_EQ(shown.stddev, normalization_of(images).stddev);
-  {
-    Hdf5File file(folder / "b.h5");
-    for (const std::string split : {"train", "test"}) {
-      file.put(split + "/images", {20, side, side, 1}, images.pixels);
-      file.put(split + "/labels", {20}, images.labels);
-    }
-    file.attribute<double>("train/images", "mean", {0.25});
-    file.attribute<float>("train/images", "stddev", {0.5});
-    file.words("train/labels", "class_names", std::vector<const char*>(20, "shoe"));
-  }
-  config.path = (folder / "b.h5").string();
+  write_parts(folder_ / "b.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put(part + "images", {20, side, side, 1}, images.pixels);
+    file.put(part + "labels", {20}, images.labels);
+    if (part != "train/") return;
+    file.attribute<double>(part + "images", "mean", {0.25});
+    file.attribute<float>(part + "images", "stddev", {0.5});
+    file.words(part + "labels", "class_names", std::vector<const char*>(20, "shoe"));
+  });
+  config.path = (folder_ / "b.h5").string();
   const SampleSpec stored = open_dataset(config, {}).test->spec();
   EXPECT_THAT(stored.normalization.mean, ElementsAre(0.25));
   EXPECT_THAT(stored.normalization.stddev, ElementsAre(0.5));
@@ -427,64 +359,23 @@ TEST(Hdf5Dataset, NormalizationIsFromKeysElseAttributesElsePixels) {
   config.normalize = DataConfig::Normalize::unit;
   EXPECT_THAT(open_dataset(config, {}).test->spec().normalization.stddev, ElementsAre(1));
   config.normalize = DataConfig::Normalize::standard, config.mean = {1, 2};
-  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
-              AllOf(HasSubstr("2 and 1 numbers"), HasSubstr("1 channels")));
+  EXPECT_THAT(open_refusal(config, Category::config), HasAll("2 and 1 numbers", "1 channels"));
 }
 
-// Both splits have a bad label and a feature that is not finite.
-TEST(Hdf5Dataset, BadRowsAreNamedByFileDatasetAndIndex) {
-  TemporaryFolder folder;
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  write_splits<float, int32_t>(folder / "a.h5", {4, 2}, {1, 2, 3, nan, 5, 6, 7, 8}, {4},
-                               {0, 1, 1, 1});
-  DatasetPair pair = open_dataset(config_of(folder / "a.h5"), {});
-  std::string file = (folder / "a.h5").string();
-  EXPECT_NO_THROW(row_of(*pair.train, 0));
-  EXPECT_THAT(message_of(Category::data, [&] { row_of(*pair.train, 1); }),
-              AllOf(HasSubstr(file + ": train/images: sample 1: feature 1 is nan")));
-  write_splits<float, int32_t>(folder / "b.h5", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}, {4},
+// What verify_test.cpp does not ask: a label that ends the run at its start.
+TEST_F(Hdf5Dataset, NegativeLabelsAreNamedByFileAndDataset) {
+  write_splits<float, int32_t>(folder_ / "b.h5", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}, {4},
                                {0, 1, -1, 1});
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_of(folder / "b.h5"), {}); }),
+  EXPECT_THAT(open_refusal(config_of(folder_ / "b.h5")),
               HasSubstr("b.h5: train/labels: labels begin at 0, but 1 of 4 labels are negative"));
-  EXPECT_EQ(pair.train->skipped(), 0);
-}
-
-TEST(Hdf5Dataset, SkippedRowsAreReplacedByTheNextGoodOne) {
-  TemporaryFolder folder;
-  std::vector<int32_t> labels = {0, 9, -1, 3, 2, 12};
-  {
-    Hdf5File file(folder / "a.h5");
-    file.put<float>("x", {6, 1}, {0, 1, 2, 3, 4, 5}, 2);
-    file.put("y", {6}, labels);
-    file.attribute<int32_t>("y", "classes", {4});
-    file.attribute<float>("x", "mean", {0});
-    file.attribute<float>("x", "stddev", {1});
-  }
-  DataConfig config = config_of(folder / "a.h5");
-  config.hdf5.train = config.hdf5.test = {"x", "y"};
-  config.on_error = DataConfig::OnError::skip;
-  DatasetPair pair = open_dataset(config, {});
-  LoaderOptions options = options_of(6, 1, 1);
-  options.shuffle = false;
-  BatchLoader loader(*pair.train, options);
-  loader.start(0, 0, 1);
-  const Batch& batch = loader.next();
-  const float* x = batch.column<float>(0);
-  const int32_t* y = batch.column<int32_t>(1);
-  EXPECT_EQ(std::vector<float>(x, x + 6), (std::vector<float>{0, 3, 3, 3, 4, 0}));
-  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{0, 3, 3, 3, 2, 0}));
-  EXPECT_EQ(pair.train->skipped(), 3);
-  EXPECT_THAT(pair.train->first_problem(), HasSubstr("sample 1: label 9"));
-  EXPECT_EQ(pair.test->skipped(), 0);
 }
 
 // Another process may have locked the file.
-TEST(Hdf5Dataset, TakesNoLock) {
-  TemporaryFolder folder;
-  write_images(folder / "a.h5", 20, 3);
-  int descriptor = ::open((folder / "a.h5").c_str(), O_RDWR);
+TEST_F(Hdf5Dataset, TakesNoLock) {
+  write_images(folder_ / "a.h5", 20, 3);
+  int descriptor = ::open((folder_ / "a.h5").c_str(), O_RDWR);
   ASSERT_EQ(flock(descriptor, LOCK_EX | LOCK_NB), 0);
-  EXPECT_EQ(open_dataset(config_of(folder / "a.h5"), {}).train->count(), 20);
+  EXPECT_EQ(open_dataset(config_of(folder_ / "a.h5"), {}).train->count(), 20);
   ::close(descriptor);
 }
 

@@ -117,4 +117,11 @@ class Hdf5File {
   h5::Handle file_;
 };
 
+// Writes a file of the groups train and test: put(file, "train/") writes what is in the first.
+template <typename Put>
+void write_parts(const std::filesystem::path& path, const Put& put) {
+  Hdf5File file(path);
+  for (const std::string part : {"train/", "test/"}) put(file, part);
+}
+
 }  // namespace spire

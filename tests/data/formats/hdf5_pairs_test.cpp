@@ -23,11 +23,10 @@ Bytes pixels(hsize_t channels, unsigned factor, unsigned modulus) {
 template <typename T>
 void write_pairs(const std::filesystem::path& path, const std::string& target,
                  const std::vector<hsize_t>& dims, const std::vector<T>& values) {
-  Hdf5File file(path);
-  for (const char* split : {"train/", "test/"}) {
-    file.put(std::string(split) + "images", {count, height, width, 3}, pixels(3, 7, 251), 4);
-    file.put(split + target, dims, values, 3);
-  }
+  write_parts(path, [&](Hdf5File& file, const std::string& part) {
+    file.put(part + "images", {count, height, width, 3}, pixels(3, 7, 251), 4);
+    file.put(part + target, dims, values, 3);
+  });
 }
 
 DatasetPair open_pairs(const std::filesystem::path& path, const AugmentConfig& augment = {}) {
@@ -37,20 +36,13 @@ DatasetPair open_pairs(const std::filesystem::path& path, const AugmentConfig& a
   return open_dataset(config, {});
 }
 
-std::vector<std::byte> target_of(const Dataset& data, int64_t sample, int64_t epoch = 0) {
-  const auto& columns = data.spec().columns;
-  std::vector<std::byte> image(columns[0].row_bytes()), target(columns[1].row_bytes());
-  std::vector<std::byte*> out = {image.data(), target.data()};
-  data.read({&sample, 1}, epoch, out);
-  return target;
-}
-
 std::string refusal(const std::filesystem::path& path) {
-  return message_of(Category::data, [&] { target_of(*open_pairs(path).train, 0); });
+  return message_of(Category::data,
+                    [&] { read_column<std::byte>(*open_pairs(path).train, 1, {0}); });
 }
 
 TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes target = pixels(1, 11, 256);
   for (const std::vector<hsize_t>& dims : {std::vector<hsize_t>{count, height, width, 1},
                                            std::vector<hsize_t>{count, height, width}}) {
@@ -59,8 +51,7 @@ TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
     EXPECT_THAT(pair.train->spec().columns,
                 ElementsAre(Column{"images", {6, 5, 3}, DType::f32},
                             Column{"target_images", {6, 5, 1}, DType::f32}));
-    std::vector<std::byte> row = target_of(*pair.train, 7);
-    const auto* values = reinterpret_cast<const float*>(row.data());
+    std::vector<float> values = read_column<float>(*pair.train, 1, {7});
     for (size_t i = 0; i < 30; ++i)
       EXPECT_EQ(values[i], static_cast<float>(target[7 * 30 + i] / 255.0)) << i;
   }
@@ -68,34 +59,30 @@ TEST(Hdf5Pairs, TargetImagesMayHaveOtherChannels) {
   EXPECT_EQ(open_dataset(standard, {}).train->spec().normalization,
             (Normalization{{0, 0, 0}, {1, 1, 1}}));  // auto
   standard.normalize = DataConfig::Normalize::standard;
-  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(standard, {}); }),
+  EXPECT_THAT(open_refusal(standard, Category::config),
               HasSubstr("images have 3 channels and their targets 1"));
 }
 
 TEST(Hdf5Pairs, MasksHaveClassesAndMoveWithTheirImages) {
-  TemporaryFolder folder;
+  Folder folder;
   Bytes masks = pixels(1, 1, 4);
   masks[3] = 255;
   write_pairs(folder / "a.h5", "masks", {count, height, width}, masks);
   DatasetPair pair = open_pairs(folder / "a.h5");
   EXPECT_THAT(pair.train->spec().columns[1], (Column{"masks", {6, 5}, DType::i32}));
   EXPECT_EQ(pair.train->spec().classes, 4);
-  std::vector<std::byte> row = target_of(*pair.train, 0);
-  const auto* classes = reinterpret_cast<const int32_t*>(row.data());
+  std::vector<int32_t> classes = read_column<int32_t>(*pair.train, 1, {0});
   for (size_t i = 0; i < 30; ++i) EXPECT_EQ(classes[i], i == 3 ? -1 : static_cast<int>(i % 4));
   // Cropped, pixels outside of the mask have no class.
   DatasetPair moved = open_pairs(folder / "a.h5", {.crop = 4});
   int64_t outside = 0;
-  for (int64_t epoch = 0; epoch < 8; ++epoch) {
-    row = target_of(*moved.train, 1, epoch);
-    for (size_t i = 0; i < 30; ++i)
-      outside += reinterpret_cast<const int32_t*>(row.data())[i] == -1;
-  }
+  for (int64_t epoch = 0; epoch < 8; ++epoch)
+    outside += std::ranges::count(read_column<int32_t>(*moved.train, 1, {1}, epoch), -1);
   EXPECT_GT(outside, 0);
 }
 
 TEST(Hdf5Pairs, TargetsThatDoNotFitAreRefused) {
-  TemporaryFolder folder;
+  Folder folder;
   std::filesystem::path path = folder / "a.h5";
   write_pairs(path, "masks", {count, height, width + 1}, Bytes(count * height * (width + 1)));
   EXPECT_THAT(refusal(path), HasSubstr("has 6 x 6 pixels, but images has 6 x 5"));
@@ -105,13 +92,10 @@ TEST(Hdf5Pairs, TargetsThatDoNotFitAreRefused) {
   Bytes masks(count * height * width, 1);
   masks[31] = 9;
   write_pairs(path, "masks", {count, height, width}, masks);
-  {
-    Hdf5File file(folder / "b.h5");
-    for (const char* split : {"train/", "test/"}) {
-      file.put(std::string(split) + "features", {count, 2}, std::vector<float>(2 * count, 1.0f));
-      file.put(std::string(split) + "masks", {count, height, width}, masks);
-    }
-  }
+  write_parts(folder / "b.h5", [&](Hdf5File& file, const std::string& part) {
+    file.put(part + "features", {count, 2}, std::vector<float>(2 * count, 1.0f));
+    file.put(part + "masks", {count, height, width}, masks);
+  });
   EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("3 dimensions, expected 1 or 2"));
 }
 

@@ -25,7 +25,7 @@ using testing::Not;
 namespace fs = std::filesystem;
 
 std::string refusal(const fs::path& path) {
-  return message_of(Category::data, [&] { open("hdf5", path.string()); });
+  return open_refusal(data_at("hdf5", path));
 }
 
 // Writes 40 rows of 2 features, and labels, to both splits.
@@ -104,11 +104,13 @@ const std::vector<Link> links = {
      {"no dataset 'train/images'"}},
 };
 
+class UntrustedHdf5 : public FolderTest {};
+
 // Only the file of data.path is read, whatever kind of link points to another one.
-TEST(UntrustedHdf5, LinksIntoOtherFilesAreRefusedByName) {
+TEST_F(UntrustedHdf5, LinksIntoOtherFilesAreRefusedByName) {
   for (const Link& link : links) {
     SCOPED_TRACE(link.name);
-    TemporaryFolder folder;
+    Folder folder;
     {
       Hdf5File other(folder / "other.h5");
       write_good(other);
@@ -126,37 +128,30 @@ TEST(UntrustedHdf5, LinksIntoOtherFilesAreRefusedByName) {
 }
 
 // Names are untrusted, too: a message has few of them, on one line.
-TEST(UntrustedHdf5, AMessageHasFewOfManyNames) {
-  TemporaryFolder folder;
+TEST_F(UntrustedHdf5, AMessageHasFewOfManyNames) {
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     for (int i = 0; i < 2000; ++i)
       file.put<uint8_t>(fmt::format("{:04}\n\x1b[2J", i), {1}, Bytes(1));
   }
-  EXPECT_THAT(refusal(folder / "a.h5"),
+  EXPECT_THAT(refusal(folder_ / "a.h5"),
               AllOf(HasSubstr("it has: '0000\\x0a\\x1b[2J', "), HasSubstr(" and 1992 more"),
                     Not(HasSubstr("0008")), Not(HasSubstr("\n"))));
 }
 
-TEST(UntrustedHdf5, LinksWithinTheFileAreFollowed) {
-  TemporaryFolder folder;
+TEST_F(UntrustedHdf5, LinksWithinTheFileAreFollowed) {
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     write_good(file);
     h5::check(H5Lmove(file.id(), "train", file.id(), "deep", H5P_DEFAULT, H5P_DEFAULT), "rename");
     soft(file.id(), "/deep", "train");
   }
-  EXPECT_EQ(open("hdf5", (folder / "a.h5").string()).train->count(), 40);
-}
-
-Bytes bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(open("hdf5", folder_ / "a.h5").train->count(), 40);
 }
 
 // Sets the first byte of the part of the file that begins with `begins`.
 void replace(const fs::path& path, const Bytes& begins, uint8_t byte) {
-  Bytes bytes = bytes_of(path);
+  Bytes bytes = file_bytes(path);
   auto at = std::search(bytes.begin(), bytes.end(), begins.begin(), begins.end());
   ASSERT_NE(at, bytes.end());
   *at = byte;
@@ -164,16 +159,16 @@ void replace(const fs::path& path, const Bytes& begins, uint8_t byte) {
 }
 
 // As h5py.File(path, "w", libver="latest") of h5py 3.16 (HDF5 2.0.0) wrote it: features in chunks.
-TEST(UntrustedHdf5, ADatasetOfANewerLibraryIsNotReportedMissing) {
+TEST_F(UntrustedHdf5, ADatasetOfANewerLibraryIsNotReportedMissing) {
   fs::path path = fs::path(DATA_FOLDER) / "h5py_3.16_latest.h5";
   EXPECT_THAT(refusal(path),
-              AllOf(HasSubstr("HDF5 cannot open train/features: bad version number for layout"),
-                    HasSubstr("of a newer HDF5 library than the " + h5::library_version()),
-                    HasSubstr("libver=('earliest', 'v110')")));
+              HasAll("HDF5 cannot open train/features: bad version number for layout",
+                     "of a newer HDF5 library than the " + h5::library_version(),
+                     "libver=('earliest', 'v110')"));
 }
 
 // Each message of a dataset's header that has a version gets an unknown one.
-TEST(UntrustedHdf5, EachUnknownVersionIsReported) {
+TEST_F(UntrustedHdf5, EachUnknownVersionIsReported) {
   struct Part {
     const char* name;
     Bytes begins;  // in a file of the old form, which has no checksums
@@ -184,16 +179,14 @@ TEST(UntrustedHdf5, EachUnknownVersionIsReported) {
       {"shape", {0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0}, 9},
       {"layout", {0x03, 0x01}, 5},
   };
-  TemporaryFolder folder;
   for (const Part& part : parts) {
     SCOPED_TRACE(part.name);
     {
-      Hdf5File file(folder / "a.h5");
+      Hdf5File file(folder_ / "a.h5");
       write_good(file);
     }
-    replace(folder / "a.h5", part.begins, part.version);
-    EXPECT_THAT(refusal(folder / "a.h5"),
-                AllOf(HasSubstr("version"), HasSubstr("of a newer HDF5 library than the")));
+    replace(folder_ / "a.h5", part.begins, part.version);
+    EXPECT_THAT(refusal(folder_ / "a.h5"), HasAll("version", "of a newer HDF5 library than the"));
   }
 }
 
@@ -203,10 +196,9 @@ struct Filters {
   const char* says;
 };
 
-TEST(UntrustedHdf5, UnsupportedFiltersAreNamed) {
+TEST_F(UntrustedHdf5, UnsupportedFiltersAreNamed) {
   constexpr H5Z_filter_t lzf = 32000;  // h5py's compression='lzf'
   constexpr hsize_t chunk[] = {2};
-  TemporaryFolder folder;
   const std::vector<Filters> refused = {
       {[](hid_t layout) { H5Pset_filter(layout, lzf, H5Z_FLAG_OPTIONAL, 0, nullptr); },
        "train/labels: is packed by the filter 32000"},
@@ -219,7 +211,7 @@ TEST(UntrustedHdf5, UnsupportedFiltersAreNamed) {
   };
   for (const Filters& filters : refused) {
     {
-      Hdf5File file(folder / "a.h5");
+      Hdf5File file(folder_ / "a.h5");
       write_good(file);
       drop(file.id(), "train/labels");
       file.make<int32_t>("train/labels", 40, [&](hid_t layout, hid_t) {
@@ -228,8 +220,7 @@ TEST(UntrustedHdf5, UnsupportedFiltersAreNamed) {
       });
       file.fill<int32_t>("train/labels", std::vector<int32_t>(40));
     }
-    EXPECT_THAT(refusal(folder / "a.h5"),
-                AllOf(HasSubstr("train/labels"), HasSubstr(filters.says)));
+    EXPECT_THAT(refusal(folder_ / "a.h5"), HasAll("train/labels", filters.says));
   }
 }
 
@@ -240,11 +231,10 @@ int64_t peak_memory() {
 }
 
 // A chunk of 4 MiB whose gzip data inflate to 384 MiB: libhdf5 would allocate twice as much.
-TEST(UntrustedHdf5, ChunksThatInflateBeyondTheirSizeAreRefused) {
+TEST_F(UntrustedHdf5, ChunksThatInflateBeyondTheirSizeAreRefused) {
   constexpr hsize_t rows = 64, row = 1 << 16;
-  TemporaryFolder folder;
   {
-    Hdf5File file(folder / "a.h5");
+    Hdf5File file(folder_ / "a.h5");
     for (std::string split : {"train", "test"}) {
       file.put(split + "/images", {rows, 256, 256, 1}, pattern(rows * row), rows, 1);
       file.put<int32_t>(split + "/labels", {rows}, std::vector<int32_t>(rows));
@@ -255,9 +245,9 @@ TEST(UntrustedHdf5, ChunksThatInflateBeyondTheirSizeAreRefused) {
     h5::check(H5Dwrite_chunk(images, H5P_DEFAULT, 0, first, bomb.size(), bomb.data()), "write");
   }
   int64_t before = peak_memory();
-  EXPECT_THAT(refusal(folder / "a.h5"),
-              AllOf(HasSubstr("train/images: the chunk from row 0 on unpacks to more than the "
-                              "4194304 bytes that it holds")));
+  EXPECT_THAT(refusal(folder_ / "a.h5"),
+              HasAll("train/images: the chunk from row 0 on unpacks to more than the "
+                     "4194304 bytes that it holds"));
   EXPECT_LT(peak_memory() - before, 256 << 20);
 }
 
@@ -277,7 +267,7 @@ class Hdf5CheckTest : public testing::Test {
   }
   void check() { check_hdf5_file(folder / "a.h5", Hdf5Config{}); }
 
-  TemporaryFolder folder;
+  Folder folder;
 };
 
 TEST_F(Hdf5CheckTest, TheVerdictOfTheProgramDecides) {
@@ -304,8 +294,7 @@ TEST_F(Hdf5CheckTest, AProgramThatEndsWithoutAVerdictRefusesTheFile) {
                          {"printf nonsense", "ends the program"}}) {
     use(end.script);
     EXPECT_THAT(message_of(Category::data, [&] { check(); }),
-                AllOf(HasSubstr((folder / "a.h5").string()), HasSubstr(end.says),
-                      HasSubstr("get an intact copy")))
+                HasAll((folder / "a.h5").string(), end.says, "get an intact copy"))
         << end.script;
   }
 }
@@ -357,11 +346,11 @@ TEST_F(Hdf5CheckTest, TheSecretOfTheRunIsNotPassedOn) {
 }
 
 TEST_F(Hdf5CheckTest, WithoutTheProgramANoteSaysSo) {
-  EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes,
-              ElementsAre(AllOf(HasSubstr((folder / "a.h5").string()), HasSubstr("read unchecked"),
-                                HasSubstr("spire-hdf5-check"), HasSubstr("SPIRE_HDF5_CHECK"))));
+  EXPECT_THAT(open("hdf5", folder / "a.h5").notes,
+              ElementsAre(HasAll((folder / "a.h5").string(), "read unchecked", "spire-hdf5-check",
+                                 "SPIRE_HDF5_CHECK")));
   use("printf +");
-  EXPECT_THAT(open("hdf5", (folder / "a.h5").string()).notes, IsEmpty());
+  EXPECT_THAT(open("hdf5", folder / "a.h5").notes, IsEmpty());
 }
 
 // The file that is read must be the one that was checked.
@@ -373,7 +362,7 @@ TEST_F(Hdf5CheckTest, AFileReplacedAfterTheCheckIsRefused) {
 #ifdef CHECKING_PROGRAM
 TEST_F(Hdf5CheckTest, TheRealProgramAcceptsAndRefuses) {
   setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);
-  EXPECT_EQ(open("hdf5", (folder / "a.h5").string()).train->count(), 40);
+  EXPECT_EQ(open("hdf5", folder / "a.h5").train->count(), 40);
   { Hdf5File(folder / "b.h5").put<uint8_t>("x", {2, 2, 2}, pattern(8)); }
   EXPECT_THAT(refusal(folder / "b.h5"), HasSubstr("no dataset 'train/images'; it has: 'x'"));
 }
@@ -401,7 +390,7 @@ TEST_F(Hdf5CheckTest, UnusedDatasetsAreNamedButNotOpened) {
     file.put<float>("train/damaged", {7, 3}, std::vector<float>(21));
   }
   replace(folder / "a.h5", {0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}, 9);
-  auto notes = [&] { return open("hdf5", (folder / "a.h5").string()).notes; };
+  auto notes = [&] { return open("hdf5", folder / "a.h5").notes; };
   auto unused = HasSubstr("a.h5: 'train/damaged' not used: this run reads 'test/features', ");
   EXPECT_THAT(notes(), Contains(unused));
   setenv("SPIRE_HDF5_CHECK", CHECKING_PROGRAM, 1);

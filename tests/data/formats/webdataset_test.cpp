@@ -14,14 +14,13 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
 std::vector<std::string> members_of(const Bytes& archive) {
-  TemporaryFolder folder;
+  Folder folder;
   write_file(folder / "a.tar", archive);
   std::vector<std::string> members;
   RegularFile file(folder / "a.tar", Category::data);
@@ -128,27 +127,20 @@ void write_shards(const fs::path& folder, const std::string& start, int64_t shar
 }
 
 DataConfig config_of(const std::string& path) {
-  DataConfig config;
-  config.name = "webdataset";
-  config.path = path;
+  DataConfig config = data_at("webdataset", path);
   config.image.size = 8;
   config.image.fit = ImageConfig::Fit::squash;
   config.normalize = DataConfig::Normalize::unit;
   return config;
 }
 
-std::vector<int64_t> all_of(const Dataset& data) {
-  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
-  std::iota(samples.begin(), samples.end(), 0);
-  return samples;
-}
+class WebDataset : public FolderTest {};
 
 // Pixels and label of each sample are those that were written.
-TEST(WebDataset, SamplesAreReadInPlace) {
-  TemporaryFolder folder;
-  write_shards(folder.path(), "train", 3);
-  write_shards(folder.path(), "val", 1);
-  DatasetPair pair = open_dataset(config_of(folder.path().string()), {});
+TEST_F(WebDataset, SamplesAreReadInPlace) {
+  write_shards(folder_.path(), "train", 3);
+  write_shards(folder_.path(), "val", 1);
+  DatasetPair pair = open_dataset(config_of(folder_.path().string()), {});
   ASSERT_EQ(pair.train->count(), 3 + 4 + 5);
   ASSERT_EQ(pair.test->count(), 3);
   EXPECT_EQ(pair.train->spec().classes, 2);
@@ -163,29 +155,26 @@ TEST(WebDataset, SamplesAreReadInPlace) {
   }
 }
 
-TEST(WebDataset, FoldersPatternsAndSharesMakeTheSplits) {
-  TemporaryFolder folder;
-  write_shards(folder / "train", "x", 2);
-  write_shards(folder / "test", "x", 1);
-  DatasetPair in_folders = open_dataset(config_of(folder.path().string()), {});
+TEST_F(WebDataset, FoldersPatternsAndSharesMakeTheSplits) {
+  write_shards(folder_ / "train", "x", 2);
+  write_shards(folder_ / "test", "x", 1);
+  DatasetPair in_folders = open_dataset(config_of(folder_.path().string()), {});
   EXPECT_EQ(in_folders.train->count(), 7);
   EXPECT_EQ(in_folders.test->count(), 3);
-  DataConfig config = config_of((folder / "train/x-{00..01}.tar").string());
+  DataConfig config = config_of((folder_ / "train/x-{00..01}.tar").string());
   config.image.test_share = 0.3;
   DatasetPair shared = open_dataset(config, {});
   EXPECT_EQ(shared.train->count(), 5);
   EXPECT_EQ(shared.test->count(), 2);  // one of each class
-  EXPECT_THAT(read_column<int32_t>(*shared.test, 1, all_of(*shared.test)),
-              testing::UnorderedElementsAre(0, 1));
-  EXPECT_EQ(open_dataset(config_of((folder / "train/x-01.tar").string()), {}).train->count(), 2);
+  EXPECT_THAT(read_all<int32_t>(*shared.test, 1), testing::UnorderedElementsAre(0, 1));
+  EXPECT_EQ(open_dataset(config_of((folder_ / "train/x-01.tar").string()), {}).train->count(), 2);
 }
 
 // All orders are permutations; with chunk, neighbours in the order are of few shards.
-TEST(WebDataset, ChunksAreShards) {
-  TemporaryFolder folder;
-  write_shards(folder.path(), "train", 4);
-  write_shards(folder.path(), "val", 1);
-  DataConfig config = config_of(folder.path().string());
+TEST_F(WebDataset, ChunksAreShards) {
+  write_shards(folder_.path(), "train", 4);
+  write_shards(folder_.path(), "val", 1);
+  DataConfig config = config_of(folder_.path().string());
   EXPECT_EQ(open_dataset(config, {}).train->chunk(), 1);
   config.shuffle = DataConfig::Shuffle::chunk;
   DatasetPair pair = open_dataset(config, {});
@@ -196,7 +185,7 @@ TEST(WebDataset, ChunksAreShards) {
   EXPECT_EQ(std::ssize(seen), pair.train->count());
 }
 
-DatasetPair open_members(const TemporaryFolder& folder, const std::vector<Bytes>& members,
+DatasetPair open_members(const Folder& folder, const std::vector<Bytes>& members,
                          const DataConfig& more = {}) {
   write_file(folder / "a.tar", tar_of(members));
   DataConfig config = config_of((folder / "a.tar").string());
@@ -204,55 +193,38 @@ DatasetPair open_members(const TemporaryFolder& folder, const std::vector<Bytes>
   return open_dataset(config, {});
 }
 
-TEST(WebDataset, LabelsComeFromClsOrJson) {
-  TemporaryFolder folder;
+TEST_F(WebDataset, LabelsComeFromClsOrJson) {
   Bytes image = png_bytes(smooth_image(8, 8));
   DatasetPair pair = open_members(
-      folder, {tar_member("a.png", image), tar_text("a.json", R"({"label": 3, "x": [1]})"),
-               tar_text("a.txt", "a caption"), tar_text("b.cls", " 3 "), tar_member("b.PNG", image),
-               tar_text("b.json", R"({"label": 3})"), tar_text("c.json", R"({"cls": 3})"),
-               tar_member("c.png", image), tar_text("d.cls", "5")});
+      folder_,
+      {tar_member("a.png", image), tar_text("a.json", R"({"label": 3, "x": [1]})"),
+       tar_text("a.txt", "a caption"), tar_text("b.cls", " 3 "), tar_member("b.PNG", image),
+       tar_text("b.json", R"({"label": 3})"), tar_text("c.json", R"({"cls": 3})"),
+       tar_member("c.png", image), tar_text("d.cls", "5")});
   EXPECT_EQ(pair.train->count() + pair.test->count(), 3);
   EXPECT_EQ(pair.train->spec().classes, 4);
-  EXPECT_THAT(pair.notes, ElementsAre(AllOf(HasSubstr("2 members of the shards not read"),
-                                            HasSubstr("'a.txt'"))));
+  EXPECT_THAT(pair.notes, ElementsAre(HasAll("2 members of the shards not read", "'a.txt'")));
 }
 
-TEST(WebDataset, ShardsThatAreNoneAreRefusedByWhatIsWrong) {
-  TemporaryFolder folder;
+TEST_F(WebDataset, WhatIsNoDatasetIsRefusedByWhatIsWrong) {
   Bytes image = png_bytes(smooth_image(8, 8));
   auto refusal = [&](const std::vector<Bytes>& members) {
-    return message_of(Category::data, [&] { open_members(folder, members); });
+    return message_of(Category::data, [&] { open_members(folder_, members); });
   };
   EXPECT_THAT(refusal({tar_member("a.png", image), tar_member("b.png", image),
                        tar_text("a.cls", "0"), tar_text("b.cls", "1")}),
-              AllOf(HasSubstr("a.tar: 'a.png': its 'a.cls' is not beside it"),
-                    HasSubstr("write the shard again by tar --sort=name")));
+              HasAll("a.tar: 'a.png': its 'a.cls' is not beside it",
+                     "write the shard again by tar --sort=name"));
   EXPECT_THAT(refusal({tar_text("a.cls", "0"), tar_text("b.cls", "1"), tar_member("a.png", image)}),
               HasSubstr("its 'a.cls' is not beside it"));
   EXPECT_THAT(refusal({tar_member("x/cat.v1.png", image), tar_text("x/cat.v1.cls", "0")}),
-              AllOf(HasSubstr("'x/cat.v1.png': a sample's name ends at its first dot"),
-                    HasSubstr("the sample 'x/cat' without an image; write names without dots")));
+              HasAll("'x/cat.v1.png': a sample's name ends at its first dot",
+                     "the sample 'x/cat' without an image; write names without dots"));
   EXPECT_THAT(refusal({tar_member("a.png", image), tar_text("a.cls", "2"),
                        tar_text("a.json", R"({"label": 1})")}),
               HasSubstr("'a.json': it says that the label is 1, but 'a.cls' says 2; correct one"));
-  // Other images of a sample, and hidden files, are none of this.
-  EXPECT_EQ(open_members(folder, {tar_member("a.png", image), tar_member("a.seg.png", image),
-                                  tar_text("a.cls", "0"), tar_member("._a.png", image),
-                                  tar_member("b.png", image), tar_text("b.cls", "0")})
-                .train->count(),
-            1);
-}
-
-TEST(WebDataset, WhatIsNoDatasetIsRefused) {
-  TemporaryFolder folder;
-  Bytes image = png_bytes(smooth_image(8, 8));
-  auto refusal = [&](const std::vector<Bytes>& members) {
-    return message_of(Category::data, [&] { open_members(folder, members); });
-  };
   EXPECT_THAT(refusal({}), HasSubstr("in the shards; check data.path"));
-  EXPECT_THAT(refusal({tar_member("a.png", image)}),
-              AllOf(HasSubstr("a.tar: 'a.png'"), HasSubstr("no label")));
+  EXPECT_THAT(refusal({tar_member("a.png", image)}), HasAll("a.tar: 'a.png'", "no label"));
   EXPECT_THAT(refusal({tar_member("a.png", image), tar_text("a.json", "[]")}),
               HasSubstr("no label"));
   EXPECT_THAT(refusal({tar_member("a.png", image), tar_text("a.cls", "cat")}),
@@ -261,13 +233,16 @@ TEST(WebDataset, WhatIsNoDatasetIsRefused) {
               HasSubstr("label -1, expected 0 to"));
   EXPECT_THAT(refusal({tar_member("a.png", image), tar_member("a.jpg", image)}),
               HasSubstr("a second image of the sample"));
-  EXPECT_THAT(message_of(Category::data, [&] { open("webdataset", (folder / "no.tar").string()); }),
-              HasSubstr("no.tar"));
-  fs::create_directories(folder / "empty");
-  EXPECT_THAT(message_of(Category::data, [&] { open("webdataset", (folder / "empty").string()); }),
+  EXPECT_THAT(open_refusal(data_at("webdataset", folder_ / "no.tar")), HasSubstr("no.tar"));
+  fs::create_directories(folder_ / "empty");
+  EXPECT_THAT(open_refusal(data_at("webdataset", folder_ / "empty")),
               HasSubstr("contains no .tar files"));
-  EXPECT_THAT(message_of(Category::config, [] { open("webdataset", "auto"); }),
-              HasSubstr("data.path: auto"));
+  // Other images of a sample, and hidden files, are none of this.
+  EXPECT_EQ(open_members(folder_, {tar_member("a.png", image), tar_member("a.seg.png", image),
+                                   tar_text("a.cls", "0"), tar_member("._a.png", image),
+                                   tar_member("b.png", image), tar_text("b.cls", "0")})
+                .train->count(),
+            1);
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <spire/tensor.h>
 
 #include "engine/data/images/augment.h"
 #include "engine/data/images/pixel_changes.h"
-#include "tests/data/images/pillow_images.h"
 #include "tests/data/numbered.h"
 #include "tests/data/test_files.h"
 
@@ -24,6 +24,13 @@ Bytes image_to_change(ImageSize size, int64_t channels) {
   for (int64_t i = 0; i < size.height * size.width * channels; ++i)
     pixels.push_back(static_cast<uint8_t>(20 + (i * i * 7 + i * 31) % 211));
   return pixels;
+}
+
+// What Pillow makes of it, by record_image_ops.py.
+const nlohmann::json& recorded() {
+  static const auto images =
+      nlohmann::json::parse(file_bytes(DATA_FOLDER "/images/pillow_images.json"));
+  return images;
 }
 
 Bytes from_hex(std::string_view text) {
@@ -58,15 +65,16 @@ int allowed_difference(ImageOp op) {
 
 TEST(RandAugment, OpsAreThoseOfPillow) {
   std::set<ImageOp> seen;
-  for (const PillowImage& expected : pillow_images) {
-    ImageSize size = {expected.side, expected.side + 3};
-    Bytes pixels = changed(expected.op, expected.magnitude, expected.negative, size,
-                           expected.channels, image_to_change(size, expected.channels));
-    EXPECT_LE(largest_difference(pixels, from_hex(expected.pixels)),
-              allowed_difference(expected.op))
-        << "op " << static_cast<int>(expected.op) << " magnitude " << expected.magnitude
-        << " channels " << expected.channels;
-    seen.insert(expected.op);
+  for (const auto& expected : recorded()["images"]) {
+    auto op = static_cast<ImageOp>(expected["op"].get<int>());
+    int64_t side = expected["side"], channels = expected["channels"];
+    ImageSize size = {side, side + 3};
+    Bytes pixels = changed(op, expected["magnitude"], expected["negative"], size, channels,
+                           image_to_change(size, channels));
+    EXPECT_LE(largest_difference(pixels, from_hex(expected["pixels"].get<std::string>())),
+              allowed_difference(op))
+        << expected["name"] << " magnitude " << expected["magnitude"] << " channels " << channels;
+    seen.insert(op);
   }
   EXPECT_EQ(seen.size(), image_op_count);
 }
@@ -83,7 +91,7 @@ TEST(RandAugment, BilinearWarpIsThatOfPillow) {
   for (int64_t channels : {1, 3}) {
     Bytes pixels = image_to_change(size, channels), out(pixels.size());
     warp(affine_map(parts), size, channels, Interpolation::bilinear, pixels.data(), out.data());
-    Bytes expected = from_hex(channels == 1 ? pillow_warp_1 : pillow_warp_3);
+    Bytes expected = from_hex(recorded()["warps"][std::to_string(channels)].get<std::string>());
     EXPECT_LE(largest_difference(out, expected), 1) << channels;
   }
 }

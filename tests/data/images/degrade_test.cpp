@@ -106,15 +106,6 @@ DatasetPair images(const AugmentConfig& augment = {}) {
           std::make_unique<ImageDataset>(numbered(3, 8), unit, AugmentConfig{}, ReadOptions{})};
 }
 
-std::vector<std::vector<std::byte>> columns_of(const Dataset& data, int64_t sample, int64_t epoch) {
-  std::vector<std::vector<std::byte>> columns;
-  std::vector<std::byte*> pointers;
-  for (const Column& column : data.spec().columns)
-    pointers.push_back(columns.emplace_back(column.row_bytes()).data());
-  data.read({&sample, 1}, epoch, pointers);
-  return columns;
-}
-
 TEST(Degrade, TheImageBecomesTheTargetAndTheRestStays) {
   AugmentConfig augment{.crop = 2, .flip = true};
   DatasetPair plain = images(augment);
@@ -125,14 +116,11 @@ TEST(Degrade, TheImageBecomesTheTargetAndTheRestStays) {
                           Column{"labels", {}, DType::i32}));
   EXPECT_EQ(pair.train->count(), 5);
   EXPECT_EQ(pair.test->count(), 3);
-  auto expected = columns_of(*plain.train, 4, 1), read = columns_of(*pair.train, 4, 1);
-  EXPECT_EQ(read[1], expected[0]);
-  EXPECT_EQ(read[2], expected[1]);
-  Pixels image{8, 8, 1, std::vector<float>(64)};
-  std::memcpy(image.values.data(), expected[0].data(), expected[0].size());
-  std::vector<float> input(64);
-  std::memcpy(input.data(), read[0].data(), read[0].size());
-  EXPECT_EQ(input, large_of(small_of(image), 8, 8, Upscale::bicubic).values);
+  Pixels image{8, 8, 1, read_column<float>(*plain.train, 0, {4}, 1)};
+  EXPECT_EQ(read_column<float>(*pair.train, 1, {4}, 1), image.values);
+  EXPECT_EQ(read_column<int32_t>(*pair.train, 2, {4}), read_column<int32_t>(*plain.train, 1, {4}));
+  EXPECT_EQ(read_column<float>(*pair.train, 0, {4}, 1),
+            large_of(small_of(image), 8, 8, Upscale::bicubic).values);
 }
 
 // The model reads standardized pixels, but noise is that of pixels from 0 to 1.
@@ -143,10 +131,8 @@ TEST(Degrade, NormalizedImagesAreDegradedAsPixels) {
         std::make_unique<ImageDataset>(numbered(2, 8), by, AugmentConfig{}, ReadOptions{})};
     return degraded(std::move(pair), {.kind = DegradeConfig::Kind::noise}, 1);
   };
-  auto unit = columns_of(*pair_of({{0}, {1}}).train, 1, 0);
-  auto standard = columns_of(*pair_of({{0.5}, {0.25}}).train, 1, 0);
-  const auto* pixels = reinterpret_cast<const float*>(unit[0].data());
-  const auto* values = reinterpret_cast<const float*>(standard[0].data());
+  auto pixels = read_column<float>(*pair_of({{0}, {1}}).train, 0, {1});
+  auto values = read_column<float>(*pair_of({{0.5}, {0.25}}).train, 0, {1});
   for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(values[i], (pixels[i] - 0.5f) / 0.25f, 1e-5);
 }
 
@@ -160,7 +146,7 @@ TEST(Degrade, DataWithoutImagesOrWithTargetsIsRefused) {
   config.synthetic = {
       .kind = SyntheticConfig::Kind::features, .shape = {4}, .samples = 4, .test_samples = 4};
   config.degrade = noise;
-  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config, {}); }),
+  EXPECT_THAT(open_refusal(config, Category::config),
               HasSubstr("data.degrade: needs images, but the data has features"));
 }
 
@@ -171,11 +157,9 @@ TEST(Degrade, ImagesNeedNotBeStandardized) {
       .kind = SyntheticConfig::Kind::images, .shape = {4, 4, 1}, .samples = 4, .test_samples = 4};
   config.degrade.kind = DegradeConfig::Kind::noise;
   DatasetPair data = open_dataset(config, {});
-  auto columns = columns_of(*data.train, 0, 0);
-  std::vector<float> degraded_values(16);
-  std::memcpy(degraded_values.data(), columns[0].data(), columns[0].size());
+  auto degraded_values = read_column<float>(*data.train, 0, {0});
   EXPECT_THAT(degraded_values, Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
-  EXPECT_NE(columns[0], columns[1]);
+  EXPECT_NE(degraded_values, read_column<float>(*data.train, 1, {0}));
 }
 
 // How well simple filters restore degraded images of Fashion-MNIST: the figures that
@@ -195,15 +179,10 @@ Quality quality(const DegradeConfig& degrade, const std::function<Image(const Im
   config.normalize = DataConfig::Normalize::unit;
   config.degrade = degrade;
   DatasetPair data = open_dataset(config, {.dtype = DType::f32, .seed = 7});
-  Image input(pixel_count), target(pixel_count);
-  int32_t label = 0;
-  std::vector<std::byte*> columns = {reinterpret_cast<std::byte*>(input.data()),
-                                     reinterpret_cast<std::byte*>(target.data()),
-                                     reinterpret_cast<std::byte*>(&label)};
   double squares = 0, similarity = 0;
   for (int64_t sample = 0; sample < data.test->count(); ++sample) {
-    data.test->read({&sample, 1}, 0, columns);
-    Image restored = filter(input);
+    Image target = read_column<float>(*data.test, 1, {sample});
+    Image restored = filter(read_column<float>(*data.test, 0, {sample}));
     double error = 0;
     for (size_t i = 0; i < pixel_count; ++i)
       error += std::pow(double{restored[i]} - double{target[i]}, 2);

@@ -106,6 +106,12 @@ inline Bytes png_bytes(const RgbImage& image) {
   return png_bytes(image.pixels.data(), image.size);
 }
 
+// Returns the message of the Error for which the file is not decoded.
+inline std::string image_refusal(std::span<const uint8_t> file) {
+  RgbImage image;
+  return message_of(Category::data, [&] { decode_image(file, 1, image); });
+}
+
 // The file with one more chunk, behind its header.
 inline Bytes with_chunk(Bytes png, const std::string& name, const Bytes& content) {
   Bytes chunk;
@@ -130,19 +136,11 @@ inline Bytes stored_png(ImageSize size, int bits, int kind, const Bytes& rows) {
   uLongf bytes = packed.size();
   EXPECT_EQ(compress(packed.data(), &bytes, rows.data(), rows.size()), Z_OK);
   packed.resize(bytes);
-  Bytes header = {0,
-                  0,
-                  0,
-                  static_cast<uint8_t>(size.width),
-                  0,
-                  0,
-                  0,
-                  static_cast<uint8_t>(size.height),
-                  static_cast<uint8_t>(bits),
-                  static_cast<uint8_t>(kind),
-                  0,
-                  0,
-                  0};
+  Bytes header(13);
+  header[3] = static_cast<uint8_t>(size.width);
+  header[7] = static_cast<uint8_t>(size.height);
+  header[8] = static_cast<uint8_t>(bits);
+  header[9] = static_cast<uint8_t>(kind);
   Bytes whole = with_chunk(with_chunk(with_chunk(png, "IEND", {}), "IDAT", packed), "IHDR", header);
   whole.erase(whole.begin() + 8, whole.begin() + 33);
   return whole;

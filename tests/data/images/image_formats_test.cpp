@@ -7,13 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/data/images/png.h"
 #include "tests/data/images/bmp_files.h"
 #include "tests/data/images/image_files.h"
 
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 RgbImage decoded(const Bytes& file, int reduce = 1) {
@@ -21,10 +21,6 @@ RgbImage decoded(const Bytes& file, int reduce = 1) {
   decode_image(file, reduce, image);
   EXPECT_EQ(image.pixels.size(), static_cast<size_t>(3 * image.size.height * image.size.width));
   return image;
-}
-
-std::string refusal(const Bytes& file) {
-  return message_of(Category::data, [&] { decoded(file); });
 }
 
 double worst_difference(const RgbImage& a, const RgbImage& b) {
@@ -158,20 +154,21 @@ TEST(ImageDecode, CutOffFilesAreRefused) {
 }
 
 TEST(ImageDecode, FilesOfOtherFormatsAreRefused) {
-  EXPECT_THAT(refusal({}), HasSubstr("0 bytes are no JPEG, PNG, WebP, BMP or TIFF image"));
-  EXPECT_THAT(refusal({'G', 'I', 'F', '8', '9', 'a'}),
+  EXPECT_THAT(image_refusal({}), HasSubstr("0 bytes are no JPEG, PNG, WebP, BMP or TIFF image"));
+  EXPECT_THAT(image_refusal(Bytes{'G', 'I', 'F', '8', '9', 'a'}),
               HasSubstr("TIFF image; convert or remove the file"));
-  EXPECT_THAT(refusal(gzip(jpeg_bytes(smooth_image(8, 8)))),
+  EXPECT_THAT(image_refusal(gzip(jpeg_bytes(smooth_image(8, 8)))),
               HasSubstr("it is compressed by gzip; unpack it by gunzip"));
-  EXPECT_THAT(refusal({0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4}),
-              AllOf(HasSubstr("JPEG: "), HasSubstr("; get an intact copy")));
-  EXPECT_THAT(refusal({0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0}), HasSubstr("PNG: "));
+  EXPECT_THAT(image_refusal(Bytes{0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4}),
+              HasAll("JPEG: ", "; get an intact copy"));
+  EXPECT_THAT(image_refusal(Bytes{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0}),
+              HasSubstr("PNG: "));
 }
 
 TEST(ImageDecode, DamagedPixelsAreRefused) {
   Bytes png = png_bytes(smooth_image(24, 24));
   png[png.size() / 2] ^= 0x10;  // within the compressed pixels
-  EXPECT_THAT(refusal(png), AllOf(HasSubstr("PNG: "), HasSubstr("; get an intact copy")));
+  EXPECT_THAT(image_refusal(png), HasAll("PNG: ", "; get an intact copy"));
 }
 
 // Sizes stand in the header, whatever follows.
@@ -187,10 +184,9 @@ TEST(ImageDecode, SizesBeyondTheLimitsAreRefused) {
     }
     return changed;
   };
-  EXPECT_THAT(refusal(with_size(20000, 8)),
-              AllOf(HasSubstr("20000 x 8 pixels"), HasSubstr("at most 16384 a side"),
-                    HasSubstr("make it smaller")));
-  EXPECT_THAT(refusal(with_size(9000, 9000)), HasSubstr("the file is damaged"));
+  EXPECT_THAT(image_refusal(with_size(20000, 8)),
+              HasAll("20000 x 8 pixels", "at most 16384 a side", "make it smaller"));
+  EXPECT_THAT(image_refusal(with_size(9000, 9000)), HasSubstr("the file is damaged"));
   EXPECT_THROW(decoded(jpeg, 3), Error);
 }
 
@@ -279,80 +275,103 @@ TEST(Exif, DamagedBlocksSayNothing) {
   for (size_t bytes = 3; bytes < 60; ++bytes) exif_orientation({jpeg.data(), bytes});
 }
 
-Bytes pixels_of(const Bytes& file) {
-  RgbImage image;
-  decode_image(file, 1, image);
-  EXPECT_EQ(image.size, image_size(file));
-  return image.pixels;
-}
-
 // Rows are stored from the lowest on, blue first, and padded to 4 bytes.
 TEST(Bmp, ColorsOf24Bits) {
   Bytes rows = {3, 2, 1, 6, 5, 4, 0, 0, 9, 8, 7, 12, 11, 10, 0, 0};
-  EXPECT_EQ(pixels_of(bmp_bytes({2, 2}, rows)), (Bytes{7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(pixels_of(bmp_bytes({2, 2}, rows, {.from_top = true})),
+  EXPECT_EQ(shown(bmp_bytes({2, 2}, rows)).pixels, (Bytes{7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(shown(bmp_bytes({2, 2}, rows, {.from_top = true})).pixels,
             (Bytes{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
 }
 
 TEST(Bmp, ColorsOf32Bits) {
   Bytes rows = {3, 2, 1, 255, 6, 5, 4, 255};
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, rows, {.bits = 32})), (Bytes{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(shown(bmp_bytes({1, 2}, rows, {.bits = 32})).pixels, (Bytes{1, 2, 3, 4, 5, 6}));
   BmpKind masked = {.bits = 32, .compression = 3, .masks = {0xff, 0xff00, 0xff0000}};
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, rows, masked)), (Bytes{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(shown(bmp_bytes({1, 2}, rows, masked)).pixels, (Bytes{3, 2, 1, 6, 5, 4}));
 }
 
 TEST(Bmp, Palettes) {
   std::vector<uint32_t> palette = {0x000000, 0x010203, 0xa0b0c0, 0xffffff};
   Bytes expected = {1, 2, 3, 0xa0, 0xb0, 0xc0, 255, 255, 255};
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {1, 2, 3, 0}, {.bits = 8, .palette = palette})), expected);
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {0x12, 0x30, 0, 0}, {.bits = 4, .palette = palette})),
+  EXPECT_EQ(shown(bmp_bytes({1, 3}, {1, 2, 3, 0}, {.bits = 8, .palette = palette})).pixels,
+            expected);
+  EXPECT_EQ(shown(bmp_bytes({1, 3}, {0x12, 0x30, 0, 0}, {.bits = 4, .palette = palette})).pixels,
             expected);
   palette.resize(2);
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 3}, {0b01000000, 0, 0, 0}, {.bits = 1, .palette = palette})),
+  EXPECT_EQ(shown(bmp_bytes({1, 3}, {0b01000000, 0, 0, 0}, {.bits = 1, .palette = palette})).pixels,
             (Bytes{0, 0, 0, 1, 2, 3, 0, 0, 0}));
 }
 
 // Four masks: the last one is of alpha. Where all of it is 0, nothing is meant to be clear.
 TEST(Bmp, TransparentPixelsLieOnBlack) {
   BmpKind clear = {.bits = 32, .compression = 6, .masks = {0xff0000, 0xff00, 0xff, 0xff000000}};
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 128, 3, 2, 1, 255}, clear)),
+  EXPECT_EQ(shown(bmp_bytes({1, 2}, {50, 100, 200, 128, 3, 2, 1, 255}, clear)).pixels,
             (Bytes{100, 50, 25, 1, 2, 3}));
-  EXPECT_EQ(pixels_of(bmp_bytes({1, 2}, {50, 100, 200, 0, 3, 2, 1, 0}, clear)),
+  EXPECT_EQ(shown(bmp_bytes({1, 2}, {50, 100, 200, 0, 3, 2, 1, 0}, clear)).pixels,
             (Bytes{200, 100, 50, 1, 2, 3}));
-}
-
-std::string bmp_refusal(const Bytes& file) {
-  return message_of(Category::data, [&] { pixels_of(file); });
 }
 
 TEST(Bmp, WhatIsNotSupportedIsRefused) {
   Bytes rows(64);
-  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, {.bits = 16})),
+  EXPECT_THAT(image_refusal(bmp_bytes({2, 2}, rows, {.bits = 16})),
               HasSubstr("BMP: only 1, 4, 8, 24 or 32 bits"));
-  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, {.bits = 8, .compression = 1})),
+  EXPECT_THAT(image_refusal(bmp_bytes({2, 2}, rows, {.bits = 8, .compression = 1})),
               HasSubstr("compression is not supported"));
   BmpKind odd = {.bits = 32, .compression = 3, .masks = {0x1f, 0xff00, 0xff0000}};
-  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, odd)), HasSubstr("no whole bytes"));
+  EXPECT_THAT(image_refusal(bmp_bytes({2, 2}, rows, odd)), HasSubstr("no whole bytes"));
   BmpKind crowded = {.bits = 8, .palette = std::vector<uint32_t>(257)};
-  EXPECT_THAT(bmp_refusal(bmp_bytes({2, 2}, rows, crowded)), HasSubstr("more than 256 colors"));
+  EXPECT_THAT(image_refusal(bmp_bytes({2, 2}, rows, crowded)), HasSubstr("more than 256 colors"));
 }
 
 TEST(Bmp, CutOffFilesAreRefused) {
   Bytes file = bmp_bytes({4, 4}, Bytes(48));
-  RgbImage image;
   for (size_t size = 2; size < file.size(); ++size)
-    EXPECT_THAT(message_of(Category::data,
-                           [&] {
-                             decode_image({file.data(), size}, 1, image);
-                           }),
-                HasSubstr("cut off"))
-        << size;
+    EXPECT_THAT(image_refusal({file.data(), size}), HasSubstr("cut off")) << size;
 }
 
 TEST(Bmp, ImpossibleSizesAreRefused) {
-  EXPECT_THAT(bmp_refusal(bmp_bytes({20000, 8}, {})), HasSubstr("at most 16384 a side"));
-  EXPECT_THAT(bmp_refusal(bmp_bytes({9000, 9000}, {})), HasSubstr("the file is damaged"));
-  EXPECT_THAT(bmp_refusal(bmp_bytes({INT32_MIN, 4}, {})), HasSubstr("an impossible height"));
+  EXPECT_THAT(image_refusal(bmp_bytes({20000, 8}, {})), HasSubstr("at most 16384 a side"));
+  EXPECT_THAT(image_refusal(bmp_bytes({9000, 9000}, {})), HasSubstr("the file is damaged"));
+  EXPECT_THAT(image_refusal(bmp_bytes({INT32_MIN, 4}, {})), HasSubstr("an impossible height"));
+}
+
+// PNG files that are written for people.
+
+TEST(PngImage, UndoesTheNormalization) {
+  std::vector<float> values = {-1.0f, 1.0f, 0.0f, 99.0f};  // (pixel / 255 - 0.5) / 0.25
+  PngImage image = to_png_image(values, {2, 2, 1}, {{0.5}, {0.25}});
+  EXPECT_THAT(image.pixels, testing::ElementsAre(64, 191, 128, 255));  // 0.25, 0.75, 0.5, cut
+  EXPECT_THAT(to_png_image(values, {1, 2, 2}, {}).pixels,
+              testing::ElementsAre(0, 0));  // two channels: first
+}
+
+TEST(PngImage, FileContainsTheWrittenPixels) {
+  Folder folder;
+  for (int64_t channels : {1, 3}) {
+    PngImage image{5, 7, channels, pattern(static_cast<size_t>(35 * channels))};
+    write_png(folder / "a.png", image);
+    RgbImage read = decoded(file_bytes(folder / "a.png"));
+    EXPECT_EQ(read.size, (ImageSize{5, 7}));
+    for (size_t i = 0; i < read.pixels.size(); ++i)
+      ASSERT_EQ(read.pixels[i], image.pixels[channels == 1 ? i / 3 : i]);
+  }
+}
+
+TEST(PngImage, GridHasAWhiteLineBetweenImages) {
+  PngImage black{1, 2, 1, {0, 1}};
+  PngImage grid = grid_of({black, black, black}, 2);
+  EXPECT_EQ(grid.height, 3);
+  EXPECT_EQ(grid.width, 5);
+  EXPECT_THAT(grid.pixels,
+              testing::ElementsAre(0, 1, 255, 0, 1, 255, 255, 255, 255, 255, 0, 1, 255, 255, 255));
+}
+
+TEST(PngImage, MissingFolderIsNamed) {
+  EXPECT_THAT(message_of(Category::data,
+                         [] {
+                           write_png("/nowhere/a.png", {1, 1, 1, {0}});
+                         }),
+              HasSubstr("/nowhere/a.png"));
 }
 
 }  // namespace

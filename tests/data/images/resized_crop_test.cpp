@@ -206,10 +206,13 @@ DataConfig sized(int64_t size, int64_t eval_size = 0) {
   return config;
 }
 
-TEST(StoredImages, KeepTheirSizeByDefault) {
-  DatasetPair pair = make_image_pair(numbered(3, 6), numbered(2, 6), sized(0), {});
-  EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({6, 6, 1}));
-  EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({6, 6, 1}));
+TEST(StoredImages, KeepTheirSizeByDefaultAndForConversion) {
+  for (const auto& [config, options] :
+       {std::pair(sized(0), ReadOptions{}), {sized(3, 12), ReadOptions{.stored = true}}}) {
+    DatasetPair pair = make_image_pair(numbered(3, 6), numbered(2, 6), config, options);
+    EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({6, 6, 1}));
+    EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({6, 6, 1}));
+  }
 }
 
 // The whole image is resized.
@@ -228,13 +231,6 @@ TEST(StoredImages, AreResized) {
     for (size_t i = 0; i < row.size(); ++i)
       ASSERT_EQ(row[i], static_cast<float>(expected[i] / 255.0));
   }
-}
-
-TEST(StoredImages, AreReadAsStoredForConversion) {
-  DatasetPair pair =
-      make_image_pair(numbered(3, 6), numbered(2, 6), sized(3, 12), {.stored = true});
-  EXPECT_EQ(pair.train->spec().columns[0].shape, Shape({6, 6, 1}));
-  EXPECT_EQ(pair.test->spec().columns[0].shape, Shape({6, 6, 1}));
 }
 
 TEST(StoredImages, RandomPartsAreDrawnBySample) {

@@ -1,8 +1,5 @@
 // TIFF files.
 #pragma once
-#include <fstream>
-#include <iterator>
-
 #include <tiffio.h>
 
 #include "tests/data/images/image_files.h"
@@ -18,7 +15,7 @@ struct TiffKind {
 
 // pixels (H, W, samples).
 inline Bytes tiff_bytes(const Bytes& pixels, ImageSize size, const TiffKind& kind = {}) {
-  TemporaryFolder folder;
+  Folder folder;
   std::string path = (folder / "image.tif").string();
   TIFF* tiff = TIFFOpen(path.c_str(), kind.mode);
   TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<uint32_t>(size.width));
@@ -39,8 +36,7 @@ inline Bytes tiff_bytes(const Bytes& pixels, ImageSize size, const TiffKind& kin
     TIFFWriteScanline(tiff, const_cast<uint8_t*>(pixels.data()) + y * row, static_cast<uint32_t>(y),
                       0);
   TIFFClose(tiff);
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return file_bytes(path);
 }
 
 }  // namespace spire

@@ -12,7 +12,6 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -33,17 +32,13 @@ class Npy : public testing::Test {
       put(target + split, y_type, y_shape, y);
     }
   }
-  DatasetPair open_it() {
-    config_.name = "npy";
-    config_.path = folder_.path().string();
-    return open_dataset(config_, options_);
-  }
+  DatasetPair open_it() { return open_dataset(config_, options_); }
   std::string refusal(Category category = Category::data) {
     return message_of(category, [&] { open_it(); });
   }
 
-  TemporaryFolder folder_;
-  DataConfig config_;
+  Folder folder_;
+  DataConfig config_ = data_at("npy", folder_.path());
   ReadOptions options_;
 };
 
@@ -235,9 +230,7 @@ TEST_F(Npy, ATestTargetAloneIsRefused) {
 
 TEST_F(Npy, FoldersAndSetsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal(), HasSubstr("there is no file x_train.npy, images_train.npy"));
-  config_.path = "auto";
-  config_.name = "npy";
-  EXPECT_THAT(message_of(Category::config, [&] { open_dataset(config_, {}); }),
+  EXPECT_THAT(open_refusal(data_at("npy", "auto"), Category::config),
               HasSubstr("data.path: auto is no folder"));
   put("x_train", "<f4", "(2, 1)", std::vector<float>{1, 2});
   EXPECT_THAT(refusal(), HasSubstr("there is no file y_train.npy"));

@@ -1,8 +1,5 @@
 // Archives of NumPy's arrays as datasets: names, stored and deflated entries, damage.
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,23 +21,11 @@ using Labels = std::vector<int64_t>;
 
 class Npz : public testing::Test {
  protected:
-  Npz() {
-    config_.name = "npy";
-    config_.path = (folder_ / "a.npz").string();
-  }
   void write(const std::vector<ZipMember>& members) { write_zip(config_.path, members); }
   DatasetPair open_it() { return open_dataset(config_, {}); }
-  std::string refusal(Category category = Category::data) {
-    return message_of(category, [&] { open_it(); });
-  }
-  // The bytes of the archive, to damage them.
-  Bytes content() {
-    std::ifstream file(config_.path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
-  TemporaryFolder folder_;
-  DataConfig config_;
+  Folder folder_;
+  DataConfig config_ = data_at("npy", folder_ / "a.npz");
 };
 
 ZipMember features(const std::string& name, const Floats& values) {
@@ -109,26 +94,9 @@ TEST_F(Npz, StoredAndDeflatedEntriesAreTheSameData) {
     }
 }
 
-// What numpy.savez_compressed of NumPy 2.4.6 writes for x: float32 [[1.5], [-2]] and y: [1, 0].
-constexpr std::string_view numpy_archive =
-    "504b03042d000000080000002100e6735bfeffffffffffffffff05001400782e6e707901001000880000"
-    "00000000004d000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a2aea3a09e"
-    "965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a0a869a3a0ab50a64032e0686"
-    "03f60c400200504b03042d00000008000000210071fb39abffffffffffffffff05001400792e6e707901"
-    "001000900000000000000048000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e93"
-    "69a1aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a9a3a0ab50a14"
-    "002e4606540000504b01022d032d000000080000002100e6735bfe4d0000008800000005000000000000"
-    "0000000000800100000000782e6e7079504b01022d032d00000008000000210071fb39ab480000009000"
-    "0000050000000000000000000000800184000000792e6e7079504b050600000000020002006600000003"
-    "0100000000";
-
+// numpy.savez_compressed has written x: float32 [[1.5], [-2]] and y: [1, 0].
 TEST_F(Npz, ReadsWhatNumPyWrites) {
-  Bytes bytes;
-  for (size_t at = 0; at < numpy_archive.size(); at += 2)
-    bytes.push_back(
-        static_cast<uint8_t>(std::stoi(std::string(numpy_archive.substr(at, 2)), nullptr, 16)));
-  write_file(config_.path, bytes);
-  NpySet set(config_.path);
+  NpySet set(DATA_FOLDER "/numpy/numpy_2.4.6.npz");
   EXPECT_THAT(set.names(), ElementsAre("x", "y"));
   Floats x(2);
   std::vector<std::byte> memory;
@@ -169,17 +137,20 @@ TEST_F(Npz, TheSplitMayStandBeforeTheWord) {
 
 TEST_F(Npz, KeysNameTheArrays) {
   write({features("a", {1, 2}), labels("b", {0, 1}), features("c", {3}), labels("d", {1})});
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("a.npz: there is no array x_train, images_train"),
-                               HasSubstr("it has 'a', 'b', 'c', 'd'"),
-                               EndsWith("or set data.npy.train.input")));
+  EXPECT_THAT(
+      open_refusal(config_),
+      AllOf(HasSubstr("a.npz: there is no array x_train, images_train"),
+            HasSubstr("it has 'a', 'b', 'c', 'd'"), EndsWith("or set data.npy.train.input")));
   config_.npy.train = {"a", "b.npy"};
   config_.npy.test = {"c", "d"};
   EXPECT_EQ(open_it().train->count(), 2);
   EXPECT_EQ(open_it().test->count(), 1);
   config_.npy.test.target = "e";
-  EXPECT_THAT(refusal(), HasSubstr("a.npz: data.npy.test.target: there is no array e; it has 'a'"));
+  EXPECT_THAT(open_refusal(config_),
+              HasSubstr("a.npz: data.npy.test.target: there is no array e; it has 'a'"));
   config_.npy.test = {"auto", "d"};
-  EXPECT_THAT(refusal(), HasSubstr("d.npy: there is no input for it, such as x_test; save that"));
+  EXPECT_THAT(open_refusal(config_),
+              HasSubstr("d.npy: there is no input for it, such as x_test; save that"));
 }
 
 // The same keys name files of a folder.
@@ -191,30 +162,33 @@ TEST_F(Npz, KeysNameFilesOfAFolder) {
   config_.npy.test = {"a", "y"};
   EXPECT_EQ(open_it().test->count(), 2);
   config_.npy.train.input = "b";
-  EXPECT_THAT(refusal(), HasSubstr("data.npy.train.input: there is no array b; correct the name"));
+  EXPECT_THAT(open_refusal(config_),
+              HasSubstr("data.npy.train.input: there is no array b; correct the name"));
 }
 
 TEST_F(Npz, ErrorsNameArchiveAndEntry) {
   write({features("x", {1, 2}), labels("y", {0, 1, 1})});
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("a.npz: y.npy: has 3 rows, but"),
-                               HasSubstr("a.npz: x.npy has 2; use files of one set")));
+  EXPECT_THAT(open_refusal(config_),
+              HasAll("a.npz: y.npy: has 3 rows, but", "a.npz: x.npy has 2; use files of one set"));
   write({{"x.npy", {1, 2, 3}}, labels("y", {0, 1, 1})});
-  EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: has no header"));
+  EXPECT_THAT(open_refusal(config_), HasSubstr("a.npz: x.npy: has no header"));
   write({{"x.npy", npy_bytes("<f4", "(9,)", Floats{1})}, labels("y", {0, 1, 1})});
-  EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: has 4 bytes of numbers, but its shape needs 36"));
+  EXPECT_THAT(open_refusal(config_),
+              HasSubstr("a.npz: x.npy: has 4 bytes of numbers, but its shape needs 36"));
   write({});
-  EXPECT_THAT(refusal(), HasSubstr("a.npz: is no intact zip archive, or has no entries"));
+  EXPECT_THAT(open_refusal(config_),
+              HasSubstr("a.npz: is no intact zip archive, or has no entries"));
 }
 
 TEST_F(Npz, OtherFilesAreRefusedWithARemedy) {
   write_text(config_.path, "no archive");
-  EXPECT_THAT(refusal(),
+  EXPECT_THAT(open_refusal(config_),
               HasSubstr("a.npz: is no intact zip archive, or has no entries; write it again by"));
   write_npy(config_.path, "<f4", "(1,)", Floats{1});
-  EXPECT_THAT(refusal(Category::config),
-              AllOf(HasSubstr("is a single array"), HasSubstr("save both by numpy.savez")));
+  EXPECT_THAT(open_refusal(config_, Category::config),
+              HasAll("is a single array", "save both by numpy.savez"));
   std::filesystem::remove(config_.path);
-  EXPECT_THAT(refusal(Category::config), HasSubstr("is no folder and no .npz file"));
+  EXPECT_THAT(open_refusal(config_, Category::config), HasSubstr("is no folder and no .npz file"));
 }
 
 // Offsets of an entry's central header, from its signature: method 10, flags 8, sizes 20 and 24.
@@ -223,12 +197,12 @@ TEST_F(Npz, EntriesThatCannotBeReadAreRefused) {
     ZipMember x = features("x", {1, 2}), y = labels("y", {0, 1});
     x.deflated = deflated;
     write({x, y});
-    Bytes bytes = content();
+    Bytes bytes = file_bytes(config_.path);
     const Bytes signature = {'P', 'K', 1, 2};
     auto header = std::ranges::search(bytes, signature).begin();
     header[static_cast<std::ptrdiff_t>(offset)] = value;
     write_file(config_.path, bytes);
-    return refusal();
+    return open_refusal(config_);
   };
   EXPECT_THAT(says(8, 1), HasSubstr("a.npz: x.npy: is encrypted; write it again"));
   EXPECT_THAT(says(10, 12), HasSubstr("a.npz: x.npy: is compressed by method 12; only stored"));
@@ -245,12 +219,12 @@ TEST_F(Npz, ChecksumsAreCompared) {
     x.deflated = deflated;
     write({x, y});
     open_it().train->verify_files();
-    Bytes bytes = content();
+    Bytes bytes = file_bytes(config_.path);
     constexpr size_t begin = 30 + 5;  // behind the local header and the entry's name
     bytes[begin + (deflated ? 40 : 128 + 64)] ^= 4;
     write_file(config_.path, bytes);
     if (deflated) {
-      EXPECT_THAT(refusal(), HasSubstr("a.npz: x.npy: is damaged"));
+      EXPECT_THAT(open_refusal(config_), HasSubstr("a.npz: x.npy: is damaged"));
     } else {
       DatasetPair pair = open_it();
       EXPECT_THAT(message_of(Category::data, [&] { pair.train->verify_files(); }),

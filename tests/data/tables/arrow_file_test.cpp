@@ -87,7 +87,7 @@ class ArrowTest : public testing::TestWithParam<std::string> {
     });
   }
 
-  TemporaryFolder folder_;
+  Folder folder_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Formats, ArrowTest, testing::Values("parquet", "arrow", "feather"),
@@ -169,9 +169,7 @@ TEST_P(ArrowTest, AFolderHasTrainingAndTestRows) {
   Columns rows = {{"x", array_of<arrow::Int32Builder, int32_t>({1, 2, 3})},
                   {"kind", words({"a", "b", "a"})}};
   for (const char* name : {"train.", "test."}) write_table(folder_ / (name + GetParam()), rows);
-  DataConfig config;
-  config.name = "csv";
-  config.path = folder_.path().string();
+  DataConfig config = data_at("csv", folder_.path());
   DatasetPair pair = open_dataset(config, {});
   EXPECT_EQ(pair.train->count(), 3);
   EXPECT_EQ(pair.test->count(), 3);
@@ -220,7 +218,7 @@ TEST_P(ArrowTest, AFileThatIsWrittenMeanwhileIsNoticed) {
 }
 
 TEST(Arrow, StreamsAreReadLikeFiles) {
-  TemporaryFolder folder;
+  Folder folder;
   write_table(folder / "a.arrow", {{"x", array_of<arrow::Int32Builder, int32_t>({1, 2, 3})}}, true);
   auto reader = open_arrow_records(folder / "a.arrow");
   CsvRecord record;

@@ -9,34 +9,15 @@
 
 #include "engine/data/part_names.h"
 #include "engine/data/tables/column_survey.h"
-#include "tests/data/test_files.h"
+#include "tests/data/tables/csv_fixture.h"
 
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-class CsvColumns : public testing::Test {
- protected:
-  DatasetPair open_pair(const std::string& train, const std::string& test) {
-    write_text(folder_ / "train.csv", train);
-    write_text(folder_ / "test.csv", test);
-    config_.name = "csv";
-    config_.path = folder_.path().string();
-    return open_dataset(config_, options_);
-  }
-  DatasetPair open_train(const std::string& train) { return open_pair(train, train); }
-  std::string refusal(const std::string& train, Category category = Category::data) {
-    return message_of(category, [&] { open_train(train); });
-  }
-
-  TemporaryFolder folder_;
-  DataConfig config_;
-  ReadOptions options_;
-};
+class CsvColumns : public CsvTest {};
 
 constexpr const char* houses =
     "rooms,<1H OCEAN,price\n1,INLAND,100000.5\n,ISLAND,300000\n5,INLAND,200000\n";
@@ -54,8 +35,7 @@ TEST_F(CsvColumns, WordsBecomeAFeatureForEach) {
   auto one = static_cast<float>(2 / std::sqrt(8.0 / 3));
   EXPECT_THAT(read_column<float>(*pair.train, 0, {0, 1, 2}),
               ElementsAre(-one, 1, 0, 0, 0, 1, one, 1, 0));
-  EXPECT_THAT(pair.notes,
-              ElementsAre(AllOf(HasSubstr("'rooms': 1 empty field"), HasSubstr("count as 3"))));
+  EXPECT_THAT(pair.notes, ElementsAre(HasAll("'rooms': 1 empty field", "count as 3")));
 }
 
 TEST_F(CsvColumns, ValuesKeepTheirUnitAndTheSpecHasTheirScale) {
@@ -85,8 +65,7 @@ TEST_F(CsvColumns, EmptyNumbersCountAsTheConfigSays) {
   }
   config_.csv.blanks = CsvConfig::Blanks::refuse;
   EXPECT_THAT(message_of(Category::data, [&] { open_pair(train, test); }),
-              AllOf(HasSubstr("train.csv:3:1"), HasSubstr("'a': 'NA' is empty"),
-                    HasSubstr("data.csv.blanks")));
+              HasAll("train.csv:3:1", "'a': 'NA' is empty", "data.csv.blanks"));
   config_.on_error = DataConfig::OnError::skip;
   EXPECT_EQ(open_pair(train, test).train->skipped(), 2);
 }
@@ -97,8 +76,8 @@ TEST_F(CsvColumns, AnEmptyWordIsAWordIfTheTrainingRowsHaveIt) {
   DatasetPair pair = open_pair("a,c,y\n1,u,p\n2,v,q\n", "a,c,y\n1,,p\n2,w,q\n1,u,q\n");
   EXPECT_THAT(read_column<float>(*pair.test, 0, {0, 1, 2}),
               ElementsAre(-1, 0, 0, 1, 0, 0, -1, 1, 0));
-  EXPECT_THAT(pair.notes, ElementsAre(AllOf(HasSubstr("2 test rows with a word in 'c'"),
-                                            HasSubstr("none of the known words"))));
+  EXPECT_THAT(pair.notes,
+              ElementsAre(HasAll("2 test rows with a word in 'c'", "none of the known words")));
 }
 
 TEST_F(CsvColumns, LevelsAndNumbersAreThoseOfTheTrainingRowsAlone) {
@@ -110,7 +89,6 @@ TEST_F(CsvColumns, LevelsAndNumbersAreThoseOfTheTrainingRowsAlone) {
                                               : "v",
                         row % 3 ? "p" : "q");
   write_text(folder_ / "all.csv", text);
-  config_.name = "csv";
   config_.path = (folder_ / "all.csv").string();
   DatasetPair pair = open_dataset(config_, options_);
   EXPECT_THAT(pair.train->spec().table[1].levels, ElementsAre("u", "v"));
@@ -148,7 +126,7 @@ TEST_F(CsvColumns, ColumnsOfNoUseAreLeftOutWithANote) {
                                    {empty, "has no field that is not empty"}}) {
     DatasetPair pair = open_train(text);
     EXPECT_THAT(pair.train->spec().feature_names, ElementsAre("a"));
-    EXPECT_THAT(pair.notes, ElementsAre(AllOf(HasSubstr(says), HasSubstr("is left out"))));
+    EXPECT_THAT(pair.notes, ElementsAre(HasAll(says, "is left out")));
   }
   config_.csv.ignore = {};
   EXPECT_EQ(open_train(names).train->spec().feature_names.size(), 31u);
@@ -168,9 +146,8 @@ TEST_F(CsvColumns, ColumnsOfManyWordsAndUnwantedOnesAreRefused) {
   std::string text = with_column("town", 60, [](int row) { return fmt::format("t{}", row % 20); });
   EXPECT_EQ(open_train(text).train->spec().feature_names.size(), 21u);
   config_.csv.max_levels = 19;
-  EXPECT_THAT(refusal(text),
-              AllOf(HasSubstr("the column 'town' has 20 different words ('t0'"),
-                    HasSubstr("max_levels is 19"), HasSubstr("data.csv.ignore: [auto, 'town']")));
+  EXPECT_THAT(refusal(text), HasAll("the column 'town' has 20 different words ('t0'",
+                                    "max_levels is 19", "data.csv.ignore: [auto, 'town']"));
   config_.csv.categories = CsvConfig::Categories::refuse;
   EXPECT_THAT(refusal(text), HasSubstr("data.csv.categories: refuse does not allow"));
 }
@@ -194,11 +171,9 @@ TEST_F(CsvColumns, WithoutTrainingRowsThereIsNoCrash) {
   std::string text = "a,y\n";
   for (int row = 0; row < 4; ++row) text += fmt::format("{},{}\n", row, row % 2 ? "p" : "q");
   write_text(folder_ / "all.csv", text);
-  config_.name = "csv";
   config_.path = (folder_ / "all.csv").string();
   config_.csv.test_share = 1 - 1e-9;
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
-              HasSubstr("no row is left for the training"));
+  EXPECT_THAT(open_refusal(config_), HasSubstr("no row is left for the training"));
 }
 
 // A checkpoint from before there were tables of words refuses empty fields and words.

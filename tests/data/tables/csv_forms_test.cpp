@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/tables/csv_table.h"
-#include "tests/data/test_files.h"
+#include "tests/data/tables/csv_fixture.h"
 
 namespace spire {
 namespace {
@@ -14,30 +14,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class CsvForms : public testing::Test {
+class CsvForms : public CsvTest {
  protected:
-  DatasetPair open_train(const std::string& train) {
-    write_text(folder_ / "train.csv", train);
-    write_text(folder_ / "test.csv", train);
-    config_.name = "csv";
-    config_.path = folder_.path().string();
-    options_.stored = true;  // numbers as they are, not standardized
-    return open_dataset(config_, options_);
-  }
-  std::string refusal(const std::string& train) {
-    return message_of(Category::data, [&] { open_train(train); });
-  }
+  CsvForms() { options_.stored = true; }  // numbers as they are, not standardized
   std::vector<double> features(const std::string& train) {
     DatasetPair pair = open_train(train);
     notes_ = pair.notes;
-    std::vector<int64_t> all;
-    for (int64_t i = 0; i < pair.train->count(); ++i) all.push_back(i);
-    return read_column<double>(*pair.train, 0, all);
+    return read_all<double>(*pair.train, 0);
   }
 
-  TemporaryFolder folder_;
-  DataConfig config_;
-  ReadOptions options_;
   std::vector<std::string> notes_;
 };
 
@@ -51,8 +36,8 @@ TEST_F(CsvForms, DecimalCommasOfAFileBetweenSemicolons) {
 // In 22,677 the comma may also stand between thousands.
 TEST_F(CsvForms, AnAmbiguousCommaIsNoted) {
   EXPECT_THAT(features("a;b;y\n1;22,677;x\n2;16,212;y\n"), ElementsAre(1, 22.677, 2, 16.212));
-  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("'b': '16,212' is read as 16.212"),
-                                        HasSubstr("data.csv.decimal: point reads 16212"))));
+  EXPECT_THAT(notes_, ElementsAre(HasAll("'b': '16,212' is read as 16.212",
+                                         "data.csv.decimal: point reads 16212")));
   config_.csv.decimal = CsvConfig::Decimal::point;
   EXPECT_THAT(features("a;b;y\n1;22,677;x\n2;16,212;y\n"), ElementsAre(1, 22677, 2, 16212));
   EXPECT_THAT(notes_, IsEmpty());
@@ -103,8 +88,8 @@ TEST_F(CsvForms, TheOrderOfDayAndMonthIsThatOfTheOtherDates) {
   EXPECT_THAT(features("d,y\n3/4/2024,x\n4/13/2024,y\n"),
               ElementsAre(2024, 3, 4, 1, 0, 2024, 4, 13, 6, 0));
   std::string both = "d,y\n3/4/2024,x\n5/6/2024,y\n";
-  EXPECT_THAT(refusal(both), AllOf(HasSubstr("column 'd'"), HasSubstr("day first or month first?"),
-                                   HasSubstr("data.csv.dates: day_first or month_first")));
+  EXPECT_THAT(refusal(both), HasAll("column 'd'", "day first or month first?",
+                                    "data.csv.dates: day_first or month_first"));
   config_.csv.dates = CsvConfig::Dates::day_first;
   EXPECT_THAT(features(both), ElementsAre(2024, 4, 3, 3, 0, 2024, 6, 5, 3, 0));
 }
@@ -124,9 +109,8 @@ TEST_F(CsvForms, FieldsThatAreNearlyNumbersAreNoWordsInSilence) {
   std::string text = "a,code,y\n";
   for (int row = 0; row < 30; ++row)
     text += fmt::format("{}.5,{}-{},{}\n", row, row, 900 + row, row % 2);
-  EXPECT_THAT(refusal(text),
-              AllOf(HasSubstr("the column 'code' has fields that are nearly all digits"),
-                    HasSubstr("data.csv.ignore: [auto, 'code']")));
+  EXPECT_THAT(refusal(text), HasAll("the column 'code' has fields that are nearly all digits",
+                                    "data.csv.ignore: [auto, 'code']"));
   std::string ages = "a,age,y\n";
   for (int row = 0; row < 30; ++row)
     ages += fmt::format("{}.5,{}0-{}9,{}\n", row, row % 3 + 1, row % 3 + 1, row % 2);
@@ -210,16 +194,15 @@ TEST_F(CsvForms, SeparatorsAtTheEndOfRowsAreNamed) {
               HasSubstr("3 fields, expected 2: the row ends with ','"));
   EXPECT_THAT(refusal("a,y,\n1,x\n2,y\n"),
               HasSubstr("2 fields, expected 3: the first row ends with ','"));
-  EXPECT_THAT(refusal("a,y,\n1,x,\n2,y,\n"),
-              AllOf(HasSubstr("the target is empty, as the rows end with ','"),
-                    HasSubstr("data.csv.target to the column before: 'y'")));
+  EXPECT_THAT(refusal("a,y,\n1,x,\n2,y,\n"), HasAll("the target is empty, as the rows end with ','",
+                                                    "data.csv.target to the column before: 'y'"));
 }
 
 TEST_F(CsvForms, IdentifiersAreLeftOut) {
   for (const char* name :
        {"PassengerId", "passenger_id", "ID", "CustomerID", "order id", "user-id"}) {
     EXPECT_THAT(features(fmt::format("{},a,y\n71,5,x\n13,6,y\n", name)), ElementsAre(5, 6)) << name;
-    EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr(name), HasSubstr("left out"))));
+    EXPECT_THAT(notes_, ElementsAre(HasAll(name, "left out")));
   }
   for (const char* name : {"paid", "PAID", "grid", "humid", "Id2"})
     EXPECT_EQ(features(fmt::format("{},a,y\n71,5,x\n13,6,y\n", name)).size(), 4u) << name;
@@ -227,8 +210,8 @@ TEST_F(CsvForms, IdentifiersAreLeftOut) {
 
 TEST_F(CsvForms, TextThatIsNoUtf8IsRefusedWithTheCommand) {
   EXPECT_THAT(refusal("x,city,y\n1,Bonn,a\n2,K\xf6ln,b\n"),
-              AllOf(HasSubstr("train.csv:3:3: the text is not UTF-8"), HasSubstr("Latin-1?"),
-                    HasSubstr("iconv -f latin1 -t utf-8"), HasSubstr("train.utf8.csv")));
+              HasAll("train.csv:3:3: the text is not UTF-8", "Latin-1?", "iconv -f latin1 -t utf-8",
+                     "train.utf8.csv"));
   EXPECT_THAT(refusal("x,gr\xf6\xdf\x65,y\n1,2,a\n"), HasSubstr("train.csv:1:3: the text"));
   EXPECT_THAT(refusal("x,price,y\n1,\x80 5,a\n2,\x80 6,b\n"), HasSubstr("iconv -f windows-1252"));
   config_.on_error = DataConfig::OnError::skip;  // no row is at fault
@@ -244,78 +227,29 @@ TEST_F(CsvForms, TextsInUtf16AreNamed) {
     big += std::string{'\0', c};
   }
   EXPECT_THAT(refusal("\xff\xfe" + little),
-              AllOf(HasSubstr("UTF-16 by its byte order mark (BOM) FF FE"),
-                    HasSubstr("iconv -f UTF-16 -t utf-8")));
+              HasAll("UTF-16 by its byte order mark (BOM) FF FE", "iconv -f UTF-16 -t utf-8"));
   EXPECT_THAT(refusal("\xfe\xff" + big), HasSubstr("UTF-16 by its byte order mark (BOM) FE FF"));
   EXPECT_THAT(refusal(little), AllOf(HasSubstr("UTF-16LE"), Not(HasSubstr("BOM"))));
   EXPECT_THAT(refusal(big), HasSubstr("iconv -f UTF-16BE"));
 }
 
-class CsvParts : public CsvForms {
- protected:
-  DatasetPair open_parts(const std::vector<std::string>& names) {
-    for (size_t i = 0; i < names.size(); ++i)
-      write_text(folder_ / names[i], fmt::format("a,y\n{},x\n0.5,y\n", i + 1));
-    config_.name = "csv";
-    config_.path = folder_.path().string();
-    options_.stored = true;
-    return open_dataset(config_, options_);
-  }
-  static double first(const Dataset& data) { return read_column<double>(data, 0, {0})[0]; }
-};
-
-TEST_F(CsvParts, TrainValAndTestAreReadByTheirNames) {
-  DatasetPair pair = open_parts({"train.csv", "val.csv", "test.csv"});
-  ASSERT_TRUE(pair.val);
-  EXPECT_THAT((std::vector{first(*pair.train), first(*pair.val), first(*pair.test)}),
-              ElementsAre(1, 2, 3));
-  EXPECT_EQ(pair.val->spec(), pair.train->spec());
-  EXPECT_THAT(pair.notes, IsEmpty());
-}
-
-TEST_F(CsvParts, OtherWordsAndAnyCase) {
-  DatasetPair pair = open_parts({"Training.csv", "validation.csv", "TEST.CSV"});
-  ASSERT_TRUE(pair.val);
-  EXPECT_THAT((std::vector{first(*pair.train), first(*pair.val), first(*pair.test)}),
-              ElementsAre(1, 2, 3));
-}
-
-TEST_F(CsvParts, ValidationDataAloneIsTheTestData) {
-  DatasetPair pair = open_parts({"train.csv", "dev.csv"});
-  EXPECT_FALSE(pair.val);
-  EXPECT_EQ(first(*pair.test), 2);
-}
-
-TEST_F(CsvParts, ATestFileWithoutTheTargetIsForPredictions) {
-  write_text(folder_ / "train.csv", "a,b,y\n1,2,x\n3,4,z\n");
-  write_text(folder_ / "test.csv", "a,b\n1,2\n");
-  config_.name = "csv";
-  config_.path = folder_.path().string();
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
+TEST_F(CsvForms, ATestFileWithoutTheTargetIsForPredictions) {
+  auto refused = [&](const std::string& test) {
+    return message_of(Category::data, [&] { open_pair("a,b,y\n1,2,x\n3,4,z\n", test); });
+  };
+  EXPECT_THAT(refused("a,b\n1,2\n"),
               HasSubstr("test.csv:1:1: lacks the target 'y'; set data.path to the training file "
                         "alone, of which a share is then test data, and predict test.csv later"));
-  write_text(folder_ / "test.csv", "b,y\n1,x\n");
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
-              HasSubstr("lacks the column 'a'"));
-  write_text(folder_ / "test.csv", "a,c\n1,2\n");
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config_, options_); }),
-              HasSubstr("the columns are a, c, but"));
+  EXPECT_THAT(refused("b,y\n1,x\n"), HasSubstr("lacks the column 'a'"));
+  EXPECT_THAT(refused("a,c\n1,2\n"), HasSubstr("the columns are a, c, but"));
 }
 
 TEST_F(CsvForms, TextsAreNoFeatures) {
   std::string text = "text,label\n";
   for (int i = 0; i < 30; ++i) text += fmt::format("the text {},{}\n", i, i % 2 ? "good" : "bad");
-  EXPECT_THAT(refusal(text), AllOf(HasSubstr("no column is left as a feature"),
-                                   HasSubstr("texts are no features of a table"),
-                                   HasSubstr("docs/formats.md#text")));
+  EXPECT_THAT(refusal(text), HasAll("no column is left as a feature",
+                                    "texts are no features of a table", "docs/formats.md#text"));
   EXPECT_THAT(refusal("a,label\n,x\n,y\n"), HasSubstr("see data.csv.ignore"));
-}
-
-TEST_F(CsvParts, APartThatIsNotReadIsNoted) {
-  config_.val.share = 0.5;
-  DatasetPair pair = open_parts({"train.csv", "val.csv", "test.csv"});
-  EXPECT_FALSE(pair.val);
-  EXPECT_THAT(pair.notes, ElementsAre(HasSubstr("'val.csv' not read, as data.val.share")));
 }
 
 }  // namespace

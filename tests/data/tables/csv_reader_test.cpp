@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 using Table = std::vector<std::vector<std::string>>;
 
-Table read(const TemporaryFolder& folder, const Bytes& bytes, char separator = ',') {
+Table read(const Folder& folder, const Bytes& bytes, char separator = ',') {
   write_file(folder / "table.csv", bytes);
   CsvReader reader(folder / "table.csv", separator);
   Table table;
@@ -28,7 +28,7 @@ Table read(const TemporaryFolder& folder, const Bytes& bytes, char separator = '
 }
 
 Table read(const std::string& text, char separator = ',') {
-  return read(TemporaryFolder(), Bytes(text.begin(), text.end()), separator);
+  return read(Folder(), Bytes(text.begin(), text.end()), separator);
 }
 
 // RFC 4180, section 2, rules 1 to 7.
@@ -79,11 +79,11 @@ TEST(Csv, LongAndCompressedFiles) {
     rows.push_back({number, number + "\""});
   }
   EXPECT_EQ(read(text), rows);
-  EXPECT_EQ(read(TemporaryFolder(), gzip(Bytes(text.begin(), text.end()))), rows);
+  EXPECT_EQ(read(Folder(), gzip(Bytes(text.begin(), text.end()))), rows);
 }
 
 TEST(Csv, FieldsHaveTheirPositions) {
-  TemporaryFolder folder;
+  Folder folder;
   write_text(folder / "table.csv", "a,bb,\"c\nc\",d\n\ne,f\n");
   CsvReader reader(folder / "table.csv", ',');
   CsvRecord record;
@@ -104,7 +104,7 @@ TEST(Csv, MisplacedQuotesAreAProblemOfTheirRecord) {
   for (const Case& one : {Case{"a,b\"c,d\nx,y\n", "does not begin with one", 4},
                           Case{"a,\"b\"c,d\nx,y\n", "follows a closing quote", 6},
                           Case{"a,\"b\" ,d\nx,y\n", "follows a closing quote", 6}}) {
-    TemporaryFolder folder;
+    Folder folder;
     write_text(folder / "table.csv", one.text);
     CsvReader reader(folder / "table.csv", ',');
     CsvRecord record;
@@ -118,7 +118,7 @@ TEST(Csv, MisplacedQuotesAreAProblemOfTheirRecord) {
 }
 
 TEST(Csv, DefectsThatEndTheReading) {
-  TemporaryFolder folder;
+  Folder folder;
   auto refusal = [&](const std::string& text) {
     return message_of(Category::data, [&] { read(folder, Bytes(text.begin(), text.end())); });
   };

@@ -10,12 +10,10 @@ namespace spire {
 namespace {
 
 TEST(Arrow, FilesAreRefusedInABuildWithoutItsLibrary) {
-  TemporaryFolder folder;
+  Folder folder;
   write_text(folder / "table.parquet", "PAR1");
-  DataConfig config;
-  config.name = "csv";
-  config.path = (folder / "table.parquet").string();
-  EXPECT_THAT(message_of(Category::data, [&] { open_dataset(config, {}); }),
+  DataConfig config = data_at("csv", folder / "table.parquet");
+  EXPECT_THAT(open_refusal(config),
               testing::HasSubstr("table.parquet: this build cannot read Parquet and Arrow files; "
                                  "build Spire with Apache Arrow"));
   config.tokens.text = {config.path};

@@ -14,7 +14,6 @@
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -23,7 +22,6 @@ constexpr int32_t sep = 3;
 class PackedTest : public testing::Test {
  protected:
   void SetUp() override {
-    config_.name = "tokens";
     config_.tokens.length = 4;
     config_.tokens.documents = TokensConfig::Documents::packed;
   }
@@ -34,19 +32,10 @@ class PackedTest : public testing::Test {
     write_text(folder_ / name, lines);
     config_.tokens.text.push_back((folder_ / name).string());
   }
-  std::string refusal(Category category) {
-    return message_of(category, [&] { open_dataset(config_, {}); });
-  }
 
-  TemporaryFolder folder_;
-  DataConfig config_;
+  Folder folder_;
+  DataConfig config_ = data_at("tokens", "auto");
 };
-
-std::vector<int32_t> all_rows(const Dataset& data, int column, int64_t epoch) {
-  std::vector<int64_t> samples(static_cast<size_t>(data.count()));
-  std::iota(samples.begin(), samples.end(), 0);
-  return read_column<int32_t>(data, column, samples, epoch);
-}
 
 TEST_F(PackedTest, DocumentsBeginAtSeparators) {
   auto found = [](std::vector<int32_t> ids) { return find_documents(*sequence_of(ids, 256), sep); };
@@ -58,7 +47,7 @@ TEST_F(PackedTest, DocumentsBeginAtSeparators) {
                          [&] {
                            found({1, 2});
                          }),
-              AllOf(HasSubstr("no token 3, which begins one"), HasSubstr("use joined")));
+              HasAll("no token 3, which begins one", "use joined"));
 }
 
 // Targets cross no border but to the separator; positions begin anew at borders and rows.
@@ -92,7 +81,7 @@ TEST_F(PackedTest, EachEpochPermutesTheDocumentsOfAllFiles) {
   auto order = [&](uint64_t seed, int64_t epoch) {
     DatasetPair data = open_dataset(config_, {.seed = seed});
     EXPECT_EQ(data.train->count(), 9);  // of 10 documents: the last token is a target alone
-    return all_rows(*data.train, 0, epoch);
+    return read_all<int32_t>(*data.train, 0, epoch);
   };
   std::set<std::vector<int32_t>> orders;
   for (int64_t epoch = 0; epoch < 8; ++epoch) {
@@ -116,18 +105,20 @@ TEST_F(PackedTest, RowsAreAFunctionOfTheEpoch) {
   write_documents("1.jsonl", {"abc", "de", "fghij", "k", "lmno", "pq", "rstuvw"});
   DatasetPair data = open_dataset(config_, {.seed = 5});
   std::vector<std::vector<int32_t>> epochs;
-  for (int64_t epoch = 0; epoch < 5; ++epoch) epochs.push_back(all_rows(*data.train, 0, epoch));
+  for (int64_t epoch = 0; epoch < 5; ++epoch)
+    epochs.push_back(read_all<int32_t>(*data.train, 0, epoch));
   for (int64_t epoch : {4, 0, 2, 1, 3, 0})
-    EXPECT_EQ(all_rows(*data.train, 0, epoch), epochs[static_cast<size_t>(epoch)]);
+    EXPECT_EQ(read_all<int32_t>(*data.train, 0, epoch), epochs[static_cast<size_t>(epoch)]);
 }
 
 TEST_F(PackedTest, TheLastDocumentsAreTestData) {
   write_documents("1.jsonl", {"abcdefgh", "ijklmnop", "qrstuvwx"});
   config_.tokens.val_share = 0.2;
   DatasetPair data = open_dataset(config_, {});
-  EXPECT_THAT(all_rows(*data.test, 0, 0), ElementsAre(sep, 'q', 'r', 's', 't', 'u', 'v', 'w'));
+  EXPECT_THAT(read_all<int32_t>(*data.test, 0, 0),
+              ElementsAre(sep, 'q', 'r', 's', 't', 'u', 'v', 'w'));
   config_.tokens.val_share = 0.9;  // one is left for training
-  EXPECT_THAT(all_rows(*open_dataset(config_, {.plain = true}).train, 0, 0),
+  EXPECT_THAT(read_all<int32_t>(*open_dataset(config_, {.plain = true}).train, 0, 0),
               ElementsAre(sep, 'a', 'b', 'c', 'd', 'e', 'f', 'g'));
 }
 
@@ -143,16 +134,16 @@ TEST_F(PackedTest, ValidationDataAreDocuments) {
     set.erase(sep);
     return set;
   };
-  std::set<int32_t> held_out = letters(all_rows(*data.val, 0, 0)), trained;
+  std::set<int32_t> held_out = letters(read_all<int32_t>(*data.val, 0, 0)), trained;
   EXPECT_EQ(held_out.size(), 2u);
   for (int64_t epoch = 0; epoch < 6; ++epoch)
-    trained.merge(letters(all_rows(*data.train, 0, epoch)));
+    trained.merge(letters(read_all<int32_t>(*data.train, 0, epoch)));
   EXPECT_EQ(trained.size(), 3u);
   for (int32_t letter : trained) EXPECT_FALSE(held_out.contains(letter));
   // The choice is the same for every seed.
-  EXPECT_EQ(letters(all_rows(*open_dataset(config_, {.seed = 10}).val, 0, 0)), held_out);
+  EXPECT_EQ(letters(read_all<int32_t>(*open_dataset(config_, {.seed = 10}).val, 0, 0)), held_out);
   config_.val.share = 0.01;
-  EXPECT_THAT(refusal(Category::config), HasSubstr("0.01 of 5 documents"));
+  EXPECT_THAT(open_refusal(config_, Category::config), HasSubstr("0.01 of 5 documents"));
 }
 
 TEST_F(PackedTest, TextFilesAreADocumentEach) {
@@ -162,7 +153,7 @@ TEST_F(PackedTest, TextFilesAreADocumentEach) {
   for (auto vocabulary : {TokensConfig::Vocabulary::bytes, TokensConfig::Vocabulary::characters}) {
     config_.tokens.vocabulary = vocabulary;
     DatasetPair data = open_dataset(config_, {.plain = true});
-    EXPECT_THAT(all_rows(*data.train, 2, 0), ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(read_all<int32_t>(*data.train, 2, 0), ElementsAre(0, 1, 2, 3));
     EXPECT_EQ(data.train->count(), 1);
     EXPECT_EQ(data.test->count(), 1);
   }
@@ -173,20 +164,20 @@ TEST_F(PackedTest, ShardsKeepTheDocuments) {
   write_token_shard(folder_ / "train_0000.tokens", std::vector<int32_t>{3, 7, 8, 3, 9}, 256);
   write_token_shard(folder_ / "train_0001.tokens", std::vector<int32_t>{10, 11, 12, 13}, 256);
   write_token_shard(folder_ / "val_0000.tokens", std::vector<int32_t>{3, 20, 21, 22, 23}, 256);
-  EXPECT_THAT(refusal(Category::config), HasSubstr("packed needs a vocabulary"));
+  EXPECT_THAT(open_refusal(config_, Category::config), HasSubstr("packed needs a vocabulary"));
   write_text(folder_ / "vocabulary.txt", character_vocabulary("abc")->to_text());
-  EXPECT_THAT(refusal(Category::data), HasSubstr("with the token U+0003 between documents"));
+  EXPECT_THAT(open_refusal(config_), HasSubstr("with the token U+0003 between documents"));
   write_text(folder_ / "vocabulary.txt", "bytes");
   DatasetPair data = open_dataset(config_, {.plain = true});
-  EXPECT_THAT(all_rows(*data.train, 0, 0), ElementsAre(3, 7, 8, 3, 9, 10, 11, 12));
-  EXPECT_THAT(all_rows(*data.train, 2, 0), ElementsAre(0, 1, 2, 0, 0, 1, 2, 3));
+  EXPECT_THAT(read_all<int32_t>(*data.train, 0, 0), ElementsAre(3, 7, 8, 3, 9, 10, 11, 12));
+  EXPECT_THAT(read_all<int32_t>(*data.train, 2, 0), ElementsAre(0, 1, 2, 0, 0, 1, 2, 3));
 }
 
 TEST_F(PackedTest, TooLittleIsRefused) {
   write_documents("1.jsonl", {"only one document"});
-  EXPECT_THAT(refusal(Category::data), HasSubstr("there is one document"));
+  EXPECT_THAT(open_refusal(config_), HasSubstr("there is one document"));
   write_documents("2.jsonl", {"ab"});
-  EXPECT_THAT(refusal(Category::data),
+  EXPECT_THAT(open_refusal(config_),
               HasSubstr("4 needs 5 tokens, but the documents for evaluation have 3"));
 }
 

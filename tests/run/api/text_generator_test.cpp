@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class DocumentsRun : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
+    folder_ = new Folder;
     std::ofstream file(*folder_ / "all.jsonl");
     for (int i = 0; i < 40; ++i)
       file << R"({"text": ")" << std::string(static_cast<size_t>(3 + i % 9), 'a') << "\"}\n";
@@ -45,9 +45,9 @@ class DocumentsRun : public testing::Test {
   }
 
  private:
-  static TemporaryFolder* folder_;
+  static Folder* folder_;
 };
-TemporaryFolder* DocumentsRun::folder_ = nullptr;
+Folder* DocumentsRun::folder_ = nullptr;
 
 TEST_F(DocumentsRun, WritesTextsTogetherAsAlone) {
   TextGenerator alone = generator({.tokens = 40}), together = generator({.tokens = 40, .texts = 2});

@@ -11,7 +11,7 @@
 
 #include "engine/data/images/png.h"
 #include "tests/data/formats/tar_files.h"
-#include "tests/data/numpy/npy_bytes.h"
+#include "tests/data/numpy/npy_files.h"
 #include "tests/run/program/run_folder.h"
 
 namespace spire {

@@ -73,7 +73,7 @@ class MetricsFileText : public ::testing::Test {
     std::ofstream(folder_ / "metrics.jsonl") << text;
     return read_run_metrics(folder_ / "metrics.jsonl", best_);
   }
-  TemporaryFolder folder_;
+  Folder folder_;
   BestConfig best_;
 };
 

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 class RunPage : public ::testing::Test {
  protected:
   Json page() { return report_json({read_run_files(folder_.path())}); }
-  TemporaryFolder folder_;
+  Folder folder_;
 };
 
 TEST_F(RunPage, LeadsWithTheFigureOfUnseenData) {
