@@ -27,12 +27,16 @@ class NvidiaLibrary {
   Function* find(const char* function) const {
     return reinterpret_cast<Function*>(look_up(function));
   }
-  // Sets a pointer to a function. Throws Error(device) with the remedy if the library is missing or
-  // has no such function.
-  template <typename Function>
-  void need(const char* function, Function*& pointer) const {
-    pointer = reinterpret_cast<Function*>(look_up_or_throw(function));
-  }
+  // Returns a function, which becomes a pointer of the type that it initializes. Throws
+  // Error(device) with the remedy if the library is missing or has no such function.
+  struct Loaded {
+    void* address;
+    template <typename Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Loaded need(const char* function) const { return {look_up_or_throw(function)}; }
 
  private:
   void* look_up(const char* function) const;
@@ -42,6 +46,10 @@ class NvidiaLibrary {
   void* library_ = nullptr;
   std::string why_not_;
 };
+
+// Declares, in a class with a NvidiaLibrary `library`, a pointer to that library's `function`.
+#define SPIRE_LIBRARY_FUNCTION(pointer, function) \
+  decltype(&function) pointer = library.need(#function)
 
 // Returns shell patterns of the folders where NVIDIA's libraries may be, in the order in which they
 // are tried: NVIDIA's wheels beside and above the file `own`; "", which stands for the folders of

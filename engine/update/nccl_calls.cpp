@@ -8,21 +8,21 @@ namespace {
 NcclCalls find_nccl_calls() {
   NcclCalls calls{};
   const NvidiaLibrary& library = nccl_library();
-  library.need("ncclGetUniqueId", calls.unique_id);
-  library.need("ncclCommInitRankConfig", calls.init);
-  library.need("ncclCommFinalize", calls.finalize);
-  library.need("ncclCommDestroy", calls.destroy);
-  library.need("ncclCommAbort", calls.abort);
-  library.need("ncclCommGetAsyncError", calls.async_error);
-  library.need("ncclGetErrorString", calls.error_string);
-  library.need("ncclGetLastError", calls.last_error);
-  library.need("ncclCommRegister", calls.register_memory);
-  library.need("ncclCommDeregister", calls.forget_memory);
-  library.need("ncclGroupStart", calls.group_start);
-  library.need("ncclGroupEnd", calls.group_end);
-  library.need("ncclSend", calls.send);
-  library.need("ncclRecv", calls.receive);
-  library.need("ncclAllReduce", calls.all_reduce);
+  calls.unique_id = library.need("ncclGetUniqueId");
+  calls.init = library.need("ncclCommInitRankConfig");
+  calls.finalize = library.need("ncclCommFinalize");
+  calls.destroy = library.need("ncclCommDestroy");
+  calls.abort = library.need("ncclCommAbort");
+  calls.async_error = library.need("ncclCommGetAsyncError");
+  calls.error_string = library.need("ncclGetErrorString");
+  calls.last_error = library.need("ncclGetLastError");
+  calls.register_memory = library.need("ncclCommRegister");
+  calls.forget_memory = library.need("ncclCommDeregister");
+  calls.group_start = library.need("ncclGroupStart");
+  calls.group_end = library.need("ncclGroupEnd");
+  calls.send = library.need("ncclSend");
+  calls.receive = library.need("ncclRecv");
+  calls.all_reduce = library.need("ncclAllReduce");
   return calls;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <cublasLt.h>
 
+#include "engine/device/nvidia_library.h"
+
 namespace spire {
 
 struct Cublaslt {
@@ -10,23 +12,24 @@ struct Cublaslt {
   Cublaslt(const Cublaslt&) = delete;
   Cublaslt& operator=(const Cublaslt&) = delete;
 
-  decltype(&cublasLtCreate) create;
-  decltype(&cublasLtDestroy) destroy;
-  decltype(&cublasLtGetStatusString) status_string;
-  decltype(&cublasLtGetVersion) version;
-  decltype(&cublasLtMatmul) matmul;
-  decltype(&cublasLtMatmulAlgoCheck) check_algorithm;
-  decltype(&cublasLtMatmulAlgoConfigGetAttribute) get_setting;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) find_algorithms;
-  decltype(&cublasLtMatmulDescCreate) create_product;
-  decltype(&cublasLtMatmulDescDestroy) destroy_product;
-  decltype(&cublasLtMatmulDescSetAttribute) set_product;
-  decltype(&cublasLtMatrixLayoutCreate) create_layout;
-  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout;
-  decltype(&cublasLtMatrixLayoutSetAttribute) set_layout;
-  decltype(&cublasLtMatmulPreferenceCreate) create_preference;
-  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
+  const NvidiaLibrary& library = cublaslt_library();
+  SPIRE_LIBRARY_FUNCTION(create, cublasLtCreate);
+  SPIRE_LIBRARY_FUNCTION(destroy, cublasLtDestroy);
+  SPIRE_LIBRARY_FUNCTION(status_string, cublasLtGetStatusString);
+  SPIRE_LIBRARY_FUNCTION(version, cublasLtGetVersion);
+  SPIRE_LIBRARY_FUNCTION(matmul, cublasLtMatmul);
+  SPIRE_LIBRARY_FUNCTION(check_algorithm, cublasLtMatmulAlgoCheck);
+  SPIRE_LIBRARY_FUNCTION(get_setting, cublasLtMatmulAlgoConfigGetAttribute);
+  SPIRE_LIBRARY_FUNCTION(find_algorithms, cublasLtMatmulAlgoGetHeuristic);
+  SPIRE_LIBRARY_FUNCTION(create_product, cublasLtMatmulDescCreate);
+  SPIRE_LIBRARY_FUNCTION(destroy_product, cublasLtMatmulDescDestroy);
+  SPIRE_LIBRARY_FUNCTION(set_product, cublasLtMatmulDescSetAttribute);
+  SPIRE_LIBRARY_FUNCTION(create_layout, cublasLtMatrixLayoutCreate);
+  SPIRE_LIBRARY_FUNCTION(destroy_layout, cublasLtMatrixLayoutDestroy);
+  SPIRE_LIBRARY_FUNCTION(set_layout, cublasLtMatrixLayoutSetAttribute);
+  SPIRE_LIBRARY_FUNCTION(create_preference, cublasLtMatmulPreferenceCreate);
+  SPIRE_LIBRARY_FUNCTION(destroy_preference, cublasLtMatmulPreferenceDestroy);
+  SPIRE_LIBRARY_FUNCTION(set_preference, cublasLtMatmulPreferenceSetAttribute);
 
   cublasLtHandle_t handle = nullptr;
 

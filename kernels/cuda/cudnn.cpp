@@ -3,7 +3,6 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
-#include "engine/device/nvidia_library.h"
 
 namespace spire {
 namespace {
@@ -20,22 +19,6 @@ std::string current_kind() {
 }
 
 }  // namespace
-
-CudnnCalls::CudnnCalls() {
-  const NvidiaLibrary& library = cudnn_library();
-  library.need("cudnnCreate", create);
-  library.need("cudnnDestroy", destroy);
-  library.need("cudnnSetStream", set_stream);
-  library.need("cudnnGetVersion", version);
-  library.need("cudnnGetErrorString", error_string);
-  library.need("cudnnGetLastErrorString", last_error_string);
-  library.need("cudnnBackendCreateDescriptor", create_descriptor);
-  library.need("cudnnBackendDestroyDescriptor", destroy_descriptor);
-  library.need("cudnnBackendSetAttribute", set_attribute);
-  library.need("cudnnBackendGetAttribute", get_attribute);
-  library.need("cudnnBackendFinalize", finalize);
-  library.need("cudnnBackendExecute", execute);
-}
 
 const CudnnCalls& cudnn_calls() {
   static const CudnnCalls calls;

@@ -10,26 +10,27 @@
 
 #include <cudnn.h>
 
+#include "engine/device/nvidia_library.h"
+
 namespace spire {
 
 // The functions of cuDNN that Spire calls, of the library that is opened for the first of them.
 struct CudnnCalls {
-  CudnnCalls();  // throws Error(device) if the library is missing or too old
-
-  decltype(&cudnnCreate) create;
-  decltype(&cudnnDestroy) destroy;
-  decltype(&cudnnSetStream) set_stream;
-  decltype(&cudnnGetVersion) version;
-  decltype(&cudnnGetErrorString) error_string;
-  decltype(&cudnnGetLastErrorString) last_error_string;
-  decltype(&cudnnBackendCreateDescriptor) create_descriptor;
-  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
-  decltype(&cudnnBackendSetAttribute) set_attribute;
-  decltype(&cudnnBackendGetAttribute) get_attribute;
-  decltype(&cudnnBackendFinalize) finalize;
-  decltype(&cudnnBackendExecute) execute;
+  const NvidiaLibrary& library = cudnn_library();
+  SPIRE_LIBRARY_FUNCTION(create, cudnnCreate);
+  SPIRE_LIBRARY_FUNCTION(destroy, cudnnDestroy);
+  SPIRE_LIBRARY_FUNCTION(set_stream, cudnnSetStream);
+  SPIRE_LIBRARY_FUNCTION(version, cudnnGetVersion);
+  SPIRE_LIBRARY_FUNCTION(error_string, cudnnGetErrorString);
+  SPIRE_LIBRARY_FUNCTION(last_error_string, cudnnGetLastErrorString);
+  SPIRE_LIBRARY_FUNCTION(create_descriptor, cudnnBackendCreateDescriptor);
+  SPIRE_LIBRARY_FUNCTION(destroy_descriptor, cudnnBackendDestroyDescriptor);
+  SPIRE_LIBRARY_FUNCTION(set_attribute, cudnnBackendSetAttribute);
+  SPIRE_LIBRARY_FUNCTION(get_attribute, cudnnBackendGetAttribute);
+  SPIRE_LIBRARY_FUNCTION(finalize, cudnnBackendFinalize);
+  SPIRE_LIBRARY_FUNCTION(execute, cudnnBackendExecute);
 };
-const CudnnCalls& cudnn_calls();  // throws as the constructor does
+const CudnnCalls& cudnn_calls();  // throws Error(device) if the library is missing or too old
 
 // Throws Error(device) with the call and cuDNN's own text unless `status` is success.
 void check_cudnn(cudnnStatus_t status, const char* call);

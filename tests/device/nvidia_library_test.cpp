@@ -27,9 +27,8 @@ NvidiaLibrary library(const std::string& file) {
 }
 
 std::string error_of(const NvidiaLibrary& library, const char* function) {
-  int (*pointer)() = nullptr;
   try {
-    library.need(function, pointer);
+    library.need(function);
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::device);
     return error.what();
@@ -40,8 +39,7 @@ std::string error_of(const NvidiaLibrary& library, const char* function) {
 TEST(NvidiaLibrary, IsFoundInTheWheelsBesideTheProgram) {
   NvidiaLibrary fake = library(SPIRE_FAKE_FILE);
   EXPECT_EQ(fake.why_not(), "");
-  int (*version)() = nullptr;
-  fake.need("fake_version", version);
+  int (*version)() = fake.need("fake_version");
   EXPECT_EQ(version(), 42);
   EXPECT_EQ(fake.find<int()>("fake_version"), version);
 }
