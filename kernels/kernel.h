@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <spire/kernel.h>
 
@@ -32,6 +33,36 @@ decltype(auto) with_float_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f32) return visit(float{});
   if (dtype != DType::bf16) refuse_float_type(dtype);
   return visit(bfloat16{});
+}
+
+// Make a kernel that calls run(T{}, args), T being the type of the tensors' dtype: that of the
+// request's input 0, or the given one. workspace_bytes: Kernel::workspace_bytes().
+struct ComputeType {
+  ComputeType(const KernelRequest& request) : dtype(request.inputs[0].dtype) {}
+  ComputeType(DType given) : dtype(given) {}
+  DType dtype;
+};
+template <typename Run>
+Kernel cpu_kernel(ComputeType of, size_t workspace_bytes, Run run) {
+  return with_float_type(of.dtype, [&](auto type) {
+    return Kernel([run, type](const KernelArgs& args) mutable { run(type, args); },
+                  workspace_bytes);
+  });
+}
+template <typename Run>
+Kernel cuda_kernel(ComputeType of, size_t workspace_bytes, Run run) {
+  return with_any_float_type(of.dtype, [&](auto type) {
+    return Kernel([run, type](const KernelArgs& args) mutable { run(type, args); },
+                  workspace_bytes);
+  });
+}
+template <typename Run>
+Kernel cpu_kernel(ComputeType of, Run run) {
+  return cpu_kernel(of, 0, std::move(run));
+}
+template <typename Run>
+Kernel cuda_kernel(ComputeType of, Run run) {
+  return cuda_kernel(of, 0, std::move(run));
 }
 
 // A row of the table of kernels (kernel_table.h): an op's name, and the function that makes its

@@ -28,8 +28,6 @@
 #include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/softmax/softmax.h"
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
-#include "kernels/ops/swiglu/swiglu.h"
-#include "kernels/ops/tower_sum/tower_sum.h"
 #include "kernels/ops/transpose/transpose.h"
 
 namespace spire {

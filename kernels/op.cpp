@@ -29,7 +29,7 @@ void Op::gradient(GradientBuilder&) const {
       name());
 }
 
-void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least, size_t most) {
+void expect_inputs(const Op& op, TensorSpecs inputs, size_t least, size_t most) {
   // The message has one number where that is exact.
   bool fits = inputs.size() >= least && inputs.size() <= most;
   if (least == most) {
@@ -46,6 +46,17 @@ void expect_rows(const Op& op, const TensorSpec& x) {
 
 void expect_like(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
   expect(op, got == want, "{} must be {}, got {}", what, to_string(want), to_string(got));
+}
+
+void expect_taken(const Op& op, const TensorSpec& got, const TensorSpec& want, const char* what) {
+  expect(op, got == want, "takes {} {}, got {}", what, to_string(want), to_string(got));
+}
+
+void set_gradients(GradientBuilder& builder, std::span<const Value> gradients, int first) {
+  for (Value gradient : gradients) {
+    if (builder.wants_gradient(first)) builder.set_gradient(first, gradient);
+    ++first;
+  }
 }
 
 TensorSpec per_channel(const TensorSpec& x) {

@@ -50,7 +50,8 @@ class DecodingBuilder {
   bool record(const Node& node) {
     if (reads_parameters_only(node)) return true;  // add_positions() finds what it reads
     std::string_view op = node.op->name();
-    if (op == "slice") return static_cast<const SliceOp&>(*node.op).axis() >= 2 && same(node);
+    if (op == "slice")
+      return static_cast<const SliceOp&>(*node.op).attributes().axis >= 2 && same(node);
     if (op == "concat") return concat_axis(node) >= 2 && same(node);
     if (op == "bias") return bias(node);
     if (op == "reshape" || op == "flatten") return reshape(node);
@@ -144,7 +145,7 @@ class DecodingBuilder {
     while (from_.tensor(bias).role == Role::activation) {
       const Node& node = from_.nodes()[static_cast<size_t>(from_.tensor(bias).producer)];
       const auto* slice = dynamic_cast<const SliceOp*>(node.op.get());
-      bool first_rows = slice && slice->axis() == 0 && slice->begin() == 0;
+      bool first_rows = slice && slice->attributes().axis == 0 && slice->attributes().begin == 0;
       if (!first_rows && !node.op->is_view()) return {};
       bias = node.inputs[0];
     }

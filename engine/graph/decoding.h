@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "engine/graph/graph.h"
-#include "kernels/ops/cached_attention/key_value_cache.h"
+#include "kernels/ops/cached_attention/cached_attention.h"
 
 namespace spire {
 

@@ -8,8 +8,8 @@
 #include "kernels/ops/concat/concat.h"
 #include "kernels/ops/conv2d/conv2d.h"
 #include "kernels/ops/pool2d/pool2d.h"
+#include "kernels/ops/reduce/reduce.h"
 #include "kernels/ops/resize/resize.h"
-#include "kernels/ops/tower_sum/tower_sum.h"
 
 namespace spire {
 Value conv2d(Graph& graph, const std::string& name, Value x, const Conv2dOptions& options) {
@@ -84,7 +84,7 @@ Value global_avg_pool(Graph& graph, Value x) {
 
 Value resize(Graph& graph, Value x, Extent2d size, Resize kind) {
   if (extent_of(graph.spec(x).shape) == size) return x;
-  return graph.emit_op<ResizeOp>({x}, kind, size)[0];
+  return graph.emit_op<ResizeOp>({x}, ResizeAttributes{kind, size})[0];
 }
 
 Value pad_channels(Graph& graph, Value x, int64_t channels) {

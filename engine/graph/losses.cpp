@@ -34,7 +34,7 @@ void regression_loss(Graph& graph, Value logits, Value labels, Regression kind) 
   const TensorSpec& spec = graph.spec(logits);
   OneHotAttributes attributes{.classes = spec.shape.back(), .dtype = spec.dtype};
   Value target = graph.emit_op<OneHotOp>({labels}, attributes)[0];
-  Value loss = graph.emit_op<RegressionLossOp>({logits, target}, kind)[0];
+  Value loss = graph.emit_op<RegressionLossOp>({logits, target}, RegressionAttributes{kind})[0];
   graph.add_loss(loss);
   graph.mark_output("loss", loss);
   graph.mark_output("score", graph.emit_op<SoftmaxCrossEntropyOp>({logits, labels})[1]);
@@ -169,7 +169,7 @@ void l1_loss(Graph& graph, Value logits, Value labels) {
 }
 
 void reconstruction_loss(Graph& graph, Value prediction, Value target, Regression kind) {
-  auto outputs = graph.emit_op<RegressionLossOp>({prediction, target}, kind);
+  auto outputs = graph.emit_op<RegressionLossOp>({prediction, target}, RegressionAttributes{kind});
   graph.add_loss(outputs[0]);
   graph.mark_output("loss", outputs[0]);
   graph.mark_output("score", outputs[1]);
@@ -209,8 +209,7 @@ void huber_loss(Graph& graph, Value prediction, Value target, float delta) {
   Value size = abs(graph, d);
   Value q = sub(graph, size, relu(graph, scale(graph, size, 1, -delta)));
   add_mean_loss(graph, mul(graph, q, sub(graph, size, scale(graph, q, 0.5f))));
-  graph.mark_output("score",
-                    graph.emit_op<RegressionLossOp>({prediction, target}, Regression::mse)[1]);
+  graph.mark_output("score", graph.emit_op<RegressionLossOp>({prediction, target})[1]);
 }
 
 }  // namespace spire

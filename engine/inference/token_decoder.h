@@ -11,7 +11,7 @@
 #include "engine/train/batch_uploader.h"
 #include "engine/train/model_graph.h"
 #include "engine/train/replica.h"
-#include "kernels/ops/cached_attention/key_value_cache.h"
+#include "kernels/ops/cached_attention/cached_attention.h"
 
 namespace spire {
 

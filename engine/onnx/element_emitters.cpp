@@ -159,18 +159,18 @@ void emit_concat(OnnxBuilder& builder, const Node& node) {
 }
 
 void emit_slice(OnnxBuilder& builder, const Node& node) {
-  const auto& op = static_cast<const SliceOp&>(*node.op);
+  const auto& slice = static_cast<const SliceOp&>(*node.op).attributes();
   Value x = node.inputs[0];
   if (builder.shape(x) == builder.shape(node.outputs[0])) {  // all of it
     builder.define_view(node.outputs[0], x);
     return;
   }
   Channels order = builder.is_channels_first(x) ? Channels::first : Channels::last;
-  int64_t end = op.begin() + builder.shape(node.outputs[0])[op.axis()];
-  int64_t axis = axis_in(order, op.axis(), builder.shape(x).rank());
+  int64_t end = slice.begin + builder.shape(node.outputs[0])[slice.axis];
+  int64_t axis = axis_in(order, slice.axis, builder.shape(x).rank());
   builder.define(
       node.outputs[0],
-      builder.add("Slice", {tensor_in(builder, x, order), builder.whole_numbers({op.begin()}),
+      builder.add("Slice", {tensor_in(builder, x, order), builder.whole_numbers({slice.begin}),
                             builder.whole_numbers({end}), builder.whole_numbers({axis})}),
       order);
 }

@@ -106,7 +106,7 @@ void emit_global_avg_pool(OnnxBuilder& builder, const Node& node) {
 
 // nearest: row floor(i H / OH), which is ONNX's asymmetric. bilinear: by the middles of pixels.
 void emit_resize(OnnxBuilder& builder, const Node& node) {
-  bool nearest = static_cast<const ResizeOp&>(*node.op).kind() == Resize::nearest;
+  bool nearest = static_cast<const ResizeOp&>(*node.op).attributes().kind == Resize::nearest;
   const Shape& to = builder.shape(node.outputs[0]);
   std::vector<OnnxAttribute> list = {
       {"mode", std::string(nearest ? "nearest" : "linear")},

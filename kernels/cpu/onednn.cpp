@@ -329,7 +329,7 @@ void PrimitiveKernel::operator()(const KernelArgs& args) try {
 }
 
 std::string describe_request(const Op& op, const KernelRequest& request) {
-  auto list = [](std::span<const TensorSpec> specs) {
+  auto list = [](TensorSpecs specs) {
     std::vector<std::string> words;
     for (const TensorSpec& spec : specs) words.push_back(to_string(spec));
     return fmt::format("{}", fmt::join(words, ", "));

@@ -35,4 +35,16 @@ void parallel_for(int threads, int64_t n, int64_t grain, const Body& body) {
   order.load(std::memory_order_acquire);
 }
 
+// Returns the sum of term(begin, end) over the chunks of parallel_for(), in their order: the bits
+// do not depend on which thread is first. partial: scratch memory, a Sums for each thread.
+template <typename Sums, typename Term>
+Sums sum_chunks(Sums* partial, int threads, int64_t n, int64_t grain, const Term& term) {
+  std::fill_n(partial, threads, Sums{});
+  parallel_for(threads, n, grain,
+               [&](int64_t begin, int64_t end, int chunk) { partial[chunk] = term(begin, end); });
+  Sums total{};
+  for (int chunk = 0; chunk < threads; ++chunk) total += partial[chunk];
+  return total;
+}
+
 }  // namespace spire

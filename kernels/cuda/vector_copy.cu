@@ -51,8 +51,7 @@ void move_rows_cuda(void* stream, const RowMove& m, void* to, const void* from) 
   bool packs = word_of(m.to_stride, m.to_begin, m.width) == widest_word;
   int64_t bytes =
       word_of(m.to_stride, m.to_begin, m.width, m.from_stride, m.from_begin, m.before, m.kept);
-  with_word(bytes, [&](auto word) {
-    using Word = decltype(word);
+  with_word(bytes, [&]<typename Word>(Word) {
     constexpr int N = static_cast<int>(widest_word / sizeof(Word));
     if (packs) {
       launch_move<N, Word>(stream, m, to, from);

@@ -98,8 +98,8 @@ class SPIRE_API Kernel {
 
 // Device, shapes and resources for which a kernel is made.
 struct KernelRequest {
-  std::span<const TensorSpec> inputs;
-  std::span<const TensorSpec> outputs;
+  TensorSpecs inputs;
+  TensorSpecs outputs;
   DeviceId device;
   int threads = 1;  // CPU threads of the kernel, exactly: results may depend on it
   int op_id = 0;    // id of the op's node in the graph; dropout's random numbers depend on it

@@ -26,6 +26,8 @@ struct SPIRE_API TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
+using TensorSpecs = std::span<const TensorSpec>;
+
 SPIRE_API std::string to_string(const TensorSpec& spec);  // "bf16 (64, 28, 28, 16)"
 
 // Handle of a tensor in the graph that made it.
@@ -69,15 +71,14 @@ class SPIRE_API Op {
   virtual std::string_view name() const = 0;
   // Returns the specs of the outputs. Throws Error(config) "[conv2d] ..." if number, shapes or
   // dtypes of the inputs are not allowed.
-  virtual std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const = 0;
+  virtual std::vector<TensorSpec> infer(TensorSpecs inputs) const = 0;
 
   // Makes the kernel of an op that the calling program brings; it refuses a device that it has none
   // for. No kernel, the default: the op has its rows in Spire's tables of kernels.
   virtual Kernel make_kernel(const KernelRequest& request) const;
 
   // Returns the number of multiply-adds; 0 for ops limited by memory bandwidth (norms).
-  virtual int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                                std::span<const TensorSpec> outputs) const {
+  virtual int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
     (void)inputs, (void)outputs;
     return 0;
   }
@@ -87,7 +88,7 @@ class SPIRE_API Op {
 
   // Returns true if output 0 is input 0's memory under another shape (reshape): no kernel runs.
   virtual bool is_view() const { return false; }
-  // Returns true if output 0 is input 0 summed over all towers of the step (tower_sum.h).
+  // Returns true if output 0 is input 0 summed over all towers of the step (reduce.h).
   virtual bool sums_towers() const { return false; }
   // Returns true if output 0 may be written over input `index`, which has as many bytes.
   virtual bool may_overwrite(int index) const {

@@ -11,8 +11,7 @@ namespace spire {
 
 // Both throw Error(config) with the op's name: expect_inputs() unless the number of inputs is in
 // [least, most], expect() unless `holds`.
-SPIRE_API void expect_inputs(const Op& op, std::span<const TensorSpec> inputs, size_t least,
-                             size_t most);
+SPIRE_API void expect_inputs(const Op& op, TensorSpecs inputs, size_t least, size_t most);
 template <typename... Args>
 void expect(const Op& op, bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (holds) return;

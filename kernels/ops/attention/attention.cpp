@@ -6,6 +6,7 @@
 #include <spire/op_checks.h>
 
 #include "kernels/ops/dropout/dropout.h"
+#include "kernels/spec_checks.h"
 
 namespace spire {
 
@@ -30,8 +31,7 @@ void expect_packed(const Op& op, const TensorSpec& qkv, const AttentionAttribute
 
 void expect_positions(const Op& op, const TensorSpec& qkv, const TensorSpec& given) {
   TensorSpec positions{{qkv.shape[0], qkv.shape[1]}, DType::i32};
-  expect(op, given == positions, "takes positions {}, got {}", to_string(positions),
-         to_string(given));
+  expect_taken(op, given, positions, "positions");
 }
 
 TensorSpec output_of(const TensorSpec& qkv, const AttentionAttributes& attributes) {
@@ -45,7 +45,7 @@ TensorSpec logsumexp_of(const TensorSpec& qkv, int64_t heads) {
 
 }  // namespace
 
-std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> AttentionOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.documents ? 2 : 1;
   expect_inputs(*this, inputs, count, count);
   expect_packed(*this, inputs[0], attributes_);
@@ -57,42 +57,33 @@ std::vector<TensorSpec> AttentionOp::infer(std::span<const TensorSpec> inputs) c
 }
 
 // Two products of T x T scores and D columns a head: q k^T and p v.
-int64_t AttentionOp::multiply_adds(std::span<const TensorSpec>,
-                                   std::span<const TensorSpec> outputs) const {
+int64_t AttentionOp::multiply_adds(TensorSpecs, TensorSpecs outputs) const {
   const TensorSpec& y = outputs[0];
   return 2 * y.shape.elements() * y.shape[1];
 }
 
 void AttentionOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
-  std::vector<Value> inputs = {dy, builder.input(0), builder.output(0), builder.output(1)};
+  std::vector<Value> inputs = {builder.output_gradient(0), builder.input(0), builder.output(0),
+                               builder.output(1)};
   if (attributes_.dropout > 0) inputs.push_back(builder.output(2));
   if (attributes_.documents) inputs.push_back(builder.input(1));
-  auto backward = std::make_unique<AttentionBackwardOp>(attributes_);
-  builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
+  emit_gradient<AttentionBackwardOp>(builder, 0, inputs, attributes_);
 }
 
 // Five products of that size where forward has two: the scores once more, dv, dp, dq and dk.
-int64_t AttentionBackwardOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                           std::span<const TensorSpec>) const {
+int64_t AttentionBackwardOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   const TensorSpec& y = inputs[2];
   return 5 * y.shape.elements() * y.shape[1];
 }
 
-std::vector<TensorSpec> AttentionBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> AttentionBackwardOp::infer(TensorSpecs inputs) const {
   bool drops = attributes_.dropout > 0;
   size_t count = 4 + (drops ? 1 : 0) + (attributes_.documents ? 1 : 0);
   expect_inputs(*this, inputs, count, count);
   const TensorSpec& qkv = inputs[1];
   expect_packed(*this, qkv, attributes_);
-  for (size_t i : {0, 2}) {
-    TensorSpec y = output_of(qkv, attributes_);
-    expect(*this, inputs[i] == y, "takes dy and y {}, got {}", to_string(y), to_string(inputs[i]));
-  }
-  TensorSpec logsumexp = logsumexp_of(qkv, attributes_.heads);
-  expect(*this, inputs[3] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),
-         to_string(inputs[3]));
+  for (size_t i : {0, 2}) expect_taken(*this, inputs[i], output_of(qkv, attributes_), "dy and y");
+  expect_taken(*this, inputs[3], logsumexp_of(qkv, attributes_.heads), "logsumexp");
   if (drops) expect(*this, inputs[4] == dropout_key_spec(), "the key is {}", to_string(inputs[4]));
   if (attributes_.documents) expect_positions(*this, qkv, inputs.back());
   return {qkv};

@@ -59,10 +59,9 @@ class AttentionOp : public OpWith<AttentionAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "attention"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   // Counts all T x T scores even if causal, as publications do.
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -72,9 +71,8 @@ class AttentionBackwardOp : public OpWith<AttentionAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "attention_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 };
 
 // Throw Error(config): on a GPU attention takes heads of at most `most` columns, and shorter

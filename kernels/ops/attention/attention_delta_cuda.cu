@@ -32,8 +32,7 @@ __global__ void __launch_bounds__(delta_threads)
 void launch_delta(const AttentionExtents& e, DType dtype, const void* dy, const void* y,
                   float* delta, void* stream) {
   auto blocks = blocks_for(e.batch * e.length * e.heads, delta_warps);
-  with_any_float_type(dtype, [&](auto type) {
-    using T = decltype(type);
+  with_any_float_type(dtype, [&]<typename T>(T) {
     launch(attention_delta_kernel<T>, blocks, delta_threads, stream, e, Divider(e.heads),
            Divider(e.length), static_cast<const T*>(dy), static_cast<const T*>(y), delta);
   });

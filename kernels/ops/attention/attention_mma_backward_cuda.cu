@@ -148,8 +148,7 @@ Kernel attention_cuda::make_mma_backward(const AttentionBackwardOp& op,
                                          const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[1];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
+  return with_mma_kernel(qkv.dtype, e.size, [&]<typename T>(T, auto columns) {
     constexpr int D = columns.value;
     return attention_backward<T>(attention_mma_keys_kernel<D, T>,
                                  attention_mma_queries_kernel<D, T>, threads, e,

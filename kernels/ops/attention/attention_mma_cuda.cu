@@ -115,8 +115,7 @@ int attention_cuda::mma_compiled_for() {
 Kernel attention_cuda::make_mma(const AttentionOp& op, const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_mma_kernel(qkv.dtype, e.size, [&](auto type, auto columns) {
-    using T = decltype(type);
+  return with_mma_kernel(qkv.dtype, e.size, [&]<typename T>(T, auto columns) {
     return attention_forward<T>(attention_mma_kernel<columns.value, T>, threads, e,
                                 op.attributes().documents, request.op_id);
   });

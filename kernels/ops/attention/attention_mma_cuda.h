@@ -18,18 +18,7 @@
 
 namespace spire::attention_mma {
 
-using attention_cuda::attention_backward;
-using attention_cuda::attention_forward;
-using attention_cuda::AttentionExtents;
-using attention_cuda::AttentionHead;
-using attention_cuda::BackwardOperands;
-using attention_cuda::block;
-using attention_cuda::DocumentStarts;
-using attention_cuda::ForwardOperands;
-using attention_cuda::KeepBits;
-using attention_cuda::rows_from;
-using attention_cuda::RowView;
-using attention_cuda::ScoreDropout;
+using namespace attention_cuda;
 
 constexpr int warp_rows = 16;
 constexpr int threads = block / warp_rows * warp_threads;
@@ -222,7 +211,7 @@ Kernel with_mma_kernel(DType dtype, int size, const Visit& visit) {
   auto with_size = [&](auto type) {
     if (size <= 32) return visit(type, std::integral_constant<int, 32>{});
     if (size <= 64) return visit(type, std::integral_constant<int, 64>{});
-    return visit(type, std::integral_constant<int, attention_cuda::largest_size>{});
+    return visit(type, std::integral_constant<int, largest_size>{});
   };
   return dtype == DType::bf16 ? with_size(bfloat16{}) : with_size(float16{});
 }

@@ -103,8 +103,7 @@ __global__ void __launch_bounds__(threads, 2)
 Kernel attention_cuda::make_plain(const AttentionOp& op, const KernelRequest& request) {
   const TensorSpec& qkv = request.inputs[0];
   AttentionExtents e(op, op.attributes(), qkv.shape);
-  return with_any_float_type(qkv.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_any_float_type(qkv.dtype, [&]<typename T>(T) {
     return with_plain_size<T>(e.size, [&](auto columns, auto packs) {
       return attention_forward<T>(attention_plain_kernel<columns.value, packs.value, T>, threads, e,
                                   op.attributes().documents, request.op_id);

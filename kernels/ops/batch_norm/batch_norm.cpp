@@ -6,7 +6,7 @@
 #include <spire/op_checks.h>
 
 #include "kernels/ops/elementwise/activation.h"
-#include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/ops/reduce/reduce.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {
@@ -40,7 +40,7 @@ TensorSpec sums_of(const TensorSpec& x) {
 
 }  // namespace
 
-std::vector<TensorSpec> BatchNormOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormOp::infer(TensorSpecs inputs) const {
   auto residual = static_cast<size_t>(residual_input());
   expect_inputs(*this, inputs, residual + attributes_.residual, residual + attributes_.residual);
   const TensorSpec& x = inputs[0];
@@ -67,10 +67,8 @@ void BatchNormOp::gradient(GradientBuilder& builder) const {
   // dx or this tower's sums, then the gradients of gamma and beta: those of this tower alone, as of
   // all parameters; the reduction adds them over towers later.
   auto results = builder.emit(std::move(op), inputs);
-  for (int i : {0, 1, 2}) {
-    if (i == 0 && attributes_.sync) continue;
-    if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
-  }
+  int first = attributes_.sync ? 1 : 0;
+  set_gradients(builder, {results.begin() + first, results.begin() + 3}, first);
   // The residual receives g: written by the backward behind a relu, else dy itself.
   Value g = mask == ReluMask::from_y ? results[3] : dy;
   if (attributes_.residual && builder.wants_gradient(residual_input()))
@@ -79,8 +77,7 @@ void BatchNormOp::gradient(GradientBuilder& builder) const {
   inputs[0] = g;
   if (mask == ReluMask::from_y) inputs.pop_back();
   inputs.push_back(builder.emit(std::make_unique<TowerSumOp>(), {results[0]})[0]);
-  builder.set_gradient(0,
-                       builder.emit(std::make_unique<BatchNormBackwardOp>(attributes_), inputs)[0]);
+  emit_gradient<BatchNormBackwardOp>(builder, 0, inputs, attributes_);
 }
 
 std::unique_ptr<Op> BatchNormOp::with_relu() const {
@@ -91,13 +88,13 @@ std::unique_ptr<Op> BatchNormOp::with_residual() const {
   return residual_form<BatchNormOp>(attributes_);
 }
 
-std::vector<TensorSpec> BatchNormMomentsOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormMomentsOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_normalizable(*this, inputs[0]);
   return {sums_of(inputs[0])};
 }
 
-std::vector<TensorSpec> BatchNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormBackwardOp::infer(TensorSpecs inputs) const {
   ReluMask mask = first_mask(attributes_);
   if (attributes_.sync) mask = second_mask(mask);
   size_t count = 5 + (mask != ReluMask::none) + attributes_.sync;
@@ -118,7 +115,7 @@ std::vector<TensorSpec> BatchNormBackwardOp::infer(std::span<const TensorSpec> i
   return outputs;
 }
 
-std::vector<TensorSpec> BatchNormGradientSumsOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormGradientSumsOp::infer(TensorSpecs inputs) const {
   BatchNormAttributes plain = attributes_;
   plain.sync = false;
   auto outputs = BatchNormBackwardOp(plain).infer(inputs);  // dx, dgamma, dbeta [, g]
@@ -126,7 +123,7 @@ std::vector<TensorSpec> BatchNormGradientSumsOp::infer(std::span<const TensorSpe
   return outputs;
 }
 
-std::vector<TensorSpec> BatchNormEvalOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormEvalOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.residual ? 6 : 5;
   expect_inputs(*this, inputs, count, count);
   expect_normalizable(*this, inputs[0]);
@@ -144,12 +141,11 @@ void BatchNormEvalOp::gradient(GradientBuilder& builder) const {
   if (attributes_.relu)
     g = builder.emit(std::make_unique<ActivationBackwardOp>(), {g, builder.output(0)})[0];
   if (attributes_.residual && builder.wants_gradient(5)) builder.set_gradient(5, g);
-  if (!builder.wants_gradient(0)) return;
-  builder.set_gradient(0, builder.emit(std::make_unique<BatchNormEvalBackwardOp>(attributes_),
-                                       {g, builder.input(1), builder.input(4)})[0]);
+  emit_gradient<BatchNormEvalBackwardOp>(builder, 0, {g, builder.input(1), builder.input(4)},
+                                         attributes_);
 }
 
-std::vector<TensorSpec> BatchNormEvalBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNormEvalBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 3, 3);
   expect_normalizable(*this, inputs[0]);
   for (size_t i : {1, 2})

@@ -54,7 +54,7 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
   std::string_view name() const override {
     return attributes_.sync ? "batch_norm_sync" : "batch_norm";
   }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == residual_input(); }
   std::unique_ptr<Op> with_relu() const override;
@@ -65,7 +65,7 @@ class BatchNormOp : public OpWith<BatchNormAttributes> {
 class BatchNormMomentsOp : public Op {
  public:
   std::string_view name() const override { return "batch_norm_moments"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // inputs: dy, x, gamma, mean, inv_std [, mask]. outputs: dx, dgamma, dbeta [, dresidual]. With a
@@ -80,7 +80,7 @@ class BatchNormBackwardOp : public OpWith<BatchNormAttributes> {
   std::string_view name() const override {
     return attributes_.sync ? "batch_norm_sync_backward" : "batch_norm_backward";
   }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
 
@@ -92,7 +92,7 @@ class BatchNormGradientSumsOp : public OpWith<BatchNormAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_gradient_sums"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // inputs: x, gamma, beta, running_mean, running_var [, residual]. outputs: y. In training it stands
@@ -102,7 +102,7 @@ class BatchNormEvalOp : public OpWith<BatchNormAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_eval"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 5; }
   std::unique_ptr<Op> with_relu() const override;
@@ -116,7 +116,7 @@ class BatchNormEvalBackwardOp : public OpWith<BatchNormAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "batch_norm_eval_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
 

@@ -164,8 +164,7 @@ Kernel with_mask(const BatchNormAttributes& attributes, const KernelRequest& req
 
 template <>
 Kernel make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
-  return with_mask(op.attributes(), request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
+  return with_mask(op.attributes(), request, [&]<typename T>(T, auto relu_mask) {
     constexpr ReluMask mask = relu_mask();
     ChannelTiles tiles(request.inputs[0].shape);
     bool sync = op.attributes().sync;
@@ -192,8 +191,7 @@ Kernel make_cpu(const BatchNormBackwardOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
-  return with_mask(op.attributes(), request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
+  return with_mask(op.attributes(), request, [&]<typename T>(T, auto relu_mask) {
     constexpr ReluMask mask = relu_mask();
     ChannelTiles tiles(request.inputs[0].shape);
     ChannelScratch scratch(tiles, request.threads);

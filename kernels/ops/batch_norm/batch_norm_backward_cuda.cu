@@ -186,8 +186,7 @@ __global__ void __launch_bounds__(channel_threads)
 // take packs.
 template <>
 Kernel make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
-  return with_mask_cuda(op.attributes(), request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
+  return with_mask_cuda(op.attributes(), request, [&]<typename T>(T, auto relu_mask) {
     constexpr ReluMask mask = relu_mask(), second = second_mask(mask);
     ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
     bool sync = op.attributes().sync;
@@ -216,8 +215,7 @@ Kernel make_cuda(const BatchNormBackwardOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const BatchNormGradientSumsOp& op, const KernelRequest& request) {
-  return with_mask_cuda(op.attributes(), request, [&](auto type, auto relu_mask) {
-    using T = decltype(type);
+  return with_mask_cuda(op.attributes(), request, [&]<typename T>(T, auto relu_mask) {
     constexpr ReluMask mask = relu_mask();
     ChannelGrid grid = sums_grid(request.inputs[0].shape);
     auto run = [grid](const KernelArgs& args) {

@@ -122,25 +122,23 @@ void normalize(const ChannelTiles& tiles, int threads, const BatchNormAttributes
 // Evaluation, and its gradient dx = scale g: without a center and shift.
 Kernel scale_channels(const BatchNormAttributes& attributes, bool backward,
                       const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, 0);
-    auto run = [=, a = attributes, threads = request.threads](const KernelArgs& args) mutable {
-      scratch.bind(args.workspace);
-      auto gamma = args.in<float>(1), variance = args.in<float>(backward ? 2 : 4);
-      float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
-      for (int64_t c = 0; c < tiles.channels; ++c) {
-        center[c] = backward ? 0 : args.in<float>(3)[c];
-        scale[c] = gamma[c] / std::sqrt(variance[c] + a.epsilon);
-        shift[c] = backward ? 0 : args.in<float>(2)[c];
-      }
-      for (float* lanes : {center, scale, shift}) repeat_lanes(tiles, lanes);
-      auto addend = a.residual && !backward ? args.in<T>(5) : nullptr;
-      normalize(tiles, threads, backward ? BatchNormAttributes{} : a, args.in<T>(0), addend,
-                {center, scale, shift}, args.out<T>(0));
-    };
-    return Kernel(run, scratch.bytes());
+  ChannelTiles tiles(request.inputs[0].shape);
+  ChannelScratch scratch(tiles, 0);
+  auto a = attributes;
+  int threads = request.threads;
+  return cpu_kernel(request, scratch.bytes(), [=]<typename T>(T, const KernelArgs& args) mutable {
+    scratch.bind(args.workspace);
+    auto gamma = args.in<float>(1), variance = args.in<float>(backward ? 2 : 4);
+    float *center = scratch.table(0), *scale = scratch.table(1), *shift = scratch.table(2);
+    for (int64_t c = 0; c < tiles.channels; ++c) {
+      center[c] = backward ? 0 : args.in<float>(3)[c];
+      scale[c] = gamma[c] / std::sqrt(variance[c] + a.epsilon);
+      shift[c] = backward ? 0 : args.in<float>(2)[c];
+    }
+    for (float* lanes : {center, scale, shift}) repeat_lanes(tiles, lanes);
+    auto addend = a.residual && !backward ? args.in<T>(5) : nullptr;
+    normalize(tiles, threads, backward ? BatchNormAttributes{} : a, args.in<T>(0), addend,
+              {center, scale, shift}, args.out<T>(0));
   });
 }
 
@@ -148,19 +146,17 @@ Kernel scale_channels(const BatchNormAttributes& attributes, bool backward,
 
 template <>
 Kernel make_cpu(const BatchNormOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, op.attributes().sync ? 0 : request.threads);
-    auto run = [=, a = op.attributes(), residual = static_cast<size_t>(op.residual_input()),
-                threads = request.threads](const KernelArgs& args) mutable {
-      scratch.bind(args.workspace);
-      const double* sums = a.sync ? args.in<double>(4) : nullptr;
-      if (!sums) sum_moments(tiles, threads, args.in<T>(0), scratch);
-      normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(residual) : nullptr,
-                write_statistics(args, tiles, scratch, a.epsilon, sums), args.out<T>(0));
-    };
-    return Kernel(run, scratch.bytes());
+  ChannelTiles tiles(request.inputs[0].shape);
+  ChannelScratch scratch(tiles, op.attributes().sync ? 0 : request.threads);
+  auto a = op.attributes();
+  auto residual = static_cast<size_t>(op.residual_input());
+  int threads = request.threads;
+  return cpu_kernel(request, scratch.bytes(), [=]<typename T>(T, const KernelArgs& args) mutable {
+    scratch.bind(args.workspace);
+    const double* sums = a.sync ? args.in<double>(4) : nullptr;
+    if (!sums) sum_moments(tiles, threads, args.in<T>(0), scratch);
+    normalize(tiles, threads, a, args.in<T>(0), a.residual ? args.in<T>(residual) : nullptr,
+              write_statistics(args, tiles, scratch, a.epsilon, sums), args.out<T>(0));
   });
 }
 
@@ -176,21 +172,18 @@ Kernel make_cpu(const BatchNormEvalBackwardOp& op, const KernelRequest& request)
 
 template <>
 Kernel make_cpu(const BatchNormMomentsOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelTiles tiles(request.inputs[0].shape);
-    ChannelScratch scratch(tiles, request.threads);
-    auto run = [=, threads = request.threads](const KernelArgs& args) mutable {
-      scratch.bind(args.workspace);
-      sum_moments(tiles, threads, args.in<T>(0), scratch);
-      auto sums = args.out<double>(0);
-      for (int64_t c = 0; c < tiles.channels; ++c) {
-        sums[c] = scratch.total(0, c);
-        sums[tiles.channels + c] = scratch.total(1, c);
-      }
-      sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
-    };
-    return Kernel(run, scratch.bytes());
+  ChannelTiles tiles(request.inputs[0].shape);
+  ChannelScratch scratch(tiles, request.threads);
+  int threads = request.threads;
+  return cpu_kernel(request, scratch.bytes(), [=]<typename T>(T, const KernelArgs& args) mutable {
+    scratch.bind(args.workspace);
+    sum_moments(tiles, threads, args.in<T>(0), scratch);
+    auto sums = args.out<double>(0);
+    for (int64_t c = 0; c < tiles.channels; ++c) {
+      sums[c] = scratch.total(0, c);
+      sums[tiles.channels + c] = scratch.total(1, c);
+    }
+    sums[2 * tiles.channels] = static_cast<double>(tiles.rows);
   });
 }
 

@@ -173,62 +173,53 @@ __global__ void __launch_bounds__(channel_threads)
 
 template <>
 Kernel make_cuda(const BatchNormOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
-    auto run = [=, a = op.attributes(),
-                residual = static_cast<size_t>(op.residual_input())](const KernelArgs& args) {
-      WriteStatistics statistics = write_statistics(args, a.epsilon);
-      if (a.sync)
-        launch(statistics_kernel, blocks_for(map.channels, channel_threads), channel_threads,
-               args.stream, map.channels, args.in<double>(4), statistics);
-      else
-        sum_moments(sums, args.stream, args.in<T>(0), args.scratch<double>(),
-                    FinishStatistics{statistics, static_cast<double>(sums.rows)});
-      AffineVectors<ScaleByInvStd> vectors{
-          args.in<float>(1), args.in<float>(2), statistics.mean, {statistics.inv_std}};
-      normalize<ScaleByInvStd, T>(map, args.stream, a, vectors, args.inputs[0],
-                                  a.residual ? args.inputs[residual] : nullptr, args.outputs[0]);
-    };
-    return Kernel(run, op.attributes().sync ? 0 : partial_bytes(sums));
+  ChannelGrid sums = sums_grid(request.inputs[0].shape), map = map_grid(request.inputs[0].shape);
+  size_t bytes = op.attributes().sync ? 0 : partial_bytes(sums);
+  auto a = op.attributes();
+  auto residual = static_cast<size_t>(op.residual_input());
+  return cuda_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    WriteStatistics statistics = write_statistics(args, a.epsilon);
+    if (a.sync)
+      launch(statistics_kernel, blocks_for(map.channels, channel_threads), channel_threads,
+             args.stream, map.channels, args.in<double>(4), statistics);
+    else
+      sum_moments(sums, args.stream, args.in<T>(0), args.scratch<double>(),
+                  FinishStatistics{statistics, static_cast<double>(sums.rows)});
+    AffineVectors<ScaleByInvStd> vectors{
+        args.in<float>(1), args.in<float>(2), statistics.mean, {statistics.inv_std}};
+    normalize<ScaleByInvStd, T>(map, args.stream, a, vectors, args.inputs[0],
+                                a.residual ? args.inputs[residual] : nullptr, args.outputs[0]);
   });
 }
 
 template <>
 Kernel make_cuda(const BatchNormEvalOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [map = map_grid(request.inputs[0].shape), a = op.attributes()](const KernelArgs& args) {
-      AffineVectors<ScaleByVariance> vectors{
-          args.in<float>(1), args.in<float>(2), args.in<float>(3), {args.in<float>(4), a.epsilon}};
-      normalize<ScaleByVariance, T>(map, args.stream, a, vectors, args.inputs[0],
-                                    a.residual ? args.inputs[5] : nullptr, args.outputs[0]);
-    };
+  auto map = map_grid(request.inputs[0].shape);
+  auto a = op.attributes();
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    AffineVectors<ScaleByVariance> vectors{
+        args.in<float>(1), args.in<float>(2), args.in<float>(3), {args.in<float>(4), a.epsilon}};
+    normalize<ScaleByVariance, T>(map, args.stream, a, vectors, args.inputs[0],
+                                  a.residual ? args.inputs[5] : nullptr, args.outputs[0]);
   });
 }
 
 template <>
 Kernel make_cuda(const BatchNormEvalBackwardOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [map = map_grid(request.inputs[0].shape),
-            epsilon = op.attributes().epsilon](const KernelArgs& args) {
-      map_channels(map, args.stream, Streams<T, 1>{{args.in<T>(0)}},
-                   ScaleGradient{args.in<float>(1), {args.in<float>(2), epsilon}}, args.out<T>(0));
-    };
+  auto map = map_grid(request.inputs[0].shape);
+  float epsilon = op.attributes().epsilon;
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    map_channels(map, args.stream, Streams<T, 1>{{args.in<T>(0)}},
+                 ScaleGradient{args.in<float>(1), {args.in<float>(2), epsilon}}, args.out<T>(0));
   });
 }
 
 template <>
 Kernel make_cuda(const BatchNormMomentsOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    ChannelGrid grid = sums_grid(request.inputs[0].shape);
-    auto run = [grid](const KernelArgs& args) {
-      sum_moments(grid, args.stream, args.in<T>(0), args.scratch<double>(),
-                  FinishMoments{grid.channels, grid.rows, args.out<double>(0)});
-    };
-    return Kernel(run, partial_bytes(grid));
+  ChannelGrid grid = sums_grid(request.inputs[0].shape);
+  return cuda_kernel(request, partial_bytes(grid), [grid]<typename T>(T, const KernelArgs& args) {
+    sum_moments(grid, args.stream, args.in<T>(0), args.scratch<double>(),
+                FinishMoments{grid.channels, grid.rows, args.out<double>(0)});
   });
 }
 

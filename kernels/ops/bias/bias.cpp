@@ -7,7 +7,7 @@
 
 namespace spire {
 
-std::vector<TensorSpec> BiasOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BiasOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect_rows(*this, inputs[0]);
   expect_like(*this, inputs[1], {{inputs[0].shape.back()}, DType::f32}, "bias");
@@ -18,11 +18,10 @@ void BiasOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   // dx is dy itself: no op, no copy.
   if (builder.wants_gradient(0)) builder.set_gradient(0, dy);
-  if (!builder.wants_gradient(1)) return;
-  builder.set_gradient(1, builder.emit(std::make_unique<BiasBackwardOp>(), {dy})[0]);
+  emit_gradient<BiasBackwardOp>(builder, 1, {dy});
 }
 
-std::vector<TensorSpec> BiasBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BiasBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_rows(*this, inputs[0]);
   return {{{inputs[0].shape.back()}, DType::f32}};

@@ -9,7 +9,7 @@ namespace spire {
 class BiasOp : public Op {
  public:
   std::string_view name() const override { return "bias"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
@@ -18,7 +18,7 @@ class BiasOp : public Op {
 class BiasBackwardOp : public Op {
  public:
   std::string_view name() const override { return "bias_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // Makes the kernel on a GPU that writes the column sums of input `input`, x (.., C), to output

@@ -2,7 +2,7 @@
 // Backward: rows are summed in chunks that the shape alone fixes, then the chunks in their order,
 // so that the bits do not depend on the thread count; all in fp32.
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/row_sums.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/bias/bias.h"
 
@@ -24,52 +24,46 @@ void add_rows(const T* from, int64_t rows, int64_t pitch, float* sum, int64_t ch
 
 template <>
 Kernel make_cpu(const BiasOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape& shape = request.inputs[0].shape;
-    return [rows = shape.elements() / shape.back(), channels = shape.back(),
-            threads = request.threads](const KernelArgs& args) {
-      auto x = args.in<T>(0);
-      auto b = args.in<float>(1);
-      auto y = args.out<T>(0);
-      parallel_for(threads, rows, 16, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          over_lanes(channels, [&](int64_t c, auto count) {
-            int64_t at = row * channels + c;
-            store_floats(load_floats(x + at, count) + load_floats(b + c, count), y + at, count);
-          });
-      });
-    };
+  const Shape& shape = request.inputs[0].shape;
+  int64_t rows = shape.elements() / shape.back(), channels = shape.back();
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto x = args.in<T>(0);
+    auto b = args.in<float>(1);
+    auto y = args.out<T>(0);
+    parallel_for(threads, rows, 16, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        over_lanes(channels, [&](int64_t c, auto count) {
+          int64_t at = row * channels + c;
+          store_floats(load_floats(x + at, count) + load_floats(b + c, count), y + at, count);
+        });
+    });
   });
 }
 
 // Workspace: the sums of the chunks, (chunks, C) fp32.
 template <>
 Kernel make_cpu(const BiasBackwardOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    const Shape& shape = request.inputs[0].shape;
-    int64_t rows = shape.elements() / shape.back(), channels = shape.back();
-    int64_t chunk_rows = std::max<int64_t>(64, (rows + 63) / 64);  // so there are at most 64 chunks
-    int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
-    auto run = [=, threads = request.threads](const KernelArgs& args) {
-      auto dy = args.in<T>(0);
-      auto db = args.out<float>(0), sums = args.scratch<float>();
-      // Of few rows, threads share the channels, which may be many: a parameter of a sample's whole
-      // shape.
-      if (chunks == 1)
-        return parallel_for(threads, channels, 256, [&](int64_t begin, int64_t end, int) {
-          add_rows(dy + begin, rows, channels, db + begin, end - begin);
-        });
-      parallel_for(threads, chunks, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t chunk = begin; chunk < end; ++chunk) {
-          int64_t first = chunk * chunk_rows, count = std::min(chunk_rows, rows - first);
-          add_rows(dy + first * channels, count, channels, sums + chunk * channels, channels);
-        }
+  const Shape& shape = request.inputs[0].shape;
+  int64_t rows = shape.elements() / shape.back(), channels = shape.back();
+  RowChunks chunks(rows);
+  size_t bytes = static_cast<size_t>(chunks.chunks * channels) * sizeof(float);
+  int threads = request.threads;
+  return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto dy = args.in<T>(0);
+    auto db = args.out<float>(0), sums = args.scratch<float>();
+    // Of few rows, threads share the channels, which may be many: a parameter of a sample's whole
+    // shape.
+    if (chunks.chunks == 1)
+      return parallel_for(threads, channels, 256, [&](int64_t begin, int64_t end, int) {
+        add_rows(dy + begin, rows, channels, db + begin, end - begin);
       });
-      add_rows(sums, chunks, channels, db, channels);
-    };
-    return Kernel(run, static_cast<size_t>(chunks * channels) * sizeof(float));
+    parallel_for(threads, chunks.chunks, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t k = begin; k < end; ++k)
+        add_rows(dy + chunks.begin(k) * channels, chunks.end(k) - chunks.begin(k), channels,
+                 sums + k * channels, channels);
+    });
+    add_up_chunks(chunks, sums, channels, channels, db);
   });
 }
 

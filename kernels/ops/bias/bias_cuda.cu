@@ -27,16 +27,14 @@ struct AddBias {
 }  // namespace
 
 void add_bias_relu_cuda(const TensorSpec& spec, const float* b, bool relu, void* y, void* stream) {
-  with_any_float_type(spec.dtype, [&](auto type) {
-    using T = decltype(type);
+  with_any_float_type(spec.dtype, [&]<typename T>(T) {
     auto* values = static_cast<T*>(y);
     map_channels(map_grid(spec.shape), stream, Streams<T, 1>{{values}}, AddBias{b, relu}, values);
   });
 }
 
 Kernel column_sums_cuda(const TensorSpec& x, size_t input, size_t output) {
-  return with_any_float_type(x.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_any_float_type(x.dtype, [&]<typename T>(T) {
     int64_t columns = x.shape.back();
     ColumnSums<T, float> sums(x.shape.elements() / columns, columns, x.pitch());
     auto run = [=](const KernelArgs& args) {
@@ -48,12 +46,10 @@ Kernel column_sums_cuda(const TensorSpec& x, size_t input, size_t output) {
 
 template <>
 Kernel make_cuda(const BiasOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [grid = map_grid(request.inputs[0].shape)](const KernelArgs& args) {
-      map_channels(grid, args.stream, Streams<T, 1>{{args.in<T>(0)}}, AddBias{args.in<float>(1)},
-                   args.out<T>(0));
-    };
+  auto grid = map_grid(request.inputs[0].shape);
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    map_channels(grid, args.stream, Streams<T, 1>{{args.in<T>(0)}}, AddBias{args.in<float>(1)},
+                 args.out<T>(0));
   });
 }
 

@@ -10,11 +10,41 @@
 // sample must be in the cache or in the same rows. A row with a position out of range is padding:
 // nothing of it is cached, and its y is 0.
 #pragma once
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 #include <spire/op.h>
 
 namespace spire {
 
-class KeyValueCache;
+class DeviceMemory;
+class MemoryPool;
+
+// Keys and values of the positions of texts that were read so far: one block of a device's memory,
+// which lasts from run to run and which several plans share.
+class KeyValueCache {
+ public:
+  KeyValueCache();
+  ~KeyValueCache();
+
+  // Called by the kernels of each layer (from 0) when they are made, always with the same size; the
+  // first time before allocate().
+  void reserve(int layer, size_t bytes);
+  size_t bytes() const;
+  void allocate(MemoryPool& memory);  // call it before the first run
+
+  template <typename T>
+  T* layer(int layer) const {
+    return static_cast<T*>(data(layer));
+  }
+
+ private:
+  void* data(int layer) const;
+
+  std::vector<size_t> sizes_, offsets_;  // of layers, in bytes
+  std::unique_ptr<DeviceMemory> memory_;
+};
 
 struct CachedAttentionAttributes {
   int64_t heads = 1, kv_heads = 1;  // H and G, which divides H
@@ -29,10 +59,9 @@ class CachedAttentionOp : public OpWith<CachedAttentionAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "cached_attention"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   // Counts a full window.
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 };
 
 // Throws Error(device): on a GPU attention with a cache takes heads of at most `most` columns.

@@ -9,7 +9,6 @@
 #include "kernels/kernel.h"
 #include "kernels/ops/attention/attention_cpu.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
-#include "kernels/ops/cached_attention/key_value_cache.h"
 
 namespace spire {
 namespace {

@@ -8,7 +8,6 @@
 #include "kernels/elementary.h"
 #include "kernels/kernel.h"
 #include "kernels/ops/cached_attention/cached_attention.h"
-#include "kernels/ops/cached_attention/key_value_cache.h"
 
 namespace spire {
 namespace {
@@ -119,8 +118,7 @@ void attend(const CacheExtents& e, const T* cache, const KernelArgs& args) {
 
 template <>
 Kernel make_cuda(const CachedAttentionOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename T>(T) -> Kernel {
     const CachedAttentionAttributes& a = op.attributes();
     const Shape& qkv = request.inputs[0].shape;
     CacheExtents e{a.window,

@@ -3,7 +3,15 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
+
+int64_t rows_before_axis(const TensorSpec& spec, int axis) {
+  int64_t rows = 1;
+  for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
+  return rows;
+}
 
 size_t bytes_from_axis(const TensorSpec& spec, int axis) {
   size_t bytes = size_of(spec.dtype);
@@ -11,7 +19,7 @@ size_t bytes_from_axis(const TensorSpec& spec, int axis) {
   return bytes;
 }
 
-std::vector<TensorSpec> ConcatOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ConcatOp::infer(TensorSpecs inputs) const {
   expect(*this, !inputs.empty(), "takes at least one input");
   TensorSpec joined = inputs[0];
   int axis = axis_of(joined);
@@ -36,45 +44,41 @@ void ConcatOp::gradient(GradientBuilder& builder) const {
   // Inputs follow one another along the axis; `begin` is where input i begins in y.
   for (int i = 0; begin < end; ++i) {
     int64_t length = builder.spec(builder.input(i)).shape[axis];
-    if (builder.wants_gradient(i)) {
-      auto part = builder.emit(std::make_unique<SliceOp>(axis, begin, length), {dy});
-      builder.set_gradient(i, part[0]);
-    }
+    emit_gradient<SliceOp>(builder, i, {dy}, SliceAttributes{axis, begin, length});
     begin += length;
   }
 }
 
-std::vector<TensorSpec> SliceOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SliceOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   TensorSpec part = inputs[0];
-  expect(*this, axis_ >= 0 && axis_ < part.shape.rank(), "{} has no axis {}", to_string(part),
-         axis_);
-  expect(*this, begin_ >= 0 && length_ >= 0 && begin_ + length_ <= part.shape[axis_],
-         "[{}, {}) is outside axis {} of {}", begin_, begin_ + length_, axis_, to_string(part));
-  part.shape[axis_] = length_;
+  const auto [axis, begin, length] = attributes_;
+  expect(*this, axis >= 0 && axis < part.shape.rank(), "{} has no axis {}", to_string(part), axis);
+  expect(*this, begin >= 0 && length >= 0 && begin + length <= part.shape[axis],
+         "[{}, {}) is outside axis {} of {}", begin, begin + length, axis, to_string(part));
+  part.shape[axis] = length;
   return {part};
 }
 
 void SliceOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
-  int64_t length = builder.spec(builder.input(0)).shape[axis_];
-  auto backward = std::make_unique<SliceBackwardOp>(axis_, begin_, length);
-  builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
+  SliceAttributes back = attributes_;
+  back.length = builder.spec(builder.input(0)).shape[back.axis];
+  emit_gradient<SliceBackwardOp>(builder, 0, {builder.output_gradient(0)}, back);
 }
 
-std::vector<TensorSpec> SliceBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SliceBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   TensorSpec whole = inputs[0];
-  expect(*this, axis_ >= 0 && axis_ < whole.shape.rank(), "{} has no axis {}", to_string(whole),
-         axis_);
-  expect(*this, begin_ >= 0 && begin_ + whole.shape[axis_] <= length_,
-         "{} does not fit into {} of axis {} from {} on", to_string(whole), length_, axis_, begin_);
-  whole.shape[axis_] = length_;
+  const auto [axis, begin, length] = attributes_;
+  expect(*this, axis >= 0 && axis < whole.shape.rank(), "{} has no axis {}", to_string(whole),
+         axis);
+  expect(*this, begin >= 0 && begin + whole.shape[axis] <= length,
+         "{} does not fit into {} of axis {} from {} on", to_string(whole), length, axis, begin);
+  whole.shape[axis] = length;
   return {whole};
 }
 
-std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> PadChannelsOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& x = inputs[0];
   expect(*this, is_float_type(x.dtype) && x.shape.rank() >= 1 && x.shape.elements() > 0,
@@ -87,11 +91,10 @@ std::vector<TensorSpec> PadChannelsOp::infer(std::span<const TensorSpec> inputs)
 }
 
 void PadChannelsOp::gradient(GradientBuilder& builder) const {
-  if (!builder.wants_gradient(0)) return;
-  const Shape& x = builder.spec(builder.input(0)).shape;
+  const Shape x = builder.spec(builder.input(0)).shape;
   // The zeros have no gradient.
-  auto slice = std::make_unique<SliceOp>(x.rank() - 1, 0, x.back());
-  builder.set_gradient(0, builder.emit(std::move(slice), {builder.output_gradient(0)})[0]);
+  SliceAttributes first{x.rank() - 1, 0, x.back()};
+  emit_gradient<SliceOp>(builder, 0, {builder.output_gradient(0)}, first);
 }
 
 }  // namespace spire

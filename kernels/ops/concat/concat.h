@@ -13,7 +13,7 @@ class ConcatOp : public Op {
   explicit ConcatOp(int axis = -1) : axis_(axis) {}
 
   std::string_view name() const override { return "concat"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   int axis_of(const TensorSpec& spec) const {
     return axis_ < 0 ? axis_ + spec.shape.rank() : axis_;
@@ -23,36 +23,29 @@ class ConcatOp : public Op {
   int axis_;
 };
 
-// inputs: x. outputs: y, the indices [begin, begin + length) of x along `axis`.
-class SliceOp : public Op {
- public:
-  SliceOp(int axis, int64_t begin, int64_t length) : axis_(axis), begin_(begin), length_(length) {}
-  int axis() const { return axis_; }
-  int64_t begin() const { return begin_; }
-
-  std::string_view name() const override { return "slice"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  void gradient(GradientBuilder& builder) const override;
-
- private:
-  int axis_;
-  int64_t begin_, length_;
+struct SliceAttributes {
+  int axis = 0;
+  int64_t begin = 0, length = 0;  // indices along the axis
 };
 
-// inputs: dy. outputs: dx, of `length` indices along `axis`: dy from index `begin` on, else zeros.
-class SliceBackwardOp : public Op {
+// inputs: x. outputs: y, the indices [begin, begin + length) of x along the axis.
+class SliceOp : public OpWith<SliceAttributes> {
  public:
-  SliceBackwardOp(int axis, int64_t begin, int64_t length)
-      : axis_(axis), begin_(begin), length_(length) {}
-  int axis() const { return axis_; }
-  int64_t begin() const { return begin_; }
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "slice"; }
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: dy. outputs: dx, of `length` indices along the axis: dy from index `begin` on, else
+// zeros.
+class SliceBackwardOp : public OpWith<SliceAttributes> {
+ public:
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "slice_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-
- private:
-  int axis_;
-  int64_t begin_, length_;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // Appends channels of zeros to x (fp32, bf16 or fp16): y[.., c] = x[.., c] for c < C, else 0.
@@ -62,14 +55,16 @@ class PadChannelsOp : public Op {
   explicit PadChannelsOp(int64_t channels) : channels_(channels) {}
 
   std::string_view name() const override { return "pad_channels"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:
   int64_t channels_;
 };
 
-// Returns the bytes of the axes from `axis` on, a contiguous run for each index of those before.
+// The axes before `axis` have so many indices, each with a contiguous row of bytes of those from it
+// on.
+int64_t rows_before_axis(const TensorSpec& spec, int axis);
 size_t bytes_from_axis(const TensorSpec& spec, int axis);
 
 }  // namespace spire

@@ -32,13 +32,6 @@ void copy(int threads, int64_t rows, const Strided& s) {
   });
 }
 
-// Elements of the axes before `axis`: what lies behind them is contiguous, one row of bytes.
-int64_t rows_before_axis(const TensorSpec& spec, int axis) {
-  int64_t rows = 1;
-  for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
-  return rows;
-}
-
 // Rows of zeros with a row of x in each: the gradient of a slice, and a padding of channels.
 struct ZeroPadded {
   int64_t rows;
@@ -79,10 +72,11 @@ Kernel make_cpu(const ConcatOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const SliceOp& op, const KernelRequest& request) {
+  const auto [axis, begin, length] = op.attributes();
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  int64_t rows = rows_before_axis(x, op.axis());
-  size_t stride = bytes_from_axis(x, op.axis()), bytes = bytes_from_axis(y, op.axis());
-  size_t offset = bytes_from_axis(x, op.axis() + 1) * static_cast<size_t>(op.begin());
+  int64_t rows = rows_before_axis(x, axis);
+  size_t stride = bytes_from_axis(x, axis), bytes = bytes_from_axis(y, axis);
+  size_t offset = bytes_from_axis(x, axis + 1) * static_cast<size_t>(begin);
   return [=, threads = request.threads](const KernelArgs& args) {
     copy(threads, rows,
          {args.out<std::byte>(0), bytes, args.in<std::byte>(0) + offset, stride, bytes});
@@ -91,11 +85,12 @@ Kernel make_cpu(const SliceOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const SliceBackwardOp& op, const KernelRequest& request) {
+  const auto [axis, begin, length] = op.attributes();
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
-  return ZeroPadded{.rows = rows_before_axis(dx, op.axis()),
-                    .row = bytes_from_axis(dx, op.axis()),
-                    .before = bytes_from_axis(dx, op.axis() + 1) * static_cast<size_t>(op.begin()),
-                    .bytes = bytes_from_axis(dy, op.axis()),
+  return ZeroPadded{.rows = rows_before_axis(dx, axis),
+                    .row = bytes_from_axis(dx, axis),
+                    .before = bytes_from_axis(dx, axis + 1) * static_cast<size_t>(begin),
+                    .bytes = bytes_from_axis(dy, axis),
                     .threads = request.threads};
 }
 

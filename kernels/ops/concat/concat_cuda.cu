@@ -8,13 +8,6 @@ namespace spire {
 
 namespace {
 
-// A row is what one index of the axes before `axis` holds: contiguous in x and in y.
-int64_t rows_before_axis(const TensorSpec& spec, int axis) {
-  int64_t rows = 1;
-  for (int i = 0; i < axis; ++i) rows *= spec.shape[i];
-  return rows;
-}
-
 int64_t row_bytes(const TensorSpec& spec, int axis) {
   return static_cast<int64_t>(bytes_from_axis(spec, axis));
 }
@@ -51,27 +44,29 @@ Kernel make_cuda(const ConcatOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const SliceOp& op, const KernelRequest& request) {
+  const auto [axis, begin, length] = op.attributes();
   const TensorSpec &x = request.inputs[0], &y = request.outputs[0];
-  int64_t bytes = row_bytes(y, op.axis());
-  return move_rows({{.rows = rows_before_axis(x, op.axis()),
+  int64_t bytes = row_bytes(y, axis);
+  return move_rows({{.rows = rows_before_axis(x, axis),
                      .to_stride = bytes,
                      .width = bytes,
-                     .from_stride = row_bytes(x, op.axis()),
+                     .from_stride = row_bytes(x, axis),
                      // `begin` indices of the axis are left out.
-                     .from_begin = op.begin() * row_bytes(x, op.axis() + 1),
+                     .from_begin = begin * row_bytes(x, axis + 1),
                      .kept = bytes}});
 }
 
 template <>
 Kernel make_cuda(const SliceBackwardOp& op, const KernelRequest& request) {
+  const auto [axis, begin, length] = op.attributes();
   const TensorSpec &dy = request.inputs[0], &dx = request.outputs[0];
-  int64_t whole = row_bytes(dx, op.axis()), part = row_bytes(dy, op.axis());
-  return move_rows({{.rows = rows_before_axis(dx, op.axis()),
+  int64_t whole = row_bytes(dx, axis), part = row_bytes(dy, axis);
+  return move_rows({{.rows = rows_before_axis(dx, axis),
                      .to_stride = whole,
                      .width = whole,
                      .from_stride = part,
                      // Zeros for the indices before `begin`; more follow behind.
-                     .before = op.begin() * row_bytes(dx, op.axis() + 1),
+                     .before = begin * row_bytes(dx, axis + 1),
                      .kept = part}});
 }
 

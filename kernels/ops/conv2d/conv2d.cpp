@@ -55,7 +55,7 @@ void expect_weights(const Op& op, const ConvTranspose2dAttributes& a, const Tens
 
 }  // namespace
 
-std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Conv2dOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.bias ? 3 : 2;
   expect_inputs(*this, inputs, count, count);
   TensorSpec y = convolved(*this, attributes_, inputs[0], inputs[1].shape);
@@ -65,8 +65,7 @@ std::vector<TensorSpec> Conv2dOp::infer(std::span<const TensorSpec> inputs) cons
   return {y};
 }
 
-int64_t Conv2dOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                std::span<const TensorSpec> outputs) const {
+int64_t Conv2dOp::multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
   const Shape& w = inputs[1].shape;
   return outputs[0].shape.elements() * w[1] * w[2] * w[3];
 }
@@ -77,17 +76,13 @@ void Conv2dOp::gradient(GradientBuilder& builder) const {
   Conv2dAttributes attributes = attributes_;
   attributes.relu = false;
   attributes.bias = attributes_.bias && builder.wants_gradient(2);
-  if (builder.wants_gradient(0)) {
-    auto op = std::make_unique<Conv2dBackwardDataOp>(attributes, builder.spec(builder.input(0)));
-    builder.set_gradient(0, builder.emit(std::move(op), {dy, builder.input(1)})[0]);
-  }
+  emit_gradient<Conv2dBackwardDataOp>(builder, 0, {dy, builder.input(1)}, attributes,
+                                      builder.spec(builder.input(0)));
   // dw and db are one op, as both read dy.
   if (!builder.wants_gradient(1) && !attributes.bias) return;
   Shape w = builder.spec(builder.input(1)).shape;
   auto op = std::make_unique<Conv2dBackwardWeightsOp>(attributes, w);
-  auto gradients = builder.emit(std::move(op), {builder.input(0), dy});
-  if (builder.wants_gradient(1)) builder.set_gradient(1, gradients[0]);
-  if (attributes.bias) builder.set_gradient(2, gradients[1]);
+  set_gradients(builder, builder.emit(std::move(op), {builder.input(0), dy}), 1);
 }
 
 std::unique_ptr<Op> Conv2dOp::with_relu() const {
@@ -97,36 +92,31 @@ std::unique_ptr<Op> Conv2dOp::with_relu() const {
   return std::make_unique<Conv2dOp>(attributes);
 }
 
-std::vector<TensorSpec> Conv2dBackwardDataOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Conv2dBackwardDataOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   TensorSpec y = convolved(*this, attributes_, x_, inputs[1].shape);
-  expect(*this, inputs[0] == y, "takes the gradient of {}, got {}", to_string(y),
-         to_string(inputs[0]));
+  expect_taken(*this, inputs[0], y, "the gradient of");
   return {x_};
 }
 
-int64_t Conv2dBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                            std::span<const TensorSpec>) const {
+int64_t Conv2dBackwardDataOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   const Shape& w = inputs[1].shape;
   return inputs[0].shape.elements() * w[1] * w[2] * w[3];
 }
 
-std::vector<TensorSpec> Conv2dBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Conv2dBackwardWeightsOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
-  TensorSpec y = convolved(*this, attributes_, inputs[0], w_);
-  expect(*this, inputs[1] == y, "takes the gradient of {}, got {}", to_string(y),
-         to_string(inputs[1]));
+  expect_taken(*this, inputs[1], convolved(*this, attributes_, inputs[0], w_), "the gradient of");
   std::vector<TensorSpec> gradients{{w_, DType::f32}};
   if (attributes_.bias) gradients.push_back({{w_[0]}, DType::f32});
   return gradients;
 }
 
-int64_t Conv2dBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                               std::span<const TensorSpec>) const {
+int64_t Conv2dBackwardWeightsOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   return inputs[1].shape.elements() * w_[1] * w_[2] * w_[3];
 }
 
-std::vector<TensorSpec> ConvTranspose2dOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ConvTranspose2dOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &x = inputs[0], &w = inputs[1];
   const auto& a = attributes_;
@@ -142,8 +132,7 @@ std::vector<TensorSpec> ConvTranspose2dOp::infer(std::span<const TensorSpec> inp
   return {{{x.shape[0], height, width, w.shape[1] * a.groups}, x.dtype}};
 }
 
-int64_t ConvTranspose2dOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                         std::span<const TensorSpec>) const {
+int64_t ConvTranspose2dOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   const Shape& w = inputs[1].shape;
   return inputs[0].shape.elements() * w[1] * w[2] * w[3];
 }
@@ -153,12 +142,8 @@ int64_t ConvTranspose2dOp::multiply_adds(std::span<const TensorSpec> inputs,
 void ConvTranspose2dOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0), x = builder.input(0), w = builder.input(1);
   Conv2dAttributes convolution = attributes_.convolution();
-  if (builder.wants_gradient(0)) {
-    builder.set_gradient(0, builder.emit(std::make_unique<Conv2dOp>(convolution), {dy, w})[0]);
-  }
-  if (!builder.wants_gradient(1)) return;
-  auto op = std::make_unique<Conv2dBackwardWeightsOp>(convolution, builder.spec(w).shape);
-  builder.set_gradient(1, builder.emit(std::move(op), {dy, x})[0]);
+  emit_gradient<Conv2dOp>(builder, 0, {dy, w}, convolution);
+  emit_gradient<Conv2dBackwardWeightsOp>(builder, 1, {dy, x}, convolution, builder.spec(w).shape);
 }
 
 }  // namespace spire

@@ -22,9 +22,8 @@ class Conv2dOp : public OpWith<Conv2dAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "conv2d"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
 };
@@ -35,9 +34,8 @@ class Conv2dBackwardDataOp : public OpWith<Conv2dAttributes> {
   Conv2dBackwardDataOp(Conv2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "conv2d_backward_data"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 
  private:
   TensorSpec x_;
@@ -49,9 +47,8 @@ class Conv2dBackwardWeightsOp : public OpWith<Conv2dAttributes> {
   Conv2dBackwardWeightsOp(Conv2dAttributes attributes, Shape w) : OpWith(attributes), w_(w) {}
 
   std::string_view name() const override { return "conv2d_backward_weights"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 
  private:
   Shape w_;
@@ -82,9 +79,8 @@ class ConvTranspose2dOp : public OpWith<ConvTranspose2dAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "conv_transpose2d"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 

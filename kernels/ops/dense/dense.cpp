@@ -29,7 +29,7 @@ void expect_weights(const Op& op, const TensorSpec& w) {
 
 }  // namespace
 
-std::vector<TensorSpec> DenseOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DenseOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.bias ? 3 : 2;
   expect_inputs(*this, inputs, count, count);
   const TensorSpec &x = inputs[0], &w = inputs[1];
@@ -41,8 +41,7 @@ std::vector<TensorSpec> DenseOp::infer(std::span<const TensorSpec> inputs) const
   return {with_last(x, w.shape[0])};
 }
 
-int64_t DenseOp::multiply_adds(std::span<const TensorSpec> inputs,
-                               std::span<const TensorSpec> outputs) const {
+int64_t DenseOp::multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
   return outputs[0].shape.elements() * inputs[0].shape.back();
 }
 
@@ -50,16 +49,11 @@ void DenseOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (attributes_.relu) dy = through_relu(builder, dy);
   bool wants_bias = attributes_.bias && builder.wants_gradient(2);
-  if (builder.wants_gradient(0)) {
-    auto op = std::make_unique<DenseBackwardDataOp>();
-    builder.set_gradient(0, builder.emit(std::move(op), {dy, builder.input(1)})[0]);
-  }
+  emit_gradient<DenseBackwardDataOp>(builder, 0, {dy, builder.input(1)});
   // dw and db are one op, as both read dy.
   if (!builder.wants_gradient(1) && !wants_bias) return;
   auto op = std::make_unique<DenseBackwardWeightsOp>(wants_bias);
-  auto gradients = builder.emit(std::move(op), {builder.input(0), dy});
-  if (builder.wants_gradient(1)) builder.set_gradient(1, gradients[0]);
-  if (wants_bias) builder.set_gradient(2, gradients[1]);
+  set_gradients(builder, builder.emit(std::move(op), {builder.input(0), dy}), 1);
 }
 
 std::unique_ptr<Op> DenseOp::with_relu() const {
@@ -67,7 +61,7 @@ std::unique_ptr<Op> DenseOp::with_relu() const {
   return std::make_unique<DenseOp>(DenseAttributes{attributes_.bias, true});
 }
 
-std::vector<TensorSpec> DenseBackwardDataOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DenseBackwardDataOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &dy = inputs[0], &w = inputs[1];
   expect_matrix(*this, dy);
@@ -77,12 +71,11 @@ std::vector<TensorSpec> DenseBackwardDataOp::infer(std::span<const TensorSpec> i
   return {with_last(dy, w.shape[1])};
 }
 
-int64_t DenseBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                           std::span<const TensorSpec> outputs) const {
+int64_t DenseBackwardDataOp::multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
   return outputs[0].shape.elements() * inputs[0].shape.back();
 }
 
-std::vector<TensorSpec> DenseBackwardWeightsOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DenseBackwardWeightsOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &x = inputs[0], &dy = inputs[1];
   expect_matrix(*this, x);
@@ -94,8 +87,7 @@ std::vector<TensorSpec> DenseBackwardWeightsOp::infer(std::span<const TensorSpec
   return gradients;
 }
 
-int64_t DenseBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                              std::span<const TensorSpec>) const {
+int64_t DenseBackwardWeightsOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   return inputs[1].shape.elements() * inputs[0].shape.back();
 }
 

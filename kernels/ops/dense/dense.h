@@ -18,9 +18,8 @@ class DenseOp : public OpWith<DenseAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "dense"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
   std::unique_ptr<Op> with_relu() const override;
 };
@@ -29,9 +28,8 @@ class DenseOp : public OpWith<DenseAttributes> {
 class DenseBackwardDataOp : public Op {
  public:
   std::string_view name() const override { return "dense_backward_data"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 };
 
 // Inputs: x, dy. Outputs: dw = dy^T x (N, K) and, if `bias`, db (N), dy's column sum; both fp32.
@@ -41,9 +39,8 @@ class DenseBackwardWeightsOp : public Op {
   bool bias() const { return bias_; }
 
   std::string_view name() const override { return "dense_backward_weights"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 
  private:
   bool bias_;

@@ -3,12 +3,13 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
 
-void expect_pair(const Op& op, std::span<const TensorSpec> inputs,
-                 const DistillationAttributes& attributes) {
+void expect_pair(const Op& op, TensorSpecs inputs, const DistillationAttributes& attributes) {
   const TensorSpec &logits = inputs[0], &teacher = inputs[1];
   expect(op, is_float_type(logits.dtype), "cannot compute on {}", to_string(logits));
   expect(op, logits.shape.rank() == 2 && logits.shape[1] > 0, "takes logits (N, C), got {}",
@@ -25,31 +26,25 @@ void expect_pair(const Op& op, std::span<const TensorSpec> inputs,
 
 }  // namespace
 
-std::vector<TensorSpec> DistillationOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DistillationOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 3);
   expect_pair(*this, inputs, attributes_);
   TensorSpec loss{{1}, DType::f64}, logsumexp{{inputs[0].shape[0]}, DType::f32};
-  if (inputs.size() == 3)
-    expect(*this, inputs[2] == loss, "takes a loss so far {}, got {}", to_string(loss),
-           to_string(inputs[2]));
+  if (inputs.size() == 3) expect_taken(*this, inputs[2], loss, "a loss so far");
   return {loss, logsumexp, logsumexp};
 }
 
 void DistillationOp::gradient(GradientBuilder& builder) const {
-  if (!builder.wants_gradient(0)) return;
-  auto backward = std::make_unique<DistillationBackwardOp>(attributes_);
-  builder.set_gradient(
-      0, builder.emit(std::move(backward), {builder.input(0), builder.input(1), builder.output(1),
-                                            builder.output(2)})[0]);
+  std::vector<Value> inputs = {builder.input(0), builder.input(1), builder.output(1),
+                               builder.output(2)};
+  emit_gradient<DistillationBackwardOp>(builder, 0, inputs, attributes_);
 }
 
-std::vector<TensorSpec> DistillationBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DistillationBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 4, 4);
   expect_pair(*this, inputs, attributes_);
   TensorSpec logsumexp{{inputs[0].shape[0]}, DType::f32};
-  for (size_t i : {2, 3})
-    expect(*this, inputs[i] == logsumexp, "takes logsumexp {}, got {}", to_string(logsumexp),
-           to_string(inputs[i]));
+  for (size_t i : {2, 3}) expect_taken(*this, inputs[i], logsumexp, "logsumexp");
   return {inputs[0]};
 }
 

@@ -36,7 +36,7 @@ class DistillationOp : public OpWith<DistillationAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "distillation"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -46,7 +46,7 @@ class DistillationBackwardOp : public OpWith<DistillationAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "distillation_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index < 2; }
 };
 

@@ -38,57 +38,48 @@ double divergence(const SoftenedPair& pair, int64_t classes, const T* x, const T
 
 template <>
 Kernel make_cpu(const DistillationOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    SoftenedPair pair{1 / op.attributes().temperature};
-    double factor = op.attributes().loss_factor();
-    int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
-    bool adds = request.inputs.size() == 3;
-    int threads = request.threads;
-    auto run = [=](const KernelArgs& args) {
-      auto x = args.in<T>(0), z = args.in<T>(1);
-      auto of_x = args.out<float>(1), of_z = args.out<float>(2);
-      auto partial = args.scratch<double>();
-      std::fill_n(partial, threads, 0.0);
-      parallel_for(threads, rows, distillation_grain, [&](int64_t begin, int64_t end, int chunk) {
-        double loss = 0;
-        for (int64_t n = begin; n < end; ++n)
-          loss += divergence(pair, classes, x + n * classes, z + n * classes, of_x[n], of_z[n]);
-        partial[chunk] = loss;
-      });
-      double sum = 0;
-      for (int chunk = 0; chunk < threads; ++chunk) sum += partial[chunk];
-      double before = adds ? *args.in<double>(2) : 0;
-      *args.out<double>(0) = before + sum * factor;
+  SoftenedPair pair{1 / op.attributes().temperature};
+  double factor = op.attributes().loss_factor();
+  int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+  bool adds = request.inputs.size() == 3;
+  int threads = request.threads;
+  size_t bytes = sizeof(double) * static_cast<size_t>(threads);
+  return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto x = args.in<T>(0), z = args.in<T>(1);
+    auto of_x = args.out<float>(1), of_z = args.out<float>(2);
+    auto add_rows = [&](int64_t begin, int64_t end) {
+      double loss = 0;
+      for (int64_t n = begin; n < end; ++n)
+        loss += divergence(pair, classes, x + n * classes, z + n * classes, of_x[n], of_z[n]);
+      return loss;
     };
-    return Kernel(run, sizeof(double) * static_cast<size_t>(threads));
+    double sum = sum_chunks(args.scratch<double>(), threads, rows, distillation_grain, add_rows);
+    double before = adds ? *args.in<double>(2) : 0;
+    *args.out<double>(0) = before + sum * factor;
   });
 }
 
 template <>
 Kernel make_cpu(const DistillationBackwardOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    SoftenedPair pair{1 / op.attributes().temperature};
-    float factor = op.attributes().gradient_factor();
-    int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
-    int threads = request.threads;
-    return [=](const KernelArgs& args) {
-      auto x = args.in<T>(0), z = args.in<T>(1);
-      auto of_x = args.in<float>(2), of_z = args.in<float>(3);
-      auto dx = args.out<T>(0);
-      float scale = factor * args.step->loss_gradient_scale();
-      parallel_for(threads, rows, distillation_grain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t n = begin; n < end; ++n) {
-          int64_t first = n * classes;
-          float row_x = of_x[n], row_z = of_z[n];
+  SoftenedPair pair{1 / op.attributes().temperature};
+  float factor = op.attributes().gradient_factor();
+  int64_t rows = request.inputs[0].shape[0], classes = request.inputs[0].shape[1];
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto x = args.in<T>(0), z = args.in<T>(1);
+    auto of_x = args.in<float>(2), of_z = args.in<float>(3);
+    auto dx = args.out<T>(0);
+    float scale = factor * args.step->loss_gradient_scale();
+    parallel_for(threads, rows, distillation_grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        int64_t first = n * classes;
+        float row_x = of_x[n], row_z = of_z[n];
 #pragma omp simd
-          for (int64_t c = first; c < first + classes; ++c)
-            dx[c] = T(scale * pair.difference(static_cast<float>(x[c]), static_cast<float>(z[c]),
-                                              row_x, row_z));
-        }
-      });
-    };
+        for (int64_t c = first; c < first + classes; ++c)
+          dx[c] = T(scale * pair.difference(static_cast<float>(x[c]), static_cast<float>(z[c]),
+                                            row_x, row_z));
+      }
+    });
   });
 }
 

@@ -83,35 +83,29 @@ __global__ void __launch_bounds__(row_threads)
 
 template <>
 Kernel make_cuda(const DistillationOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    auto e = distillation_extents(request.inputs[0]);
-    SoftenedPair pair{1 / op.attributes().temperature};
-    double factor = op.attributes().loss_factor();
-    auto run = [=, adds = request.inputs.size() == 3](const KernelArgs& args) {
-      auto divergences = args.scratch<double>();
-      launch(distillation_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads, args.stream,
-             e, pair, args.in<T>(0), args.in<T>(1), divergences, args.out<float>(1),
-             args.out<float>(2));
-      launch(distillation_total_kernel, 1, row_threads, args.stream, e.rows, divergences, factor,
-             adds ? args.in<double>(2) : nullptr, args.out<double>(0));
-    };
-    return Kernel(run, static_cast<size_t>(e.rows) * sizeof(double));
+  auto e = distillation_extents(request.inputs[0]);
+  SoftenedPair pair{1 / op.attributes().temperature};
+  double factor = op.attributes().loss_factor();
+  size_t bytes = static_cast<size_t>(e.rows) * sizeof(double);
+  bool adds = request.inputs.size() == 3;
+  return cuda_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto divergences = args.scratch<double>();
+    launch(distillation_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads, args.stream, e,
+           pair, args.in<T>(0), args.in<T>(1), divergences, args.out<float>(1), args.out<float>(2));
+    launch(distillation_total_kernel, 1, row_threads, args.stream, e.rows, divergences, factor,
+           adds ? args.in<double>(2) : nullptr, args.out<double>(0));
   });
 }
 
 template <>
 Kernel make_cuda(const DistillationBackwardOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    auto e = distillation_extents(request.inputs[0]);
-    SoftenedPair pair{1 / op.attributes().temperature};
-    float factor = op.attributes().gradient_factor();
-    return [=](const KernelArgs& args) {
-      launch(distillation_backward_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads,
-             args.stream, e, pair, factor, args.in<T>(0), args.in<T>(1), args.in<float>(2),
-             args.in<float>(3), args.step, args.out<T>(0));
-    };
+  auto e = distillation_extents(request.inputs[0]);
+  SoftenedPair pair{1 / op.attributes().temperature};
+  float factor = op.attributes().gradient_factor();
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    launch(distillation_backward_kernel<T>, blocks_for(e.rows, rows_per_block), row_threads,
+           args.stream, e, pair, factor, args.in<T>(0), args.in<T>(1), args.in<float>(2),
+           args.in<float>(3), args.step, args.out<T>(0));
   });
 }
 

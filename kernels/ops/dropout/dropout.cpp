@@ -24,7 +24,7 @@ int32_t dropout_key(const Op& op, int op_id) {
   return op_id;
 }
 
-std::vector<TensorSpec> DropoutOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DropoutOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect_droppable(*this, inputs[0], attributes_.rate);
   if (!attributes_.training) return {inputs[0]};  // a view, which needs no key
@@ -41,7 +41,7 @@ void DropoutOp::gradient(GradientBuilder& builder) const {
   builder.set_gradient(0, dy);
 }
 
-std::vector<TensorSpec> DropoutBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> DropoutBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect_droppable(*this, inputs[0], attributes_.rate);
   expect(*this, inputs[1] == dropout_key_spec(), "the key is {}", to_string(inputs[1]));

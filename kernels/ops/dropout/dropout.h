@@ -20,7 +20,7 @@ class DropoutOp : public OpWith<DropoutAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "dropout"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool is_view() const override { return !attributes_.training; }
   bool may_overwrite(int) const override { return true; }
@@ -35,7 +35,7 @@ class DropoutBackwardOp : public OpWith<DropoutAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "dropout_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
 

@@ -40,20 +40,17 @@ struct DropRow {
 
 // own_key: of a forward, which hands it to backward, which so draws the same bits.
 Kernel make_dropout(float rate, std::optional<int32_t> own_key, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    int64_t rows = request.inputs[0].shape[0];
-    int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
-    DropRow drop{dropout_threshold(rate), 1 / (1 - rate), size};
-    return [=, threads = request.threads](const KernelArgs& args) {
-      int32_t key = own_key ? *own_key : *args.in<int32_t>(1);
-      if (own_key) *args.out<int32_t>(1) = key;
-      parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          drop(dropout_stream(*args.step, key, row), args.in<T>(0) + row * size,
-               args.out<T>(0) + row * size);
-      });
-    };
+  int64_t rows = request.inputs[0].shape[0];
+  int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
+  DropRow drop{dropout_threshold(rate), 1 / (1 - rate), size};
+  return cpu_kernel(request, [=, threads = request.threads]<typename T>(T, const KernelArgs& args) {
+    int32_t key = own_key ? *own_key : *args.in<int32_t>(1);
+    if (own_key) *args.out<int32_t>(1) = key;
+    parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        drop(dropout_stream(*args.step, key, row), args.in<T>(0) + row * size,
+             args.out<T>(0) + row * size);
+    });
   });
 }
 

@@ -65,8 +65,7 @@ __global__ void __launch_bounds__(block_threads)
 Kernel make_dropout_cuda(float rate, bool backward, const KernelRequest& request) {
   int64_t rows = request.inputs[0].shape[0];
   int64_t size = rows == 0 ? 0 : request.inputs[0].shape.elements() / rows;
-  return with_packs(request.inputs[0].dtype, size, [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, size, [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     Dropout dropout{dropout_threshold(rate), 1 / (1 - rate), size, blocks_for(size, part),
                     request.op_id};

@@ -44,7 +44,7 @@ class ActivationOp : public OpWith<ActivationAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return spire::name(attributes_.kind); }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }
 };
@@ -56,7 +56,7 @@ class ActivationBackwardOp : public OpWith<ActivationAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override;  // "relu_backward"
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int) const override { return true; }
 };
 

@@ -6,6 +6,8 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
@@ -57,7 +59,7 @@ std::string_view name(Activation activation) {
   return names[static_cast<size_t>(activation)].forward;
 }
 
-std::vector<TensorSpec> ActivationOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ActivationOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect(*this, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
   // The backward reads the sign of x from y.
@@ -67,23 +69,19 @@ std::vector<TensorSpec> ActivationOp::infer(std::span<const TensorSpec> inputs) 
 
 void ActivationOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   if (attributes_.kind == Activation::affine) {  // dx = factor dy
-    auto scaled = std::make_unique<ActivationOp>(
-        ActivationAttributes{.kind = Activation::affine, .factor = attributes_.factor});
-    builder.set_gradient(0, builder.emit(std::move(scaled), {dy})[0]);
-    return;
+    ActivationAttributes scaled{.kind = Activation::affine, .factor = attributes_.factor};
+    return emit_gradient<ActivationOp>(builder, 0, {dy}, scaled);
   }
   Value v = reads_input(attributes_.kind) ? builder.input(0) : builder.output(0);
-  auto dx = builder.emit(std::make_unique<ActivationBackwardOp>(attributes_), {dy, v});
-  builder.set_gradient(0, dx[0]);
+  emit_gradient<ActivationBackwardOp>(builder, 0, {dy, v}, attributes_);
 }
 
 std::string_view ActivationBackwardOp::name() const {
   return names[static_cast<size_t>(attributes_.kind)].backward;
 }
 
-std::vector<TensorSpec> ActivationBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ActivationBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect(*this, inputs[0] == inputs[1], "gradient {} does not fit {}", to_string(inputs[0]),
          to_string(inputs[1]));
@@ -102,7 +100,7 @@ std::string_view BinaryOp<kind>::name() const {
 }
 
 template <Binary kind>
-std::vector<TensorSpec> BinaryOp<kind>::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BinaryOp<kind>::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect(*this, inputs[0] == inputs[1], "cannot {} {} and {}",
          binary_words[static_cast<size_t>(kind)].verb, to_string(inputs[0]), to_string(inputs[1]));
@@ -115,20 +113,13 @@ void AddOp::gradient(GradientBuilder& builder) const {
   Value gradient = builder.output_gradient(0);
   if (!gradient || !(builder.wants_gradient(0) || builder.wants_gradient(1))) return;
   if (relu_) gradient = through_relu(builder, gradient);
-  for (int i : {0, 1}) {
-    if (builder.wants_gradient(i)) builder.set_gradient(i, gradient);
-  }
+  set_gradients(builder, std::array{gradient, gradient});
 }
 
 template <>
 void MulOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy) return;
-  for (int i : {0, 1}) {
-    if (!builder.wants_gradient(i)) continue;
-    // da = dy b, db = dy a
-    builder.set_gradient(i, builder.emit(std::make_unique<MulOp>(), {dy, builder.input(1 - i)})[0]);
-  }
+  for (int i : {0, 1})  // da = dy b, db = dy a
+    emit_gradient<MulOp>(builder, i, {builder.output_gradient(0), builder.input(1 - i)});
 }
 
 template <>
@@ -160,7 +151,7 @@ template class BinaryOp<Binary::mul>;
 template class BinaryOp<Binary::sub>;
 template class BinaryOp<Binary::div>;
 
-std::vector<TensorSpec> CastOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> CastOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect(*this, is_float_type(inputs[0].dtype) && is_float_type(dtype_),
          "converts between fp32, bf16 and fp16, not {} to {}", to_string(inputs[0]),
@@ -169,10 +160,37 @@ std::vector<TensorSpec> CastOp::infer(std::span<const TensorSpec> inputs) const 
 }
 
 void CastOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
-  auto back = std::make_unique<CastOp>(builder.spec(builder.input(0)).dtype);
-  builder.set_gradient(0, builder.emit(std::move(back), {dy})[0]);
+  emit_gradient<CastOp>(builder, 0, {builder.output_gradient(0)},
+                        builder.spec(builder.input(0)).dtype);
+}
+
+namespace {
+
+// Returns the spec of y.
+TensorSpec half_of(const Op& op, const TensorSpec& x) {
+  bool fits = x.shape.rank() >= 1 && x.shape.elements() > 0 && x.shape.back() % 2 == 0;
+  expect(op, fits && is_float_type(x.dtype),
+         "takes as many gates as values (.., 2F) of fp32, bf16 or fp16, got {}", to_string(x));
+  TensorSpec y{x.shape, x.dtype};
+  y.shape[y.shape.rank() - 1] /= 2;
+  return y;
+}
+
+}  // namespace
+
+std::vector<TensorSpec> SwigluOp::infer(TensorSpecs inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  return {half_of(*this, inputs[0])};
+}
+
+void SwigluOp::gradient(GradientBuilder& builder) const {
+  emit_gradient<SwigluBackwardOp>(builder, 0, {builder.output_gradient(0), builder.input(0)});
+}
+
+std::vector<TensorSpec> SwigluBackwardOp::infer(TensorSpecs inputs) const {
+  expect_inputs(*this, inputs, 2, 2);
+  expect_taken(*this, inputs[0], half_of(*this, inputs[1]), "dy");
+  return {inputs[1]};
 }
 
 }  // namespace spire

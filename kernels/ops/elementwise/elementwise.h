@@ -5,8 +5,9 @@
 //   sub: y = a - b                               da = dy, db = -dy
 //   div: y = a / b                               da = dy / b, db = -y * da
 //   cast: y = x, rounded to the nearest          dx = dy, likewise
+// and the gate swiglu, of the halves of one tensor's rows.
 // with_functor() gives the function of an op for host and device; elementwise_cpu.cpp and
-// elementwise_cuda.cu make the kernels of every op that has one.
+// elementwise_cuda.cu make the kernels of every op that has one, and those of swiglu.
 #pragma once
 #include <spire/op.h>
 
@@ -24,7 +25,7 @@ class BinaryOp : public Op {
   bool relu() const { return relu_; }
 
   std::string_view name() const override;
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }
   std::unique_ptr<Op> with_relu() const override;
@@ -43,7 +44,7 @@ class CastOp : public Op {
   explicit CastOp(DType dtype) : dtype_(dtype) {}
 
   std::string_view name() const override { return "cast"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:
@@ -87,5 +88,24 @@ template <typename Visit>
 auto with_functor(const CastOp&, const Visit& visit) {
   return visit(SameNumber{});
 }
+
+// Gated activation of transformers (Shazeer, "GLU Variants Improve Transformer", 2020). x has F
+// columns of gates g and then F of values u:
+//   y = silu(g) u    dg = dy u silu'(g)    du = dy silu(g)
+// inputs: x (.., 2F). outputs: y (.., F).
+class SwigluOp : public Op {
+ public:
+  std::string_view name() const override { return "swiglu"; }
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: dy, x. outputs: dx.
+class SwigluBackwardOp : public Op {
+ public:
+  std::string_view name() const override { return "swiglu_backward"; }
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  bool may_overwrite(int index) const override { return index == 1; }
+};
 
 }  // namespace spire

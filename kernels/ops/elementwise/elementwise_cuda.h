@@ -11,15 +11,11 @@ namespace spire {
 template <typename SomeOp>
 Kernel make_cuda(const SomeOp& op, const KernelRequest& request) {
   return with_functor(op, [&](auto f) {
-    return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
-      using T = decltype(type);
+    return with_any_float_type(request.outputs[0].dtype, [&]<typename T>(T) -> Kernel {
       int64_t n = request.outputs[0].shape.elements();
       if constexpr (std::is_same_v<SomeOp, CastOp>) {
-        return with_any_float_type(request.inputs[0].dtype, [&](auto from) -> Kernel {
-          using From = decltype(from);
-          return [=](const KernelArgs& args) {
-            elementwise_cuda(args.stream, n, args.out<T>(0), f, args.in<From>(0));
-          };
+        return cuda_kernel(request, [=]<typename From>(From, const KernelArgs& args) {
+          elementwise_cuda(args.stream, n, args.out<T>(0), f, args.in<From>(0));
         });
       } else if constexpr (std::is_invocable_v<decltype(f), float>) {
         return [=](const KernelArgs& args) {

@@ -14,7 +14,7 @@ class ExactCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "exact_cross_entropy"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -24,11 +24,16 @@ class ExactCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttributes>
   using OpWith::OpWith;
 
   std::string_view name() const override { return "exact_cross_entropy_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 struct ExactLoss {
   double loss = 0, correct = 0, logsumexp = 0;
+
+  void operator+=(const ExactLoss& other) {  // of other rows, so logsumexp means nothing then
+    loss += other.loss;
+    correct += other.correct;
+  }
 };
 
 // A row of logits: its largest, and the sum of exponentials about it.

@@ -20,25 +20,21 @@ Kernel make_cpu(const ExactCrossEntropyOp& op, const KernelRequest& request) {
               threads = request.threads](const KernelArgs& args) {
     auto logits = args.in<float>(0);
     auto logsumexp = args.out<float>(2);
-    auto partial = args.scratch<ExactLoss>();
     LabelTargets targets(attributes, classes, args.inputs, 2);
     auto smoothing = static_cast<double>(attributes.label_smoothing);
     auto weight = static_cast<double>(attributes.weight);
-    std::fill_n(partial, threads, ExactLoss{});
-    parallel_for(threads, rows, exact_loss_grain, [&](int64_t begin, int64_t end, int chunk) {
+    auto add_rows = [&](int64_t begin, int64_t end) {
+      ExactLoss sums;
       for (int64_t row = begin; row < end; ++row) {
         ExactSoftmaxRow softmax(logits + row * classes, classes);
         ExactLoss one = softmax.loss(targets.of(row), smoothing, weight);
-        partial[chunk].loss += one.loss;
-        partial[chunk].correct += one.correct;
+        sums += one;
         logsumexp[row] = static_cast<float>(one.logsumexp);
       }
-    });
-    ExactLoss sums;
-    for (int chunk = 0; chunk < threads; ++chunk) {
-      sums.loss += partial[chunk].loss;
-      sums.correct += partial[chunk].correct;
-    }
+      return sums;
+    };
+    ExactLoss sums =
+        sum_chunks(args.scratch<ExactLoss>(), threads, rows, exact_loss_grain, add_rows);
     *args.out<double>(0) = sums.loss;
     *args.out<double>(1) = sums.correct;
   };

@@ -3,7 +3,7 @@
 
 #include <spire/op_checks.h>
 
-#include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/ops/reduce/reduce.h"
 #include "kernels/spec_checks.h"
 
 namespace spire {
@@ -15,15 +15,11 @@ bool is_image_or_row(const TensorSpec& x) {
          x.shape.elements() > 0;
 }
 
-Extent2d extent(const Shape& image) {
-  return {image[1], image[2]};
-}
-
 // The shape of y, an image or a row as x is.
 Shape result_of(const Op& op, const ExactProductAttributes& a, const Shape& x, const Shape& w) {
   if (x.rank() == 2) return {x[0], w[0]};
   Window window{{w[2], w[3]}, a.stride, a.padding, a.dilation};
-  Extent2d out = slide(op, window, extent(x));
+  Extent2d out = slide(op, window, extent_of(x));
   return {x[0], out.h, out.w, w[0]};
 }
 
@@ -47,31 +43,16 @@ Shape as_filter(const Shape& w) {
   return w.rank() == 2 ? Shape{w[0], w[1], 1, 1} : w;
 }
 
-Patches patches_of_input(const ExactProductAttributes& a, const Shape& x, const Shape& y,
-                         const Shape& w) {
-  return {.in = extent(x),
-          .out = extent(y),
-          .kernel = {w[2], w[3]},
-          .stride = a.stride,
-          .padding = a.padding,
-          .dilation = a.dilation,
-          .channels = x[3],
-          .transposed = false};
+Patches patches_of(const ExactProductAttributes& a, const Shape& in, const Shape& out,
+                   const Shape& w, bool transposed) {
+  return {extent_of(in),
+          extent_of(out),
+          {{w[2], w[3]}, a.stride, a.padding, a.dilation},
+          in[3],
+          transposed};
 }
 
-Patches patches_of_gradient(const ExactProductAttributes& a, const Shape& x, const Shape& dy,
-                            const Shape& w) {
-  return {.in = extent(dy),
-          .out = extent(x),
-          .kernel = {w[2], w[3]},
-          .stride = a.stride,
-          .padding = a.padding,
-          .dilation = a.dilation,
-          .channels = dy[3],
-          .transposed = true};
-}
-
-std::vector<TensorSpec> ExactProductOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactProductOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.bias ? 3 : 2;
   expect_inputs(*this, inputs, count, count);
   const TensorSpec &x = inputs[0], &w = inputs[1];
@@ -82,18 +63,14 @@ std::vector<TensorSpec> ExactProductOp::infer(std::span<const TensorSpec> inputs
   return {{result_of(*this, attributes_, x.shape, w.shape), DType::f32}};
 }
 
-int64_t ExactProductOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                      std::span<const TensorSpec> outputs) const {
+int64_t ExactProductOp::multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
   return products(outputs[0].shape, inputs[1].shape);
 }
 
 void ExactProductOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0), x = builder.input(0), w = builder.input(1);
   bool wants_bias = attributes_.bias && builder.wants_gradient(2);
-  if (builder.wants_gradient(0)) {
-    auto op = std::make_unique<ExactProductBackwardDataOp>(attributes_, builder.spec(x));
-    builder.set_gradient(0, builder.emit(std::move(op), {dy, w})[0]);
-  }
+  emit_gradient<ExactProductBackwardDataOp>(builder, 0, {dy, w}, attributes_, builder.spec(x));
   if (!builder.wants_gradient(1) && !wants_bias) return;
   auto over_towers = [&](Value terms) {
     return builder.emit(std::make_unique<TowerSumOp>(), {terms})[0];
@@ -104,45 +81,38 @@ void ExactProductOp::gradient(GradientBuilder& builder) const {
   const Shape shape = builder.spec(w).shape;
   auto sums = std::make_unique<ExactProductBackwardWeightsOp>(attributes, shape);
   Value total = over_towers(builder.emit(std::move(sums), {x, dy, flags})[0]);
-  auto rounded = builder.emit(std::make_unique<ExactGradientOp>(shape, wants_bias), {total});
-  if (builder.wants_gradient(1)) builder.set_gradient(1, rounded[0]);
-  if (wants_bias) builder.set_gradient(2, rounded[1]);
+  auto rounded = std::make_unique<ExactGradientOp>(shape, wants_bias);
+  set_gradients(builder, builder.emit(std::move(rounded), {total}), 1);
 }
 
-std::vector<TensorSpec> ExactProductBackwardDataOp::infer(
-    std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactProductBackwardDataOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
-  const TensorSpec &dy = inputs[0], &w = inputs[1];
+  const TensorSpec& w = inputs[1];
   expect_operands(*this, x_, w);
   TensorSpec y{result_of(*this, attributes_, x_.shape, w.shape), DType::f32};
-  expect(*this, dy == y, "takes a gradient {}, got {}", to_string(y), to_string(dy));
+  expect_taken(*this, inputs[0], y, "a gradient");
   return {x_};
 }
 
-int64_t ExactProductBackwardDataOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                                  std::span<const TensorSpec>) const {
+int64_t ExactProductBackwardDataOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   return products(inputs[0].shape, inputs[1].shape);
 }
 
-std::vector<TensorSpec> ExactProductBackwardWeightsOp::infer(
-    std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactProductBackwardWeightsOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 3, 3);
-  const TensorSpec &x = inputs[0], &dy = inputs[1];
+  const TensorSpec& x = inputs[0];
   expect_operands(*this, x, {w_, DType::f32});
   TensorSpec y{result_of(*this, attributes_, x.shape, w_), DType::f32};
-  expect(*this, dy == y, "takes a gradient {}, got {}", to_string(y), to_string(dy));
-  TensorSpec flags{{2 * exponent_count}, DType::f64};
-  expect(*this, inputs[2] == flags, "takes flags {}, got {}", to_string(flags),
-         to_string(inputs[2]));
+  expect_taken(*this, inputs[1], y, "a gradient");
+  expect_taken(*this, inputs[2], {{2 * exponent_count}, DType::f64}, "flags");
   return {{{w_.elements() + (attributes_.bias ? w_[0] : 0)}, DType::f64}};
 }
 
-int64_t ExactProductBackwardWeightsOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                                     std::span<const TensorSpec>) const {
+int64_t ExactProductBackwardWeightsOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   return products(inputs[1].shape, w_);
 }
 
-std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactRangeOp::infer(TensorSpecs inputs) const {
   expect(*this, !inputs.empty(), "takes at least one tensor");
   for (const TensorSpec& input : inputs)
     expect(*this, input.dtype == DType::f32 && input.shape.elements() > 0, "takes fp32, got {}",
@@ -150,11 +120,10 @@ std::vector<TensorSpec> ExactRangeOp::infer(std::span<const TensorSpec> inputs) 
   return {{{static_cast<int64_t>(inputs.size()) * exponent_count}, DType::f64}};
 }
 
-std::vector<TensorSpec> ExactGradientOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactGradientOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   TensorSpec total{{w_.elements() + (bias_ ? w_[0] : 0)}, DType::f64};
-  expect(*this, inputs[0] == total, "takes a total {}, got {}", to_string(total),
-         to_string(inputs[0]));
+  expect_taken(*this, inputs[0], total, "a total");
   std::vector<TensorSpec> gradients{{w_, DType::f32}};
   if (bias_) gradients.push_back({{w_[0]}, DType::f32});
   return gradients;

@@ -30,9 +30,8 @@ class ExactProductOp : public OpWith<ExactProductAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "exact_product"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -43,9 +42,8 @@ class ExactProductBackwardDataOp : public OpWith<ExactProductAttributes> {
       : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "exact_product_backward_data"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 
  private:
   TensorSpec x_;
@@ -61,9 +59,8 @@ class ExactProductBackwardWeightsOp : public OpWith<ExactProductAttributes> {
   const Shape& filter() const { return w_; }
 
   std::string_view name() const override { return "exact_product_backward_weights"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 
  private:
   Shape w_;
@@ -78,17 +75,18 @@ Shape as_filter(const Shape& w);
 // transposed, those of its data gradient read dy.
 struct Patches {
   Extent2d in, out;
-  Extent2d kernel, stride, padding, dilation;
+  Window window;
   int64_t channels;  // of `in`
   bool transposed;
 
   SPIRE_HOST_DEVICE int64_t rows_per_sample() const { return out.h * out.w; }
-  SPIRE_HOST_DEVICE int64_t taps() const { return kernel.h * kernel.w; }
+  SPIRE_HOST_DEVICE int64_t taps() const { return window.kernel.h * window.kernel.w; }
   SPIRE_HOST_DEVICE int64_t columns() const { return taps() * channels; }
   SPIRE_HOST_DEVICE int64_t sample_size() const { return in.h * in.w * channels; }
 
   // Returns the pixel, a row of channels in its sample, that a tap reads; -1: none.
   SPIRE_HOST_DEVICE int64_t pixel(int64_t row, int64_t tap) const {
+    const auto& [kernel, stride, padding, dilation] = window;
     int64_t h = along(row / out.w, tap / kernel.w, stride.h, padding.h, dilation.h, in.h);
     int64_t w = along(row % out.w, tap % kernel.w, stride.w, padding.w, dilation.w, in.w);
     return h < 0 || w < 0 ? -1 : h * in.w + w;
@@ -104,11 +102,10 @@ struct Patches {
   }
 };
 
-// The patches of x and, transposed, of dy. x, y, w: as images and filters.
-Patches patches_of_input(const ExactProductAttributes& attributes, const Shape& x, const Shape& y,
-                         const Shape& w);
-Patches patches_of_gradient(const ExactProductAttributes& attributes, const Shape& x,
-                            const Shape& dy, const Shape& w);
+// Returns the patches of in = x for the results out = y or, transposed, of dy for dx. in, out, w:
+// as images and filters.
+Patches patches_of(const ExactProductAttributes& attributes, const Shape& in, const Shape& out,
+                   const Shape& w, bool transposed);
 
 // Where w (O, C, KH, KW) has the weight by which a column of patches counts in result `n`.
 struct FilterIndex {
@@ -136,7 +133,7 @@ inline FilterIndex filter_index(const Shape& w, bool transposed) {
 class ExactRangeOp : public Op {
  public:
   std::string_view name() const override { return "exact_range"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // The gradient of an exact product's parameters, from its total over all towers: rounded to fp32
@@ -153,7 +150,7 @@ class ExactGradientOp : public Op {
   bool bias() const { return bias_; }
 
   std::string_view name() const override { return "exact_gradient"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   Shape w_;

@@ -199,9 +199,17 @@ struct ExactWeightGradientCpu {
   }
 };
 
-Kernel exact_product(const Patches& patches, const FilterIndex& filter, int64_t samples,
-                     int64_t results, bool bias, int threads) {
-  ExactProductCpu run{patches, filter, samples, results, bias, threads};
+// transposed: the data gradient.
+Kernel exact_product(const ExactProductAttributes& a, bool transposed,
+                     const KernelRequest& request) {
+  Shape in = as_image(request.inputs[0].shape), out = as_image(request.outputs[0].shape);
+  Shape w = as_filter(request.inputs[1].shape);
+  ExactProductCpu run{patches_of(a, in, out, w, transposed),
+                      filter_index(w, transposed),
+                      in[0],
+                      out[3],
+                      a.bias && !transposed,
+                      request.threads};
   return Kernel(run, run.workspace_bytes());
 }
 
@@ -227,26 +235,20 @@ void write_exact_weights(const ExactGradient& gradient, int threads, const doubl
 
 template <>
 Kernel make_cpu(const ExactProductOp& op, const KernelRequest& request) {
-  Shape x = as_image(request.inputs[0].shape), y = as_image(request.outputs[0].shape);
-  Shape w = as_filter(request.inputs[1].shape);
-  return exact_product(patches_of_input(op.attributes(), x, y, w), filter_index(w, false), x[0],
-                       w[0], op.attributes().bias, request.threads);
+  return exact_product(op.attributes(), false, request);
 }
 
 template <>
 Kernel make_cpu(const ExactProductBackwardDataOp& op, const KernelRequest& request) {
-  Shape dy = as_image(request.inputs[0].shape), x = as_image(request.outputs[0].shape);
-  Shape w = as_filter(request.inputs[1].shape);
-  return exact_product(patches_of_gradient(op.attributes(), x, dy, w), filter_index(w, true), x[0],
-                       w[1], false, request.threads);
+  return exact_product(op.attributes(), true, request);
 }
 
 template <>
 Kernel make_cpu(const ExactProductBackwardWeightsOp& op, const KernelRequest& request) {
   const Shape& dy = request.inputs[1].shape;
-  Shape x = as_image(request.inputs[0].shape), y = as_image(dy);
   const ExactProductAttributes& a = op.attributes();
-  Patches patches = patches_of_input(a, x, y, as_filter(op.filter()));
+  Patches patches =
+      patches_of(a, as_image(request.inputs[0].shape), as_image(dy), as_filter(op.filter()), false);
   ExactWeightGradientCpu run{patches,   dy.elements() / dy.back(),
                              dy.back(), a.global_batch * patches.rows_per_sample(),
                              a.bias,    request.threads};

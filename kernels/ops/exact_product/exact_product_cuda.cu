@@ -139,9 +139,15 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) db[blockIdx.x] = sum;
 }
 
-// Patches times filters: the forward pass and the data gradient.
-Kernel exact_product_cuda(const Patches& patches, const FilterIndex& filter, int64_t samples,
-                          int64_t results, bool has_bias) {
+// Patches times filters: the forward pass and, transposed, the data gradient.
+Kernel exact_product_cuda(const ExactProductAttributes& a, bool transposed,
+                          const KernelRequest& request) {
+  Shape in = as_image(request.inputs[0].shape), out = as_image(request.outputs[0].shape);
+  Shape filter = as_filter(request.inputs[1].shape);
+  Patches patches = patches_of(a, in, out, filter, transposed);
+  FilterIndex index = filter_index(filter, transposed);
+  int64_t samples = in[0], results = out[3];
+  bool has_bias = a.bias && !transposed;
   auto run = [=](const KernelArgs& args) {
     auto x = args.in<float>(0), w = args.in<float>(1),
          bias = has_bias ? args.in<float>(2) : nullptr;
@@ -154,7 +160,7 @@ Kernel exact_product_cuda(const Patches& patches, const FilterIndex& filter, int
     int bits = product_bits(columns);
     multiply(args.stream, samples * patches.rows_per_sample(), results, columns,
              PatchElements{patches, x, exponents, true, bits},
-             FilterElements{filter, w, exponents + samples, bits},
+             FilterElements{index, w, exponents + samples, bits},
              RoundedWithBias{args.out<float>(0), bias, results});
   };
   return Kernel(run, static_cast<size_t>(samples + 1) * sizeof(int));
@@ -189,18 +195,12 @@ __global__ void __launch_bounds__(block_threads)
 
 template <>
 Kernel make_cuda(const ExactProductOp& op, const KernelRequest& request) {
-  Shape x = as_image(request.inputs[0].shape), y = as_image(request.outputs[0].shape);
-  Shape w = as_filter(request.inputs[1].shape);
-  return exact_product_cuda(patches_of_input(op.attributes(), x, y, w), filter_index(w, false),
-                            x[0], w[0], op.attributes().bias);
+  return exact_product_cuda(op.attributes(), false, request);
 }
 
 template <>
 Kernel make_cuda(const ExactProductBackwardDataOp& op, const KernelRequest& request) {
-  Shape dy = as_image(request.inputs[0].shape), x = as_image(request.outputs[0].shape);
-  Shape w = as_filter(request.inputs[1].shape);
-  return exact_product_cuda(patches_of_gradient(op.attributes(), x, dy, w), filter_index(w, true),
-                            x[0], w[1], false);
+  return exact_product_cuda(op.attributes(), true, request);
 }
 
 // Patches, transposed, times dy, and the sums of dy.
@@ -208,8 +208,8 @@ template <>
 Kernel make_cuda(const ExactProductBackwardWeightsOp& op, const KernelRequest& request) {
   const ExactProductAttributes& a = op.attributes();
   const Shape& shape = request.inputs[1].shape;
-  Patches patches = patches_of_input(a, as_image(request.inputs[0].shape), as_image(shape),
-                                     as_filter(op.filter()));
+  Patches patches = patches_of(a, as_image(request.inputs[0].shape), as_image(shape),
+                               as_filter(op.filter()), false);
   int64_t outputs = shape.back(), rows = shape.elements() / outputs;
   int64_t length = a.global_batch * patches.rows_per_sample();
   auto run = [=, bias = a.bias](const KernelArgs& args) {

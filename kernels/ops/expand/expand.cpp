@@ -3,9 +3,11 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
-std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExpandOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& x = inputs[0];
   expect(*this, is_float_type(x.dtype) && is_float_type(attributes_.dtype),
@@ -20,14 +22,12 @@ std::vector<TensorSpec> ExpandOp::infer(std::span<const TensorSpec> inputs) cons
 }
 
 void ExpandOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   // dx has x's dtype, which dy does not show: the op may convert.
-  auto backward = std::make_unique<ExpandBackwardOp>(builder.spec(builder.input(0)).dtype);
-  builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
+  emit_gradient<ExpandBackwardOp>(builder, 0, {builder.output_gradient(0)},
+                                  builder.spec(builder.input(0)).dtype);
 }
 
-std::vector<TensorSpec> ExpandBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExpandBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& dy = inputs[0];
   expect(*this, dy.shape.rank() >= 1 && is_float_type(dy.dtype) && is_float_type(dtype_),

@@ -16,7 +16,7 @@ class ExpandOp : public OpWith<ExpandAttributes> {  // inputs: x. outputs: y.
   using OpWith::OpWith;
 
   std::string_view name() const override { return "expand"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -26,7 +26,7 @@ class ExpandBackwardOp : public Op {
   explicit ExpandBackwardOp(DType dtype) : dtype_(dtype) {}
 
   std::string_view name() const override { return "expand_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   DType dtype_;

@@ -30,21 +30,19 @@ void add_samples(int64_t samples, int64_t elements, const From* dy, int64_t n, T
 // y (N, ..) = x in each sample; a parameter in fp32 may become activations in bf16.
 template <>
 Kernel make_cpu(const ExpandOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto from) {
-    return with_float_type(request.outputs[0].dtype, [&](auto to) -> Kernel {
-      using From = decltype(from);
-      using To = decltype(to);
-      return [samples = request.outputs[0].shape[0], elements = request.inputs[0].shape.elements(),
-              threads = request.threads](const KernelArgs& args) {
-        auto x = args.in<From>(0);
-        auto y = args.out<To>(0);
-        parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
-          for (int64_t n = begin; n < end; ++n)
-            over_lanes(elements, [&](int64_t i, auto count) {
-              store_floats(load_floats(x + i, count), y + n * elements + i, count);
-            });
-        });
-      };
+  return with_float_type(request.inputs[0].dtype, [&]<typename From>(From) {
+    int64_t samples = request.outputs[0].shape[0];
+    int64_t elements = request.inputs[0].shape.elements();
+    int threads = request.threads;
+    return cpu_kernel(request.outputs[0].dtype, [=]<typename To>(To, const KernelArgs& args) {
+      auto x = args.in<From>(0);
+      auto y = args.out<To>(0);
+      parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t n = begin; n < end; ++n)
+          over_lanes(elements, [&](int64_t i, auto count) {
+            store_floats(load_floats(x + i, count), y + n * elements + i, count);
+          });
+      });
     });
   });
 }
@@ -52,18 +50,16 @@ Kernel make_cpu(const ExpandOp&, const KernelRequest& request) {
 // Elements are summed a block at a time, so that samples are read by whole lines.
 template <>
 Kernel make_cpu(const ExpandBackwardOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto from) {
-    return with_float_type(request.outputs[0].dtype, [&](auto to) -> Kernel {
-      using From = decltype(from);
-      using To = decltype(to);
-      return [samples = request.inputs[0].shape[0], elements = request.outputs[0].shape.elements(),
-              threads = request.threads](const KernelArgs& args) {
-        parallel_for(threads, elements, expand_block, [&](int64_t begin, int64_t end, int) {
-          for (int64_t first = begin; first < end; first += expand_block)
-            add_samples(samples, elements, args.in<From>(0) + first,
-                        std::min(expand_block, end - first), args.out<To>(0) + first);
-        });
-      };
+  return with_float_type(request.inputs[0].dtype, [&]<typename From>(From) {
+    int64_t samples = request.inputs[0].shape[0];
+    int64_t elements = request.outputs[0].shape.elements();
+    int threads = request.threads;
+    return cpu_kernel(request.outputs[0].dtype, [=]<typename To>(To, const KernelArgs& args) {
+      parallel_for(threads, elements, expand_block, [&](int64_t begin, int64_t end, int) {
+        for (int64_t first = begin; first < end; first += expand_block)
+          add_samples(samples, elements, args.in<From>(0) + first,
+                      std::min(expand_block, end - first), args.out<To>(0) + first);
+      });
     });
   });
 }

@@ -25,17 +25,12 @@ __global__ void __launch_bounds__(channel_threads)
 
 template <>
 Kernel make_cuda(const ExpandOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto from) {
-    return with_any_float_type(request.outputs[0].dtype, [&](auto to) -> Kernel {
-      using From = decltype(from);
-      using To = decltype(to);
-      ChannelGrid grid(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096);
-      return [grid](const KernelArgs& args) {
-        launch(grid.width == channel_width ? expand_kernel<channel_width, From, To>
-                                           : expand_kernel<1, From, To>,
-               grid.blocks(), channel_threads, args.stream, grid, args.in<From>(0),
-               args.out<To>(0));
-      };
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename From>(From) {
+    ChannelGrid grid(request.outputs[0].shape[0], request.inputs[0].shape.elements(), 4, 4096);
+    return cuda_kernel(request.outputs[0].dtype, [grid]<typename To>(To, const KernelArgs& args) {
+      launch(grid.width == channel_width ? expand_kernel<channel_width, From, To>
+                                         : expand_kernel<1, From, To>,
+             grid.blocks(), channel_threads, args.stream, grid, args.in<From>(0), args.out<To>(0));
     });
   });
 }
@@ -44,10 +39,8 @@ Kernel make_cuda(const ExpandOp&, const KernelRequest& request) {
 // has its dtype.
 template <>
 Kernel make_cuda(const ExpandBackwardOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto from) {
-    return with_any_float_type(request.outputs[0].dtype, [&](auto to) {
-      using From = decltype(from);
-      using To = decltype(to);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename From>(From) {
+    return with_any_float_type(request.outputs[0].dtype, [&]<typename To>(To) {
       int64_t columns = request.outputs[0].shape.elements();
       ColumnSums<From, To> sums(request.inputs[0].shape[0], columns, columns);
       auto run = [sums](const KernelArgs& args) {

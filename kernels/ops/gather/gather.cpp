@@ -10,7 +10,7 @@ namespace spire {
 
 namespace {
 
-void expect_axis(const Op& op, std::span<const TensorSpec> inputs, int axis) {
+void expect_axis(const Op& op, TensorSpecs inputs, int axis) {
   expect_inputs(op, inputs, 2, 2);
   expect(op, is_float_type(inputs[0].dtype), "cannot compute on {}", to_string(inputs[0]));
   expect(op, axis >= 0 && axis < inputs[0].shape.rank(), "{} has no axis {}", to_string(inputs[0]),
@@ -21,7 +21,7 @@ void expect_axis(const Op& op, std::span<const TensorSpec> inputs, int axis) {
 
 }  // namespace
 
-std::vector<TensorSpec> GatherOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> GatherOp::infer(TensorSpecs inputs) const {
   expect_axis(*this, inputs, axis_);
   // y is x with K indices in the axis.
   TensorSpec y = inputs[0];
@@ -30,15 +30,13 @@ std::vector<TensorSpec> GatherOp::infer(std::span<const TensorSpec> inputs) cons
 }
 
 void GatherOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   // The length of x's axis does not follow from dy or from the indices.
   int64_t length = builder.spec(builder.input(0)).shape[axis_];
-  auto backward = std::make_unique<GatherBackwardOp>(axis_, length);
-  builder.set_gradient(0, builder.emit(std::move(backward), {dy, builder.input(1)})[0]);
+  emit_gradient<GatherBackwardOp>(builder, 0, {builder.output_gradient(0), builder.input(1)}, axis_,
+                                  length);
 }
 
-std::vector<TensorSpec> GatherBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> GatherBackwardOp::infer(TensorSpecs inputs) const {
   expect_axis(*this, inputs, axis_);
   expect(*this, inputs[0].shape[axis_] == inputs[1].shape[0], "{} indices do not fit {}",
          inputs[1].shape[0], to_string(inputs[0]));
@@ -53,7 +51,7 @@ void refuse_sort(int64_t positions, int64_t ids) {
   fail(Category::unexpected, "{} positions of {} ids are too many to sort", positions, ids);
 }
 
-std::vector<TensorSpec> EmbeddingOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> EmbeddingOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &ids = inputs[0], &table = inputs[1];
   expect(*this, ids.dtype == DType::i32 && ids.shape.rank() < Shape::max_rank,
@@ -72,11 +70,10 @@ void EmbeddingOp::gradient(GradientBuilder& builder) const {
   if (!dy || !builder.wants_gradient(1)) return;
   std::vector<Value> inputs = {dy, builder.input(0)};
   if (Value gathered = builder.take_gradient(1)) inputs.push_back(gathered);
-  auto backward = std::make_unique<EmbeddingBackwardOp>(builder.spec(builder.input(1)).shape[0]);
-  builder.set_gradient(1, builder.emit(std::move(backward), inputs)[0]);
+  emit_gradient<EmbeddingBackwardOp>(builder, 1, inputs, builder.spec(builder.input(1)).shape[0]);
 }
 
-std::vector<TensorSpec> EmbeddingBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> EmbeddingBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 3);
   const TensorSpec &dy = inputs[0], &ids = inputs[1];
   // dy has the axes of the ids before its columns.

@@ -19,7 +19,7 @@ class GatherOp : public Op {
   int axis() const { return axis_; }
 
   std::string_view name() const override { return "gather"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:
@@ -33,7 +33,7 @@ class GatherBackwardOp : public Op {
   int axis() const { return axis_; }
 
   std::string_view name() const override { return "gather_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   int axis_;
@@ -50,7 +50,7 @@ class EmbeddingOp : public OpWith<EmbeddingAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "embedding"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -60,7 +60,7 @@ class EmbeddingBackwardOp : public Op {
   explicit EmbeddingBackwardOp(int64_t vocabulary) : vocabulary_(vocabulary) {}
 
   std::string_view name() const override { return "embedding_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 2; }
 
  private:

@@ -70,77 +70,68 @@ void begin_with(const float* addend, int64_t count, int threads, float* dtable) 
 
 template <>
 Kernel make_cpu(const GatherOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    GatherExtents e(request.inputs[0].shape, request.inputs[1].shape[0], op.axis());
-    return [e, threads = request.threads](const KernelArgs& args) {
-      gather_rows(e, threads, args.in<T>(0), args.in<int32_t>(1), args.out<T>(0));
-    };
+  GatherExtents e(request.inputs[0].shape, request.inputs[1].shape[0], op.axis());
+  return cpu_kernel(request, [e, threads = request.threads]<typename T>(T, const KernelArgs& args) {
+    gather_rows(e, threads, args.in<T>(0), args.in<int32_t>(1), args.out<T>(0));
   });
 }
 
 // Workspace: the sums of one outer index, for each thread.
 template <>
 Kernel make_cpu(const GatherBackwardOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    GatherExtents e(request.outputs[0].shape, request.inputs[1].shape[0], op.axis());
-    int64_t sums = e.length * e.inner;
-    auto run = [e, sums, threads = request.threads](const KernelArgs& args) {
-      Eigen::Map<const RowMajorArray<T>> dy(args.in<T>(0), e.outer * e.taken, e.inner);
-      auto indices = args.in<int32_t>(1);
-      auto dx = args.out<T>(0);
-      parallel_for(threads, e.outer, 1, [&](int64_t begin, int64_t end, int chunk) {
-        float* scratch = args.scratch<float>() + chunk * sums;
-        Eigen::Map<RowMajorArray<float>> sum(scratch, e.length, e.inner);
-        for (int64_t o = begin; o < end; ++o) {
-          sum.setZero();
-          // An index may occur several times: its rows of dy are added in their order.
-          for (int64_t k = 0; k < e.taken; ++k) {
-            if (!e.holds(indices[k])) continue;
-            sum.row(indices[k]) += dy.row(o * e.taken + k).template cast<float>();
-          }
-          copy_range(scratch, dx + o * sums, sums);
+  GatherExtents e(request.outputs[0].shape, request.inputs[1].shape[0], op.axis());
+  int64_t sums = e.length * e.inner;
+  size_t bytes = static_cast<size_t>(request.threads * sums) * sizeof(float);
+  int threads = request.threads;
+  return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    Eigen::Map<const RowMajorArray<T>> dy(args.in<T>(0), e.outer * e.taken, e.inner);
+    auto indices = args.in<int32_t>(1);
+    auto dx = args.out<T>(0);
+    parallel_for(threads, e.outer, 1, [&](int64_t begin, int64_t end, int chunk) {
+      float* scratch = args.scratch<float>() + chunk * sums;
+      Eigen::Map<RowMajorArray<float>> sum(scratch, e.length, e.inner);
+      for (int64_t o = begin; o < end; ++o) {
+        sum.setZero();
+        // An index may occur several times: its rows of dy are added in their order.
+        for (int64_t k = 0; k < e.taken; ++k) {
+          if (!e.holds(indices[k])) continue;
+          sum.row(indices[k]) += dy.row(o * e.taken + k).template cast<float>();
         }
-      });
-    };
-    return Kernel(run, static_cast<size_t>(request.threads * sums) * sizeof(float));
+        copy_range(scratch, dx + o * sums, sums);
+      }
+    });
   });
 }
 
 template <>
 Kernel make_cpu(const EmbeddingOp&, const KernelRequest& request) {
-  return with_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    GatherExtents e(request.inputs[1].shape, request.inputs[0].shape.elements(), 0);
-    return [e, threads = request.threads](const KernelArgs& args) {
-      gather_rows(e, threads, args.in<float>(1), args.in<int32_t>(0), args.out<T>(0));
-    };
+  GatherExtents e(request.inputs[1].shape, request.inputs[0].shape.elements(), 0);
+  int threads = request.threads;
+  return cpu_kernel(request.outputs[0].dtype, [=]<typename T>(T, const KernelArgs& args) {
+    gather_rows(e, threads, args.in<float>(1), args.in<int32_t>(0), args.out<T>(0));
   });
 }
 
 // dtable[ids[i]] += dy[i], in the order of i. Each thread does so for its columns of all rows.
 template <>
 Kernel make_cpu(const EmbeddingBackwardOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return
-        [places = request.inputs[1].shape.elements(), vocabulary = request.outputs[0].shape[0],
-         width = request.outputs[0].shape[1], threads = request.threads](const KernelArgs& args) {
-          auto dtable = args.out<float>(0);
-          begin_with(args.inputs.size() == 3 ? args.in<float>(2) : nullptr, vocabulary * width,
-                     threads, dtable);
-          auto dy = args.in<T>(0);
-          auto ids = args.in<int32_t>(1);
-          parallel_for(threads, width, lane_count, [&](int64_t begin, int64_t end, int) {
-            for (int64_t i = 0; i < places; ++i) {
-              if (ids[i] < 0 || ids[i] >= vocabulary) continue;
-              Eigen::Map<const Eigen::ArrayX<T>> row(dy + i * width + begin, end - begin);
-              Eigen::Map<Eigen::ArrayXf> sum(dtable + ids[i] * width + begin, end - begin);
-              sum += row.template cast<float>();
-            }
-          });
-        };
+  int64_t places = request.inputs[1].shape.elements(), vocabulary = request.outputs[0].shape[0];
+  int64_t width = request.outputs[0].shape[1];
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto dtable = args.out<float>(0);
+    begin_with(args.inputs.size() == 3 ? args.in<float>(2) : nullptr, vocabulary * width, threads,
+               dtable);
+    auto dy = args.in<T>(0);
+    auto ids = args.in<int32_t>(1);
+    parallel_for(threads, width, lane_count, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = 0; i < places; ++i) {
+        if (ids[i] < 0 || ids[i] >= vocabulary) continue;
+        Eigen::Map<const Eigen::ArrayX<T>> row(dy + i * width + begin, end - begin);
+        Eigen::Map<Eigen::ArrayXf> sum(dtable + ids[i] * width + begin, end - begin);
+        sum += row.template cast<float>();
+      }
+    });
   });
 }
 

@@ -55,54 +55,41 @@ SegmentedSum gather_extents(const Shape& indexed, int64_t taken, int axis) {
 template <>
 Kernel make_cuda(const GatherOp& op, const KernelRequest& request) {
   auto e = gather_extents(request.inputs[0].shape, request.inputs[1].shape[0], op.axis());
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [e](const KernelArgs& args) {
-      gather_cuda(args.stream, e, args.in<T>(0), args.in<int32_t>(1), args.out<T>(0));
-    };
+  return cuda_kernel(request, [e]<typename T>(T, const KernelArgs& args) {
+    gather_cuda(args.stream, e, args.in<T>(0), args.in<int32_t>(1), args.out<T>(0));
   });
 }
 
 template <>
 Kernel make_cuda(const GatherBackwardOp& op, const KernelRequest& request) {
   auto e = gather_extents(request.outputs[0].shape, request.inputs[1].shape[0], op.axis());
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    SortByKey order(e.taken, e.length);
-    auto run = [e, order](const KernelArgs& args) {
-      auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
-      segmented_sum_cuda<T, T>(args.stream, e, sorted, args.in<T>(0), nullptr, args.out<T>(0));
-    };
-    return Kernel(run, order.workspace_bytes());
+  SortByKey order(e.taken, e.length);
+  size_t bytes = order.workspace_bytes();
+  return cuda_kernel(request, bytes, [e, order]<typename T>(T, const KernelArgs& args) {
+    auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
+    segmented_sum_cuda<T, T>(args.stream, e, sorted, args.in<T>(0), nullptr, args.out<T>(0));
   });
 }
 
 template <>
 Kernel make_cuda(const EmbeddingOp&, const KernelRequest& request) {
-  return with_any_float_type(request.outputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape& table = request.inputs[1].shape;
-    SegmentedSum e{1, request.inputs[0].shape.elements(), table[0], table[1]};
-    return [e](const KernelArgs& args) {
-      gather_cuda(args.stream, e, args.in<float>(1), args.in<int32_t>(0), args.out<T>(0));
-    };
+  const Shape& table = request.inputs[1].shape;
+  SegmentedSum e{1, request.inputs[0].shape.elements(), table[0], table[1]};
+  return cuda_kernel(request.outputs[0].dtype, [e]<typename T>(T, const KernelArgs& args) {
+    gather_cuda(args.stream, e, args.in<float>(1), args.in<int32_t>(0), args.out<T>(0));
   });
 }
 
 // Where dtable lies over the addend, only rows of ids that occur are read and written.
 template <>
 Kernel make_cuda(const EmbeddingBackwardOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    const Shape& table = request.outputs[0].shape;
-    SegmentedSum e{1, request.inputs[1].shape.elements(), table[0], table[1]};
-    SortByKey order(e.taken, e.length);
-    auto run = [=](const KernelArgs& args) {
-      auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
-      segmented_sum_cuda(args.stream, e, sorted, args.in<T>(0),
-                         args.inputs.size() == 3 ? args.in<float>(2) : nullptr, args.out<float>(0));
-    };
-    return Kernel(run, order.workspace_bytes());
+  const Shape& table = request.outputs[0].shape;
+  SegmentedSum e{1, request.inputs[1].shape.elements(), table[0], table[1]};
+  SortByKey order(e.taken, e.length);
+  return cuda_kernel(request, order.workspace_bytes(), [=]<typename T>(T, const KernelArgs& args) {
+    auto sorted = order.sort(args.stream, args.in<int32_t>(1), args.workspace);
+    segmented_sum_cuda(args.stream, e, sorted, args.in<T>(0),
+                       args.inputs.size() == 3 ? args.in<float>(2) : nullptr, args.out<float>(0));
   });
 }
 

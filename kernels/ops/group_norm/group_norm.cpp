@@ -16,7 +16,7 @@ void expect_samples(const Op& op, const TensorSpec& x) {
 
 }  // namespace
 
-std::vector<TensorSpec> GroupNormOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> GroupNormOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 3, 3);
   const TensorSpec& x = inputs[0];
   expect_samples(*this, x);
@@ -33,15 +33,12 @@ std::vector<TensorSpec> GroupNormOp::infer(std::span<const TensorSpec> inputs) c
 void GroupNormOp::gradient(GradientBuilder& builder) const {
   Value dy = builder.output_gradient(0);
   if (!dy) return;
-  auto results =
-      builder.emit(std::make_unique<GroupNormBackwardOp>(),
-                   {dy, builder.input(0), builder.input(1), builder.output(1), builder.output(2)});
-  for (int i : {0, 1, 2}) {
-    if (builder.wants_gradient(i)) builder.set_gradient(i, results[static_cast<size_t>(i)]);
-  }
+  set_gradients(builder, builder.emit(std::make_unique<GroupNormBackwardOp>(),
+                                      {dy, builder.input(0), builder.input(1), builder.output(1),
+                                       builder.output(2)}));
 }
 
-std::vector<TensorSpec> GroupNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> GroupNormBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 5, 5);
   const TensorSpec &x = inputs[1], &mean = inputs[3];
   expect_samples(*this, x);

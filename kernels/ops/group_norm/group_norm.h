@@ -21,7 +21,7 @@ class GroupNormOp : public OpWith<GroupNormAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "group_norm"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
@@ -30,7 +30,7 @@ class GroupNormOp : public OpWith<GroupNormAttributes> {
 class GroupNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "group_norm_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
 };
 

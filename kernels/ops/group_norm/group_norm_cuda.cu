@@ -137,22 +137,19 @@ __global__ void __launch_bounds__(group_threads)
 
 template <>
 Kernel make_cuda(const GroupNormOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [e = group_norm_extents(request.inputs[0].shape, request.outputs[1].shape),
-            epsilon = op.attributes().epsilon](const KernelArgs& args) {
-      launch(group_norm_kernel<T>, static_cast<unsigned>(e.samples * e.groups), group_threads,
-             args.stream, e, Divider(e.group_channels()), Divider(e.groups), args.in<T>(0),
-             args.in<float>(1), args.in<float>(2), epsilon, args.out<T>(0), args.out<float>(1),
-             args.out<float>(2));
-    };
+  auto e = group_norm_extents(request.inputs[0].shape, request.outputs[1].shape);
+  float epsilon = op.attributes().epsilon;
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    launch(group_norm_kernel<T>, static_cast<unsigned>(e.samples * e.groups), group_threads,
+           args.stream, e, Divider(e.group_channels()), Divider(e.groups), args.in<T>(0),
+           args.in<float>(1), args.in<float>(2), epsilon, args.out<T>(0), args.out<float>(1),
+           args.out<float>(2));
   });
 }
 
 template <>
 Kernel make_cuda(const GroupNormBackwardOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename T>(T) {
     auto e = group_norm_extents(request.inputs[1].shape, request.inputs[3].shape);
     int64_t tiles = (e.channels + warp_threads - 1) / warp_threads;
     auto run = [=](const KernelArgs& args) {

@@ -5,7 +5,7 @@
 
 namespace spire {
 
-std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> OneHotOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect(*this, inputs[0].dtype == DType::i32 && inputs[0].shape.rank() == 1,
          "takes labels i32 (N), got {}", to_string(inputs[0]));
@@ -17,7 +17,7 @@ std::vector<TensorSpec> OneHotOp::infer(std::span<const TensorSpec> inputs) cons
   return {{{inputs[0].shape[0], attributes_.classes}, attributes_.dtype}};
 }
 
-std::vector<TensorSpec> ExactMatchOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ExactMatchOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect(*this, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() == 2,
          "takes outputs (N, K), got {}", to_string(inputs[0]));

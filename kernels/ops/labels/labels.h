@@ -21,7 +21,7 @@ class OneHotOp : public OpWith<OneHotAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "one_hot"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // inputs: outputs (N, K) fp32, bf16 or fp16; labels (N, K) f32, there if above 1/2. outputs: (N)
@@ -30,7 +30,7 @@ class OneHotOp : public OpWith<OneHotAttributes> {
 class ExactMatchOp : public Op {
  public:
   std::string_view name() const override { return "exact_match"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // Of one sample.

@@ -62,8 +62,7 @@ struct OneHotCuda {
   void write_rows(const KernelArgs& args) const {
     // No thread's first element may overflow the index.
     bool small = n < std::numeric_limits<int32_t>::max() - block_threads * N;
-    auto start = [&](auto index) {
-      using Index = decltype(index);
+    auto start = [&]<typename Index>(Index) {
       launch(one_hot_kernel<N, T, Index>, blocks_for(n, block_threads * N), block_threads,
              args.stream, static_cast<Index>(n), static_cast<Index>(classes), args.in<int32_t>(0),
              args.out<T>(0));
@@ -101,13 +100,10 @@ Kernel make_cuda(const OneHotOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const ExactMatchOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [samples = request.inputs[0].shape[0],
-            labels = request.inputs[0].shape[1]](const KernelArgs& args) {
-      launch(exact_match_kernel<T>, blocks_for(samples, block_threads), block_threads, args.stream,
-             samples, labels, args.in<T>(0), args.in<float>(1), args.out<float>(0));
-    };
+  int64_t samples = request.inputs[0].shape[0], labels = request.inputs[0].shape[1];
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    launch(exact_match_kernel<T>, blocks_for(samples, block_threads), block_threads, args.stream,
+           samples, labels, args.in<T>(0), args.in<float>(1), args.out<float>(0));
   });
 }
 

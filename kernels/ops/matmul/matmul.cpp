@@ -5,7 +5,7 @@
 
 namespace spire {
 
-std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> MatmulOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec &a = inputs[0], &b = inputs[1];
   int rank = a.shape.rank();
@@ -32,8 +32,7 @@ std::vector<TensorSpec> MatmulOp::infer(std::span<const TensorSpec> inputs) cons
   return {y};
 }
 
-int64_t MatmulOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                std::span<const TensorSpec> outputs) const {
+int64_t MatmulOp::multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const {
   const Shape& a = inputs[0].shape;
   return outputs[0].shape.elements() * a[a.rank() - (attributes_.transpose_a ? 2 : 1)];
 }

@@ -17,9 +17,8 @@ class MatmulOp : public OpWith<MatmulAttributes> {  // inputs: a, b. outputs: y.
   using OpWith::OpWith;
 
   std::string_view name() const override { return "matmul"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 

@@ -26,7 +26,7 @@ class AvgPool2dOp : public OpWith<AvgPool2dAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "avg_pool2d"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -36,7 +36,7 @@ class AvgPool2dBackwardOp : public OpWith<AvgPool2dAttributes> {
   AvgPool2dBackwardOp(AvgPool2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "avg_pool2d_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   TensorSpec x_;
@@ -46,7 +46,7 @@ class AvgPool2dBackwardOp : public OpWith<AvgPool2dAttributes> {
 class GlobalAvgPoolOp : public Op {
  public:
   std::string_view name() const override { return "global_avg_pool"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -55,7 +55,7 @@ class GlobalAvgPoolBackwardOp : public Op {
  public:
   explicit GlobalAvgPoolBackwardOp(TensorSpec x) : x_(x) {}
   std::string_view name() const override { return "global_avg_pool_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   TensorSpec x_;
@@ -74,7 +74,7 @@ class MaxPool2dOp : public OpWith<MaxPool2dAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "max_pool2d"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -85,7 +85,7 @@ class MaxPool2dBackwardOp : public OpWith<MaxPool2dAttributes> {
   MaxPool2dBackwardOp(MaxPool2dAttributes attributes, TensorSpec x) : OpWith(attributes), x_(x) {}
 
   std::string_view name() const override { return "max_pool2d_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 
  private:
   TensorSpec x_;

@@ -197,6 +197,32 @@ void gather_row(const MaxPoolRows& pool, int64_t row, const T* dy, const uint8_t
   }
 }
 
+// The mean of a sample's pixels, added in their order in a register; backward dx = dy / pixels, as
+// every pixel had the same share of the mean. shape: of x.
+Kernel average_pixels(const Shape& shape, bool backward, const KernelRequest& request) {
+  int64_t samples = shape[0], pixels = shape[1] * shape[2], channels = shape[3];
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto divisor = static_cast<float>(pixels);
+    parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) {
+        auto from = args.in<T>(0) + n * (backward ? 1 : pixels) * channels;
+        auto to = args.out<T>(0) + n * (backward ? pixels : 1) * channels;
+        over_lanes(channels, [&](int64_t c, auto count) {
+          if (backward) {
+            FloatLanes share = load_floats(from + c, count) / divisor;
+            for (int64_t p = 0; p < pixels; ++p) store_floats(share, to + p * channels + c, count);
+          } else {
+            FloatLanes sum{};
+            for (int64_t p = 0; p < pixels; ++p) sum += load_floats(from + p * channels + c, count);
+            store_floats(sum / divisor, to + c, count);
+          }
+        });
+      }
+    });
+  });
+}
+
 }  // namespace
 
 template <>
@@ -222,84 +248,43 @@ Kernel make_cpu(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
   });
 }
 
-// Pixels are added in their order: a sum stays in its register from the first to the last.
 template <>
 Kernel make_cpu(const GlobalAvgPoolOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape& shape = request.inputs[0].shape;
-    return [samples = shape[0], pixels = shape[1] * shape[2], channels = shape[3],
-            threads = request.threads](const KernelArgs& args) {
-      auto divisor = static_cast<float>(pixels);
-      parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t n = begin; n < end; ++n) {
-          auto x = args.in<T>(0) + n * pixels * channels;
-          auto y = args.out<T>(0) + n * channels;
-          over_lanes(channels, [&](int64_t c, auto count) {
-            FloatLanes sum{};
-            for (int64_t p = 0; p < pixels; ++p) sum += load_floats(x + p * channels + c, count);
-            store_floats(sum / divisor, y + c, count);
-          });
-        }
-      });
-    };
-  });
+  return average_pixels(request.inputs[0].shape, false, request);
 }
 
-// Every pixel had the same share of the mean: dx = dy / pixels.
 template <>
 Kernel make_cpu(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape& shape = request.outputs[0].shape;
-    return [samples = shape[0], pixels = shape[1] * shape[2], channels = shape[3],
-            threads = request.threads](const KernelArgs& args) {
-      auto divisor = static_cast<float>(pixels);
-      parallel_for(threads, samples, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t n = begin; n < end; ++n) {
-          auto dy = args.in<T>(0) + n * channels;
-          auto dx = args.out<T>(0) + n * pixels * channels;
-          over_lanes(channels, [&](int64_t c, auto count) {
-            FloatLanes share = load_floats(dy + c, count) / divisor;
-            for (int64_t p = 0; p < pixels; ++p) store_floats(share, dx + p * channels + c, count);
-          });
-        }
-      });
-    };
-  });
+  return average_pixels(request.outputs[0].shape, true, request);
 }
 
 template <>
 Kernel make_cpu(const MaxPool2dOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
-    MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
-    return [pool, threads = request.threads](const KernelArgs& args) {
-      parallel_for(threads, pool.y[0] * pool.y[1], 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          pool_row(pool, row, args.in<T>(0), args.out<T>(0), args.out<uint8_t>(1));
-      });
-    };
+  const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
+  MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    parallel_for(threads, pool.y[0] * pool.y[1], 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        pool_row(pool, row, args.in<T>(0), args.out<T>(0), args.out<uint8_t>(1));
+    });
   });
 }
 
 template <>
 Kernel make_cpu(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
-    MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
-    for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
-    return [pool, threads = request.threads](const KernelArgs& args) {
-      bool overlap = pool.axes.h.overlap() || pool.axes.w.overlap();
-      int64_t rows = pool.x[0] * (overlap ? pool.x[1] : pool.y[1]);
-      auto write_row = overlap ? gather_row<T> : scatter_row<T>;
-      parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          write_row(pool, row, args.in<T>(0), args.in<uint8_t>(1), args.out<T>(0));
-      });
-    };
+  const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
+  MaxPoolRows pool{x, y, axes_of(op.attributes().window(), x, y), {}};
+  for (int64_t q = 0; q < x[2]; ++q) pool.columns_over.push_back(pool.axes.w.positions(q));
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    bool overlap = pool.axes.h.overlap() || pool.axes.w.overlap();
+    int64_t rows = pool.x[0] * (overlap ? pool.x[1] : pool.y[1]);
+    auto write_row = overlap ? gather_row<T> : scatter_row<T>;
+    parallel_for(threads, rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        write_row(pool, row, args.in<T>(0), args.in<uint8_t>(1), args.out<T>(0));
+    });
   });
 }
 

@@ -118,8 +118,7 @@ __global__ void __launch_bounds__(pixel_threads)
 template <bool backward>
 Kernel make_avg_pool(const AvgPool2dAttributes& a, const TensorSpec& x, const TensorSpec& y) {
   AvgPoolWindow pool{axes_of(a.window(), x.shape, y.shape), x.shape[3], a.count_include_pad};
-  return with_packs(x.dtype, x.shape[3], [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(x.dtype, x.shape[3], [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     return [pool, grid = PixelGrid(backward ? x.shape : y.shape, N)](const KernelArgs& args) {
       launch(backward ? avg_pool2d_backward_kernel<N, T> : avg_pool2d_kernel<N, T>, grid.blocks(),
@@ -210,8 +209,7 @@ Kernel make_cuda(const AvgPool2dBackwardOp& op, const KernelRequest& request) {
 template <>
 Kernel make_cuda(const GlobalAvgPoolOp&, const KernelRequest& request) {
   const Shape& x = request.inputs[0].shape;
-  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, x[3], [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     GlobalAvgPoolGrid e{x[0], x[1] * x[2], x[3]};
     int64_t packs = 1;
@@ -231,8 +229,7 @@ Kernel make_cuda(const GlobalAvgPoolOp&, const KernelRequest& request) {
 template <>
 Kernel make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
   const Shape& x = request.outputs[0].shape;
-  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, x[3], [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     return [grid = PixelGrid(x, N), pixels = static_cast<float>(x[1] * x[2]),
             channels = x[3]](const KernelArgs& args) {
@@ -245,8 +242,7 @@ Kernel make_cuda(const GlobalAvgPoolBackwardOp&, const KernelRequest& request) {
 template <>
 Kernel make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
   const Shape &x = request.inputs[0].shape, &y = request.outputs[0].shape;
-  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, x[3], [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     return [grid = PixelGrid(y, N), axes = axes_of(op.attributes().window(), x, y),
             channels = x[3]](const KernelArgs& args) {
@@ -259,8 +255,7 @@ Kernel make_cuda(const MaxPool2dOp& op, const KernelRequest& request) {
 template <>
 Kernel make_cuda(const MaxPool2dBackwardOp& op, const KernelRequest& request) {
   const Shape &x = request.outputs[0].shape, &y = request.inputs[0].shape;
-  return with_packs(request.inputs[0].dtype, x[3], [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, x[3], [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     return [grid = PixelGrid(x, N), axes = axes_of(op.attributes().window(), x, y),
             channels = x[3]](const KernelArgs& args) {

@@ -38,7 +38,7 @@ std::string_view RecurrentOp::name() const {
   return attributes_.cell == RecurrentCell::lstm ? "lstm" : "gru";
 }
 
-std::vector<TensorSpec> RecurrentOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> RecurrentOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 3, 3);
   const TensorSpec &x = inputs[0], &w = inputs[1];
   expect_weights(*this, w, gates_of(attributes_.cell));
@@ -48,8 +48,7 @@ std::vector<TensorSpec> RecurrentOp::infer(std::span<const TensorSpec> inputs) c
   return {y, saved_spec(y, attributes_.cell)};
 }
 
-int64_t RecurrentOp::multiply_adds(std::span<const TensorSpec> inputs,
-                                   std::span<const TensorSpec>) const {
+int64_t RecurrentOp::multiply_adds(TensorSpecs inputs, TensorSpecs) const {
   return inputs[0].shape.elements() * inputs[1].shape[1];
 }
 
@@ -60,17 +59,15 @@ void RecurrentOp::gradient(GradientBuilder& builder) const {
                                 {dy, builder.output(0), builder.output(1), builder.input(1)});
   if (builder.wants_gradient(0)) builder.set_gradient(0, gradients[0]);
   if (!builder.wants_gradient(1) && !builder.wants_gradient(2)) return;
-  auto of_weights =
-      builder.emit(std::make_unique<DenseBackwardWeightsOp>(true), {gradients[2], gradients[1]});
-  for (int i : {1, 2})
-    if (builder.wants_gradient(i)) builder.set_gradient(i, of_weights[static_cast<size_t>(i - 1)]);
+  auto weights = std::make_unique<DenseBackwardWeightsOp>(true);
+  set_gradients(builder, builder.emit(std::move(weights), {gradients[2], gradients[1]}), 1);
 }
 
 std::string_view RecurrentBackwardOp::name() const {
   return attributes_.cell == RecurrentCell::lstm ? "lstm_backward" : "gru_backward";
 }
 
-std::vector<TensorSpec> RecurrentBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> RecurrentBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 4, 4);
   const TensorSpec &dy = inputs[0], &y = inputs[1], &w = inputs[3];
   expect_weights(*this, w, gates_of(attributes_.cell));
@@ -81,8 +78,7 @@ std::vector<TensorSpec> RecurrentBackwardOp::infer(std::span<const TensorSpec> i
   return {dx, dx, y};
 }
 
-int64_t RecurrentBackwardOp::multiply_adds(std::span<const TensorSpec>,
-                                           std::span<const TensorSpec> outputs) const {
+int64_t RecurrentBackwardOp::multiply_adds(TensorSpecs, TensorSpecs outputs) const {
   return outputs[0].shape.elements() * outputs[2].shape[2];
 }
 

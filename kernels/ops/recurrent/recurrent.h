@@ -34,9 +34,8 @@ class RecurrentOp : public OpWith<RecurrentAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override;  // lstm, gru
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -47,9 +46,8 @@ class RecurrentBackwardOp : public OpWith<RecurrentAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override;  // lstm_backward, gru_backward
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  int64_t multiply_adds(std::span<const TensorSpec> inputs,
-                        std::span<const TensorSpec> outputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  int64_t multiply_adds(TensorSpecs inputs, TensorSpecs outputs) const override;
 };
 
 // Extents that a kernel reads of the shapes of x and y.

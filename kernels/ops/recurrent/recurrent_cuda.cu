@@ -158,10 +158,8 @@ unsigned recurrent_blocks(const RecurrentExtents& e) {
 
 template <>
 Kernel make_cuda(const RecurrentOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    return with_cell(op.attributes().cell, [&](auto cell) {
-      using T = decltype(type);
-      using Cell = decltype(cell);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename T>(T) {
+    return with_cell(op.attributes().cell, [&]<typename Cell>(Cell) {
       auto e = recurrent_extents(request.inputs[0].shape, request.outputs[0].shape);
       auto run = [e](const KernelArgs& args) {
         auto weights = args.scratch<float>();
@@ -177,10 +175,8 @@ Kernel make_cuda(const RecurrentOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const RecurrentBackwardOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    return with_cell(op.attributes().cell, [&](auto cell) {
-      using T = decltype(type);
-      using Cell = decltype(cell);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename T>(T) {
+    return with_cell(op.attributes().cell, [&]<typename Cell>(Cell) {
       auto e = recurrent_extents(request.outputs[0].shape, request.outputs[2].shape);
       auto run = [e](const KernelArgs& args) {
         auto scratch = args.scratch<float>();

@@ -1,13 +1,15 @@
-// Shapes and gradients of sum and mean.
+// Shapes and gradients of sums.
 #include "kernels/ops/reduce/reduce.h"
 
 #include <algorithm>
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
-std::vector<TensorSpec> ReduceOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ReduceOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& x = inputs[0];
   expect(*this, is_float_type(x.dtype), "cannot compute on {}", to_string(x));
@@ -21,15 +23,12 @@ std::vector<TensorSpec> ReduceOp::infer(std::span<const TensorSpec> inputs) cons
 }
 
 void ReduceOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   int64_t length = builder.spec(builder.input(0)).shape[attributes_.axis];
-  auto backward = std::make_unique<ReduceBackwardOp>(
-      ReduceBackwardAttributes{.forward = attributes_, .length = length});
-  builder.set_gradient(0, builder.emit(std::move(backward), {dy})[0]);
+  ReduceBackwardAttributes backward{.forward = attributes_, .length = length};
+  emit_gradient<ReduceBackwardOp>(builder, 0, {builder.output_gradient(0)}, backward);
 }
 
-std::vector<TensorSpec> ReduceBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ReduceBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const TensorSpec& dy = inputs[0];
   int axis = attributes_.forward.axis;
@@ -50,6 +49,14 @@ ReduceExtents reduce_extents(const Shape& x, const ReduceAttributes& attributes)
   }
   if (attributes.mean) e.factor = 1 / static_cast<double>(std::max<int64_t>(e.length, 1));
   return e;
+}
+
+std::vector<TensorSpec> TowerSumOp::infer(TensorSpecs inputs) const {
+  expect_inputs(*this, inputs, 1, 1);
+  const TensorSpec& terms = inputs[0];
+  expect(*this, terms.dtype == DType::f64 && terms.shape.rank() == 1, "takes a f64 vector, got {}",
+         to_string(terms));
+  return {terms};
 }
 
 }  // namespace spire

@@ -2,6 +2,7 @@
 //   sum:  y = sum_l x        dx = dy, repeated L times
 //   mean: y = sum_l x / L    dx = dy / L, repeated
 // x and y have one dtype, fp32, bf16 or fp16; each sum is fp64, in an order that the shape fixes.
+// Also the sum of a vector over the towers of a step.
 #pragma once
 #include <cstdint>
 
@@ -20,7 +21,7 @@ class ReduceOp : public OpWith<ReduceAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return attributes_.mean ? "mean" : "sum"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -37,7 +38,7 @@ class ReduceBackwardOp : public OpWith<ReduceBackwardAttributes> {
   std::string_view name() const override {
     return attributes_.forward.mean ? "mean_backward" : "sum_backward";
   }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 struct ReduceExtents {
@@ -45,5 +46,18 @@ struct ReduceExtents {
   double factor = 1;  // 1 / L of a mean
 };
 ReduceExtents reduce_extents(const Shape& x, const ReduceAttributes& attributes);
+
+// Sum of a vector over all towers of a step, along a fixed binary tree over tower indices
+// (collective/tree.h), so that the bits do not depend on the devices. With several towers no kernel
+// runs: Plan::run_segment() stops here, and its caller adds up the vectors of all towers. With one
+// tower the kernel copies input to output. It has no gradient: an op that reads such a sum emits
+// one more in its gradient (BatchNormOp). inputs: this tower's vector (K) fp64. outputs: the sum
+// (K) fp64.
+class TowerSumOp : public Op {
+ public:
+  std::string_view name() const override { return "tower_sum"; }
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  bool sums_towers() const override { return true; }
+};
 
 }  // namespace spire

@@ -1,6 +1,7 @@
 // Sums over an axis on the CPU. Threads share the elements of y; each is one thread's sum.
 // Backward: threads share the rows of dx.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
@@ -42,39 +43,43 @@ void sum_columns(const ReduceExtents& e, const T* x, int64_t begin, int64_t end,
 
 template <>
 Kernel make_cpu(const ReduceOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [e = reduce_extents(request.inputs[0].shape, op.attributes()),
-            threads = request.threads](const KernelArgs& args) {
-      auto x = args.in<T>(0);
-      auto y = args.out<T>(0);
-      parallel_for(threads, e.outer * e.inner, 64, [&](int64_t begin, int64_t end, int) {
-        if (e.inner == 1) {
-          for (int64_t row = begin; row < end; ++row) y[row] = sum_row(e, x + row * e.length);
-        } else {
-          sum_columns(e, x, begin, end, y);
-        }
-      });
-    };
+  auto e = reduce_extents(request.inputs[0].shape, op.attributes());
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto x = args.in<T>(0);
+    auto y = args.out<T>(0);
+    parallel_for(threads, e.outer * e.inner, 64, [&](int64_t begin, int64_t end, int) {
+      if (e.inner == 1) {
+        for (int64_t row = begin; row < end; ++row) y[row] = sum_row(e, x + row * e.length);
+      } else {
+        sum_columns(e, x, begin, end, y);
+      }
+    });
   });
 }
 
 template <>
 Kernel make_cpu(const ReduceBackwardOp& op, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [e = reduce_extents(request.outputs[0].shape, op.attributes().forward),
-            threads = request.threads](const KernelArgs& args) {
-      Affine scaled{.factor = static_cast<float>(e.factor), .offset = 0};
-      int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(e.inner, 1));
-      parallel_for(threads, e.outer * e.length, grain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          elementwise_range(
-              0, e.inner, args.out<T>(0) + row * e.inner, [=](auto v) { return scaled.value(v); },
-              args.in<T>(0) + row / e.length * e.inner);
-      });
-    };
+  auto e = reduce_extents(request.outputs[0].shape, op.attributes().forward);
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    Affine scaled{.factor = static_cast<float>(e.factor), .offset = 0};
+    int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(e.inner, 1));
+    parallel_for(threads, e.outer * e.length, grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        elementwise_range(
+            0, e.inner, args.out<T>(0) + row * e.inner, [=](auto v) { return scaled.value(v); },
+            args.in<T>(0) + row / e.length * e.inner);
+    });
   });
+}
+
+// A single tower's sum is its own terms.
+template <>
+Kernel make_cpu(const TowerSumOp&, const KernelRequest& request) {
+  return [bytes = request.inputs[0].bytes()](const KernelArgs& args) {
+    std::memcpy(args.outputs[0], args.inputs[0], bytes);
+  };
 }
 
 }  // namespace spire

@@ -52,31 +52,46 @@ __global__ void __launch_bounds__(block_threads)
 
 template <>
 Kernel make_cuda(const ReduceOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    auto e = reduce_extents(request.inputs[0].shape, op.attributes());
-    return [e, inner = Divider(e.inner)](const KernelArgs& args) {
-      if (e.inner == 1) {
-        launch(reduce_rows_kernel<T>, blocks_for(e.outer, rows_per_block), row_threads, args.stream,
-               e, args.in<T>(0), args.out<T>(0));
-      } else {
-        launch(reduce_columns_kernel<T>, blocks_for(e.outer * e.inner, block_threads),
-               block_threads, args.stream, e, inner, args.in<T>(0), args.out<T>(0));
-      }
-    };
+  auto e = reduce_extents(request.inputs[0].shape, op.attributes());
+  return cuda_kernel(request, [e, inner = Divider(e.inner)]<typename T>(T, const KernelArgs& args) {
+    if (e.inner == 1) {
+      launch(reduce_rows_kernel<T>, blocks_for(e.outer, rows_per_block), row_threads, args.stream,
+             e, args.in<T>(0), args.out<T>(0));
+    } else {
+      launch(reduce_columns_kernel<T>, blocks_for(e.outer * e.inner, block_threads), block_threads,
+             args.stream, e, inner, args.in<T>(0), args.out<T>(0));
+    }
   });
 }
 
 template <>
 Kernel make_cuda(const ReduceBackwardOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    auto e = reduce_extents(request.outputs[0].shape, op.attributes().forward);
-    return [e, inner = Divider(e.inner), length = Divider(e.length)](const KernelArgs& args) {
-      launch(reduce_backward_kernel<T>, blocks_for(e.outer * e.length * e.inner, block_threads),
-             block_threads, args.stream, e, inner, length, args.in<T>(0), args.out<T>(0));
-    };
+  auto e = reduce_extents(request.outputs[0].shape, op.attributes().forward);
+  auto inner = Divider(e.inner);
+  auto length = Divider(e.length);
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    launch(reduce_backward_kernel<T>, blocks_for(e.outer * e.length * e.inner, block_threads),
+           block_threads, args.stream, e, inner, length, args.in<T>(0), args.out<T>(0));
   });
+}
+
+namespace {
+
+__global__ void __launch_bounds__(block_threads)
+    copy_kernel(int64_t n, const double* from, double* to) {
+  int64_t i = int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) to[i] = from[i];
+}
+
+}  // namespace
+
+// A single tower's sum is its own terms.
+template <>
+Kernel make_cuda(const TowerSumOp&, const KernelRequest& request) {
+  return [n = request.inputs[0].shape.elements()](const KernelArgs& args) {
+    launch(copy_kernel, blocks_for(n, block_threads), block_threads, args.stream, n,
+           args.in<double>(0), args.out<double>(0));
+  };
 }
 
 }  // namespace spire

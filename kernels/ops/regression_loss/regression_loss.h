@@ -14,63 +14,55 @@
 
 namespace spire {
 
-struct RegressionWeights {
+struct RegressionAttributes {
+  Regression kind = Regression::mse;
   float l1 = 1, l2 = 1;  // factors of l1_l2
 };
 
 // inputs: prediction, target. outputs: loss (1) f64 and, for any kind, sum_n mean_f d^2 (1) f64,
 // from which PSNR follows. The kind is the name. The backward starts here, for p only.
-class RegressionLossOp : public Op {
+class RegressionLossOp : public OpWith<RegressionAttributes> {
  public:
-  explicit RegressionLossOp(Regression kind, RegressionWeights weights = {})
-      : kind_(kind), weights_(weights) {}
-  Regression kind() const { return kind_; }
-  RegressionWeights weights() const { return weights_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override;
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
-
- private:
-  Regression kind_;
-  RegressionWeights weights_;
 };
 
 // inputs: prediction, target. outputs: dp, like the prediction.
-class RegressionLossBackwardOp : public Op {
+class RegressionLossBackwardOp : public OpWith<RegressionAttributes> {
  public:
-  explicit RegressionLossBackwardOp(Regression kind, RegressionWeights weights = {})
-      : kind_(kind), weights_(weights) {}
-  Regression kind() const { return kind_; }
-  RegressionWeights weights() const { return weights_; }
+  using OpWith::OpWith;
 
   std::string_view name() const override;
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int) const override { return true; }
-
- private:
-  Regression kind_;
-  RegressionWeights weights_;
 };
 
 // Sums of |d| and of d^2 over all elements.
 struct RegressionSums {
   double absolute = 0, squared = 0;
+
+  SPIRE_HOST_DEVICE void operator+=(const RegressionSums& other) {
+    absolute += other.absolute;
+    squared += other.squared;
+  }
 };
 
-SPIRE_HOST_DEVICE inline double regression_loss(Regression kind, RegressionWeights weights,
+SPIRE_HOST_DEVICE inline double regression_loss(const RegressionAttributes& a,
                                                 const RegressionSums& sums) {
-  if (kind == Regression::mse) return sums.squared;
-  if (kind == Regression::l1) return sums.absolute;
-  return double{weights.l1} * sums.absolute + double{weights.l2} * sums.squared;
+  if (a.kind == Regression::mse) return sums.squared;
+  if (a.kind == Regression::l1) return sums.absolute;
+  return double{a.l1} * sums.absolute + double{a.l2} * sums.squared;
 }
 
 // dp of one element; scale is gradient_scale / F.
 template <Regression kind>
 struct RegressionGradient {
-  SPIRE_HOST_DEVICE RegressionGradient(RegressionWeights weights, float scale)
-      : l1_(kind == Regression::l1_l2 ? weights.l1 * scale : scale),
-        l2_(kind == Regression::l1_l2 ? 2 * weights.l2 * scale : scale) {}
+  SPIRE_HOST_DEVICE RegressionGradient(const RegressionAttributes& a, float scale)
+      : l1_(kind == Regression::l1_l2 ? a.l1 * scale : scale),
+        l2_(kind == Regression::l1_l2 ? 2 * a.l2 * scale : scale) {}
 
   // V is float; for mse it may also be a vector of floats.
   template <typename V>
@@ -100,7 +92,7 @@ decltype(auto) with_regression(Regression kind, const Visit& visit) {
 class MeanLossOp : public Op {
  public:
   std::string_view name() const override { return "mean_loss"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -108,7 +100,7 @@ class MeanLossOp : public Op {
 class MeanLossBackwardOp : public Op {
  public:
   std::string_view name() const override { return "mean_loss_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int) const override { return true; }
 };
 

@@ -46,24 +46,15 @@ double sum_in_fp64(const T* x, int64_t begin, int64_t end) {
 
 template <>
 Kernel make_cpu(const RegressionLossOp& op, const KernelRequest& request) {
-  return with_types(request, [&](auto prediction, auto target) {
-    using T = decltype(prediction);
-    using U = decltype(target);
-    auto run = [kind = op.kind(), weights = op.weights(), n = request.inputs[0].shape.elements(),
+  return with_types(request, [&]<typename T, typename U>(T, U) {
+    auto run = [a = op.attributes(), n = request.inputs[0].shape.elements(),
                 share = sample_share(request.inputs[0]),
                 threads = request.threads](const KernelArgs& args) {
-      auto partial = args.scratch<RegressionSums>();
-      std::fill_n(partial, threads, RegressionSums{});
-      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int chunk) {
-        partial[chunk] = sum_terms(args.in<T>(0), args.in<U>(1), begin, end);
-      });
-      // In the chunks' order, so that the bits do not depend on which thread is first.
-      RegressionSums sums;
-      for (int chunk = 0; chunk < threads; ++chunk) {
-        sums.absolute += partial[chunk].absolute;
-        sums.squared += partial[chunk].squared;
-      }
-      *args.out<double>(0) = regression_loss(kind, weights, sums) * share;
+      auto sums = sum_chunks(args.scratch<RegressionSums>(), threads, n, 4096,
+                             [&](int64_t begin, int64_t end) {
+                               return sum_terms(args.in<T>(0), args.in<U>(1), begin, end);
+                             });
+      *args.out<double>(0) = regression_loss(a, sums) * share;
       *args.out<double>(1) = sums.squared * share;
     };
     return Kernel(run, sizeof(RegressionSums) * static_cast<size_t>(request.threads));
@@ -72,15 +63,13 @@ Kernel make_cpu(const RegressionLossOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request) {
-  return with_types(request, [&](auto prediction, auto target) {
-    using T = decltype(prediction);
-    using U = decltype(target);
-    return [kind = op.kind(), weights = op.weights(), n = request.inputs[0].shape.elements(),
+  return with_types(request, [&]<typename T, typename U>(T, U) {
+    return [a = op.attributes(), n = request.inputs[0].shape.elements(),
             share = static_cast<float>(sample_share(request.inputs[0])),
             threads = request.threads](const KernelArgs& args) {
       float scale = share * args.step->loss_gradient_scale();
-      with_regression(kind, [&](auto of_kind) {
-        elementwise(threads, n, args.out<T>(0), RegressionGradient<of_kind()>(weights, scale),
+      with_regression(a.kind, [&](auto of_kind) {
+        elementwise(threads, n, args.out<T>(0), RegressionGradient<of_kind()>(a, scale),
                     args.in<T>(0), args.in<U>(1));
       });
     };
@@ -89,36 +78,28 @@ Kernel make_cpu(const RegressionLossBackwardOp& op, const KernelRequest& request
 
 template <>
 Kernel make_cpu(const MeanLossOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    auto run = [n = request.inputs[0].shape.elements(), share = sample_share(request.inputs[0]),
-                threads = request.threads](const KernelArgs& args) {
-      auto partial = args.scratch<double>();
-      std::fill_n(partial, threads, 0.0);
-      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int chunk) {
-        partial[chunk] = sum_in_fp64(args.in<T>(0), begin, end);
-      });
-      double sum = 0;
-      for (int chunk = 0; chunk < threads; ++chunk) sum += partial[chunk];
-      *args.out<double>(0) = sum * share;
+  size_t bytes = sizeof(double) * static_cast<size_t>(request.threads);
+  int64_t n = request.inputs[0].shape.elements();
+  auto share = sample_share(request.inputs[0]);
+  int threads = request.threads;
+  return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto of_chunk = [&](int64_t begin, int64_t end) {
+      return sum_in_fp64(args.in<T>(0), begin, end);
     };
-    return Kernel(run, sizeof(double) * static_cast<size_t>(request.threads));
+    *args.out<double>(0) = sum_chunks(args.scratch<double>(), threads, n, 4096, of_chunk) * share;
   });
 }
 
 template <>
 Kernel make_cpu(const MeanLossBackwardOp&, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [n = request.inputs[0].shape.elements(),
-            share = static_cast<float>(sample_share(request.inputs[0])),
-            threads = request.threads](const KernelArgs& args) {
-      auto dx = args.out<T>(0);
-      T value(share * args.step->loss_gradient_scale());
-      parallel_for(threads, n, 4096, [&](int64_t begin, int64_t end, int) {
-        std::fill(dx + begin, dx + end, value);
-      });
-    };
+  int64_t n = request.inputs[0].shape.elements();
+  auto share = static_cast<float>(sample_share(request.inputs[0]));
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto dx = args.out<T>(0);
+    T value(share * args.step->loss_gradient_scale());
+    parallel_for(threads, n, 4096,
+                 [&](int64_t begin, int64_t end, int) { std::fill(dx + begin, dx + end, value); });
   });
 }
 

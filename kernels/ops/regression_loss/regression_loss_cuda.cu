@@ -57,32 +57,27 @@ __global__ void __launch_bounds__(block_threads)
 
 // Adds the sums of all blocks, by one block, and writes the two losses.
 __global__ void __launch_bounds__(block_threads)
-    regression_totals_kernel(int count, const RegressionSums* parts, Regression kind,
-                             RegressionWeights weights, double share, double* loss,
-                             double* squares) {
+    regression_totals_kernel(int count, const RegressionSums* parts, RegressionAttributes a,
+                             double share, double* loss, double* squares) {
   RegressionSums sums;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) {
-    sums.absolute += parts[i].absolute;
-    sums.squared += parts[i].squared;
-  }
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += block_threads) sums += parts[i];
   sums = add_block(sums);
   if (threadIdx.x != 0) return;
-  *loss = regression_loss(kind, weights, sums) * share;
+  *loss = regression_loss(a, sums) * share;
   *squares = sums.squared * share;
 }
 
 // The gradient, with the factor of the step that runs.
 struct RegressionStepGradient {
-  Regression kind;
-  RegressionWeights weights;
+  RegressionAttributes a;
   float share;
   const StepContext* step;
 
   __device__ float operator()(float p, float t) const {
     float scale = share * step->loss_gradient_scale();
-    if (kind == Regression::mse) return RegressionGradient<Regression::mse>(weights, scale)(p, t);
-    if (kind == Regression::l1) return RegressionGradient<Regression::l1>(weights, scale)(p, t);
-    return RegressionGradient<Regression::l1_l2>(weights, scale)(p, t);
+    if (a.kind == Regression::mse) return RegressionGradient<Regression::mse>(a, scale)(p, t);
+    if (a.kind == Regression::l1) return RegressionGradient<Regression::l1>(a, scale)(p, t);
+    return RegressionGradient<Regression::l1_l2>(a, scale)(p, t);
   }
 };
 
@@ -134,19 +129,17 @@ struct MeanLossGradient {
 
 template <>
 Kernel make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
-  return with_types_cuda(request, [&](auto prediction, auto target) {
-    using T = decltype(prediction);
-    using U = decltype(target);
+  return with_types_cuda(request, [&]<typename T, typename U>(T, U) {
     constexpr int N = smaller(pack_width<T>, pack_width<U>);
     int64_t n = request.inputs[0].shape.elements();
     int parts = loss_parts(n, N);
-    auto run = [=, kind = op.kind(), weights = op.weights(),
+    auto run = [=, a = op.attributes(),
                 share = sample_share(request.inputs[0])](const KernelArgs& args) {
       auto sums = args.scratch<RegressionSums>();
       launch(regression_parts_kernel<N, T, U>, static_cast<unsigned>(parts), block_threads,
              args.stream, n, args.in<T>(0), args.in<U>(1), sums);
-      launch(regression_totals_kernel, 1, block_threads, args.stream, parts, sums, kind, weights,
-             share, args.out<double>(0), args.out<double>(1));
+      launch(regression_totals_kernel, 1, block_threads, args.stream, parts, sums, a, share,
+             args.out<double>(0), args.out<double>(1));
     };
     return Kernel(run, static_cast<size_t>(parts) * sizeof(RegressionSums));
   });
@@ -154,22 +147,18 @@ Kernel make_cuda(const RegressionLossOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const RegressionLossBackwardOp& op, const KernelRequest& request) {
-  return with_types_cuda(request, [&](auto prediction, auto target) {
-    using T = decltype(prediction);
-    using U = decltype(target);
-    return [n = request.inputs[0].shape.elements(), kind = op.kind(), weights = op.weights(),
+  return with_types_cuda(request, [&]<typename T, typename U>(T, U) {
+    return [n = request.inputs[0].shape.elements(), a = op.attributes(),
             share = static_cast<float>(sample_share(request.inputs[0]))](const KernelArgs& args) {
-      elementwise_cuda(args.stream, n, args.out<T>(0),
-                       RegressionStepGradient{kind, weights, share, args.step}, args.in<T>(0),
-                       args.in<U>(1));
+      elementwise_cuda(args.stream, n, args.out<T>(0), RegressionStepGradient{a, share, args.step},
+                       args.in<T>(0), args.in<U>(1));
     };
   });
 }
 
 template <>
 Kernel make_cuda(const MeanLossOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_any_float_type(request.inputs[0].dtype, [&]<typename T>(T) {
     constexpr int N = pack_width<T>;
     int64_t n = request.inputs[0].shape.elements();
     int parts = loss_parts(n, N);
@@ -186,12 +175,10 @@ Kernel make_cuda(const MeanLossOp&, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const MeanLossBackwardOp&, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [n = request.inputs[0].shape.elements(),
-            share = static_cast<float>(sample_share(request.inputs[0]))](const KernelArgs& args) {
-      elementwise_cuda(args.stream, n, args.out<T>(0), MeanLossGradient{share, args.step});
-    };
+  int64_t n = request.inputs[0].shape.elements();
+  auto share = static_cast<float>(sample_share(request.inputs[0]));
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    elementwise_cuda(args.stream, n, args.out<T>(0), MeanLossGradient{share, args.step});
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
@@ -27,15 +29,13 @@ Shape resolved(Shape shape, int64_t elements) {
 
 // Sets dx to dy in the shape of x: a view again.
 void reshape_gradient(GradientBuilder& builder) {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
-  auto back = std::make_unique<ReshapeOp>(builder.spec(builder.input(0)).shape);
-  builder.set_gradient(0, builder.emit(std::move(back), {dy})[0]);
+  emit_gradient<ReshapeOp>(builder, 0, {builder.output_gradient(0)},
+                           builder.spec(builder.input(0)).shape);
 }
 
 }  // namespace
 
-std::vector<TensorSpec> ReshapeOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ReshapeOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   Shape shape = resolved(shape_, inputs[0].shape.elements());
   auto dims = shape.dims();
@@ -50,7 +50,7 @@ void ReshapeOp::gradient(GradientBuilder& builder) const {
   reshape_gradient(builder);
 }
 
-std::vector<TensorSpec> FlattenOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> FlattenOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const Shape& x = inputs[0].shape;
   expect(*this, x.rank() >= 1, "takes (N, ...), got {}", to_string(inputs[0]));

@@ -11,7 +11,7 @@ class ReshapeOp : public Op {
   explicit ReshapeOp(Shape shape) : shape_(shape) {}
 
   std::string_view name() const override { return "reshape"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;  // reshape to x's shape
   bool is_view() const override { return true; }
 
@@ -23,7 +23,7 @@ class ReshapeOp : public Op {
 class FlattenOp : public Op {
  public:
   std::string_view name() const override { return "flatten"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool is_view() const override { return true; }
 };

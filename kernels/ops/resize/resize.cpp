@@ -3,11 +3,13 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
 
-std::vector<TensorSpec> resized(const Op& op, std::span<const TensorSpec> inputs, Extent2d size) {
+std::vector<TensorSpec> resized(const Op& op, TensorSpecs inputs, Extent2d size) {
   expect_inputs(op, inputs, 1, 1);
   const TensorSpec& x = inputs[0];
   expect_nhwc(op, x);
@@ -37,19 +39,17 @@ ResizeTaps transposed(const ResizeTaps& taps, int64_t from) {
   return result;
 }
 
-std::vector<TensorSpec> ResizeOp::infer(std::span<const TensorSpec> inputs) const {
-  return resized(*this, inputs, size_);
+std::vector<TensorSpec> ResizeOp::infer(TensorSpecs inputs) const {
+  return resized(*this, inputs, attributes_.size);
 }
 
 void ResizeOp::gradient(GradientBuilder& builder) const {
-  if (!builder.wants_gradient(0)) return;
-  Extent2d size = extent_of(builder.spec(builder.input(0)).shape);
-  auto backward = std::make_unique<ResizeBackwardOp>(kind_, size);
-  builder.set_gradient(0, builder.emit(std::move(backward), {builder.output_gradient(0)})[0]);
+  ResizeAttributes back{attributes_.kind, extent_of(builder.spec(builder.input(0)).shape)};
+  emit_gradient<ResizeBackwardOp>(builder, 0, {builder.output_gradient(0)}, back);
 }
 
-std::vector<TensorSpec> ResizeBackwardOp::infer(std::span<const TensorSpec> inputs) const {
-  return resized(*this, inputs, size_);
+std::vector<TensorSpec> ResizeBackwardOp::infer(TensorSpecs inputs) const {
+  return resized(*this, inputs, attributes_.size);
 }
 
 }  // namespace spire

@@ -56,33 +56,28 @@ SPIRE_HOST_DEVICE inline int64_t ResizeAxis::first_from(int64_t source) const {
   return i < to ? i : to;
 }
 
-// inputs: x. outputs: y with the middle axes `size`.
-class ResizeOp : public Op {
- public:
-  ResizeOp(Resize kind, Extent2d size) : kind_(kind), size_(size) {}
-  Resize kind() const { return kind_; }
-
-  std::string_view name() const override { return "resize"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  void gradient(GradientBuilder& builder) const override;
-
- private:
-  Resize kind_;
-  Extent2d size_;
+struct ResizeAttributes {
+  Resize kind = Resize::nearest;
+  Extent2d size;  // the middle axes of the output
 };
 
-// inputs: dy. outputs: dx with the middle axes `size`, those of x.
-class ResizeBackwardOp : public Op {
+// inputs: x. outputs: y.
+class ResizeOp : public OpWith<ResizeAttributes> {
  public:
-  ResizeBackwardOp(Resize kind, Extent2d size) : kind_(kind), size_(size) {}
-  Resize kind() const { return kind_; }
+  using OpWith::OpWith;
+
+  std::string_view name() const override { return "resize"; }
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
+  void gradient(GradientBuilder& builder) const override;
+};
+
+// inputs: dy. outputs: dx.
+class ResizeBackwardOp : public OpWith<ResizeAttributes> {
+ public:
+  using OpWith::OpWith;
 
   std::string_view name() const override { return "resize_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-
- private:
-  Resize kind_;
-  Extent2d size_;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 }  // namespace spire

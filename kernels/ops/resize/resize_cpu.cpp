@@ -33,17 +33,16 @@ void write_row(const T* image, int64_t width, int64_t channels,
 
 Kernel make_resize(const KernelRequest& request, const ResizeTaps& rows,
                    const ResizeTaps& columns) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [rows, columns, from = request.inputs[0].shape, to = request.outputs[0].shape,
-            threads = request.threads](const KernelArgs& args) {
-      parallel_for(threads, to[0] * to[1], 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          write_row(args.in<T>(0) + row / to[1] * from[1] * from[2] * from[3], from[2], from[3],
-                    rows[static_cast<size_t>(row % to[1])], columns,
-                    args.out<T>(0) + row * to[2] * to[3]);
-      });
-    };
+  auto from = request.inputs[0].shape;
+  auto to = request.outputs[0].shape;
+  int threads = request.threads;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    parallel_for(threads, to[0] * to[1], 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row)
+        write_row(args.in<T>(0) + row / to[1] * from[1] * from[2] * from[3], from[2], from[3],
+                  rows[static_cast<size_t>(row % to[1])], columns,
+                  args.out<T>(0) + row * to[2] * to[3]);
+    });
   });
 }
 
@@ -52,15 +51,15 @@ Kernel make_resize(const KernelRequest& request, const ResizeTaps& rows,
 template <>
 Kernel make_cpu(const ResizeOp& op, const KernelRequest& request) {
   Extent2d from = extent_of(request.inputs[0].shape), to = extent_of(request.outputs[0].shape);
-  return make_resize(request, resize_taps(op.kind(), from.h, to.h),
-                     resize_taps(op.kind(), from.w, to.w));
+  return make_resize(request, resize_taps(op.attributes().kind, from.h, to.h),
+                     resize_taps(op.attributes().kind, from.w, to.w));
 }
 
 template <>
 Kernel make_cpu(const ResizeBackwardOp& op, const KernelRequest& request) {
   Extent2d x = extent_of(request.outputs[0].shape), y = extent_of(request.inputs[0].shape);
-  return make_resize(request, transposed(resize_taps(op.kind(), x.h, y.h), x.h),
-                     transposed(resize_taps(op.kind(), x.w, y.w), x.w));
+  return make_resize(request, transposed(resize_taps(op.attributes().kind, x.h, y.h), x.h),
+                     transposed(resize_taps(op.attributes().kind, x.w, y.w), x.w));
 }
 
 }  // namespace spire

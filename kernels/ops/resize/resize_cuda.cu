@@ -115,8 +115,7 @@ Kernel make_resize_cuda(Resize kind, const Shape& x, const Shape& y, bool backwa
                         const KernelRequest& request) {
   TapTables given{table_of({kind, x[1], y[1]}, backward), table_of({kind, x[2], y[2]}, backward)};
   const Shape &from = request.inputs[0].shape, &to = request.outputs[0].shape;
-  return with_packs(request.inputs[0].dtype, to[3], [&](auto type, auto pack) {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, to[3], [&]<typename T>(T, auto pack) {
     constexpr int N = pack();
     auto run = [given, grid = PixelGrid(to, N), height = from[1], width = from[2],
                 channels = from[3]](const KernelArgs& args) {
@@ -137,14 +136,14 @@ Kernel make_resize_cuda(Resize kind, const Shape& x, const Shape& y, bool backwa
 
 template <>
 Kernel make_cuda(const ResizeOp& op, const KernelRequest& request) {
-  return make_resize_cuda(op.kind(), request.inputs[0].shape, request.outputs[0].shape, false,
-                          request);
+  return make_resize_cuda(op.attributes().kind, request.inputs[0].shape, request.outputs[0].shape,
+                          false, request);
 }
 
 template <>
 Kernel make_cuda(const ResizeBackwardOp& op, const KernelRequest& request) {
-  return make_resize_cuda(op.kind(), request.outputs[0].shape, request.inputs[0].shape, true,
-                          request);
+  return make_resize_cuda(op.attributes().kind, request.outputs[0].shape, request.inputs[0].shape,
+                          true, request);
 }
 
 }  // namespace spire

@@ -3,9 +3,11 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
-std::vector<TensorSpec> RopeOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> RopeOp::infer(TensorSpecs inputs) const {
   const auto& [heads, size, theta, inverse, positioned] = attributes_;
   size_t count = positioned ? 2 : 1;
   expect_inputs(*this, inputs, count, count);
@@ -17,22 +19,17 @@ std::vector<TensorSpec> RopeOp::infer(std::span<const TensorSpec> inputs) const 
   expect(*this, heads > 0 && heads <= x.shape[2] / size, "{} heads of {} columns are not in {}",
          heads, size, to_string(x));
   expect(*this, theta > 1 && std::isfinite(theta), "theta is {}; it must be larger than 1", theta);
-  if (positioned) {
-    TensorSpec positions{{x.shape[0], x.shape[1]}, DType::i32};
-    expect(*this, inputs[1] == positions, "takes positions {}, got {}", to_string(positions),
-           to_string(inputs[1]));
-  }
+  if (positioned)
+    expect_taken(*this, inputs[1], {{x.shape[0], x.shape[1]}, DType::i32}, "positions");
   return {x};
 }
 
 void RopeOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   RopeAttributes back = attributes_;
   back.inverse = !back.inverse;
-  std::vector<Value> inputs = {dy};
+  std::vector<Value> inputs = {builder.output_gradient(0)};
   if (back.positioned) inputs.push_back(builder.input(1));
-  builder.set_gradient(0, builder.emit(std::make_unique<RopeOp>(back), inputs)[0]);
+  emit_gradient<RopeOp>(builder, 0, inputs, back);
 }
 
 }  // namespace spire

@@ -28,7 +28,7 @@ class RopeOp : public OpWith<RopeAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "rope"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };

@@ -42,18 +42,17 @@ __global__ void __launch_bounds__(block_threads)
 
 template <>
 Kernel make_cuda(const RopeOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    const RopeAttributes& a = op.attributes();
-    const Shape& shape = request.inputs[0].shape;
-    int64_t half = a.size / 2;
-    RopeExtents e{shape[0] * shape[1] * half, shape[2], a.heads, half};
-    return [e, length = Divider(shape[1]), angles = RopeAngles(a),
-            positioned = a.positioned](const KernelArgs& args) {
-      launch(rope_kernel<T>, blocks_for(e.pairs, block_threads), block_threads, args.stream, e,
-             Divider(e.half), length, angles, positioned ? args.in<int32_t>(1) : nullptr,
-             args.in<T>(0), args.out<T>(0));
-    };
+  const RopeAttributes& a = op.attributes();
+  const Shape& shape = request.inputs[0].shape;
+  int64_t half = a.size / 2;
+  RopeExtents e{shape[0] * shape[1] * half, shape[2], a.heads, half};
+  auto length = Divider(shape[1]);
+  auto angles = RopeAngles(a);
+  bool positioned = a.positioned;
+  return cuda_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    launch(rope_kernel<T>, blocks_for(e.pairs, block_threads), block_threads, args.stream, e,
+           Divider(e.half), length, angles, positioned ? args.in<int32_t>(1) : nullptr,
+           args.in<T>(0), args.out<T>(0));
   });
 }
 

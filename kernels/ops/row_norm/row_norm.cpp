@@ -18,15 +18,9 @@ void expect_epsilon(const Op& op, float epsilon) {
   expect(op, epsilon > 0, "epsilon is {}; it must be positive", epsilon);
 }
 
-// Sets the wanted ones of the gradients, which are those of all inputs in their order.
-void set_gradients(GradientBuilder& builder, const std::vector<Value>& gradients) {
-  for (int i = 0; i < std::ssize(gradients); ++i)
-    if (builder.wants_gradient(i)) builder.set_gradient(i, gradients[static_cast<size_t>(i)]);
-}
-
 }  // namespace
 
-std::vector<TensorSpec> LayerNormOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> LayerNormOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 3, 3);
   const TensorSpec& x = inputs[0];
   expect_rows(*this, x);
@@ -44,7 +38,7 @@ void LayerNormOp::gradient(GradientBuilder& builder) const {
                                        builder.output(2)}));
 }
 
-std::vector<TensorSpec> LayerNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> LayerNormBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 5, 5);
   const TensorSpec& x = inputs[1];
   expect_rows(*this, x);
@@ -55,7 +49,7 @@ std::vector<TensorSpec> LayerNormBackwardOp::infer(std::span<const TensorSpec> i
   return {x, per_channel(x), per_channel(x)};
 }
 
-std::vector<TensorSpec> RmsNormOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> RmsNormOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   const TensorSpec& x = inputs[0];
   expect_rows(*this, x);
@@ -71,7 +65,7 @@ void RmsNormOp::gradient(GradientBuilder& builder) const {
                                       {dy, builder.input(0), builder.input(1), builder.output(1)}));
 }
 
-std::vector<TensorSpec> RmsNormBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> RmsNormBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 4, 4);
   const TensorSpec &dy = inputs[0], &x = inputs[1];
   expect_rows(*this, x);

@@ -23,7 +23,7 @@ class LayerNormOp : public OpWith<RowNormAttributes> {
   using OpWith::OpWith;
   std::string_view name() const override { return "layer_norm"; }
   bool may_overwrite(int index) const override { return index == 0; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -33,7 +33,7 @@ class RmsNormOp : public OpWith<RowNormAttributes> {
   using OpWith::OpWith;
   std::string_view name() const override { return "rms_norm"; }
   bool may_overwrite(int index) const override { return index == 0; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -42,7 +42,7 @@ class LayerNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "layer_norm_backward"; }
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 // inputs: dy, x, gamma, rstd. outputs: dx, dgamma, summed in a fixed order.
@@ -50,7 +50,7 @@ class RmsNormBackwardOp : public Op {
  public:
   std::string_view name() const override { return "rms_norm_backward"; }
   bool may_overwrite(int index) const override { return index == 0 || index == 1; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
 };
 
 struct RowExtents {

@@ -44,25 +44,24 @@ NormalRow<centered, T> normal_row(const T* x, int64_t width, float epsilon) {
 
 template <bool centered>
 Kernel normalize_rows(const RowNormAttributes& attributes, const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) -> Kernel {
-    using T = decltype(type);
-    return [e = row_extents(request.inputs[0].shape), threads = request.threads,
-            epsilon = attributes.epsilon](const KernelArgs& args) {
-      auto gamma = args.in<float>(1), beta = centered ? args.in<float>(2) : nullptr;
-      parallel_for(threads, e.rows, 4, [&](int64_t begin, int64_t end, int) {
-        for (int64_t r = begin; r < end; ++r) {
-          auto row = normal_row<centered>(args.in<T>(0) + r * e.width, e.width, epsilon);
-          T* y = args.out<T>(0) + r * e.width;
-          over_lanes(e.width, [&](int64_t i, auto count) {
-            FloatLanes scaled = load_floats(gamma + i, count) * row.xhat(i, count);
-            if constexpr (centered) scaled += load_floats(beta + i, count);
-            store_floats(scaled, y + i, count);
-          });
-          if (centered) args.out<float>(1)[r] = row.mean;
-          args.out<float>(centered ? 2 : 1)[r] = row.rstd;
-        }
-      });
-    };
+  auto e = row_extents(request.inputs[0].shape);
+  int threads = request.threads;
+  float epsilon = attributes.epsilon;
+  return cpu_kernel(request, [=]<typename T>(T, const KernelArgs& args) {
+    auto gamma = args.in<float>(1), beta = centered ? args.in<float>(2) : nullptr;
+    parallel_for(threads, e.rows, 4, [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) {
+        auto row = normal_row<centered>(args.in<T>(0) + r * e.width, e.width, epsilon);
+        T* y = args.out<T>(0) + r * e.width;
+        over_lanes(e.width, [&](int64_t i, auto count) {
+          FloatLanes scaled = load_floats(gamma + i, count) * row.xhat(i, count);
+          if constexpr (centered) scaled += load_floats(beta + i, count);
+          store_floats(scaled, y + i, count);
+        });
+        if (centered) args.out<float>(1)[r] = row.mean;
+        args.out<float>(centered ? 2 : 1)[r] = row.rstd;
+      }
+    });
   });
 }
 
@@ -92,30 +91,28 @@ void add_norm_row(const NormalRow<centered, T>& row, int64_t width, const T* dy,
 // Workspace: a chunk's sums of dy xhat and of dy, (chunks, 1 or 2, C) fp32.
 template <bool centered>
 Kernel differentiate_rows(const KernelRequest& request) {
-  return with_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    RowExtents e = row_extents(request.inputs[1].shape);
-    RowChunks chunks(e.rows);
-    int64_t pitch = (centered ? 2 : 1) * e.width;
-    auto run = [=, threads = request.threads](const KernelArgs& args) {
-      auto sums = args.scratch<float>();
-      auto mean = centered ? args.in<float>(3) : nullptr, rstd = args.in<float>(centered ? 4 : 3);
-      parallel_for(threads, chunks.chunks, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t k = begin; k < end; ++k) {
-          std::fill_n(sums + k * pitch, pitch, 0.0f);
-          for (int64_t r = chunks.begin(k); r < chunks.end(k); ++r) {
-            int64_t at = r * e.width;
-            NormalRow<centered, T> row{args.in<T>(1) + at, mean ? mean[r] : 0, rstd[r]};
-            add_norm_row(row, e.width, args.in<T>(0) + at, args.in<float>(2), args.out<T>(0) + at,
-                         sums + k * pitch);
-          }
+  RowExtents e = row_extents(request.inputs[1].shape);
+  RowChunks chunks(e.rows);
+  int64_t pitch = (centered ? 2 : 1) * e.width;
+  size_t bytes = static_cast<size_t>(chunks.chunks * pitch) * sizeof(float);
+  int threads = request.threads;
+  return cpu_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto sums = args.scratch<float>();
+    auto mean = centered ? args.in<float>(3) : nullptr, rstd = args.in<float>(centered ? 4 : 3);
+    parallel_for(threads, chunks.chunks, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t k = begin; k < end; ++k) {
+        std::fill_n(sums + k * pitch, pitch, 0.0f);
+        for (int64_t r = chunks.begin(k); r < chunks.end(k); ++r) {
+          int64_t at = r * e.width;
+          NormalRow<centered, T> row{args.in<T>(1) + at, mean ? mean[r] : 0, rstd[r]};
+          add_norm_row(row, e.width, args.in<T>(0) + at, args.in<float>(2), args.out<T>(0) + at,
+                       sums + k * pitch);
         }
-      });
-      for (int64_t k = 0; k < pitch / e.width; ++k)
-        add_up_chunks(chunks, sums + k * e.width, pitch, e.width,
-                      args.out<float>(static_cast<size_t>(1 + k)));
-    };
-    return Kernel(run, static_cast<size_t>(chunks.chunks * pitch) * sizeof(float));
+      }
+    });
+    for (int64_t k = 0; k < pitch / e.width; ++k)
+      add_up_chunks(chunks, sums + k * e.width, pitch, e.width,
+                    args.out<float>(static_cast<size_t>(1 + k)));
   });
 }
 

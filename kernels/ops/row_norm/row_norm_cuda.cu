@@ -133,8 +133,7 @@ __global__ void __launch_bounds__(row_threads)
 template <bool centered>
 Kernel normalize_rows_cuda(const RowNormAttributes& attributes, const KernelRequest& request) {
   RowExtents e = row_extents(request.inputs[0].shape);
-  return with_packs(request.inputs[0].dtype, e.width, [&](auto type, auto pack) -> Kernel {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, e.width, [&]<typename T>(T, auto pack) -> Kernel {
     constexpr int N = pack();
     return [=, epsilon = attributes.epsilon](const KernelArgs& args) {
       launch(row_norm_kernel<centered, N, T>, blocks_for(e.rows, rows_per_block), row_threads,
@@ -151,8 +150,7 @@ Kernel differentiate_rows_cuda(const KernelRequest& request) {
   constexpr int sums = centered ? 2 : 1;
   ChannelGrid grid = channel_grid(request.inputs[1].shape, 4, 1024);
   RowExtents e = row_extents(request.inputs[1].shape);
-  return with_packs(request.inputs[0].dtype, e.width, [&](auto type, auto pack) {
-    using T = decltype(type);
+  return with_packs(request.inputs[0].dtype, e.width, [&]<typename T>(T, auto pack) {
     constexpr int N = pack();
     auto run = [=](const KernelArgs& args) {
       auto dy = args.in<T>(0), x = args.in<T>(1);

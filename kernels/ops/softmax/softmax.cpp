@@ -3,9 +3,11 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
-std::vector<TensorSpec> SoftmaxOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SoftmaxOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   expect(*this, is_float_type(inputs[0].dtype) && inputs[0].shape.rank() >= 1,
          "cannot compute on {}", to_string(inputs[0]));
@@ -13,13 +15,11 @@ std::vector<TensorSpec> SoftmaxOp::infer(std::span<const TensorSpec> inputs) con
 }
 
 void SoftmaxOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
-  auto backward = std::make_unique<SoftmaxBackwardOp>(attributes_);
-  builder.set_gradient(0, builder.emit(std::move(backward), {dy, builder.output(0)})[0]);
+  emit_gradient<SoftmaxBackwardOp>(builder, 0, {builder.output_gradient(0), builder.output(0)},
+                                   attributes_);
 }
 
-std::vector<TensorSpec> SoftmaxBackwardOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SoftmaxBackwardOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 2, 2);
   expect(*this, inputs[0] == inputs[1], "gradient {} does not fit {}", to_string(inputs[0]),
          to_string(inputs[1]));

@@ -22,7 +22,7 @@ class SoftmaxOp : public OpWith<SoftmaxAttributes> {
   std::string_view name() const override {
     return attributes_.logarithm ? "log_softmax" : "softmax";
   }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
   bool may_overwrite(int) const override { return true; }
 };
@@ -35,7 +35,7 @@ class SoftmaxBackwardOp : public OpWith<SoftmaxAttributes> {
   std::string_view name() const override {
     return attributes_.logarithm ? "log_softmax_backward" : "softmax_backward";
   }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int) const override { return true; }
 };
 

@@ -69,9 +69,7 @@ Kernel with_softmax(bool logarithm, const KernelRequest& request, const Make& ma
 
 template <>
 Kernel make_cpu(const SoftmaxOp& op, const KernelRequest& request) {
-  return with_softmax(op.attributes().logarithm, request, [&](auto type, auto formulas) {
-    using T = decltype(type);
-    using F = decltype(formulas);
+  return with_softmax(op.attributes().logarithm, request, [&]<typename T, typename F>(T, F) {
     return [rows = SoftmaxRows(request)](const KernelArgs& args) {
       rows.over([&](int64_t first) {
         soften_row<F>(rows.width, args.in<T>(0) + first, args.out<T>(0) + first);
@@ -82,9 +80,7 @@ Kernel make_cpu(const SoftmaxOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cpu(const SoftmaxBackwardOp& op, const KernelRequest& request) {
-  return with_softmax(op.attributes().logarithm, request, [&](auto type, auto formulas) {
-    using T = decltype(type);
-    using F = decltype(formulas);
+  return with_softmax(op.attributes().logarithm, request, [&]<typename T, typename F>(T, F) {
     return [rows = SoftmaxRows(request)](const KernelArgs& args) {
       rows.over([&](int64_t first) {
         differentiate_softmax_row<F>(rows.width, args.in<T>(0) + first, args.in<T>(1) + first,

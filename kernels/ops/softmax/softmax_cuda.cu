@@ -71,9 +71,7 @@ Kernel with_softmax_cuda(bool logarithm, const KernelRequest& request, const Mak
 
 template <>
 Kernel make_cuda(const SoftmaxOp& op, const KernelRequest& request) {
-  return with_softmax_cuda(op.attributes().logarithm, request, [&](auto type, auto formulas) {
-    using T = decltype(type);
-    using F = decltype(formulas);
+  return with_softmax_cuda(op.attributes().logarithm, request, [&]<typename T, typename F>(T, F) {
     return [e = rows_of(request.inputs[0].shape)](const KernelArgs& args) {
       launch(softmax_kernel<F, T>, blocks_for(e.rows, rows_per_block), row_threads, args.stream, e,
              args.in<T>(0), args.out<T>(0));
@@ -83,9 +81,7 @@ Kernel make_cuda(const SoftmaxOp& op, const KernelRequest& request) {
 
 template <>
 Kernel make_cuda(const SoftmaxBackwardOp& op, const KernelRequest& request) {
-  return with_softmax_cuda(op.attributes().logarithm, request, [&](auto type, auto formulas) {
-    using T = decltype(type);
-    using F = decltype(formulas);
+  return with_softmax_cuda(op.attributes().logarithm, request, [&]<typename T, typename F>(T, F) {
     return [e = rows_of(request.inputs[0].shape)](const KernelArgs& args) {
       launch(softmax_backward_kernel<F, T>, blocks_for(e.rows, rows_per_block), row_threads,
              args.stream, e, args.in<T>(0), args.in<T>(1), args.out<T>(0));

@@ -4,11 +4,13 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
 namespace {
 
-void expect_logits(const Op& op, std::span<const TensorSpec> inputs,
+void expect_logits(const Op& op, TensorSpecs inputs,
                    const SoftmaxCrossEntropyAttributes& attributes) {
   const auto& [label_smoothing, rows_per_sample, mixed, unlabelled, z_loss, weight] = attributes;
   const TensorSpec &logits = inputs[0], &labels = inputs[1];
@@ -29,18 +31,15 @@ void expect_logits(const Op& op, std::span<const TensorSpec> inputs,
 }
 
 // The second labels and their shares, inputs `first` and `first` + 1.
-void expect_mix(const Op& op, std::span<const TensorSpec> inputs, size_t first,
-                int64_t rows_per_sample) {
-  expect(op, inputs[first] == inputs[1], "takes other labels {}, got {}", to_string(inputs[1]),
-         to_string(inputs[first]));
+void expect_mix(const Op& op, TensorSpecs inputs, size_t first, int64_t rows_per_sample) {
+  expect_taken(op, inputs[first], inputs[1], "other labels");
   TensorSpec mix{{inputs[0].shape[0] / rows_per_sample}, DType::f32};
-  expect(op, inputs[first + 1] == mix, "takes a mix {}, got {}", to_string(mix),
-         to_string(inputs[first + 1]));
+  expect_taken(op, inputs[first + 1], mix, "a mix");
 }
 
 }  // namespace
 
-std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.mixed ? 4 : 2;
   expect_inputs(*this, inputs, count, count);
   expect_logits(*this, inputs, attributes_);
@@ -49,16 +48,13 @@ std::vector<TensorSpec> SoftmaxCrossEntropyOp::infer(std::span<const TensorSpec>
 }
 
 void SoftmaxCrossEntropyOp::gradient(GradientBuilder& builder) const {
-  if (!builder.wants_gradient(0)) return;
-  auto backward = std::make_unique<SoftmaxCrossEntropyBackwardOp>(attributes_);
   // No dy: a loss is a root, and its factor comes with the step (StepContext).
   std::vector<Value> inputs = {builder.input(0), builder.input(1), builder.output(2)};
   if (attributes_.mixed) inputs.insert(inputs.end(), {builder.input(2), builder.input(3)});
-  builder.set_gradient(0, builder.emit(std::move(backward), inputs)[0]);
+  emit_gradient<SoftmaxCrossEntropyBackwardOp>(builder, 0, inputs, attributes_);
 }
 
-std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(
-    std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SoftmaxCrossEntropyBackwardOp::infer(TensorSpecs inputs) const {
   size_t count = attributes_.mixed ? 5 : 3;
   expect_inputs(*this, inputs, count, count);
   expect_logits(*this, inputs, attributes_);

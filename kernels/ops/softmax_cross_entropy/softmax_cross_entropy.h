@@ -41,7 +41,7 @@ class SoftmaxCrossEntropyOp : public OpWith<SoftmaxCrossEntropyAttributes> {
   using OpWith::OpWith;
 
   std::string_view name() const override { return "softmax_cross_entropy"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 };
 
@@ -51,7 +51,7 @@ class SoftmaxCrossEntropyBackwardOp : public OpWith<SoftmaxCrossEntropyAttribute
   using OpWith::OpWith;
 
   std::string_view name() const override { return "softmax_cross_entropy_backward"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   bool may_overwrite(int index) const override { return index == 0; }
 };
 

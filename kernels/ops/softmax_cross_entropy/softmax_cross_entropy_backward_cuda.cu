@@ -58,23 +58,21 @@ __global__ void __launch_bounds__(logit_threads)
 
 template <>
 Kernel make_cuda(const SoftmaxCrossEntropyBackwardOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    LogitRows e = logit_rows(request.inputs[0]);
-    auto run = [e, attributes = op.attributes(),
-                pitch = request.outputs[0].pitch()](const KernelArgs& args) {
-      auto of_samples = args.scratch<double>();
-      LabelTargets targets(attributes, e.classes, args.inputs, 3);
-      weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
-      auto launch_rows = [&]<int group, int N>() {
-        launch(softmax_cross_entropy_backward_kernel<group, N, T>,
-               blocks_for(e.rows, logit_threads / group), logit_threads, args.stream, e, pitch,
-               args.in<T>(0), targets, attributes, SampleWeights(attributes, of_samples),
-               args.in<float>(2), args.step, args.out<T>(0));
-      };
-      with_layout<T>(e.classes, launch_rows, e.pitch, pitch);
+  LogitRows e = logit_rows(request.inputs[0]);
+  size_t bytes = SampleWeights::bytes(op.attributes(), e.rows);
+  auto attributes = op.attributes();
+  int64_t pitch = request.outputs[0].pitch();
+  return cuda_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto of_samples = args.scratch<double>();
+    LabelTargets targets(attributes, e.classes, args.inputs, 3);
+    weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
+    auto launch_rows = [&]<int group, int N>() {
+      launch(softmax_cross_entropy_backward_kernel<group, N, T>,
+             blocks_for(e.rows, logit_threads / group), logit_threads, args.stream, e, pitch,
+             args.in<T>(0), targets, attributes, SampleWeights(attributes, of_samples),
+             args.in<float>(2), args.step, args.out<T>(0));
     };
-    return Kernel(run, SampleWeights::bytes(op.attributes(), e.rows));
+    with_layout<T>(e.classes, launch_rows, e.pitch, pitch);
   });
 }
 

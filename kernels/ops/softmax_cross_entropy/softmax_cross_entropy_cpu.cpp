@@ -21,6 +21,11 @@ constexpr int64_t cross_entropy_grain = 16;  // rows
 // Sums over rows: of losses, and of rows whose largest logit is the label's.
 struct LossTotals {
   double loss = 0, correct = 0;
+
+  void operator+=(const LossTotals& other) {
+    loss += other.loss;
+    correct += other.correct;
+  }
 };
 
 // Computes the weights of samples into `weights`, the memory of a SampleWeights.
@@ -114,29 +119,19 @@ struct SoftmaxCrossEntropyCpu {
 
   void operator()(const KernelArgs& args) const {
     auto partial = args.scratch<LossTotals>();
-    std::fill_n(partial, threads, LossTotals{});
     auto logits = args.in<T>(0);
     LabelTargets targets(attributes, classes, args.inputs, 2);
     auto* of_samples = reinterpret_cast<double*>(partial + threads);
     weigh_samples(attributes, targets, rows, threads, of_samples);
     SampleWeights weights(attributes, of_samples);
     auto logsumexp = args.out<float>(2);
-    parallel_for(threads, rows, cross_entropy_grain, [&](int64_t begin, int64_t end, int chunk) {
+    auto add_rows = [&](int64_t begin, int64_t end) {
       LossTotals totals;
-      for (int64_t n = begin; n < end; ++n) {
+      for (int64_t n = begin; n < end; ++n)
         logsumexp[n] = add_row(logits + n * classes, targets.of(n), weights.of(n), totals);
-      }
-      partial[chunk] = totals;
-    });
-    write_totals(partial, args);
-  }
-
-  void write_totals(const LossTotals* partial, const KernelArgs& args) const {
-    LossTotals sum;
-    for (int chunk = 0; chunk < threads; ++chunk) {
-      sum.loss += partial[chunk].loss;
-      sum.correct += partial[chunk].correct;
-    }
+      return totals;
+    };
+    LossTotals sum = sum_chunks(partial, threads, rows, cross_entropy_grain, add_rows);
     auto per_sample = static_cast<double>(attributes.rows_per_sample);
     *args.out<double>(0) = static_cast<double>(attributes.weight) * (sum.loss / per_sample);
     *args.out<double>(1) = sum.correct / per_sample;

@@ -142,27 +142,23 @@ __global__ void __launch_bounds__(totals_threads)
 // samples.
 template <>
 Kernel make_cuda(const SoftmaxCrossEntropyOp& op, const KernelRequest& request) {
-  return with_any_float_type(request.inputs[0].dtype, [&](auto type) {
-    using T = decltype(type);
-    LogitRows e = logit_rows(request.inputs[0]);
-    auto run = [e, attributes = op.attributes()](const KernelArgs& args) {
-      auto losses = args.scratch<double>(), of_samples = losses + 2 * e.rows;
-      LabelTargets targets(attributes, e.classes, args.inputs, 2);
-      weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
-      auto launch_rows = [&]<int group, int N>() {
-        launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e.rows, logit_threads / group),
-               logit_threads, args.stream, e, args.in<T>(0), targets, attributes.label_smoothing,
-               attributes.z_loss, SampleWeights(attributes, of_samples), losses,
-               args.out<float>(2));
-      };
-      with_layout<T>(e.classes, launch_rows, e.pitch);
-      launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e.rows,
-             static_cast<double>(attributes.rows_per_sample),
-             static_cast<double>(attributes.weight), losses, args.out<double>(0),
-             args.out<double>(1));
+  LogitRows e = logit_rows(request.inputs[0]);
+  size_t bytes = 2 * static_cast<size_t>(e.rows) * sizeof(double) +
+                 SampleWeights::bytes(op.attributes(), e.rows);
+  auto attributes = op.attributes();
+  return cuda_kernel(request, bytes, [=]<typename T>(T, const KernelArgs& args) {
+    auto losses = args.scratch<double>(), of_samples = losses + 2 * e.rows;
+    LabelTargets targets(attributes, e.classes, args.inputs, 2);
+    weigh_samples(attributes, targets, e.rows, args.stream, of_samples);
+    auto launch_rows = [&]<int group, int N>() {
+      launch(softmax_cross_entropy_kernel<group, N, T>, blocks_for(e.rows, logit_threads / group),
+             logit_threads, args.stream, e, args.in<T>(0), targets, attributes.label_smoothing,
+             attributes.z_loss, SampleWeights(attributes, of_samples), losses, args.out<float>(2));
     };
-    return Kernel(run, 2 * static_cast<size_t>(e.rows) * sizeof(double) +
-                           SampleWeights::bytes(op.attributes(), e.rows));
+    with_layout<T>(e.classes, launch_rows, e.pitch);
+    launch(softmax_cross_entropy_totals_kernel, 1, totals_threads, args.stream, e.rows,
+           static_cast<double>(attributes.rows_per_sample), static_cast<double>(attributes.weight),
+           losses, args.out<double>(0), args.out<double>(1));
   });
 }
 

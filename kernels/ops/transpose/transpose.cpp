@@ -5,9 +5,11 @@
 
 #include <spire/op_checks.h>
 
+#include "kernels/spec_checks.h"
+
 namespace spire {
 
-std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> TransposeOp::infer(TensorSpecs inputs) const {
   expect_inputs(*this, inputs, 1, 1);
   const Shape& x = inputs[0].shape;
   std::vector<bool> seen(axes_.size(), false);
@@ -25,13 +27,11 @@ std::vector<TensorSpec> TransposeOp::infer(std::span<const TensorSpec> inputs) c
 
 // The inverse permutation.
 void TransposeOp::gradient(GradientBuilder& builder) const {
-  Value dy = builder.output_gradient(0);
-  if (!dy || !builder.wants_gradient(0)) return;
   std::vector<int> inverse(axes_.size());
   for (size_t i = 0; i < axes_.size(); ++i) {
     inverse[static_cast<size_t>(axes_[i])] = static_cast<int>(i);
   }
-  builder.set_gradient(0, builder.emit(std::make_unique<TransposeOp>(inverse), {dy})[0]);
+  emit_gradient<TransposeOp>(builder, 0, {builder.output_gradient(0)}, inverse);
 }
 
 std::vector<TransposeAxis> merged_axes(const TransposeOp& op, const Shape& x, const Shape& y) {

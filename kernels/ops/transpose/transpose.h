@@ -10,7 +10,7 @@ class TransposeOp : public Op {  // inputs: x. outputs: y.
   const std::vector<int>& axes() const { return axes_; }
 
   std::string_view name() const override { return "transpose"; }
-  std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  std::vector<TensorSpec> infer(TensorSpecs inputs) const override;
   void gradient(GradientBuilder& builder) const override;
 
  private:

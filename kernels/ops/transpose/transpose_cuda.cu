@@ -150,8 +150,7 @@ Kernel make_cuda(const TransposeOp& op, const KernelRequest& request) {
   auto axes = merged_axes(op, x.shape, y.shape);
   auto bytes = static_cast<int64_t>(size_of(x.dtype));
   if (axes[0].from == 1) bytes *= widen(axes, bytes);
-  return with_word(bytes, [&](auto word) {
-    using Word = decltype(word);
+  return with_word(bytes, [&]<typename Word>(Word) {
     return takes_tiles(axes) ? transpose_by_tiles<Word>(axes) : transpose_by_fetches<Word>(axes);
   });
 }
