@@ -11,15 +11,13 @@ const Environment cpu{{DeviceKind::cpu, 0}, DType::f32, 1, 0};
 
 // y = |x|, which no op computes: relu has its values for x > 0 only, and half of its gradient's
 // sign.
-std::vector<HostTensor> magnitude_of(std::span<const HostTensor> in) {
+std::vector<HostTensor> magnitude_of(Tensors in) {
   return absolute(in);
 }
 
 OpCase relu_case(double low, double high) {
-  OpCase test;
-  test.op = std::make_shared<ActivationOp>(ActivationAttributes{Activation::relu});
-  test.inputs = {activation(uniform({4, 5}, 1, low, high))};
-  test.reference = magnitude_of;
+  OpCase test(ActivationOp(ActivationAttributes{Activation::relu}),
+              {activation(uniform({4, 5}, 1, low, high))}, magnitude_of);
   return test;
 }
 
@@ -46,7 +44,7 @@ TEST(OpHarness, SeesAWrongValue) {
 TEST(OpHarness, SeesAGradientThatIsWrongByAThousandth) {
   OpCase test = relu_case(-1, -0.5);
   test.op = std::make_shared<WrongGradientOp>();
-  test.reference = [](std::span<const HostTensor> in) { return std::vector{zeros(in[0].shape)}; };
+  test.reference = [](Tensors in) { return zeros(in[0].shape); };
   EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "gradient of input 0 element 0");
 }
 
@@ -63,10 +61,10 @@ TEST(OpHarness, GivesMemoryThatIsAlignedAsPromisedAndNoMore) {
 
 TEST(OpHarness, CountsElementsAtAKink) {
   OpCase test = relu_case(-1e-6, 1e-6);
-  test.reference = [](std::span<const HostTensor> in) {
+  test.reference = [](Tensors in) {
     HostTensor y = in[0];
     for (double& value : y.data) value = std::max(value, 0.0);
-    return std::vector{y};
+    return y;
   };
   EXPECT_NONFATAL_FAILURE(check_gradient(test, cpu), "elements at a kink");
   test.kink_share = 1;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <tests/base/message_of.h>
 #include <tests/kernels/eager.h>
 #include <tests/kernels/op_test.h>
 
@@ -135,6 +136,12 @@ std::vector<HostTensor> loss_weights(const OpCase& test, std::span<const DeviceT
   return weights;
 }
 
+// The environment of a second run.
+Environment again_in(const OpCase& test, Environment environment) {
+  if (test.any_threads) environment.threads += 2;
+  return environment;
+}
+
 // A kernel run twice on the same inputs gives the same bits.
 void expect_same_bits(const Op& op, const DeviceTensor& first, const DeviceTensor& second) {
   EXPECT_TRUE(bytes_of(first) == bytes_of(second)) << "[" << op.name() << "] two runs differ";
@@ -167,7 +174,7 @@ double largest(const HostTensor& tensor) {
   return most;
 }
 
-std::vector<HostTensor> absolute(std::span<const HostTensor> tensors) {
+std::vector<HostTensor> absolute(Tensors tensors) {
   std::vector<HostTensor> result;
   for (const HostTensor& tensor : tensors) result.push_back(absolute(tensor));
   return result;
@@ -179,13 +186,8 @@ HostTensor on_grid(HostTensor tensor) {
 }
 
 std::string refusal(const Op& op, const std::vector<TensorSpec>& inputs) {
-  try {
-    op.infer(inputs);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "accepted";
+  std::string message = message_if_any(Category::config, [&] { op.infer(inputs); });
+  return message.empty() ? "accepted" : message;
 }
 
 Input activation(HostTensor tensor) {
@@ -246,7 +248,7 @@ void check_values(const OpCase& test, const Environment& environment) {
   auto inputs = upload_all(test.inputs, environment);
   auto exact = download_all(inputs);  // what the kernel reads: rounded to its dtypes
   auto outputs = execute(*test.op, inputs, environment, test.step);
-  auto again = execute(*test.op, inputs, environment, test.step);
+  auto again = execute(*test.op, inputs, again_in(test, environment), test.step);
   auto want = test.reference(exact);
   auto magnitude = test.magnitude ? test.magnitude(exact) : absolute(want);
   ASSERT_EQ(outputs.size(), want.size());
@@ -278,11 +280,15 @@ void check_gradient(const OpCase& test, const Environment& environment) {
 
   EagerBuilder builder(inputs, wants, outputs, gradients, environment, test.step);
   test.op->gradient(builder);
+  EagerBuilder again(inputs, wants, outputs, gradients, again_in(test, environment), test.step);
+  if (test.any_threads) test.op->gradient(again);
   Differences differences(test, download_all(inputs), std::move(weights));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!wants[i]) continue;
     const DeviceTensor* gradient = builder.gradient(static_cast<int>(i));
     ASSERT_NE(gradient, nullptr) << "[" << test.op->name() << "] no gradient for input " << i;
+    if (test.any_threads)
+      expect_same_bits(*test.op, *gradient, *again.gradient(static_cast<int>(i)));
     Bound bound = bound_for(test, test.gradient_factor, gradient->spec.dtype, environment);
     check_slopes(test, differences, i, download(*gradient), bound);
   }

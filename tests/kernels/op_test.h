@@ -3,6 +3,7 @@
 // on cpu x {f32, bf16} x {1, 2 threads} and cuda x {f32, bf16, f16}; without a GPU the CUDA
 // instances are skipped, and tests/emulation runs them on the CPU.
 #pragma once
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <span>
@@ -28,10 +29,12 @@ struct HostTensor {
   int64_t size() const { return static_cast<int64_t>(data.size()); }
 };
 
+using Tensors = std::span<const HostTensor>;
+
 HostTensor zeros(const Shape& shape);
 HostTensor uniform(const Shape& shape, uint64_t seed, double low = -1, double high = 1);
 HostTensor absolute(const HostTensor& tensor);
-std::vector<HostTensor> absolute(std::span<const HostTensor> tensors);
+std::vector<HostTensor> absolute(Tensors tensors);
 double largest(const HostTensor& tensor);  // magnitude
 // Rounds to multiples of 1/64: they and their sums in fp32 are exact in bf16, so that a relu cuts
 // where the reference does.
@@ -68,9 +71,9 @@ struct Environment {
 std::string name(const Environment& environment);  // "cpu_bf16_two_threads"
 std::ostream& operator<<(std::ostream& out, const Environment& environment);
 
-// Fixture:  class AddTest : public OpTest {};
+// Fixture:  SPIRE_OP_TEST(AddTest);
 //           TEST_P(AddTest, Values) { check_op(add_case({3, 5}), GetParam()); }
-//           SPIRE_TEST_EVERYWHERE(AddTest);
+// A fixture with members is a class of its own, with SPIRE_TEST_EVERYWHERE(AddTest) behind it.
 class OpTest : public ::testing::TestWithParam<Environment> {
  protected:
   void SetUp() override;  // skips "no CUDA device"
@@ -81,11 +84,24 @@ std::string environment_name(const ::testing::TestParamInfo<Environment>& info);
   INSTANTIATE_TEST_SUITE_P(Everywhere, Fixture,                                        \
                            ::testing::ValuesIn(::spire::testing::every_environment()), \
                            ::spire::testing::environment_name)
+#define SPIRE_OP_TEST(Fixture)                        \
+  class Fixture : public ::spire::testing::OpTest {}; \
+  SPIRE_TEST_EVERYWHERE(Fixture)
 
-// Computes all outputs of an op from its inputs.
-using Reference = std::function<std::vector<HostTensor>(std::span<const HostTensor>)>;
+// All outputs of an op, which may be one.
+struct Outputs : std::vector<HostTensor> {
+  Outputs(HostTensor one) : vector{std::move(one)} {}
+  Outputs(std::vector<HostTensor> all) : vector(std::move(all)) {}
+};
+// Computes the outputs of an op from its inputs.
+using Reference = std::function<Outputs(Tensors)>;
 
 struct OpCase {
+  OpCase() = default;
+  template <std::derived_from<Op> SomeOp>
+  OpCase(const SomeOp& of, std::vector<Input> from, Reference by)
+      : op(std::make_shared<SomeOp>(of)), inputs(std::move(from)), reference(std::move(by)) {}
+
   std::shared_ptr<const Op> op;
   std::vector<Input> inputs;
   Reference reference;
@@ -95,7 +111,8 @@ struct OpCase {
   // |error| <= factor * unit roundoff of the tensor's dtype * (magnitude + floor).
   double value_factor = 4, gradient_factor = 8;
   double floor = 0;
-  bool coarse = false;  // f32 tensors of a 16-bit run on a GPU have the error of 16 bits
+  bool any_threads = false;  // the bits do not depend on the number of CPU threads
+  bool coarse = false;       // f32 tensors of a 16-bit run on a GPU have the error of 16 bits
   // L = sum over these outputs of r_k * output_k, r random; of a loss gradient_scale * output 0.
   std::vector<int> differentiable = {0};
   bool is_loss = false;
@@ -115,7 +132,8 @@ inline TensorSpec f32(const Shape& shape) {
   return {shape, DType::f32};
 }
 
-// Checks values against the reference, and that a second run gives the same bits.
+// Checks values against the reference, and that a second run gives the same bits; with any_threads
+// it has other threads, and so has a second check_gradient().
 void check_values(const OpCase& test, const Environment& environment);
 void check_gradient(const OpCase& test, const Environment& environment);
 void check_op(const OpCase& test, const Environment& environment);  // both

@@ -17,26 +17,28 @@
 namespace spire::testing {
 namespace {
 
+product::ConvolutionShape shape_of(int64_t n, int64_t h, int64_t w, int64_t c, int64_t o,
+                                   const Window& window) {
+  auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+    return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+  };
+  const auto& [kernel, stride, padding, dilation] = window;
+  return {.n = n,
+          .h = h,
+          .w = w,
+          .c = c,
+          .oh = slide(h, kernel.h, stride.h, padding.h, dilation.h),
+          .ow = slide(w, kernel.w, stride.w, padding.w, dilation.w),
+          .o = o,
+          .window = window};
+}
+
 struct ShapeCase {
   std::string name;
   int64_t n, h, w, c, o;
   Window window = {};
   bool bias = true;
   bool winograd = false;
-
-  product::ConvolutionShape shape() const {
-    auto slide = [](int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-      return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
-    };
-    return {n,
-            h,
-            w,
-            c,
-            slide(h, window.kernel.h, window.stride.h, window.padding.h, window.dilation.h),
-            slide(w, window.kernel.w, window.stride.w, window.padding.w, window.dilation.w),
-            o,
-            window};
-  }
 };
 
 const std::vector<ShapeCase> cases = {
@@ -78,7 +80,7 @@ const std::vector<ShapeCase> winograd_cases = {
     {"several_blocks", 9, 14, 13, 32, 48, same, true, true},
 };
 
-// TestTensor of a tensor, rounded to its dtype, and the same in float64.
+// A tensor, rounded to its dtype, and the same in float64.
 struct TestTensor {
   DType dtype;
   std::vector<std::byte> bytes;
@@ -104,6 +106,7 @@ struct TestTensor {
       values[i] = static_cast<float>(rounded);
     }
   }
+  TensorSpec spec() const { return {{static_cast<int64_t>(values.size())}, dtype}; }
   double at(size_t i) const {
     if (dtype == DType::f32) return reinterpret_cast<const float*>(bytes.data())[i];
     return static_cast<float>(reinterpret_cast<const bfloat16*>(bytes.data())[i]);
@@ -196,34 +199,33 @@ class GuardedMemory {
 
 class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCase, DType>> {
  protected:
-  product::ConvolutionShape shape() const { return std::get<0>(GetParam()).shape(); }
   DType dtype() const { return std::get<1>(GetParam()); }
   bool winograd() const { return std::get<0>(GetParam()).winograd; }
   bool with_bias() const { return std::get<0>(GetParam()).bias; }  // and, forward, with relu
-  int64_t x_size() const { return shape().n * shape().h * shape().w * shape().c; }
-  int64_t y_size() const { return shape().n * shape().oh * shape().ow * shape().o; }
-  int64_t w_size() const { return shape().o * shape().c * shape().taps(); }
-  TensorSpec spec(int64_t size, DType type) const { return {{size}, type}; }
+  TestTensor random_x(unsigned seed) const { return TestTensor::random(dtype(), x_size(), seed); }
+  TestTensor random_y(unsigned seed) const { return TestTensor::random(dtype(), y_size(), seed); }
+  TestTensor random_w(unsigned seed) const {
+    return TestTensor::random(DType::f32, w_size(), seed);
+  }
+  TestTensor random_bias() const { return TestTensor::random(DType::f32, s.o, 3); }
 
   Kernel forward(const KernelRequest& request) const {
     product::ForwardOptions options{.bias = with_bias(), .relu = with_bias()};
-    return winograd() ? winograd::forward(shape(), options, request)
-                      : product::tiled_forward(shape(), options, request);
+    return winograd() ? winograd::forward(s, options, request)
+                      : product::tiled_forward(s, options, request);
   }
   Kernel backward_data(const KernelRequest& request) const {
-    return winograd() ? winograd::backward_data(shape(), request)
-                      : product::tiled_backward_data(shape(), request);
+    return winograd() ? winograd::backward_data(s, request)
+                      : product::tiled_backward_data(s, request);
   }
   Kernel backward_weights(const KernelRequest& request) const {
-    return winograd() ? winograd::backward_weights(shape(), with_bias(), request)
-                      : product::tiled_backward_weights(shape(), with_bias(), request);
+    return winograd() ? winograd::backward_weights(s, with_bias(), request)
+                      : product::tiled_backward_weights(s, with_bias(), request);
   }
 
   // Roundings behind one another in a sum of products over `count` channels or tiles: Winograd's
   // have at most 10 in the transforms of both operands and of the result, and one for the bias.
-  int64_t roundings(int64_t count, int64_t taps) const {
-    return winograd() ? count + 11 : count * taps;
-  }
+  int64_t roundings(int64_t count) const { return winograd() ? count + 11 : count * s.taps(); }
 
   // Weights as the kernel multiplies them: plain fp32 is used for one tap of a data gradient, and
   // by Winograd's algorithm.
@@ -235,22 +237,31 @@ class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCas
     return factors;
   }
 
-  // Runs a kernel on packed weights. Memory around all that it is given must stay as it is.
-  void run(Kernel& kernel, std::vector<const TestTensor*> inputs,
-           std::vector<TestTensor*> outputs) {
+  // Writes the outputs of the kernel that `make` makes for these tensors, on packed weights. Memory
+  // around all that it is given must stay as it is.
+  using Make = Kernel (TiledConvolutionTest::*)(const KernelRequest& request) const;
+  void run(Make make, int threads, const std::vector<const TestTensor*>& inputs,
+           const std::vector<TestTensor*>& outputs) {
+    std::vector<TensorSpec> in_specs, out_specs;
     std::vector<GuardedMemory> packed, written;
     std::vector<const void*> in;
     std::vector<void*> out;
-    for (const TestTensor* input : inputs) in.push_back(input->bytes.data());
+    for (const TestTensor* input : inputs) {
+      in_specs.push_back(input->spec());
+      in.push_back(input->bytes.data());
+    }
+    for (const TestTensor* output : outputs) {
+      out_specs.push_back(output->spec());
+      written.emplace_back(output->bytes.size());
+      out.push_back(written.back().begin());
+    }
+    Kernel kernel =
+        (this->*make)({.inputs = in_specs, .outputs = out_specs, .device = {}, .threads = threads});
     for (const Packing& packing : kernel.packings()) {
       auto at = static_cast<size_t>(packing.input);
       packed.emplace_back(packing.bytes);
       packing.pack(reinterpret_cast<const float*>(inputs[at]->bytes.data()), packed.back().begin());
       in[at] = packed.back().begin();
-    }
-    for (TestTensor* output : outputs) {
-      written.emplace_back(output->bytes.size());
-      out.push_back(written.back().begin());
     }
     GuardedMemory workspace(kernel.workspace_bytes());
     kernel.run({in, out, workspace.begin(), nullptr, nullptr});
@@ -261,69 +272,75 @@ class TiledConvolutionTest : public ::testing::TestWithParam<std::tuple<ShapeCas
       std::copy(written[i].begin(), written[i].end(), outputs[i]->bytes.begin());
     }
   }
+
+  // Checks the outputs on 1 and on 3 threads, whose bits must be equal.
+  struct Wanted {
+    DType dtype;
+    ReferenceSums sums;
+    int64_t terms;
+  };
+  void check(Make make, const std::vector<const TestTensor*>& inputs,
+             const std::vector<Wanted>& wanted) {
+    std::vector<std::vector<std::byte>> of_one_thread;
+    for (int threads : {1, 3}) {
+      std::vector<TestTensor> results;
+      std::vector<TestTensor*> outputs;
+      results.reserve(wanted.size());
+      for (const Wanted& output : wanted)
+        outputs.push_back(
+            &results.emplace_back(output.dtype, static_cast<int64_t>(output.sums.value.size())));
+      run(make, threads, inputs, outputs);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        expect_close(results[i], wanted[i].sums, wanted[i].terms);
+        if (threads == 1) of_one_thread.push_back(results[i].bytes);
+        EXPECT_EQ(results[i].bytes, of_one_thread[i]);
+      }
+    }
+  }
+
+  const ShapeCase& c = std::get<0>(GetParam());
+  const product::ConvolutionShape s = shape_of(c.n, c.h, c.w, c.c, c.o, c.window);
+  int64_t x_size() const { return s.n * s.h * s.w * s.c; }
+  int64_t y_size() const { return s.n * s.oh * s.ow * s.o; }
+  int64_t w_size() const { return s.o * s.c * s.taps(); }
 };
 
 TEST_P(TiledConvolutionTest, ForwardIsTheDefinitionOnAnyNumberOfThreads) {
-  TestTensor x = TestTensor::random(dtype(), x_size(), 1),
-             w = TestTensor::random(DType::f32, w_size(), 2);
-  TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
+  TestTensor x = random_x(1), w = random_w(2), bias = random_bias();
   std::vector<double> factors = this->factors(w, false);
   ReferenceSums wanted(y_size());
-  const int64_t c = shape().c, taps = shape().taps();
-  over_products(shape(), [&](int64_t a, int64_t b, int64_t y) {
-    wanted.add_dot(y, &x.values[a], &factors[b], taps, c);
+  over_products(s, [&](int64_t a, int64_t b, int64_t y) {
+    wanted.add_dot(y, &x.values[a], &factors[b], s.taps(), s.c);
   });
-  if (winograd()) wanted.magnitude = WinogradMagnitudes::forward(shape(), x.values, factors);
-  if (with_bias())
-    for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % shape().o]);
-  if (with_bias())
+  if (winograd()) wanted.magnitude = WinogradMagnitudes::forward(s, x.values, factors);
+  std::vector<const TestTensor*> inputs = {&x, &w};
+  if (with_bias()) {
+    inputs.push_back(&bias);
+    for (int64_t i = 0; i < y_size(); ++i) wanted.add(i, bias.values[i % s.o]);
     for (double& value : wanted.value) value = std::max(value, 0.0);
-  std::vector<TestTensor> results;
-  for (int threads : {1, 3}) {
-    std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(w_size(), DType::f32),
-                                  spec(shape().o, DType::f32)};
-    std::vector<TensorSpec> out = {spec(y_size(), dtype())};
-    if (!with_bias()) in.pop_back();
-    auto kernel = forward({.inputs = in, .outputs = out, .device = {}, .threads = threads});
-    results.emplace_back(dtype(), y_size());
-    if (with_bias()) {
-      run(kernel, {&x, &w, &bias}, {&results.back()});
-    } else {
-      run(kernel, {&x, &w}, {&results.back()});
-    }
-    expect_close(results.back(), wanted, roundings(c, taps));
   }
-  EXPECT_EQ(results[0].bytes, results[1].bytes);
+  check(&TiledConvolutionTest::forward, inputs, {{dtype(), wanted, roundings(s.c)}});
 }
 
 // A NaN reaches all sums that read it, also through a relu, and with Winograd's algorithm those of
 // the same tile, but no others.
 TEST_P(TiledConvolutionTest, ForwardKeepsNaN) {
-  TestTensor x = TestTensor::random(dtype(), x_size(), 1),
-             w = TestTensor::random(DType::f32, w_size(), 2);
-  TestTensor bias = TestTensor::random(DType::f32, shape().o, 3);
-  const int64_t c = shape().c, at = x_size() / 2 / c * c;  // of the pixel that has it
+  TestTensor x = random_x(1), w = random_w(2), bias = random_bias(), y(dtype(), y_size());
+  const int64_t at = x_size() / 2 / s.c * s.c;  // of the pixel that has it
   x.set(at, std::nanf(""));
   std::vector<bool> wanted(static_cast<size_t>(y_size())), tile = wanted;
-  over_products(shape(), [&](int64_t a, int64_t, int64_t y) {
+  over_products(s, [&](int64_t a, int64_t, int64_t number) {
     if (a != at) return;
-    wanted[static_cast<size_t>(y)] = true;
-    int64_t i = y / shape().o / shape().ow % shape().oh, j = y / shape().o % shape().ow;
-    int64_t first = y - (i % 2 * shape().ow + j % 2) * shape().o;
-    for (int64_t p = 0; p < std::min<int64_t>(2, shape().oh - i / 2 * 2); ++p)
-      for (int64_t q = 0; q < std::min<int64_t>(2, shape().ow - j / 2 * 2); ++q)
-        tile[static_cast<size_t>(first + (p * shape().ow + q) * shape().o)] = true;
+    wanted[static_cast<size_t>(number)] = true;
+    int64_t i = number / s.o / s.ow % s.oh, j = number / s.o % s.ow;
+    int64_t first = number - (i % 2 * s.ow + j % 2) * s.o;
+    for (int64_t p = 0; p < std::min<int64_t>(2, s.oh - i / 2 * 2); ++p)
+      for (int64_t q = 0; q < std::min<int64_t>(2, s.ow - j / 2 * 2); ++q)
+        tile[static_cast<size_t>(first + (p * s.ow + q) * s.o)] = true;
   });
-  std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(w_size(), DType::f32)};
   std::vector<const TestTensor*> inputs = {&x, &w};
-  if (with_bias()) {
-    in.push_back(spec(shape().o, DType::f32));
-    inputs.push_back(&bias);
-  }
-  std::vector<TensorSpec> out = {spec(y_size(), dtype())};
-  TestTensor y(dtype(), y_size());
-  Kernel kernel = forward({.inputs = in, .outputs = out, .device = {}, .threads = 1});
-  run(kernel, inputs, {&y});
+  if (with_bias()) inputs.push_back(&bias);
+  run(&TiledConvolutionTest::forward, 1, inputs, {&y});
   for (size_t i = 0; i < wanted.size(); ++i) {
     bool nan = std::isnan(y.at(i));
     ASSERT_TRUE(nan ? wanted[i] || (winograd() && tile[i]) : !wanted[i]) << "at " << i;
@@ -331,59 +348,29 @@ TEST_P(TiledConvolutionTest, ForwardKeepsNaN) {
 }
 
 TEST_P(TiledConvolutionTest, DataGradientIsTheDefinitionOnAnyNumberOfThreads) {
-  TestTensor dy = TestTensor::random(dtype(), y_size(), 4),
-             w = TestTensor::random(DType::f32, w_size(), 5);
-  std::vector<double> factors = this->factors(w, shape().taps() == 1);
+  TestTensor dy = random_y(4), w = random_w(5);
+  std::vector<double> factors = this->factors(w, s.taps() == 1);
   ReferenceSums wanted(x_size());
-  const int64_t c = shape().c, taps = shape().taps();
-  over_products(shape(), [&](int64_t x, int64_t b, int64_t a) {
-    wanted.add_multiple(x, 1, dy.values[a], &factors[b], taps, c);
+  over_products(s, [&](int64_t x, int64_t b, int64_t a) {
+    wanted.add_multiple(x, 1, dy.values[a], &factors[b], s.taps(), s.c);
   });
-  if (winograd()) wanted.magnitude = WinogradMagnitudes::backward_data(shape(), dy.values, factors);
-  std::vector<TestTensor> results;
-  for (int threads : {1, 3}) {
-    std::vector<TensorSpec> in = {spec(y_size(), dtype()), spec(w_size(), DType::f32)};
-    std::vector<TensorSpec> out = {spec(x_size(), dtype())};
-    auto kernel = backward_data({.inputs = in, .outputs = out, .device = {}, .threads = threads});
-    results.emplace_back(dtype(), x_size());
-    run(kernel, {&dy, &w}, {&results.back()});
-    expect_close(results.back(), wanted, roundings(shape().o, taps));
-  }
-  EXPECT_EQ(results[0].bytes, results[1].bytes);
+  if (winograd()) wanted.magnitude = WinogradMagnitudes::backward_data(s, dy.values, factors);
+  check(&TiledConvolutionTest::backward_data, {&dy, &w}, {{dtype(), wanted, roundings(s.o)}});
 }
 
 TEST_P(TiledConvolutionTest, WeightGradientIsTheDefinitionOnAnyNumberOfThreads) {
-  TestTensor x = TestTensor::random(dtype(), x_size(), 6),
-             dy = TestTensor::random(dtype(), y_size(), 7);
-  ReferenceSums wanted(w_size()), wanted_bias(shape().o);
-  const int64_t c = shape().c, taps = shape().taps();
-  over_products(shape(), [&](int64_t a, int64_t w, int64_t b) {
-    wanted.add_multiple(w, taps, dy.values[b], &x.values[a], 1, c);
+  TestTensor x = random_x(6), dy = random_y(7);
+  ReferenceSums wanted(w_size()), wanted_bias(s.o);
+  over_products(s, [&](int64_t a, int64_t w, int64_t b) {
+    wanted.add_multiple(w, s.taps(), dy.values[b], &x.values[a], 1, s.c);
   });
-  if (winograd())
-    wanted.magnitude = WinogradMagnitudes::backward_weights(shape(), x.values, dy.values);
-  for (int64_t i = 0; i < y_size(); ++i) wanted_bias.add(i % shape().o, dy.values[i]);
-  std::vector<TestTensor> results, bias_results;
-  for (int threads : {1, 3}) {
-    std::vector<TensorSpec> in = {spec(x_size(), dtype()), spec(y_size(), dtype())};
-    std::vector<TensorSpec> out = {spec(w_size(), DType::f32), spec(shape().o, DType::f32)};
-    if (!with_bias()) out.pop_back();
-    auto kernel =
-        backward_weights({.inputs = in, .outputs = out, .device = {}, .threads = threads});
-    TestTensor &dw = results.emplace_back(DType::f32, w_size()),
-               &db = bias_results.emplace_back(DType::f32, shape().o);
-    int64_t positions = shape().n * shape().oh * shape().ow;
-    if (with_bias()) {
-      run(kernel, {&x, &dy}, {&dw, &db});
-      expect_close(db, wanted_bias, positions);
-    } else {
-      run(kernel, {&x, &dy}, {&dw});
-    }
-    int64_t tiles = shape().n * ((shape().oh + 1) / 2) * ((shape().ow + 1) / 2);
-    expect_close(dw, wanted, winograd() ? roundings(tiles, taps) : positions);
-  }
-  EXPECT_EQ(results[0].bytes, results[1].bytes);
-  EXPECT_EQ(bias_results[0].bytes, bias_results[1].bytes);
+  if (winograd()) wanted.magnitude = WinogradMagnitudes::backward_weights(s, x.values, dy.values);
+  for (int64_t i = 0; i < y_size(); ++i) wanted_bias.add(i % s.o, dy.values[i]);
+  int64_t positions = s.n * s.oh * s.ow, tiles = s.n * ((s.oh + 1) / 2) * ((s.ow + 1) / 2);
+  std::vector<Wanted> outputs = {{DType::f32, wanted, winograd() ? roundings(tiles) : positions},
+                                 {DType::f32, wanted_bias, positions}};
+  if (!with_bias()) outputs.pop_back();
+  check(&TiledConvolutionTest::backward_weights, {&x, &dy}, outputs);
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<ShapeCase, DType>>& test) {
@@ -398,6 +385,46 @@ INSTANTIATE_TEST_SUITE_P(Winograd, TiledConvolutionTest,
                          ::testing::Combine(::testing::ValuesIn(winograd_cases),
                                             ::testing::Values(DType::f32, DType::bf16)),
                          name_of);
+
+// Which convolutions Winograd's algorithm computes, and which it is given (docs/numerics.md).
+product::ConvolutionShape two_images(int64_t h, int64_t w, int64_t c, int64_t o,
+                                     const Window& window = same) {
+  return shape_of(2, h, w, c, o, window);
+}
+
+TEST(WinogradRules, ComputesWindowsOf3x3WithoutStrideAndDilation) {
+  EXPECT_TRUE(winograd::computes(two_images(9, 8, 16, 48)));
+  EXPECT_TRUE(winograd::computes(two_images(9, 8, 512, 16, {{3, 3}})));
+  EXPECT_TRUE(winograd::computes(two_images(9, 8, 32, 32, {{3, 3}, {1, 1}, {2, 0}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 32, {{3, 3}, {1, 1}, {3, 1}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 32, {{3, 3}, {1, 1}, {1, 3}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 32, {{3, 3}, {2, 1}, {1, 1}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 32, {{3, 3}, {1, 1}, {1, 1}, {1, 2}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 32, {{3, 5}, {1, 1}, {1, 1}})));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 40, 32)));
+  EXPECT_FALSE(winograd::computes(two_images(9, 8, 32, 40)));
+}
+
+TEST(WinogradRules, IsGivenLayersOf32To256ChannelsWithFullTiles) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    bool here = product::fp32_is_fastest(dtype);
+    auto given = [&](const product::ConvolutionShape& shape) {
+      return winograd::is_faster(shape, dtype);
+    };
+    EXPECT_EQ(given(two_images(8, 8, 32, 256)), here);
+    EXPECT_EQ(given(two_images(8, 8, 256, 32)), here);
+    EXPECT_FALSE(given(two_images(8, 8, 16, 64)));
+    EXPECT_FALSE(given(two_images(8, 8, 64, 16)));
+    EXPECT_FALSE(given(two_images(8, 8, 272, 64)));
+    EXPECT_FALSE(given(two_images(8, 8, 64, 272)));
+    EXPECT_FALSE(given(two_images(8, 8, 40, 64)));
+    // Tiles compute 4 x 4 pixels for 3 x 4, 4 for 2 and 16 for 9.
+    EXPECT_EQ(given(two_images(3, 4, 64, 64)), here);
+    EXPECT_FALSE(given(two_images(1, 2, 64, 64)));
+    EXPECT_FALSE(given(two_images(3, 3, 64, 64)));
+    EXPECT_EQ(given(two_images(7, 7, 64, 64)), here);
+  }
+}
 
 }  // namespace
 }  // namespace spire::testing

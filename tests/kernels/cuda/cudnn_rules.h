@@ -1,4 +1,4 @@
-// Rules of the engines that cuDNN has, for tests without cuDNN. cudnn_plan_test checks them.
+// Rules of the engines that cuDNN has, for tests without cuDNN. cudnn_test checks them.
 #pragma once
 #include "kernels/cuda/convolution_form.h"
 

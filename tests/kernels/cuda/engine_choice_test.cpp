@@ -20,14 +20,46 @@ TEST(EngineChoice, TakesTheFavouriteWithoutTuning) {
   EXPECT_EQ(engines.proposed, 1u);
 }
 
-TEST(EngineChoice, KeepsTheFastestForThisAndLaterRuns) {
+struct Choice {
+  std::string name;
+  Tuning::Options options;
+  std::vector<float> times;
+  std::string selected;
+  bool measured = false, replaces = false;
+};
+
+TEST(EngineChoice, IsKeptForThisRunAndIfMeasuredForLaterOnes) {
+  TuningChoices lost = one_choice("k", "e9");
+  for (const Choice& c : std::vector<Choice>{
+           {"the fastest", {.measures = true}, {3, -1, 1, 2}, "e2", true},
+           {"the recorded one, not the cached",
+            {.recorded = one_choice("k", "e2"), .cached = one_choice("k", "e1"), .measures = true},
+            {1, 2, 3},
+            "e2"},
+           {"another", {.recorded = lost, .measures = true}, {2, 1}, "e1", true, true},
+           {"another favourite", {.recorded = lost, .measures = false}, {2, 1}, "e0", false, true},
+           {"the unmeasured favourite", {.measures = false}, {3, 1}, "e0"},
+           {"one without rivals", {.measures = true}, {3}, "e0"}}) {
+    SCOPED_TRACE(c.name);
+    Tuning tuning(c.options);
+    FakeEngines engines(c.times);
+    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
+    EXPECT_EQ(engines.selected, c.selected);
+    EXPECT_EQ(tuning.chosen(), one_choice("k", c.selected));
+    EXPECT_EQ(tuning.measured(), c.measured ? tuning.chosen() : TuningChoices());
+    EXPECT_EQ(tuning.replaced(), c.replaces ? tuning.chosen() : TuningChoices());
+    EXPECT_EQ(engines.runs > 0, c.measured);
+  }
+}
+
+TEST(EngineChoice, IsKeptForThisRunOnlyWithoutMemoryToMeasure) {
   Tuning tuning({.measures = true});
-  FakeEngines engines({3, -1, 1, 2});
+  FakeEngines engines({3, 1});
+  engines.memory = false;
   EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.selected, "e2");
-  EXPECT_EQ(tuning.chosen(), one_choice("k", "e2"));
-  EXPECT_EQ(tuning.measured(), one_choice("k", "e2"));
-  EXPECT_TRUE(tuning.replaced().empty());
+  EXPECT_EQ(engines.selected, "e0");
+  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
+  EXPECT_TRUE(tuning.measured().empty());
 }
 
 TEST(EngineChoice, MeasuresAnOperationOnce) {
@@ -41,15 +73,6 @@ TEST(EngineChoice, MeasuresAnOperationOnce) {
   EXPECT_EQ(other.selected, "e0");
 }
 
-TEST(EngineChoice, PrefersTheRecordedChoiceToTheCachedOne) {
-  Tuning tuning(
-      {.recorded = one_choice("k", "e2"), .cached = one_choice("k", "e1"), .measures = true});
-  FakeEngines engines({1, 2, 3});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.selected, "e2");
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
 TEST(EngineChoice, RecordsOnlyTheCachedChoicesThatItUses) {
   TuningChoices cached = one_choice("k", "e1");
   cached.set("use the config of its run", "e7");
@@ -61,36 +84,6 @@ TEST(EngineChoice, RecordsOnlyTheCachedChoicesThatItUses) {
   TuningChoices expected = one_choice("k", "e1");
   expected.set("of another device", "e3");
   EXPECT_EQ(tuning.chosen(), expected);
-}
-
-TEST(EngineChoice, ReplacesAnEngineThatNoLongerExists) {
-  for (bool measures : {true, false}) {
-    Tuning tuning({.recorded = one_choice("k", "e9"), .measures = measures});
-    FakeEngines engines({2, 1});
-    EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-    EXPECT_EQ(engines.selected, measures ? "e1" : "e0");
-    EXPECT_EQ(tuning.chosen(), one_choice("k", engines.selected));
-    EXPECT_EQ(tuning.replaced(), tuning.chosen());
-  }
-}
-
-TEST(EngineChoice, KeepsAnUnmeasuredFavouriteForThisRunOnly) {
-  Tuning tuning({.measures = false});
-  FakeEngines engines({3, 1});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.selected, "e0");
-  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
-}
-
-TEST(EngineChoice, KeepsTheFavouriteForThisRunOnlyWithoutMemoryToMeasure) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3, 1});
-  engines.memory = false;
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.selected, "e0");
-  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
 }
 
 TEST(EngineChoice, FailsIfAnEngineCorruptsTheDevice) {
@@ -114,15 +107,6 @@ TEST(EngineChoice, TriesTenEnginesAtMost) {
   FakeEngines many(std::vector<float>(40, 1.0f));
   EXPECT_TRUE(choose_engine(many, "k", &tuning));
   EXPECT_EQ(many.proposed, max_engines);
-}
-
-TEST(EngineChoice, KeepsAnEngineWithoutRivalsForThisRunOnly) {
-  Tuning tuning({.measures = true});
-  FakeEngines engines({3});
-  EXPECT_TRUE(choose_engine(engines, "k", &tuning));
-  EXPECT_EQ(engines.runs, 0);
-  EXPECT_EQ(tuning.chosen(), one_choice("k", "e0"));
-  EXPECT_TRUE(tuning.measured().empty());
 }
 
 std::optional<float> two_ms() {

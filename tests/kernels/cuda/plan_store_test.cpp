@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <gmock/gmock.h>
+#include <tests/base/message_of.h>
 #include <unistd.h>
 
 #include <spire/error.h>
@@ -107,13 +108,8 @@ TEST_F(PlanStoreTest, AFolderThatCannotBeMadeIsAnError) {
   std::ofstream(folder) << "a file";
   PlanStore store(folder / "plans");
   store.keep(name, plan);
-  try {
-    store.write();
-    FAIL() << "written";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    EXPECT_THAT(error.what(), ::testing::HasSubstr((folder / "plans").string()));
-  }
+  EXPECT_THAT(message_of(Category::config, [&] { store.write(); }),
+              ::testing::HasSubstr((folder / "plans").string()));
 }
 
 }  // namespace

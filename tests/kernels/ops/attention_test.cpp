@@ -15,6 +15,10 @@ namespace {
 // keep of (sample, head, query, key).
 using Keep = std::function<double(int64_t, int64_t, int64_t, int64_t)>;
 
+// The op and step with which dropout is tested, at a rate of 1/4.
+constexpr int dropping_op = 17;
+constexpr StepContext dropping_step{.seed = 3, .step = 9, .first_row = 100};
+
 // The rows of q (part 0), k (1) or v (2) that one head of one sample reads: (T, D).
 RowMajorMatrix head_of(const HostTensor& qkv, const AttentionAttributes& attributes, int64_t sample,
                        int64_t head, int part) {
@@ -42,8 +46,7 @@ void hide_other_documents(const HostTensor& positions, int64_t sample, RowMajorM
 // y, logsumexp [, key]. in: qkv [, positions]. magnitudes: y as the sum of |p v|, with the rounding
 // of p's exponent.
 //   scores = q k^T / sqrt(D), p = e^(scores - logsumexp) keep, y = p v
-std::vector<HostTensor> attend(std::span<const HostTensor> in,
-                               const AttentionAttributes& attributes, const Keep& keep,
+std::vector<HostTensor> attend(Tensors in, const AttentionAttributes& attributes, const Keep& keep,
                                bool magnitudes = false) {
   const HostTensor& qkv = in[0];
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -73,22 +76,28 @@ std::vector<HostTensor> attend(std::span<const HostTensor> in,
       matrix_of(out[1], n).row(h) = l.matrix();
     }
   }
-  if (keep) out.push_back({{1}, {17}});
+  if (keep) out.push_back({{1}, {dropping_op}});
   return out;
 }
 
-OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const Keep& keep = {}) {
-  OpCase test;
-  test.op = std::make_shared<AttentionOp>(attributes);
-  test.inputs = {activation(uniform(shape, 331, -2, 2))};
-  test.reference = [=](std::span<const HostTensor> in) { return attend(in, attributes, keep); };
-  test.magnitude = [=](std::span<const HostTensor> in) {
-    return attend(in, attributes, keep, true);
+// Keeps scores of samples of `length` positions by the formula of attention.h.
+Keep keep_three_of_four(int64_t length) {
+  return [=, pitch = (length + 63) / 64 * 64](int64_t n, int64_t h, int64_t i, int64_t j) {
+    auto bits = dropout_stream(dropping_step, dropping_op, n)
+                    .bits(static_cast<uint64_t>((h * length + i) * pitch + j));
+    return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
   };
+}
+
+OpCase attention_case(Shape shape, const AttentionAttributes& attributes, const Keep& keep = {}) {
+  OpCase test(AttentionOp(attributes), {activation(uniform(shape, 331, -2, 2))},
+              [=](Tensors in) { return attend(in, attributes, keep); });
+  test.magnitude = [=](Tensors in) { return attend(in, attributes, keep, true); };
   // A gradient is a difference dy . v - delta of sums of D products, even where it comes to
   // nothing.
   test.gradient_factor = 16;
   test.floor = 0.5;
+  test.any_threads = true;
   test.gradient_samples = static_cast<int>(std::max<int64_t>(8, 1500 / (shape[0] * shape[1])));
   return test;
 }
@@ -125,7 +134,7 @@ class AttentionTest : public OpTest {
   // what is not rounded to 16 bits that shows in logsumexp.
   void check(OpCase test, const Environment& environment) const {
     if (environment.device.kind == DeviceKind::cuda && environment.dtype != DType::f32) {
-      test.magnitude = [exact = test.magnitude](std::span<const HostTensor> in) {
+      test.magnitude = [exact = test.magnitude](Tensors in) {
         auto magnitudes = exact(in);
         for (double& of_l : magnitudes[1].data) of_l *= 32;
         return magnitudes;
@@ -134,6 +143,12 @@ class AttentionTest : public OpTest {
     check_op(test, environment);
   }
   void check(const OpCase& test) const { check(test, GetParam()); }
+  void check_dropping(OpCase test) const {
+    Environment environment = GetParam();
+    environment.op_id = dropping_op;
+    test.step = dropping_step;
+    check(test, environment);
+  }
 };
 
 class AttentionBitsTest : public OpTest {};
@@ -194,17 +209,8 @@ TEST_P(AttentionTest, AsManyHeadsOfKeysHaveTheSameBits) {
 }
 
 TEST_P(AttentionTest, DropoutOfHeadsThatShareKeys) {
-  Environment environment = GetParam();
-  environment.op_id = 17;
-  StepContext step{.seed = 3, .step = 9, .first_row = 100};
-  auto keep = [=](int64_t n, int64_t h, int64_t i, int64_t j) {
-    auto bits = dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * 9 + i) * 64 + j));
-    return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
-  };
   AttentionAttributes attributes{.heads = 4, .causal = true, .dropout = 0.25f, .kv_heads = 2};
-  OpCase test = attention_case({2, 9, 8 * 16}, attributes, keep);
-  test.step = step;
-  check(test, environment);
+  check_dropping(attention_case({2, 9, 8 * 16}, attributes, keep_three_of_four(9)));
 }
 
 TEST_P(AttentionTest, LongerThanABlock) {
@@ -230,17 +236,10 @@ TEST_P(AttentionTest, DocumentsSeeThemselvesAlone) {
 }
 
 TEST_P(AttentionTest, DropoutOfDocuments) {
-  Environment environment = GetParam();
-  environment.op_id = 17;
-  StepContext step{.seed = 3, .step = 9, .first_row = 100};
-  auto keep = [=](int64_t n, int64_t h, int64_t i, int64_t j) {
-    auto bits = dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * 70 + i) * 128 + j));
-    return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
-  };
-  OpCase test = documents_case({{9, 61}, {66, 4}}, 6 * 16, {.heads = 2, .dropout = 0.25f}, keep);
-  test.step = step;
+  OpCase test = documents_case({{9, 61}, {66, 4}}, 6 * 16, {.heads = 2, .dropout = 0.25f},
+                               keep_three_of_four(70));
   test.gradient_samples = 20;
-  check(test, environment);
+  check_dropping(test);
 }
 
 // What another document holds changes not one bit, be it ahead or behind, forward or backward.
@@ -284,21 +283,11 @@ TEST_P(AttentionTest, OneDocumentIsTheUsualAttention) {
 }
 
 TEST_P(AttentionTest, Dropout) {
-  Environment environment = GetParam();
-  environment.op_id = 17;
-  StepContext step{.seed = 3, .step = 9, .first_row = 100};
   for (auto [length, size] : {std::pair<int64_t, int64_t>{6, 4}, {70, 4}, {70, 16}, {9, 128}}) {
-    int64_t pitch = (length + 63) / 64 * 64;
-    auto keep = [=, length = length](int64_t n, int64_t h, int64_t i, int64_t j) {
-      auto bits =
-          dropout_stream(step, 17, n).bits(static_cast<uint64_t>((h * length + i) * pitch + j));
-      return std::ldexp(static_cast<double>(bits), -32) < 0.25 ? 0.0 : 1 / 0.75;
-    };
     AttentionAttributes attributes{.heads = 2, .causal = true, .dropout = 0.25f};
-    OpCase test = attention_case({2, length, 3 * 2 * size}, attributes, keep);
-    test.step = step;
+    OpCase test = attention_case({2, length, 3 * 2 * size}, attributes, keep_three_of_four(length));
     test.floor = std::max(0.5, static_cast<double>(size) / 32);  // terms of dy . v
-    check(test, environment);
+    check_dropping(test);
   }
 }
 
@@ -311,25 +300,6 @@ TEST_P(AttentionTest, DropoutBelongsToTheGlobalRow) {
   auto all = run_op(op, std::vector{activation(x)}, GetParam(), whole)[0];
   auto last = run_op(op, std::vector{activation(rows_of(x, 3, 4))}, GetParam(), tail)[0];
   EXPECT_EQ(last.data, rows_of(all, 3, 4).data);
-}
-
-TEST_P(AttentionTest, BitsDoNotDependOnTheThreadCount) {
-  for (int64_t kv : {1, 2}) {
-    HostTensor qkv = uniform({1, 200, (2 + 2 * kv) * 16}, 333);
-    AttentionAttributes attributes{.heads = 2, .causal = true, .kv_heads = kv};
-    std::vector<std::vector<double>> y, dqkv;
-    for (int threads : {1, 3}) {
-      Environment environment = GetParam();
-      environment.threads = threads;
-      auto out = run_op(AttentionOp(attributes), std::vector{activation(qkv)}, environment);
-      std::vector<Input> inputs = {activation(uniform({1, 200, 32}, 334)), activation(qkv),
-                                   activation(out[0]), statistic(out[1])};
-      y.push_back(out[0].data);
-      dqkv.push_back(run_op(AttentionBackwardOp(attributes), inputs, environment)[0].data);
-    }
-    EXPECT_EQ(y[0], y[1]);
-    EXPECT_EQ(dqkv[0], dqkv[1]);
-  }
 }
 
 // What comes later changes not one bit of what was.

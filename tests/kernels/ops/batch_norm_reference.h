@@ -42,8 +42,7 @@ inline HostTensor normalized(const HostTensor& x, const Moments& m, const HostTe
 }
 
 // y, mean, inv_std, stat_mean, stat_var of x, gamma, beta, running_var [, residual]
-inline std::vector<HostTensor> train_reference(std::span<const HostTensor> in,
-                                               BatchNormAttributes attributes,
+inline std::vector<HostTensor> train_reference(Tensors in, BatchNormAttributes attributes,
                                                double tower_weight) {
   const HostTensor& x = in[0];
   Moments m = moments(x);
@@ -64,8 +63,7 @@ inline std::vector<HostTensor> train_reference(std::span<const HostTensor> in,
 // Magnitudes to which the rounding errors of train_reference's outputs are relative.
 // y: |gamma| (|x| + |mean|) inv_std + |beta| + |residual|. Means: mean |x|. The variance and
 // inv_std: themselves, as a large mean must cost them nothing.
-inline std::vector<HostTensor> train_magnitude(std::span<const HostTensor> in,
-                                               BatchNormAttributes attributes,
+inline std::vector<HostTensor> train_magnitude(Tensors in, BatchNormAttributes attributes,
                                                double tower_weight) {
   auto out = train_reference(in, attributes, tower_weight);
   auto sizes = train_reference(absolute(in), attributes, tower_weight);

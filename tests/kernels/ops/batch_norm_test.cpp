@@ -3,7 +3,7 @@
 #include <tests/kernels/eager.h>
 #include <tests/kernels/ops/batch_norm_reference.h>
 
-#include "kernels/ops/tower_sum/tower_sum.h"
+#include "kernels/ops/reduce/reduce.h"
 
 namespace spire::testing {
 namespace {
@@ -21,7 +21,7 @@ HostTensor total_moments(const HostTensor& x, const Environment& environment) {
 
 // x, gamma, beta, running_var [, residual]: the reference takes the moments from x, so that its
 // differences are those of the whole chain.
-std::vector<HostTensor> without_moments(std::span<const HostTensor> in, bool sync) {
+std::vector<HostTensor> without_moments(Tensors in, bool sync) {
   std::vector<HostTensor> rest(in.begin(), in.end());
   if (sync) rest.erase(rest.begin() + 4);
   return rest;
@@ -37,10 +37,10 @@ OpCase train_case(BatchNormAttributes attributes, HostTensor x, const Environmen
   if (attributes.sync) test.inputs.push_back(sums(total_moments(x, environment)));
   if (attributes.residual) test.inputs.push_back(activation(uniform(x.shape, 34)));
   test.step.tower_weight = 0.25f;
-  test.reference = [attributes](std::span<const HostTensor> in) {
+  test.reference = [attributes](Tensors in) {
     return train_reference(without_moments(in, attributes.sync), attributes, 0.25);
   };
-  test.magnitude = [attributes](std::span<const HostTensor> in) {
+  test.magnitude = [attributes](Tensors in) {
     return train_magnitude(without_moments(in, attributes.sync), attributes, 0.25);
   };
   test.kink_share = attributes.sync ? 0.2 : 0.02;
@@ -50,10 +50,7 @@ OpCase train_case(BatchNormAttributes attributes, HostTensor x, const Environmen
 }
 
 OpCase moments_case(HostTensor x) {
-  OpCase test;
-  test.op = std::make_shared<BatchNormMomentsOp>();
-  test.inputs = {activation(std::move(x))};
-  test.reference = [](std::span<const HostTensor> in) {
+  OpCase test(BatchNormMomentsOp(), {activation(std::move(x))}, [](Tensors in) {
     int64_t channels = in[0].shape.back();
     HostTensor sums = zeros({2 * channels + 1});
     for (int64_t i = 0; i < in[0].size(); ++i) {
@@ -61,10 +58,10 @@ OpCase moments_case(HostTensor x) {
       sums[channels + i % channels] += in[0][i] * in[0][i];
     }
     sums[2 * channels] = static_cast<double>(in[0].size() / channels);
-    return std::vector{sums};
-  };
+    return sums;
+  });
   // The count is exact.
-  test.magnitude = [reference = test.reference](std::span<const HostTensor> in) {
+  test.magnitude = [reference = test.reference](Tensors in) {
     auto sizes = reference(absolute(in));
     sizes[0].data.back() = 0;
     return sizes;
@@ -73,7 +70,7 @@ OpCase moments_case(HostTensor x) {
   return test;
 }
 
-class BatchNormTest : public OpTest {};
+SPIRE_OP_TEST(BatchNormTest);
 
 // Results of one form of the op: outputs, and the gradients of x, gamma, beta [, residual].
 std::vector<DeviceTensor> run_form(const Op& op, std::vector<DeviceTensor> inputs,
@@ -176,27 +173,9 @@ TEST_P(BatchNormTest, OneRow) {
     check_values(train_case(form, uniform({1, 5}, 36), GetParam()), GetParam());
 }
 
-TEST_P(BatchNormTest, EvaluationUsesTheRunningStatistics) {
-  for (const BatchNormAttributes& form : batch_norm_forms) {
-    OpCase test;
-    test.op = std::make_shared<BatchNormEvalOp>(form);
-    test.inputs = {activation(uniform({3, 4, 5}, 41)), parameter(uniform({5}, 42, 0.5, 1.5)),
-                   parameter(uniform({5}, 43)), statistic(uniform({5}, 44)),
-                   statistic(uniform({5}, 45, 0.1, 2))};
-    if (form.residual) test.inputs.push_back(activation(uniform({3, 4, 5}, 46)));
-    test.reference = [form](std::span<const HostTensor> in) {
-      const HostTensor* residual = form.residual ? &in[5] : nullptr;
-      return std::vector{
-          normalized(in[0], {in[3].data, in[4].data}, in[1], in[2], residual, form.relu)};
-    };
-    test.floor = 8;  // |x - mean| gamma inv_std + |beta| + |residual|
-    test.value_factor = 2;
-    check_values(test, GetParam());
-  }
-}
-
-// A frozen batch norm passes gradients on to x and the residual: gamma and beta have none.
-TEST_P(BatchNormTest, EvaluationHasAGradient) {
+// It uses the running statistics. A frozen batch norm passes gradients on to x and the residual:
+// gamma and beta have none.
+TEST_P(BatchNormTest, EvaluationAndItsGradient) {
   for (Shape shape : {Shape{3, 4, 5}, Shape{57, 36}}) {
     for (const BatchNormAttributes& form : batch_norm_forms) {
       Shape channels{shape.back()};
@@ -206,10 +185,9 @@ TEST_P(BatchNormTest, EvaluationHasAGradient) {
                      statistic(uniform(channels, 43)), statistic(uniform(channels, 44)),
                      statistic(uniform(channels, 45, 0.1, 2))};
       if (form.residual) test.inputs.push_back(activation(uniform(shape, 46)));
-      test.reference = [form](std::span<const HostTensor> in) {
+      test.reference = [form](Tensors in) {
         const HostTensor* residual = form.residual ? &in[5] : nullptr;
-        return std::vector{
-            normalized(in[0], {in[3].data, in[4].data}, in[1], in[2], residual, form.relu)};
+        return normalized(in[0], {in[3].data, in[4].data}, in[1], in[2], residual, form.relu);
       };
       test.floor = 8;  // |x - mean| gamma inv_std + |beta| + |residual|
       test.value_factor = 2;
@@ -233,8 +211,6 @@ TEST_P(BatchNormTest, SyncOfOneTowerHasTheBitsOfThePlainForm) {
     }
   }
 }
-
-SPIRE_TEST_EVERYWHERE(BatchNormTest);
 
 TEST(BatchNormOp, IsFusedWithReluAndResidual) {
   for (const BatchNormAttributes& form : {BatchNormAttributes{}, synced({})}) {

@@ -8,7 +8,6 @@
 
 #include "engine/device/memory_pool.h"
 #include "engine/device/stream.h"
-#include "kernels/ops/cached_attention/key_value_cache.h"
 
 namespace spire::testing {
 namespace {
@@ -78,11 +77,9 @@ OpCase piece(const Texts& t, int64_t first, int64_t count, int64_t rows,
                             y.data.begin() + ((n * rows + r) * t.heads + h) * t.size);
     return std::vector<HostTensor>{y};
   };
-  OpCase test;
-  test.op = std::make_shared<CachedAttentionOp>(attributes);
-  test.inputs = {activation(qkv), labels(positions)};
-  test.reference = [=](std::span<const HostTensor>) { return compute(false); };
-  test.magnitude = [=](std::span<const HostTensor>) { return compute(true); };
+  OpCase test(CachedAttentionOp(attributes), {activation(qkv), labels(positions)},
+              [=](Tensors) { return compute(false); });
+  test.magnitude = [=](Tensors) { return compute(true); };
   return test;
 }
 

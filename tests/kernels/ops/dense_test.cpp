@@ -1,5 +1,6 @@
 #include "kernels/ops/dense/dense.h"
 
+#include <tests/base/message_of.h>
 #include <tests/kernels/matrix_views.h>
 #include <tests/kernels/packing_units.h>
 
@@ -9,7 +10,7 @@ namespace spire::testing {
 namespace {
 
 // y = x w^T + b, relu behind.
-HostTensor multiply(const DenseAttributes& a, std::span<const HostTensor> in, const Shape& out) {
+HostTensor multiply(const DenseAttributes& a, Tensors in, const Shape& out) {
   HostTensor result = zeros(out);
   auto y = matrix_of(result);
   y = matrix_of(in[0]) * matrix_of(in[1]).transpose();
@@ -25,10 +26,8 @@ OpCase dense_case(Shape x, int64_t outputs, DenseAttributes attributes) {
   if (attributes.bias) test.inputs.push_back(parameter(uniform({outputs}, 3)));
   Shape out = x;
   out[x.rank() - 1] = outputs;
-  test.reference = [=](std::span<const HostTensor> in) {
-    return std::vector<HostTensor>{multiply(attributes, in, out)};
-  };
-  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  test.reference = [=](Tensors in) { return multiply(attributes, in, out); };
+  test.magnitude = [=](Tensors in) { return test.reference(absolute(in)); };
   test.gradient_samples = 20;
   if (attributes.relu) {
     for (Input& input : test.inputs) input.tensor = on_grid(input.tensor);
@@ -37,7 +36,7 @@ OpCase dense_case(Shape x, int64_t outputs, DenseAttributes attributes) {
   return test;
 }
 
-class DenseTest : public OpTest {};
+SPIRE_OP_TEST(DenseTest);
 
 // One, fewer than a register, and more than one of rows, features and outputs.
 TEST_P(DenseTest, EverySize) {
@@ -83,8 +82,6 @@ TEST_P(DenseTest, WithReluIsTheReluOfTheSameSum) {
   EXPECT_EQ(run_op(*fused, plain.inputs, GetParam())[0].data, want[0].data);
 }
 
-SPIRE_TEST_EVERYWHERE(DenseTest);
-
 TEST(DenseShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(DenseOp(), {f32({4, 5}), f32({3, 6})}),
             "[dense] weights (3, 6) take 6 features, the input (4, 5) has 5");
@@ -104,12 +101,9 @@ TEST(DenseShapes, RefusesPaddedRowsThatTheKernelDoesNotTake) {
   std::vector<TensorSpec> in{{{4, 5}, DType::bf16}, f32({3, 5})}, out{{{4, 3}, DType::bf16, 8}};
   EXPECT_EQ(out[0].bytes(), 4u * 8 * 2);
   auto refused = [&] {
-    try {
+    return message_of(Category::unexpected, [&] {
       make_kernel(DenseOp(), {.inputs = in, .outputs = out, .device = {}});
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    });
   };
   EXPECT_EQ(refused(), "[dense] does not make padded rows of output 0");
   out[0].row_pitch = 0;

@@ -17,7 +17,7 @@ double log_sum(const Eigen::ArrayXd& x) {
 }
 
 // loss, logsumexp of logits / T, logsumexp of teacher / T. in: logits, teacher [, loss so far]
-std::vector<HostTensor> distillation_reference(std::span<const HostTensor> in,
+std::vector<HostTensor> distillation_reference(Tensors in,
                                                const DistillationAttributes& attributes) {
   auto temperature = static_cast<double>(attributes.temperature);
   auto x = matrix_of(in[0]), z = matrix_of(in[1]);
@@ -45,20 +45,17 @@ Input teacher(HostTensor tensor) {
 
 OpCase distillation_case(int64_t rows, int64_t classes, const DistillationAttributes& attributes,
                          double size = 4) {
-  OpCase test;
-  test.op = std::make_shared<DistillationOp>(attributes);
-  test.inputs = {activation(uniform({rows, classes}, 31, -size, size)),
-                 teacher(uniform({rows, classes}, 32, -size, size))};
-  test.reference = [=](std::span<const HostTensor> in) {
-    return distillation_reference(in, attributes);
-  };
+  OpCase test(DistillationOp(attributes),
+              {activation(uniform({rows, classes}, 31, -size, size)),
+               teacher(uniform({rows, classes}, 32, -size, size))},
+              [=](Tensors in) { return distillation_reference(in, attributes); });
   // The exponentials of a row are fp32, so a row's loss has the rounding of fp32, 2^29 times
   // fp64's.
   auto temperature = static_cast<double>(attributes.temperature);
   double in_fp64 = 0x1p29 * static_cast<double>(rows) * temperature * temperature *
                    (2 * size / temperature + std::log(classes));
   double largest = size / temperature + std::log(classes) + 1;
-  test.magnitude = [in_fp64, largest](std::span<const HostTensor> in) {
+  test.magnitude = [in_fp64, largest](Tensors in) {
     std::vector<HostTensor> bound = {zeros({1}), zeros({in[0].shape[0]}), zeros({in[0].shape[0]})};
     bound[0][0] = in_fp64;
     for (int k : {1, 2})
@@ -72,7 +69,7 @@ OpCase distillation_case(int64_t rows, int64_t classes, const DistillationAttrib
   return test;
 }
 
-class DistillationTest : public OpTest {};
+SPIRE_OP_TEST(DistillationTest);
 
 TEST_P(DistillationTest, ValuesAndGradients) {
   for (float temperature : {1.0f, 4.0f, 0.5f}) {
@@ -142,8 +139,6 @@ TEST_P(DistillationTest, OfNaNIsNaN) {
     EXPECT_TRUE(std::isnan(run_op(DistillationOp(), inputs, GetParam())[0][0])) << which;
   }
 }
-
-SPIRE_TEST_EVERYWHERE(DistillationTest);
 
 TEST(DistillationOp, RefusesWhatDoesNotFit) {
   TensorSpec x = f32({4, 3});

@@ -35,14 +35,14 @@ OpCase dropout_case(Shape shape, float rate, int op_id) {
   test.op = std::make_shared<DropoutOp>(DropoutAttributes{rate});
   test.inputs = {activation(uniform(shape, 71))};
   test.step = step_context(1000);
-  test.reference = [rate, op_id, step = test.step](std::span<const HostTensor> in) {
+  test.reference = [rate, op_id, step = test.step](Tensors in) {
     return std::vector<HostTensor>{dropped(in[0], rate, step, static_cast<uint64_t>(op_id)),
                                    {{1}, {static_cast<double>(op_id)}}};
   };
   return test;
 }
 
-class DropoutTest : public OpTest {};
+SPIRE_OP_TEST(DropoutTest);
 
 TEST_P(DropoutTest, ValuesAndGradients) {
   Environment environment = GetParam();
@@ -85,11 +85,9 @@ TEST_P(DropoutTest, KeepsTheRightShare) {
 TEST_P(DropoutTest, IsTheIdentityOutsideTraining) {
   OpCase test = dropout_case({3, 4}, 0.5f, 0);
   test.op = std::make_shared<DropoutOp>(DropoutAttributes{0.5f, false});
-  test.reference = [](std::span<const HostTensor> in) { return std::vector<HostTensor>{in[0]}; };
+  test.reference = [](Tensors in) { return in[0]; };
   check_op(test, GetParam());
 }
-
-SPIRE_TEST_EVERYWHERE(DropoutTest);
 
 TEST(DropoutOp, RefusesIdsThatWouldDrawAsAnotherStep) {
   DropoutOp op;

@@ -16,7 +16,7 @@ HostTensor labels_of(int64_t rows, int64_t classes) {
 }
 
 // The formula, one row after another.
-std::vector<HostTensor> loss_of(double smoothing, std::span<const HostTensor> in) {
+std::vector<HostTensor> loss_of(double smoothing, Tensors in) {
   int64_t rows = in[0].shape[0], classes = in[0].shape[1];
   std::vector<HostTensor> out = {zeros({1}), zeros({1}), zeros({rows})};
   for (int64_t n = 0; n < rows; ++n) {
@@ -34,13 +34,9 @@ std::vector<HostTensor> loss_of(double smoothing, std::span<const HostTensor> in
 }
 
 OpCase loss_case(int64_t rows, int64_t classes, float smoothing) {
-  OpCase test;
-  test.op = std::make_shared<ExactCrossEntropyOp>(
-      SoftmaxCrossEntropyAttributes{.label_smoothing = smoothing});
-  test.inputs = {plain(uniform({rows, classes}, 1, -4, 4)), labels(labels_of(rows, classes))};
-  test.reference = [=](std::span<const HostTensor> in) {
-    return loss_of(static_cast<double>(smoothing), in);
-  };
+  OpCase test(ExactCrossEntropyOp(SoftmaxCrossEntropyAttributes{.label_smoothing = smoothing}),
+              {plain(uniform({rows, classes}, 1, -4, 4)), labels(labels_of(rows, classes))},
+              [=](Tensors in) { return loss_of(static_cast<double>(smoothing), in); });
   test.is_loss = true;
   test.floor = 1e4;  // the loss is f64, but rounded to multiples of 2^-30
   test.value_factor = 2000;

@@ -17,8 +17,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // A convolution by its formula; dense layers as images of one pixel.
-HostTensor convolve(const ExactProductAttributes& a, std::span<const HostTensor> in,
-                    const Shape& out) {
+HostTensor convolve(const ExactProductAttributes& a, Tensors in, const Shape& out) {
   Shape x = as_image(in[0].shape), w = as_filter(in[1].shape), shape = as_image(out);
   HostTensor y = zeros(out);
   for (int64_t at = 0; at < y.size(); ++at) {
@@ -50,16 +49,14 @@ OpCase product_case(const Shape& x, const Shape& w, ExactProductAttributes a) {
   std::vector<TensorSpec> specs = {f32(x), f32(w)};
   if (a.bias) specs.push_back(f32({w[0]}));
   Shape out = test.op->infer(specs)[0].shape;
-  test.reference = [=](std::span<const HostTensor> in) {
-    return std::vector<HostTensor>{convolve(a, in, out)};
-  };
+  test.reference = [=](Tensors in) { return convolve(a, in, out); };
   // Each factor is off by at most 2^-bits of the largest, and the sum is rounded once.
   int64_t terms = w.elements() / w[0];
-  test.magnitude = [=](std::span<const HostTensor> in) {
+  test.magnitude = [=](Tensors in) {
     HostTensor bound = zeros(out);
     double most = static_cast<double>(terms) * largest(in[0]) * largest(in[1]) + 1;
     std::fill(bound.data.begin(), bound.data.end(), most);
-    return std::vector<HostTensor>{bound};
+    return bound;
   };
   test.value_factor = std::ldexp(2.0, 24 - product_bits(terms)) + 1;
   // Gradients are sums of as many products as x, y or w have, of factors below 1.

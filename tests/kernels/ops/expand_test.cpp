@@ -7,20 +7,18 @@ namespace {
 
 // y[n] = x for every sample n.
 OpCase expand_case(Input x, int64_t count, DType dtype) {
-  OpCase test;
-  test.op = std::make_shared<ExpandOp>(ExpandAttributes{.count = count, .dtype = dtype});
-  test.inputs = {std::move(x)};
-  test.reference = [count](std::span<const HostTensor> in) {
-    std::vector<int64_t> dims = {count};
-    dims.insert(dims.end(), in[0].shape.dims().begin(), in[0].shape.dims().end());
-    HostTensor y = zeros(Shape(dims));
-    for (int64_t i = 0; i < y.size(); ++i) y[i] = in[0][i % in[0].size()];
-    return std::vector<HostTensor>{y};
-  };
+  OpCase test(ExpandOp(ExpandAttributes{.count = count, .dtype = dtype}), {std::move(x)},
+              [count](Tensors in) {
+                std::vector<int64_t> dims = {count};
+                dims.insert(dims.end(), in[0].shape.dims().begin(), in[0].shape.dims().end());
+                HostTensor y = zeros(Shape(dims));
+                for (int64_t i = 0; i < y.size(); ++i) y[i] = in[0][i % in[0].size()];
+                return y;
+              });
   return test;
 }
 
-class ExpandTest : public OpTest {};
+SPIRE_OP_TEST(ExpandTest);
 
 TEST_P(ExpandTest, ParametersAndActivations) {
   DType dtype = GetParam().dtype;
@@ -48,8 +46,6 @@ TEST_P(ExpandTest, GradientOfAParameterIsSummedInFp32) {
   auto dx = run_op(ExpandBackwardOp(DType::f32), std::vector{activation(dy)}, GetParam())[0];
   EXPECT_EQ(dx.data, (std::vector<double>{512, 512}));
 }
-
-SPIRE_TEST_EVERYWHERE(ExpandTest);
 
 TEST(ExpandOp, RefusesInputsThatDoNotFit) {
   std::vector<TensorSpec> x = {{{2, 3}, DType::f32}}, whole = {{{2, 3}, DType::i32}};

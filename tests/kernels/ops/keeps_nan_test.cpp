@@ -13,7 +13,6 @@
 #include "kernels/ops/pool2d/pool2d.h"
 #include "kernels/ops/row_norm/row_norm.h"
 #include "kernels/ops/softmax/softmax.h"
-#include "kernels/ops/swiglu/swiglu.h"
 #include "tests/kernels/op_test.h"
 
 namespace spire::testing {
@@ -30,7 +29,7 @@ void expect_nan_stays(const Op& op, std::vector<Input> inputs, const Environment
     ASSERT_EQ(std::isnan(y[i]), i / made == 1) << op.name() << " element " << i << ": " << y[i];
 }
 
-class KeepsNaNTest : public OpTest {};
+SPIRE_OP_TEST(KeepsNaNTest);
 
 // By all implementations: tiles, oneDNN's and the matrix products of GPUs.
 TEST_P(KeepsNaNTest, Dense) {
@@ -102,8 +101,6 @@ TEST_P(KeepsNaNTest, PoolsSoftmaxAndAttention) {
     expect_nan_stays(AttentionOp({.heads = 2, .causal = causal}),
                      {activation(uniform({3, 9, 3 * 16}, 1))}, GetParam());
 }
-
-SPIRE_TEST_EVERYWHERE(KeepsNaNTest);
 
 }  // namespace
 }  // namespace spire::testing

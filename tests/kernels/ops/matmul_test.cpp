@@ -31,15 +31,13 @@ OpCase matmul_case(std::vector<int64_t> leading, int64_t m, int64_t k, int64_t n
   test.inputs = {activation(uniform(matrices(leading, m, k, t.transpose_a), 1)),
                  activation(uniform(matrices(leading, k, n, t.transpose_b), 2))};
   Shape out = matrices(leading, m, n, false);
-  test.reference = [=](std::span<const HostTensor> in) {
-    return std::vector<HostTensor>{multiply(t, in[0], in[1], out)};
-  };
-  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  test.reference = [=](Tensors in) { return multiply(t, in[0], in[1], out); };
+  test.magnitude = [=](Tensors in) { return test.reference(absolute(in)); };
   test.gradient_samples = 30;
   return test;
 }
 
-class MatmulTest : public OpTest {};
+SPIRE_OP_TEST(MatmulTest);
 
 TEST_P(MatmulTest, EveryTransposition) {
   for (bool transpose_a : {false, true}) {
@@ -58,8 +56,6 @@ TEST_P(MatmulTest, VectorsAndScalars) {
   check_op(matmul_case({3}, 4, 1, 5, {false, true}), GetParam());
   check_op(matmul_case({2}, 6, 40, 1, {true, false}), GetParam());
 }
-
-SPIRE_TEST_EVERYWHERE(MatmulTest);
 
 TEST(MatmulShapes, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal(MatmulOp(), {f32({2, 3}), f32({4, 5})}),

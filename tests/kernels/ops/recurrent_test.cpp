@@ -27,7 +27,7 @@ Unit gru_unit(const std::vector<double>& x, const std::vector<double>& a, double
   return {(1 - z) * n + z * h, 0, {r, z, n, a[2]}};
 }
 
-std::vector<HostTensor> recurrent_reference(std::span<const HostTensor> in, RecurrentCell cell) {
+std::vector<HostTensor> recurrent_reference(Tensors in, RecurrentCell cell) {
   const HostTensor &x = in[0], &w = in[1], &b = in[2];
   int64_t gates = gates_of(cell), saved = saved_of(cell);
   int64_t samples = x.shape[0], steps = x.shape[1], units = w.shape[1];
@@ -69,11 +69,12 @@ OpCase recurrent_case(RecurrentCell cell, int64_t samples, int64_t steps, int64_
   test.inputs = {activation(uniform({samples, steps, rows}, 501)),
                  parameter(uniform({rows, units}, 502, -bound, bound)),
                  parameter(uniform({rows}, 503, -0.5, 0.5))};
-  test.reference = [cell](std::span<const HostTensor> in) { return recurrent_reference(in, cell); };
+  test.reference = [cell](Tensors in) { return recurrent_reference(in, cell); };
   // States are at most 1, and an error of one step goes through those behind it.
   test.floor = 1;
   test.value_factor = 8;
   test.gradient_factor = 32;
+  test.any_threads = true;
   return test;
 }
 
@@ -82,20 +83,21 @@ OpCase recurrent_case(RecurrentCell cell, int64_t samples, int64_t steps, int64_
 void check_recurrent(OpCase test, const Environment& environment) {
   double coarser = unit_roundoff(environment.dtype) / unit_roundoff(DType::f32);
   Reference plain = test.reference;
-  test.magnitude = [=](std::span<const HostTensor> in) {
+  test.magnitude = [=](Tensors in) {
     auto bound = absolute(plain(in));
     for (double& b : bound[1].data) b = (b + 1) * coarser;
     return bound;
   };
   OpCase of_weights = test;
   of_weights.gradient_factor *= coarser;
+  of_weights.any_threads = false;  // they are a dense layer's
   of_weights.inputs[0].differentiate = false;
   for (int i : {1, 2}) test.inputs[static_cast<size_t>(i)].differentiate = false;
   check_op(test, environment);
   check_gradient(of_weights, environment);
 }
 
-class RecurrentTest : public OpTest {};
+SPIRE_OP_TEST(RecurrentTest);
 
 // Units that fill no register, one, and several; one step, which reads no state; one sample.
 TEST_P(RecurrentTest, ValuesAndGradients) {
@@ -107,25 +109,19 @@ TEST_P(RecurrentTest, ValuesAndGradients) {
   }
 }
 
-TEST_P(RecurrentTest, BitsDoNotDependOnTheThreadCountNorOnOtherSamples) {
+TEST_P(RecurrentTest, BitsDoNotDependOnOtherSamples) {
   for (RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
     OpCase test = recurrent_case(cell, 5, 6, 19);
-    Environment environment = GetParam();
-    environment.threads = 1;
-    auto one = run_op(*test.op, test.inputs, environment);
-    environment.threads = 3;
-    EXPECT_EQ(run_op(*test.op, test.inputs, environment)[0].data, one[0].data);
+    auto one = run_op(*test.op, test.inputs, GetParam());
     // The first two samples alone.
     HostTensor& x = test.inputs[0].tensor;
     x.data.resize(static_cast<size_t>(2 * x.size() / 5));
     x.shape = {2, x.shape[1], x.shape[2]};
-    auto alone = run_op(*test.op, test.inputs, environment)[0];
+    auto alone = run_op(*test.op, test.inputs, GetParam())[0];
     one[0].data.resize(alone.data.size());
     EXPECT_EQ(alone.data, one[0].data);
   }
 }
-
-SPIRE_TEST_EVERYWHERE(RecurrentTest);
 
 // What nn.LSTM and nn.GRU of PyTorch 2 compute in float64 for x[i] = cos(0.9 i) and the parameters
 // p[i] = 0.7 sin(1.3 i + k), k = 1 to 4 for weight_ih, weight_hh, bias_ih and bias_hh.

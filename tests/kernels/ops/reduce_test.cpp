@@ -1,6 +1,10 @@
 #include "kernels/ops/reduce/reduce.h"
 
+#include <limits>
+
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/batch_norm/batch_norm.h"
 
 namespace spire::testing {
 namespace {
@@ -17,12 +21,8 @@ HostTensor reduced(const HostTensor& x, const ReduceAttributes& attributes) {
 }
 
 OpCase reduce_case(Shape shape, ReduceAttributes attributes) {
-  OpCase test;
-  test.op = std::make_shared<ReduceOp>(attributes);
-  test.inputs = {activation(uniform(shape, 121))};
-  test.reference = [attributes](std::span<const HostTensor> in) {
-    return std::vector<HostTensor>{reduced(in[0], attributes)};
-  };
+  OpCase test(ReduceOp(attributes), {activation(uniform(shape, 121))},
+              [attributes](Tensors in) { return reduced(in[0], attributes); });
   // Sums are fp64, so an error is the rounding of y: even where terms cancel.
   test.value_factor = 1.01;
   test.floor = 1e-4;  // below it fp16 has fewer bits
@@ -31,7 +31,7 @@ OpCase reduce_case(Shape shape, ReduceAttributes attributes) {
   return test;
 }
 
-class ReduceTest : public OpTest {};
+SPIRE_OP_TEST(ReduceTest);
 
 TEST_P(ReduceTest, SumsAndMeansOverEachAxis) {
   for (bool mean : {false, true}) {
@@ -49,8 +49,6 @@ TEST_P(ReduceTest, LongAxes) {
     check_values(reduce_case({3, 130, 301}, {.axis = axis, .mean = true}), GetParam());
 }
 
-SPIRE_TEST_EVERYWHERE(ReduceTest);
-
 TEST(ReduceOp, RefusesAnAxisThatIsNotThere) {
   EXPECT_EQ(refusal(ReduceOp({.axis = 2}), {f32({4, 3})}),
             "[sum] fp32 (4, 3) has no axis 2; use -2 to 1");
@@ -59,6 +57,34 @@ TEST(ReduceOp, RefusesAnAxisThatIsNotThere) {
   EXPECT_EQ(refusal(ReduceOp({.axis = 0}), {f32({4})}),
             "[sum] fp32 (4) has no axis beside the one that is summed");
   EXPECT_EQ(refusal(ReduceOp(), {{{4, 3}, DType::i32}}), "[sum] cannot compute on int32 (4, 3)");
+}
+
+SPIRE_OP_TEST(TowerSumTest);
+
+// Sums are fp64, and one tower has nothing to add: the bits stay.
+TEST_P(TowerSumTest, OfOneTowerIsItsTerms) {
+  for (int64_t length : {1, 2, 129}) {
+    HostTensor terms = uniform({length}, 5, -1e200, 1e200);
+    terms[0] = std::numeric_limits<double>::infinity();
+    std::vector<Input> inputs = {sums(terms)};
+    EXPECT_EQ(run_op(TowerSumOp(), inputs, GetParam())[0].data, terms.data);
+  }
+}
+
+// Only this op reads the terms of other towers.
+TEST(TowerSumOp, IsWhereTowersMeet) {
+  EXPECT_TRUE(TowerSumOp().sums_towers());
+  EXPECT_FALSE(BatchNormMomentsOp().sums_towers());
+  EXPECT_FALSE(BatchNormOp({.sync = true}).sums_towers());
+  EXPECT_FALSE(TowerSumOp().may_overwrite(0));  // the other towers may still have to read it
+}
+
+TEST(TowerSumOp, TakesOneVectorOfDoubles) {
+  TensorSpec vector{{33}, DType::f64};
+  EXPECT_EQ(TowerSumOp().infer(std::vector{vector}), std::vector{vector});
+  EXPECT_THROW(TowerSumOp().infer(std::vector{vector, vector}), Error);
+  EXPECT_THROW(TowerSumOp().infer(std::vector{TensorSpec{{33}, DType::f32}}), Error);
+  EXPECT_THROW(TowerSumOp().infer(std::vector{TensorSpec{{3, 11}, DType::f64}}), Error);
 }
 
 }  // namespace

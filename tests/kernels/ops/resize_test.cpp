@@ -20,26 +20,24 @@ std::vector<std::pair<int64_t, double>> mix(Resize kind, int64_t i, int64_t from
 }
 
 OpCase resize_case(Resize kind, Shape shape, Extent2d size) {
-  OpCase test;
-  test.op = std::make_shared<ResizeOp>(kind, size);
-  test.inputs = {activation(uniform(shape, 21))};
-  test.reference = [=](std::span<const HostTensor> in) {
-    HostTensor y = zeros({shape[0], size.h, size.w, shape[3]});
-    for (int64_t e = 0; e < y.size(); ++e) {
-      int64_t c = e % shape[3], j = e / shape[3] % size.w, i = e / shape[3] / size.w % size.h;
-      int64_t n = e / shape[3] / size.w / size.h;
-      for (auto [r, a] : mix(kind, i, shape[1], size.h)) {
-        for (auto [s, b] : mix(kind, j, shape[2], size.w))
-          y[e] += a * b * in[0][((n * shape[1] + r) * shape[2] + s) * shape[3] + c];
-      }
-    }
-    return std::vector<HostTensor>{y};
-  };
-  test.magnitude = [=](std::span<const HostTensor> in) { return test.reference(absolute(in)); };
+  OpCase test(
+      ResizeOp(ResizeAttributes{kind, size}), {activation(uniform(shape, 21))}, [=](Tensors in) {
+        HostTensor y = zeros({shape[0], size.h, size.w, shape[3]});
+        for (int64_t e = 0; e < y.size(); ++e) {
+          int64_t c = e % shape[3], j = e / shape[3] % size.w, i = e / shape[3] / size.w % size.h;
+          int64_t n = e / shape[3] / size.w / size.h;
+          for (auto [r, a] : mix(kind, i, shape[1], size.h)) {
+            for (auto [s, b] : mix(kind, j, shape[2], size.w))
+              y[e] += a * b * in[0][((n * shape[1] + r) * shape[2] + s) * shape[3] + c];
+          }
+        }
+        return y;
+      });
+  test.magnitude = [=](Tensors in) { return test.reference(absolute(in)); };
   return test;
 }
 
-class ResizeTest : public OpTest {};
+SPIRE_OP_TEST(ResizeTest);
 
 TEST_P(ResizeTest, UpAndDownByWholeAndFractionalFactors) {
   for (Resize kind : {Resize::nearest, Resize::bilinear}) {
@@ -59,7 +57,7 @@ TEST_P(ResizeTest, EveryChannelCount) {
 TEST_P(ResizeTest, DoublingAndHalvingAreExact) {
   std::vector<Input> row = {activation({{1, 1, 4, 1}, {1, 2, 4, 8}})};
   auto resized = [&](Resize kind, int64_t width) {
-    return run_op(ResizeOp(kind, {1, width}), row, GetParam())[0].data;
+    return run_op(ResizeOp({kind, {1, width}}), row, GetParam())[0].data;
   };
   EXPECT_EQ(resized(Resize::nearest, 8), (std::vector<double>{1, 1, 2, 2, 4, 4, 8, 8}));
   EXPECT_EQ(resized(Resize::nearest, 2), (std::vector<double>{1, 4}));
@@ -67,8 +65,6 @@ TEST_P(ResizeTest, DoublingAndHalvingAreExact) {
   EXPECT_EQ(resized(Resize::bilinear, 2), (std::vector<double>{1.5, 6}));
   EXPECT_EQ(resized(Resize::bilinear, 4), row[0].tensor.data);
 }
-
-SPIRE_TEST_EVERYWHERE(ResizeTest);
 
 // Nearest by whole numbers: in floating point 3 * (7 / 21) would fall below 1.
 TEST(ResizeTaps, RoundingDoesNotDecideBetweenNeighbours) {
@@ -115,8 +111,8 @@ TEST(ResizeTaps, PositionsOfASourceAreContiguous) {
 
 TEST(ResizeOp, RefusesEmptySizesAndOtherShapes) {
   TensorSpec x{{1, 4, 4, 2}, DType::f32}, rows{{4, 2}, DType::f32};
-  EXPECT_THROW(ResizeOp(Resize::nearest, {0, 4}).infer(std::vector{x}), Error);
-  EXPECT_THROW(ResizeOp(Resize::nearest, {2, 2}).infer(std::vector{rows}), Error);
+  EXPECT_THROW(ResizeOp({Resize::nearest, {0, 4}}).infer(std::vector{x}), Error);
+  EXPECT_THROW(ResizeOp({Resize::nearest, {2, 2}}).infer(std::vector{rows}), Error);
 }
 
 }  // namespace

@@ -9,8 +9,7 @@ namespace {
 
 // Turns each pair (column, column + D / 2) of the heads by t theta^(-2 i / D).
 // in: x [, positions].
-std::vector<HostTensor> turned(std::span<const HostTensor> in, const RopeAttributes& a,
-                               bool magnitudes) {
+std::vector<HostTensor> turned(Tensors in, const RopeAttributes& a, bool magnitudes) {
   const HostTensor& x = in[0];
   std::vector<HostTensor> out = {magnitudes ? absolute(x) : x};
   for (int64_t n = 0; n < x.shape[0]; ++n)
@@ -31,16 +30,14 @@ std::vector<HostTensor> turned(std::span<const HostTensor> in, const RopeAttribu
 }
 
 OpCase rope_case(Shape shape, const RopeAttributes& attributes) {
-  OpCase test;
-  test.op = std::make_shared<RopeOp>(attributes);
-  test.inputs = {activation(uniform(shape, 321))};
-  test.reference = [=](std::span<const HostTensor> in) { return turned(in, attributes, false); };
-  test.magnitude = [=](std::span<const HostTensor> in) { return turned(in, attributes, true); };
+  OpCase test(RopeOp(attributes), {activation(uniform(shape, 321))},
+              [=](Tensors in) { return turned(in, attributes, false); });
+  test.magnitude = [=](Tensors in) { return turned(in, attributes, true); };
   test.floor = 0.01;
   return test;
 }
 
-class RopeTest : public OpTest {};
+SPIRE_OP_TEST(RopeTest);
 
 // Heads alone, heads before columns that stay, heads of odd halves, and turning back.
 TEST_P(RopeTest, ValuesAndGradients) {
@@ -68,8 +65,6 @@ TEST_P(RopeTest, TheFirstPositionStays) {
   auto again = run_op(RopeOp({.heads = 3, .size = 4}), std::vector{activation(stored)}, GetParam());
   EXPECT_EQ(again[0].data, stored.data);
 }
-
-SPIRE_TEST_EVERYWHERE(RopeTest);
 
 TEST(RopeOp, RefusesInputsThatDoNotFit) {
   std::vector<TensorSpec> x = {f32({2, 5, 24})};

@@ -8,22 +8,20 @@ namespace spire::testing {
 namespace {
 
 OpCase softmax_case(Shape shape, bool logarithm) {
-  OpCase test;
-  test.op = std::make_shared<SoftmaxOp>(SoftmaxAttributes{.logarithm = logarithm});
-  test.inputs = {activation(uniform(shape, 131, -4, 4))};
-  test.reference = [logarithm](std::span<const HostTensor> in) {
-    HostTensor y = in[0];
-    for (int64_t row = 0; row < matrix_of(y).rows(); ++row) {
-      Eigen::ArrayXd x = matrix_of(in[0]).row(row).array();
-      double most = x.maxCoeff(), sum = (x - most).exp().sum();
-      if (logarithm) {
-        matrix_of(y).row(row) = x - most - std::log(sum);
-      } else {
-        matrix_of(y).row(row) = (x - most).exp() / sum;
-      }
-    }
-    return std::vector<HostTensor>{y};
-  };
+  OpCase test(SoftmaxOp(SoftmaxAttributes{.logarithm = logarithm}),
+              {activation(uniform(shape, 131, -4, 4))}, [logarithm](Tensors in) {
+                HostTensor y = in[0];
+                for (int64_t row = 0; row < matrix_of(y).rows(); ++row) {
+                  Eigen::ArrayXd x = matrix_of(in[0]).row(row).array();
+                  double most = x.maxCoeff(), sum = (x - most).exp().sum();
+                  if (logarithm) {
+                    matrix_of(y).row(row) = x - most - std::log(sum);
+                  } else {
+                    matrix_of(y).row(row) = (x - most).exp() / sum;
+                  }
+                }
+                return y;
+              });
   test.value_factor = 8;
   test.gradient_factor = 16;
   test.floor = logarithm ? 1 : 1e-3;
@@ -31,7 +29,7 @@ OpCase softmax_case(Shape shape, bool logarithm) {
   return test;
 }
 
-class SoftmaxTest : public OpTest {};
+SPIRE_OP_TEST(SoftmaxTest);
 
 TEST_P(SoftmaxTest, ValuesAndGradients) {
   for (bool logarithm : {false, true})
@@ -52,8 +50,6 @@ TEST_P(SoftmaxTest, SubtractsTheLargest) {
   std::vector<Input> x = {activation({{1, 3}, {1024, -infinity, 1024}})};
   EXPECT_EQ(run_op(SoftmaxOp(), x, GetParam())[0].data, (std::vector<double>{0.5, 0, 0.5}));
 }
-
-SPIRE_TEST_EVERYWHERE(SoftmaxTest);
 
 TEST(SoftmaxOp, RefusesWhatItCannotCompute) {
   EXPECT_EQ(refusal(SoftmaxOp(), {{{4}, DType::i32}}), "[softmax] cannot compute on int32 (4)");

@@ -1,8 +1,11 @@
+// Ops that only move elements or change their shape.
 #include "kernels/ops/transpose/transpose.h"
 
 #include <algorithm>
 
 #include <tests/kernels/op_test.h>
+
+#include "kernels/ops/reshape/reshape.h"
 
 namespace spire::testing {
 namespace {
@@ -31,15 +34,13 @@ std::vector<HostTensor> reordered(const HostTensor& x, const std::vector<int>& a
 }
 
 OpCase transpose_case(Shape shape, const std::vector<int>& axes) {
-  OpCase test;
-  test.op = std::make_shared<TransposeOp>(axes);
-  test.inputs = {activation(uniform(shape, 341))};
-  test.reference = [axes](std::span<const HostTensor> in) { return reordered(in[0], axes); };
+  OpCase test(TransposeOp(axes), {activation(uniform(shape, 341))},
+              [axes](Tensors in) { return reordered(in[0], axes); });
   test.value_factor = test.gradient_factor = 0;  // exact
   return test;
 }
 
-class TransposeTest : public OpTest {};
+SPIRE_OP_TEST(TransposeTest);
 
 TEST_P(TransposeTest, EveryOrderOfFourAxes) {
   std::vector<int> axes = {0, 1, 2, 3};
@@ -74,8 +75,6 @@ TEST_P(TransposeTest, AnEmptyTensor) {
   EXPECT_EQ(y.shape, (Shape{3, 0}));
 }
 
-SPIRE_TEST_EVERYWHERE(TransposeTest);
-
 TEST(TransposeOp, RefusesAxesThatAreNoPermutation) {
   std::vector<TensorSpec> x = {{{2, 3, 4}, DType::f32}};
   EXPECT_EQ(TransposeOp({2, 0, 1}).infer(x)[0].shape, (Shape{4, 2, 3}));
@@ -83,6 +82,35 @@ TEST(TransposeOp, RefusesAxesThatAreNoPermutation) {
   EXPECT_THROW(TransposeOp({0, 1, 1}).infer(x), Error);
   EXPECT_THROW(TransposeOp({0, 1, 3}).infer(x), Error);
   EXPECT_THROW(TransposeOp({0, 1, -1}).infer(x), Error);
+}
+
+// The same elements in another shape: no kernel runs.
+OpCase view_case(std::shared_ptr<const Op> op, Shape from, Shape to) {
+  OpCase test(std::move(op), {activation(uniform(from, 61))}, [to](Tensors in) {
+    return HostTensor{to, in[0].data};
+  });
+  test.value_factor = test.gradient_factor = 0;  // exact
+  return test;
+}
+
+SPIRE_OP_TEST(ReshapeTest);
+
+// -1 stands for the length that the others leave.
+TEST_P(ReshapeTest, KeepsElementsAndGradients) {
+  check_op(view_case(std::make_shared<ReshapeOp>(Shape{4, 6}), {2, 3, 4}, {4, 6}), GetParam());
+  check_op(view_case(std::make_shared<ReshapeOp>(Shape{2, -1, 2}), {2, 3, 4}, {2, 6, 2}),
+           GetParam());
+  check_op(view_case(std::make_shared<FlattenOp>(), {2, 3, 4}, {2, 12}), GetParam());
+  check_op(view_case(std::make_shared<FlattenOp>(), {5}, {5, 1}), GetParam());
+}
+
+TEST(ReshapeOp, RefusesShapesOfAnotherSize) {
+  std::vector<TensorSpec> x = {{{2, 3, 4}, DType::bf16}};
+  EXPECT_THROW(ReshapeOp({5, 5}).infer(x), Error);
+  EXPECT_THROW(ReshapeOp({-1, 7}).infer(x), Error);
+  EXPECT_THROW(ReshapeOp({-1, -1}).infer(x), Error);
+  EXPECT_THROW(ReshapeOp({-1, 0}).infer(x), Error);
+  EXPECT_EQ(ReshapeOp({24}).infer(x)[0], (TensorSpec{{24}, DType::bf16}));
 }
 
 }  // namespace
