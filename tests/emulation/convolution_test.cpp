@@ -35,8 +35,7 @@ ConvolutionShape shape_of(ConvolutionPass pass, DType dtype, int64_t channels, i
 Buffer random_values(int64_t count, DType dtype, uint64_t seed) {
   Buffer bytes(static_cast<size_t>(count) * size_of(dtype));
   RandomStream stream(seed, Purpose::initialize);
-  with_any_float_type(dtype, [&](auto type) {
-    using T = decltype(type);
+  with_any_float_type(dtype, [&]<typename T>(T) {
     for (int64_t i = 0; i < count; ++i)
       bytes.as<T>()[i] = T(2 * stream.uniform(static_cast<uint64_t>(i)) - 1);
   });

@@ -15,43 +15,49 @@
 #pragma once
 #include <cstddef>
 
+// CUDA's errors: X(name, number).
+#define EMULATED_CUDA_ERRORS(X)                \
+  X(cudaSuccess, 0)                            \
+  X(cudaErrorInvalidValue, 1)                  \
+  X(cudaErrorMemoryAllocation, 2)              \
+  X(cudaErrorInvalidConfiguration, 9)          \
+  X(cudaErrorDevicesUnavailable, 46)           \
+  X(cudaErrorNoDevice, 100)                    \
+  X(cudaErrorInvalidDevice, 101)               \
+  X(cudaErrorECCUncorrectable, 214)            \
+  X(cudaErrorNvlinkUncorrectable, 220)         \
+  X(cudaErrorInvalidResourceHandle, 400)       \
+  X(cudaErrorIllegalState, 401)                \
+  X(cudaErrorNotReady, 600)                    \
+  X(cudaErrorIllegalAddress, 700)              \
+  X(cudaErrorLaunchTimeout, 702)               \
+  X(cudaErrorPeerAccessAlreadyEnabled, 704)    \
+  X(cudaErrorAssert, 710)                      \
+  X(cudaErrorHostMemoryAlreadyRegistered, 712) \
+  X(cudaErrorHostMemoryNotRegistered, 713)     \
+  X(cudaErrorHardwareStackError, 714)          \
+  X(cudaErrorIllegalInstruction, 715)          \
+  X(cudaErrorMisalignedAddress, 716)           \
+  X(cudaErrorInvalidAddressSpace, 717)         \
+  X(cudaErrorInvalidPc, 718)                   \
+  X(cudaErrorLaunchFailure, 719)               \
+  X(cudaErrorNotPermitted, 800)                \
+  X(cudaErrorSystemNotReady, 802)              \
+  X(cudaErrorStreamCaptureUnsupported, 900)    \
+  X(cudaErrorStreamCaptureInvalidated, 901)    \
+  X(cudaErrorStreamCaptureMerge, 902)          \
+  X(cudaErrorStreamCaptureUnmatched, 903)      \
+  X(cudaErrorStreamCaptureUnjoined, 904)       \
+  X(cudaErrorStreamCaptureIsolation, 905)      \
+  X(cudaErrorStreamCaptureImplicit, 906)       \
+  X(cudaErrorCapturedEvent, 907)               \
+  X(cudaErrorStreamCaptureWrongThread, 908)    \
+  X(cudaErrorUnknown, 999)
+
 enum cudaError_t {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorDevicesUnavailable = 46,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorECCUncorrectable = 214,
-  cudaErrorNvlinkUncorrectable = 220,
-  cudaErrorInvalidResourceHandle = 400,
-  cudaErrorIllegalState = 401,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchTimeout = 702,
-  cudaErrorPeerAccessAlreadyEnabled = 704,
-  cudaErrorAssert = 710,
-  cudaErrorHostMemoryAlreadyRegistered = 712,
-  cudaErrorHostMemoryNotRegistered = 713,
-  cudaErrorHardwareStackError = 714,
-  cudaErrorIllegalInstruction = 715,
-  cudaErrorMisalignedAddress = 716,
-  cudaErrorInvalidAddressSpace = 717,
-  cudaErrorInvalidPc = 718,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorNotPermitted = 800,
-  cudaErrorSystemNotReady = 802,
-  cudaErrorStreamCaptureUnsupported = 900,
-  cudaErrorStreamCaptureInvalidated = 901,
-  cudaErrorStreamCaptureMerge = 902,
-  cudaErrorStreamCaptureUnmatched = 903,
-  cudaErrorStreamCaptureUnjoined = 904,
-  cudaErrorStreamCaptureIsolation = 905,
-  cudaErrorStreamCaptureImplicit = 906,
-  cudaErrorCapturedEvent = 907,
-  cudaErrorStreamCaptureWrongThread = 908,
-  cudaErrorUnknown = 999,
+#define ENUMERATOR(name, number) name = number,
+  EMULATED_CUDA_ERRORS(ENUMERATOR)
+#undef ENUMERATOR
 };
 
 using cudaStream_t = struct EmulatedStream*;  // nullptr: the null stream of the current device

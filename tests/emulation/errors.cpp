@@ -22,47 +22,10 @@ cudaError_t cudaPeekAtLastError() {
 }
 
 const char* cudaGetErrorName(cudaError_t code) {
-#define NAME(name) \
-  case name:       \
+#define NAME(name, number) \
+  case name:               \
     return #name;
-  switch (code) {
-    NAME(cudaSuccess)
-    NAME(cudaErrorInvalidValue)
-    NAME(cudaErrorMemoryAllocation)
-    NAME(cudaErrorInvalidConfiguration)
-    NAME(cudaErrorDevicesUnavailable)
-    NAME(cudaErrorNoDevice)
-    NAME(cudaErrorInvalidDevice)
-    NAME(cudaErrorECCUncorrectable)
-    NAME(cudaErrorNvlinkUncorrectable)
-    NAME(cudaErrorInvalidResourceHandle)
-    NAME(cudaErrorIllegalState)
-    NAME(cudaErrorNotReady)
-    NAME(cudaErrorIllegalAddress)
-    NAME(cudaErrorLaunchTimeout)
-    NAME(cudaErrorPeerAccessAlreadyEnabled)
-    NAME(cudaErrorAssert)
-    NAME(cudaErrorHostMemoryAlreadyRegistered)
-    NAME(cudaErrorHostMemoryNotRegistered)
-    NAME(cudaErrorHardwareStackError)
-    NAME(cudaErrorIllegalInstruction)
-    NAME(cudaErrorMisalignedAddress)
-    NAME(cudaErrorInvalidAddressSpace)
-    NAME(cudaErrorInvalidPc)
-    NAME(cudaErrorLaunchFailure)
-    NAME(cudaErrorNotPermitted)
-    NAME(cudaErrorSystemNotReady)
-    NAME(cudaErrorStreamCaptureUnsupported)
-    NAME(cudaErrorStreamCaptureInvalidated)
-    NAME(cudaErrorStreamCaptureMerge)
-    NAME(cudaErrorStreamCaptureUnmatched)
-    NAME(cudaErrorStreamCaptureUnjoined)
-    NAME(cudaErrorStreamCaptureIsolation)
-    NAME(cudaErrorStreamCaptureImplicit)
-    NAME(cudaErrorCapturedEvent)
-    NAME(cudaErrorStreamCaptureWrongThread)
-    NAME(cudaErrorUnknown)
-  }
+  switch (code) { EMULATED_CUDA_ERRORS(NAME) }
 #undef NAME
   return "unrecognized error code";
 }

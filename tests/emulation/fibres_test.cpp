@@ -2,7 +2,8 @@
 #include <numeric>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <tests/base/message_of.h>
 #include <tests/emulation/cuda_objects.h>
 
 #include <spire/error.h>
@@ -132,26 +133,15 @@ TEST(Emulation, ThreadsThatWaitInVainAreAnError) {
 }
 
 TEST(CudaError, NamesCallAndPlace) {
-  try {
-    check_cuda(cudaErrorMemoryAllocation, "cudaMalloc");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::out_of_memory);
-    EXPECT_NE(std::string(error.what()).find("cudaMalloc on cuda:0 (fibres_test.cpp:"),
-              std::string::npos)
-        << error.what();
-  }
+  EXPECT_THAT(message_of(Category::out_of_memory,
+                         [] { check_cuda(cudaErrorMemoryAllocation, "cudaMalloc"); }),
+              testing::HasSubstr("cudaMalloc on cuda:0 (fibres_test.cpp:"));
 }
 
 TEST(CudaError, StickyErrorsSaySo) {
-  try {
-    check_cuda(cudaErrorIllegalAddress, "cudaStreamSynchronize");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::device);
-    EXPECT_NE(std::string(error.what()).find("this process cannot use the device any more"),
-              std::string::npos);
-  }
+  EXPECT_THAT(message_of(Category::device,
+                         [] { check_cuda(cudaErrorIllegalAddress, "cudaStreamSynchronize"); }),
+              testing::HasSubstr("this process cannot use the device any more"));
   EXPECT_FALSE(is_sticky(cudaErrorMemoryAllocation));
   EXPECT_NO_THROW(check_cuda(cudaSuccess, "cudaMalloc"));
 }

@@ -1,6 +1,10 @@
 // Handles of NVIDIA's libraries in the emulation: empty, as no library is there. Options are kept.
 #include "kernels/cuda/libraries.h"
 
+#include <tests/described_gpu/shapes.h>
+
+#include "kernels/cuda/attention.h"
+
 namespace spire {
 
 struct Cublaslt {};
@@ -18,6 +22,13 @@ std::unique_ptr<CudaLibraries> open_cuda_libraries(DeviceId device,
                                                    const CudaLibraries* same_gpu) {
   if (device.kind == DeviceKind::cpu) return nullptr;
   return std::make_unique<CudaLibraries>(device, options, same_gpu);
+}
+
+// No cuDNN: attention is the own kernels'.
+Kernel choose_attention(const AttentionShape& shape, const NativeAttention& own,
+                        const KernelRequest&) {
+  testing::note(shape);
+  return own.make();
 }
 
 }  // namespace spire

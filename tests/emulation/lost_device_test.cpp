@@ -8,6 +8,7 @@
 #include "devices.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/stream.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -48,13 +49,7 @@ class EmulationLostDevice : public ::testing::Test {
   }
 
   static std::string loss_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::collective) << error.what();
-      return error.what();
-    }
-    return "";
+    return message_if_any(Category::collective, work);
   }
 };
 

@@ -6,6 +6,7 @@
 #include "engine/device/device_memory.h"
 #include "kernels/cuda/convolution.h"
 #include "kernels/cuda/product.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -13,12 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string refusal(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::unexpected, run);
 }
 
 class EmulationPointers : public ::testing::Test {

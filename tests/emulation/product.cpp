@@ -71,10 +71,8 @@ void multiply(const ProductShape& s, bool backwards, const In* a, const In* b, c
 }
 
 void multiply_all(const ProductShape& s, bool backwards, const ProductPointers& p) {
-  with_any_float_type(s.operand_dtype, [&](auto in) {
-    with_any_float_type(s.result_dtype, [&](auto out) {
-      using In = decltype(in);
-      using Out = decltype(out);
+  with_any_float_type(s.operand_dtype, [&]<typename In>(In) {
+    with_any_float_type(s.result_dtype, [&]<typename Out>(Out) {
       for (int64_t i = 0; i < s.batch; ++i)
         multiply(s, backwards,
                  static_cast<const In*>(p.a) + i * pitch_a(s) * (s.transpose_a ? s.k : s.m),
