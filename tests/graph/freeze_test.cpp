@@ -30,20 +30,10 @@ Graph low_and_high_net(bool sync = false) {
   return g;
 }
 
-struct FrozenNet {
-  Graph graph;
-  std::vector<ParameterGradient> gradients;
-};
-
-FrozenNet lower(const FreezeOptions& freeze, bool sync = false) {
+Differentiated lower(const FreezeOptions& freeze, bool sync = false) {
   Graph graph = low_and_high_net(sync);
   freeze_parameters(graph, freeze);
-  fuse_activations(graph);
-  auto gradients = differentiate(graph);
-  std::vector<Value> keep;
-  for (const auto& each : gradients) keep.push_back(each.gradient);
-  remove_dead_nodes(graph, keep);
-  return {std::move(graph), gradients};
+  return differentiated(std::move(graph));
 }
 
 std::vector<std::string> ops(const Graph& graph, bool backward) {
@@ -53,7 +43,7 @@ std::vector<std::string> ops(const Graph& graph, bool backward) {
   return names;
 }
 
-std::vector<std::string> trained(const FrozenNet& lowered) {
+std::vector<std::string> trained(const Differentiated& lowered) {
   std::vector<std::string> names;
   for (const auto& each : lowered.gradients)
     names.push_back(lowered.graph.tensor(each.parameter).name);
@@ -61,32 +51,30 @@ std::vector<std::string> trained(const FrozenNet& lowered) {
 }
 
 TEST(Freeze, BackwardEndsAtTheLowestTrainedLayer) {
-  FrozenNet head = lower({{"low*", "high*"}});
+  Differentiated head = lower({{"low*", "high*"}});
   EXPECT_THAT(trained(head), testing::UnorderedElementsAre("head.weight", "head.bias"));
   EXPECT_THAT(ops(head.graph, true),
               ElementsAre("softmax_cross_entropy_backward", "dense_backward_weights"));
-  FrozenNet top = lower({{"low*"}});
-  auto backward = ops(top.graph, true);
-  EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_weights"), 1);
-  EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_data"), 0);
-  EXPECT_EQ(std::ranges::count(backward, "batch_norm_backward"), 1);
+  Differentiated top = lower({{"low*"}});
+  EXPECT_EQ(op_count(top.graph, "conv2d_backward_weights"), 1);
+  EXPECT_EQ(op_count(top.graph, "conv2d_backward_data"), 0);
+  EXPECT_EQ(op_count(top.graph, "batch_norm_backward"), 1);
 }
 
 // Through a frozen layer between trained ones gradients pass, but it has none itself.
 TEST(Freeze, GradientsPassThroughAFrozenLayer) {
-  FrozenNet lowered = lower({{"high*"}});
+  Differentiated lowered = lower({{"high*"}});
   EXPECT_THAT(trained(lowered),
               testing::UnorderedElementsAre("low.weight", "low.norm.gamma", "low.norm.beta",
                                             "head.weight", "head.bias"));
-  auto backward = ops(lowered.graph, true);
-  EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_weights"), 1);
-  EXPECT_EQ(std::ranges::count(backward, "conv2d_backward_data"), 1);
-  EXPECT_EQ(std::ranges::count(backward, "batch_norm_eval_backward"), 1);
+  EXPECT_EQ(op_count(lowered.graph, "conv2d_backward_weights"), 1);
+  EXPECT_EQ(op_count(lowered.graph, "conv2d_backward_data"), 1);
+  EXPECT_EQ(op_count(lowered.graph, "batch_norm_eval_backward"), 1);
 }
 
 TEST(Freeze, AFrozenBatchNormUpdatesNoState) {
   for (bool sync : {false, true}) {
-    FrozenNet lowered = lower({{"low*"}}, sync);
+    Differentiated lowered = lower({{"low*"}}, sync);
     EXPECT_EQ(lowered.graph.state_updates().size(), 2u);
     auto forward = ops(lowered.graph, false);
     EXPECT_EQ(std::ranges::count(forward, "batch_norm_eval"), 1);
@@ -97,7 +85,7 @@ TEST(Freeze, AFrozenBatchNormUpdatesNoState) {
 }
 
 TEST(Freeze, TheLayoutEndsWithWhatIsFrozen) {
-  FrozenNet lowered = lower({{"low*"}});
+  Differentiated lowered = lower({{"low*"}});
   ParameterLayout layout(lowered.graph, lowered.gradients);
   std::vector<std::string> order;
   for (const ParameterEntry& entry : layout.entries()) {
@@ -118,16 +106,13 @@ TEST(Freeze, TheLayoutEndsWithWhatIsFrozen) {
 // What is trained has the bits of the whole model's gradient, with activations in the gradient
 // buffer and gaps that stay zero.
 TEST(Freeze, OtherGradientsKeepTheirBits) {
-  std::vector<float> images(frozen_batch * 6 * 6 * 3);
-  RandomStream random(4, Purpose::initialize);
-  for (size_t i = 0; i < images.size(); ++i) images[i] = random.uniform(i);
-  std::vector<int32_t> labels = {0, 2, 1, 0};
+  RandomImages data(frozen_batch, 6 * 6 * 3);
   for (bool over_gradients : {false, true}) {
     RunChoices choices{.over_gradients = over_gradients};
-    GraphRun whole = run_graph(low_and_high_net(), images, labels, choices);
+    GraphRun whole = run_graph(low_and_high_net(), data.images, data.labels, choices);
     Graph frozen = low_and_high_net();
     freeze_parameters(frozen, {{"low*"}, false});
-    GraphRun part = run_graph(std::move(frozen), images, labels, choices);
+    GraphRun part = run_graph(std::move(frozen), data.images, data.labels, choices);
     EXPECT_EQ(part.loss, whole.loss);
     for (const char* name : {"high.weight", "high.norm.gamma", "head.weight", "head.bias"})
       EXPECT_EQ(part.gradients.at(name), whole.gradients.at(name)) << name;

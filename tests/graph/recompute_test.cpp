@@ -43,20 +43,6 @@ Graph block_net(bool sync = false) {
   return g;
 }
 
-struct Prepared {
-  Graph graph;
-  std::vector<ParameterGradient> gradients;
-};
-
-Prepared prepare(Graph graph, bool fuse = true) {
-  if (fuse) fuse_activations(graph);
-  auto gradients = differentiate(graph);
-  std::vector<Value> keep;
-  for (auto& g : gradients) keep.push_back(g.gradient);
-  remove_dead_nodes(graph, keep);
-  return {std::move(graph), std::move(gradients)};
-}
-
 class Bits : public testing::TestWithParam<std::tuple<bool, bool, int>> {};
 
 TEST_P(Bits, AreTheSameWithAndWithout) {
@@ -105,7 +91,7 @@ TEST(Recompute, AChainOfBlocksKeepsTheTensorsBetweenThem) {
     cross_entropy_loss(g, dense(g, "head", x, 3), labels, 0.0f);
     return g;
   };
-  Prepared kept = prepare(chain()), anew = prepare(chain());
+  Differentiated kept = differentiated(chain()), anew = differentiated(chain());
   EXPECT_EQ(recompute_blocks(anew.graph), n * (2 * k - 2));
   ParameterLayout layout(kept.graph, kept.gradients);
   size_t all = BufferAssignment(kept.graph, kept.gradients, layout).arena_bytes();
@@ -115,7 +101,7 @@ TEST(Recompute, AChainOfBlocksKeepsTheTensorsBetweenThem) {
 }
 
 TEST(Recompute, BackwardReadsNothingFromInsideABlock) {
-  Prepared p = prepare(block_net());
+  Differentiated p = differentiated(block_net());
   std::vector<int> block_of(static_cast<size_t>(p.graph.value_count()), -1);
   std::vector<size_t> bytes(block_of.size());
   std::set<int> leaves;
@@ -141,7 +127,7 @@ TEST(Recompute, BackwardReadsNothingFromInsideABlock) {
 }
 
 TEST(Recompute, RepetitionsKeepTheIdsThatKeyRandomNumbers) {
-  Prepared p = prepare(block_net());
+  Differentiated p = differentiated(block_net());
   std::vector<int> drawn;
   for (const Node& node : p.graph.nodes()) {
     if (node.op->name() == "dropout") drawn.push_back(node.id);
@@ -157,7 +143,7 @@ TEST(Recompute, RepetitionsKeepTheIdsThatKeyRandomNumbers) {
 }
 
 TEST(Recompute, SumsOverTowersAreMadeOnce) {
-  Prepared p = prepare(block_net(true));
+  Differentiated p = differentiated(block_net(true));
   int64_t sums = op_count(p.graph, "tower_sum"), moments = op_count(p.graph, "batch_norm_moments");
   int64_t norms = op_count(p.graph, "batch_norm_sync");
   EXPECT_GT(recompute_blocks(p.graph), 0);
@@ -167,7 +153,7 @@ TEST(Recompute, SumsOverTowersAreMadeOnce) {
 }
 
 TEST(Recompute, GradientsAreTheSameTensorsInTheSameOrder) {
-  Prepared p = prepare(block_net());
+  Differentiated p = differentiated(block_net());
   ParameterLayout before(p.graph, p.gradients);
   recompute_blocks(p.graph);
   ParameterLayout after(p.graph, p.gradients);
@@ -181,7 +167,7 @@ TEST(Recompute, GradientsAreTheSameTensorsInTheSameOrder) {
 
 TEST(Recompute, EveryNodeReadsWhatEarlierOnesMade) {
   for (bool fuse : {false, true}) {
-    Prepared p = prepare(block_net(true), fuse);
+    Differentiated p = differentiated(block_net(true), fuse);
     recompute_blocks(p.graph);
     const auto& nodes = p.graph.nodes();
     for (size_t n = 0; n < nodes.size(); ++n) {
@@ -191,7 +177,7 @@ TEST(Recompute, EveryNodeReadsWhatEarlierOnesMade) {
 }
 
 TEST(Recompute, ASecondTimeChangesNothing) {
-  Prepared p = prepare(block_net());
+  Differentiated p = differentiated(block_net());
   EXPECT_GT(recompute_blocks(p.graph), 0);
   EXPECT_EQ(recompute_blocks(p.graph), 0);
 }
@@ -201,7 +187,7 @@ TEST(Recompute, WithoutBlocksNothingRunsTwice) {
   Value x = g.input("images", {{recompute_batch, 8}, DType::f32});
   Value labels = g.input("labels", {{recompute_batch}, DType::i32});
   cross_entropy_loss(g, dense(g, "b", tanh(g, dense(g, "a", x, 8)), 3), labels, 0.0f);
-  Prepared p = prepare(std::move(g));
+  Differentiated p = differentiated(std::move(g));
   EXPECT_EQ(recompute_blocks(p.graph), 0);
 }
 
@@ -244,7 +230,7 @@ TEST(Recompute, ANodeFusedAcrossAnEdgeIsInNoBlock) {
 }
 
 TEST(Recompute, AGraphWithRepetitionsIsNotNumberedAnew) {
-  Prepared p = prepare(block_net());
+  Differentiated p = differentiated(block_net());
   recompute_blocks(p.graph);
   EXPECT_THROW(p.graph.number_nodes(), Error);
 }

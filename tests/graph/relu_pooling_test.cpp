@@ -62,10 +62,8 @@ GraphRun run(DType dtype, const Middle& middle, bool fuse) {
 }
 
 std::vector<std::string_view> names_of(const Graph& g) {
-  std::vector<std::string_view> names;
-  for (const Node& node : g.nodes())
-    if (std::string_view name = node.op->name(); name == "relu" || name == "max_pool2d")
-      names.push_back(name);
+  std::vector<std::string_view> names = op_names(g);
+  std::erase_if(names, [](auto name) { return name != "relu" && name != "max_pool2d"; });
   return names;
 }
 
@@ -100,6 +98,17 @@ TEST_P(ReluPooling, AReluOfASumMovesToo) {
     return max_pool2d(g, relu(g, add(g, x, tanh(g, x))), overlapping);
   };
   EXPECT_THAT(fused_names(middle), ElementsAre("max_pool2d", "relu"));
+  expect_same_bits(middle);
+}
+
+TEST_P(ReluPooling, AReluThatOthersReadStays) {
+  auto middle = [&](Graph& g, Value x) {
+    x = relu(g, x);
+    return max_pool2d(
+        g, add(g, max_pool2d(g, x, overlapping), slice(g, slice(g, x, 1, 0, 5), 2, 0, 4)),
+        overlapping);
+  };
+  EXPECT_THAT(fused_names(middle), ElementsAre("relu", "max_pool2d", "max_pool2d"));
   expect_same_bits(middle);
 }
 

@@ -35,6 +35,27 @@ inline int64_t op_count(const Graph& graph, std::string_view name) {
                                [=](const Node& node) { return node.op->name() == name; });
 }
 
+inline std::vector<std::string_view> op_names(const Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const Node& node : graph.nodes()) names.push_back(node.op->name());
+  return names;
+}
+
+struct Differentiated {
+  Graph graph;
+  std::vector<ParameterGradient> gradients;
+};
+
+// Adds the backward, and leaves out what no gradient needs.
+inline Differentiated differentiated(Graph graph, bool fuse = true) {
+  if (fuse) fuse_activations(graph);
+  auto gradients = differentiate(graph);
+  std::vector<Value> keep;
+  for (const ParameterGradient& each : gradients) keep.push_back(each.gradient);
+  remove_dead_nodes(graph, keep);
+  return {std::move(graph), std::move(gradients)};
+}
+
 struct RunChoices {
   bool fuse = true;
   unsigned char poison = 0;  // what the arena and gradients hold before the run
@@ -55,13 +76,9 @@ inline std::unique_ptr<DeviceMemory> moved_to(DeviceId device, const void* host,
 
 // inputs: those of the graph, in their order. Parameters hold their initial values. Gradients are
 // of the loss divided by `samples`.
-inline GraphRun run_graph(Graph graph, std::vector<const void*> inputs, size_t samples,
+inline GraphRun run_graph(Graph model, std::vector<const void*> inputs, size_t samples,
                           const RunChoices& choices = {}) {
-  if (choices.fuse) fuse_activations(graph);
-  auto gradients = differentiate(graph);
-  std::vector<Value> keep;
-  for (auto& g : gradients) keep.push_back(g.gradient);
-  remove_dead_nodes(graph, keep);
+  auto [graph, gradients] = differentiated(std::move(model), choices.fuse);
   if (choices.recompute) recompute_blocks(graph);
   ParameterLayout layout(graph, gradients);
   auto output = graph.outputs().find("output");

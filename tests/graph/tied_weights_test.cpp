@@ -59,8 +59,8 @@ TEST(TiedWeights, GradientIsTheSumOfBothUses) {
   EXPECT_GT(largest, 1e-3);
 }
 
-size_t activation_bytes(Graph graph) {
-  auto gradients = differentiate(graph);
+size_t activation_bytes(Graph net) {
+  auto [graph, gradients] = differentiated(std::move(net), false);
   ParameterLayout layout(graph, gradients);
   PackedWeights forms;
   Plan plan(std::move(graph), {.device = {}, .threads = 1, .gradients = gradients}, layout, forms);

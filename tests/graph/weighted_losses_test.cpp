@@ -53,16 +53,24 @@ std::vector<float> numbers_of(float (*number)(size_t n, size_t k)) {
 
 using AddLoss = std::function<void(Graph& graph, Value outputs, Value target)>;
 
-// The outputs are a parameter, so that their gradient is what the graph computes.
-GraphRun run_loss(const TensorSpec& target, const void* values, const AddLoss& add_loss) {
-  Graph graph(true);
-  Value given = graph.input("target", target);
-  add_loss(graph, graph.parameter("outputs", {samples, width}, constant(0)), given);
+// Runs a graph whose one parameter is the outputs, so that their gradient is what it computes.
+GraphRun run_outputs(Graph graph, const std::vector<const void*>& inputs) {
   RunChoices choices;
   choices.fill = [](const ParameterEntry&, std::span<float> outputs) {
     std::ranges::copy(numbers_of(output_of), outputs.begin());
   };
-  return run_graph(std::move(graph), {values}, samples, choices);
+  return run_graph(std::move(graph), inputs, samples, choices);
+}
+
+Value outputs_of(Graph& graph) {
+  return graph.parameter("outputs", {samples, width}, constant(0));
+}
+
+GraphRun run_loss(const TensorSpec& target, const void* values, const AddLoss& add_loss) {
+  Graph graph(true);
+  Value given = graph.input("target", target);
+  add_loss(graph, outputs_of(graph), given);
+  return run_outputs(std::move(graph), {values});
 }
 
 void expect_loss(const GraphRun& run, const Reference& reference) {
@@ -130,13 +138,8 @@ TEST(WeightedLosses, OfMixedSamplesAreMeansOfTheirLabels) {
     FocalOptions mixed = options;
     mixed.other_labels = graph.input("other_labels", {{samples}, DType::i32});
     mixed.mix = graph.input("mix", {{samples}, DType::f32});
-    focal_loss(graph, graph.parameter("outputs", {samples, width}, constant(0)), first, mixed);
-    RunChoices choices;
-    choices.fill = [](const ParameterEntry&, std::span<float> outputs) {
-      std::ranges::copy(numbers_of(output_of), outputs.begin());
-    };
-    GraphRun run =
-        run_graph(std::move(graph), {labels.data(), others.data(), mix.data()}, samples, choices);
+    focal_loss(graph, outputs_of(graph), first, mixed);
+    GraphRun run = run_outputs(std::move(graph), {labels.data(), others.data(), mix.data()});
     expect_loss(run, [&](size_t n, const Row& row) {
       double share = mix[n];
       return share * focal(options, labels[n], row) + (1 - share) * focal(options, others[n], row);

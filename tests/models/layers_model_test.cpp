@@ -8,6 +8,7 @@
 
 #include "engine/config/layer_types.h"
 #include "models/model.h"
+#include "tests/base/message_of.h"
 #include "tests/graph/run_graph.h"
 #include "tests/models/forward.h"
 
@@ -37,13 +38,7 @@ Shape output_shape(const std::string& list, const ModelInput& input) {
 }
 
 std::string refusal(const std::string& list, const ModelInput& input) {
-  try {
-    build(layers(list), input);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::config);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::config, [&] { build(layers(list), input); });
 }
 
 std::vector<Shape> parameter_shapes(const Graph& graph) {

@@ -13,6 +13,7 @@
 #include "kernels/ops/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "models/model.h"
 #include "tests/base/message_of.h"
+#include "tests/graph/run_graph.h"
 #include "tests/models/forward.h"
 
 namespace spire {
@@ -44,6 +45,12 @@ int64_t weight_count(const Graph& graph) {
   int64_t count = 0;
   for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
   return count;
+}
+
+Shape shape_of(const Graph& graph, const std::string& name) {
+  for (Value value : graph.values_of(Role::parameter))
+    if (graph.tensor(value).name == name) return graph.spec(value).shape;
+  return {};
 }
 
 std::string refusal(const std::function<void()>& build) {
@@ -157,10 +164,7 @@ TEST(Gpt, ShortRowsReadTheFirstPositions) {
 TEST(Gpt, DropsOutOnlyInTraining) {
   ModelConfig config = test_gpt;
   auto dropouts = [&](bool training) {
-    Graph graph = gpt_graph(config, 7, 11, 1, training);
-    int count = 0;
-    for (const Node& node : graph.nodes()) count += node.op->name() == "dropout" ? 1 : 0;
-    return count;
+    return op_count(gpt_graph(config, 7, 11, 1, training), "dropout");
   };
   EXPECT_EQ(dropouts(true), 0);
   config.dropout = 0.1;
@@ -172,15 +176,8 @@ TEST(Vit, ReadsSmallImages) {
   Graph graph = vit_graph({.name = "vit", .patch = 4}, {28, 28, 1}, 10, 2);
   EXPECT_EQ(graph.spec(graph.outputs().at("output")).shape, (Shape{2, 10}));
   EXPECT_EQ(graph.blocks().size(), 12u);
-  for (Value value : graph.values_of(Role::parameter)) {
-    const Tensor& tensor = graph.tensor(value);
-    if (tensor.name == "positions.weight") {
-      EXPECT_EQ(tensor.spec.shape, (Shape{50, 192}));
-    }
-    if (tensor.name == "patches.weight") {
-      EXPECT_EQ(tensor.spec.shape, (Shape{192, 1, 4, 4}));
-    }
-  }
+  EXPECT_EQ(shape_of(graph, "positions.weight"), (Shape{50, 192}));
+  EXPECT_EQ(shape_of(graph, "patches.weight"), (Shape{192, 1, 4, 4}));
 }
 
 TEST(Transformers, SayWhatDoesNotFit) {
@@ -240,21 +237,8 @@ const ModelConfig test_llama = {
 Graph llama_graph(ModelConfig config, int64_t length, int64_t vocabulary, bool training = true,
                   const LossConfig& loss = {}) {
   config.name = "llama";
-  std::vector<Column> columns = {{"tokens", {length}, DType::i32},
-                                 {"targets", {length}, DType::i32}};
-  return build_model(config, loss, {.columns = columns, .classes = vocabulary}, training);
-}
-
-int64_t elements_of(const Graph& graph) {
-  int64_t count = 0;
-  for (Value value : graph.values_of(Role::parameter)) count += graph.spec(value).shape.elements();
-  return count;
-}
-
-Shape shape_of(const Graph& graph, const std::string& name) {
-  for (Value value : graph.values_of(Role::parameter))
-    if (graph.tensor(value).name == name) return graph.spec(value).shape;
-  return {};
+  return build_model(config, loss, {.columns = token_columns(length), .classes = vocabulary},
+                     training);
 }
 
 template <typename SomeOp>
@@ -267,15 +251,15 @@ std::vector<const SomeOp*> ops_of(const Graph& graph) {
 
 // Counts of SmolLM-135M, Llama 3.2 1B and 3B, Llama 3 8B; that of llama_tiny by hand.
 TEST(Llama, HasThePublishedParameterCounts) {
-  EXPECT_EQ(elements_of(llama_graph({.size = "llama_135m", .tied_head = true}, 64, 49152)),
+  EXPECT_EQ(weight_count(llama_graph({.size = "llama_135m", .tied_head = true}, 64, 49152)),
             134515008);
-  EXPECT_EQ(elements_of(llama_graph({.size = "llama_1b", .tied_head = true}, 64, 128256)),
+  EXPECT_EQ(weight_count(llama_graph({.size = "llama_1b", .tied_head = true}, 64, 128256)),
             1235814400);
-  EXPECT_EQ(elements_of(llama_graph({.size = "llama_3b", .tied_head = true}, 64, 128256)),
+  EXPECT_EQ(weight_count(llama_graph({.size = "llama_3b", .tied_head = true}, 64, 128256)),
             3212749824);
-  EXPECT_EQ(elements_of(llama_graph({.size = "llama_8b"}, 64, 128256)), 8030261248);
+  EXPECT_EQ(weight_count(llama_graph({.size = "llama_8b"}, 64, 128256)), 8030261248);
   int64_t block = 288 * (288 + 2 * 96) + 288 * 288 + 3 * 288 * 768 + 2 * 288;
-  EXPECT_EQ(elements_of(llama_graph({}, 64, 100)), 2 * 100 * 288 + 6 * block + 288);
+  EXPECT_EQ(weight_count(llama_graph({}, 64, 100)), 2 * 100 * 288 + 6 * block + 288);
 }
 
 TEST(Llama, HasNoBiasesAndAHeadOfItsOwn) {
@@ -290,7 +274,7 @@ TEST(Llama, HasNoBiasesAndAHeadOfItsOwn) {
   EXPECT_EQ(shape_of(graph, "block2.mlp.down.weight"), (Shape{24, 20}));
   ModelConfig tied = test_llama;
   tied.tied_head = true;
-  EXPECT_EQ(elements_of(graph) - elements_of(llama_graph(tied, 7, 11)), 11 * 24);
+  EXPECT_EQ(weight_count(graph) - weight_count(llama_graph(tied, 7, 11)), 11 * 24);
 }
 
 // Keys of a published size that would not fit another width or number of heads do not apply.
