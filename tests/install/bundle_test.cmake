@@ -97,7 +97,7 @@ run(3 CUDA_VISIBLE_DEVICES= ${bundle}/bin/trainer --config ${bundle}/configs/syn
 expect("no CUDA device")
 run(0 ${bundle}/tools/gpu_check.sh --dry-run)
 expect(" ${bundle}/bin/kernels_test ")
-foreach(script pytorch_gpu.py peer_models.py peer_models_large.py)
+foreach(script pytorch_gpu.py peer_models.py)
   if(NOT EXISTS ${bundle}/tools/measure/${script})
     stop("tools/measure/${script} is not in the bundle")
   endif()

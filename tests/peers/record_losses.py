@@ -19,7 +19,7 @@ import torch
 from torch.nn import functional as F
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tools" / "bench"))
+sys.path.insert(0, str(HERE.parents[1] / "tools" / "measure"))
 import fashion_mnist  # noqa: E402
 import peer_models  # noqa: E402
 
@@ -72,7 +72,7 @@ def first_batches(statistics_of, count):
 
 def train(name, pixels, labels, dtype=torch.float32, channels_last=False, nudge_seed=None):
     """The loss of each step, taken before its update."""
-    model = peer_models.MODELS[name]()
+    model = peer_models.ON_FASHION_MNIST[name]()
     set_weights(model, SEED[name])
     if nudge_seed is not None:
         nudge(model, nudge_seed)
@@ -134,7 +134,7 @@ def record(pixels, labels, mean, std):
             "seed": SEED,
         },
         "parameters": {
-            name: [[key, list(p.shape)] for key, p in peer_models.MODELS[name]().named_parameters()] for name in STEPS
+            name: [[key, list(p.shape)] for key, p in peer_models.ON_FASHION_MNIST[name]().named_parameters()] for name in STEPS
         },
         "losses": {name: [float(f"{x:.9g}") for x in train(name, pixels, labels)] for name in STEPS},
     }

@@ -16,8 +16,7 @@ import struct
 import tempfile
 from pathlib import Path
 
-from processes import run_measured
-from spire_runs import COURSE, rotating, speed, spread
+from runs import COURSE, rotating, run_measured, speed, spread
 
 MODEL = ["model.name=linear", "optimizer.lr=0.001", "batch_size=128", "precision=fp32", "data.workers=1"]
 CROPS = ["data.augment.crop=2", "data.augment.flip=true"]

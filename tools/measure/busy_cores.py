@@ -17,12 +17,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from spire_runs import COURSE, rotating, spread
+from runs import COURSE, rotating, run_measured, spread
 
 LAYOUT = [*COURSE, "devices=cpu", "towers=1", "optimizer.lr=0.001"]
 IMAGES = ["data.name=synthetic", "data.synthetic.shape=[28,28,1]", "data.synthetic.samples=4096",
@@ -74,16 +73,6 @@ def busy(count):
             loop.wait()
 
 
-def run(command, environment=None):
-    """The wall time in seconds of a command that must end well."""
-    start = time.perf_counter()
-    done = subprocess.run([str(word) for word in command], env={**os.environ, **(environment or {})},
-                          capture_output=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"exit {done.returncode}: {command}\n{done.stderr.decode()[-2000:]}")
-    return time.perf_counter() - start
-
-
 def write_images(path, count):
     """Black ones, in NumPy's format."""
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({count}, 28, 28, 1)}}".ljust(117) + "\n"
@@ -118,7 +107,7 @@ class Runs:
         output = self.folder / f"run{self.count}"
         settings = [*settings, *(word.replace(TEXT, str(self.folder / TEXT)) for word in self.workload.settings)]
         command = [self.trainer, "train", "--quiet", *LAYOUT, *settings]
-        run([*command, f"batch_size={self.workload.batch}", f"steps={steps}", f"output={output}"])
+        run_measured([*command, f"batch_size={self.workload.batch}", f"steps={steps}", f"output={output}"])
         return float(json.loads((output / "summary.json").read_text())["samples_per_s"])
 
     def prediction(self, threads):
@@ -136,12 +125,12 @@ class Runs:
     def _predict(self, rows, environment):
         command = [self.trainer, "predict", "--quiet", "--checkpoint", self.folder / f"run{self.count}"]
         if self.workload.is_text:
-            return run([*command, "--prompt", "g", "--tokens", rows], environment)
+            return run_measured([*command, "--prompt", "g", "--tokens", rows], environment=environment).seconds
         path = self.folder / f"{rows}.npy"
         if not path.exists():
             write_images(path, rows)
         command += ["--batch", self.workload.batch, "--overwrite", "--to", self.folder / "predicted.csv", path]
-        return run(command, environment)
+        return run_measured(command, environment=environment).seconds
 
 
 def row(name, what, speeds, ratios):

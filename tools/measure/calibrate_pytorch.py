@@ -13,8 +13,7 @@ import shlex
 from pathlib import Path
 
 from contenders import HERE, PyTorch
-from machine import cpu_name
-from processes import run_measured
+from runs import cpu_name, run_measured
 from workloads import MODELS, PRECISIONS, WORKLOADS
 
 RUNS = ("eager", "compile", "autotune")

@@ -17,8 +17,8 @@ import statistics
 from dataclasses import asdict
 from pathlib import Path
 
-import machine
 from contenders import HERE, NATIVE_MODELS, Native, PyTorch, Spire
+from runs import describe
 from workloads import MODELS, PRECISIONS, WORKLOADS
 
 ROOT = HERE.parents[1]
@@ -124,7 +124,7 @@ def main():
             table[model, precision] = summarise(results, peer.mode(model, precision))
     print_table(table)
     rows = [{"model": model, "precision": precision, **row} for (model, precision), row in table.items()]
-    report = {"machine": machine.describe(), "torch": peer.version, "results": rows}
+    report = {"machine": describe(), "torch": peer.version, "results": rows}
     arguments.output.write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -14,7 +14,7 @@ import statistics
 from pathlib import Path
 
 from contenders import Spire
-from spire_runs import rotating, spread
+from runs import rotating, spread
 from workloads import MODELS, PRECISIONS, WORKLOADS
 
 BASE = ("native", "parameter_device")

@@ -5,8 +5,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from processes import run_measured
-from spire_runs import run
+from runs import run, run_measured
 from workloads import OPTIMIZERS, WORKLOADS, spire_settings
 
 HERE = Path(__file__).resolve().parent

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from compare_pytorch import ROOT, compare
 from contenders import HERE, PyTorch, Spire
-from machine import cpu_name
+from runs import cpu_name
 
 CASES = (("mlp", "bf16"), ("cnn", "bf16"), ("resnet20", "fp32"), ("gpt", "fp32"))
 STEPS = 2000  # of the shorter run whose instructions are counted

@@ -14,7 +14,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from spire_runs import COURSE, rotating, speed, spread
+from runs import COURSE, rotating, speed, spread
 
 SIZE = 96  # pixels a side that the model reads; the images have twice as many
 MODEL = ["model.name=cnn", "model.channels=[8,16]", "model.hidden=[32]", "optimizer.lr=0.01", "batch_size=16"]

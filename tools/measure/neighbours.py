@@ -17,7 +17,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from spire_runs import COURSE, rotating, speed, spread
+from runs import COURSE, rotating, speed, spread
 
 BATCH = 32  # samples a tower
 MODEL = ["model.name=cnn", "precision=fp32", "optimizer.lr=0.01"]

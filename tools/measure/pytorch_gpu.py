@@ -11,7 +11,7 @@ import sys
 import time
 
 import torch
-from peer_models_large import MODELS
+from peer_models import MODELS
 from torch.nn import functional as F
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

@@ -15,7 +15,7 @@ import sys
 import time
 
 import torch
-from peer_models_large import MODELS
+from peer_models import MODELS
 from torch.nn import functional as F
 from workloads import OPTIMIZERS, PRECISIONS, WORKLOADS
 
