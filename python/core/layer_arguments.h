@@ -56,6 +56,18 @@ struct FromPython<Value> {
     return given.value_in(graph);
   }
 };
+// A value that Python may leave out.
+struct OptionalValue {
+  Value value;
+  operator Value() const { return value; }
+};
+template <>
+struct FromPython<OptionalValue> {
+  using Given = const std::optional<LentValue>&;
+  static OptionalValue make(Given given, const LentGraph& graph) {
+    return {value_or_none(given, graph)};
+  }
+};
 template <>
 struct FromPython<Extent2d> {
   using Given = const Extent&;
@@ -95,6 +107,24 @@ void bind_layer(nb::module_& layers, const char* name, Result (*layer)(Graph&, P
       },
       nb::arg("graph"), extra...);
 }
+
+// Makes of a layer that takes options one that takes their members one by one, for bind_layer().
+// Members: the types of all members of Options, in their order.
+template <typename Options, typename... Members>
+struct ByMembers {
+  template <Value (*of)(Graph&, const std::string&, Value, const Options&)>
+  static Value layer(Graph& graph, const std::string& name, Value x, Members... members) {
+    return of(graph, name, x, Options{std::move(members)...});
+  }
+  template <Value (*of)(Graph&, Value, const Options&)>
+  static Value function(Graph& graph, Value x, Members... members) {
+    return of(graph, x, Options{std::move(members)...});
+  }
+  template <void (*of)(Graph&, Value, Value, const Options&)>
+  static void loss(Graph& graph, Value logits, Value labels, Members... members) {
+    of(graph, logits, labels, Options{std::move(members)...});
+  }
+};
 
 void bind_losses(nb::module_& layers);
 

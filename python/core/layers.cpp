@@ -53,48 +53,24 @@ Resize resize_of(const std::string& kind) {
 }
 
 void bind_weighted(nb::module_& layers) {
-  layers.def(
-      "conv2d",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
-         const Extent& kernel, const Extent& stride, const Extent& padding, const Extent& dilation,
-         int64_t groups, bool bias, const std::optional<PythonInitializer>& initialize) {
-        Conv2dOptions options{
-            channels,         extent(kernel), extent(stride), extent(padding),
-            extent(dilation), groups,         bias,           initializer(initialize)};
-        return result(x, conv2d(g.get(), name, x.value_in(g), options));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
-      arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
-      arg("initialize") = nb::none(),
-      "Convolution of images (N, H, W, C); extents are one number, or (height, width).");
-  layers.def(
-      "conv1d",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
-         int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t groups,
-         bool bias, const std::optional<PythonInitializer>& initialize) {
-        Conv1dOptions options{channels, kernel, stride, padding,
-                              dilation, groups, bias,   initializer(initialize)};
-        return result(x, conv1d(g.get(), name, x.value_in(g), options));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
-      arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
-      arg("initialize") = nb::none(), "Convolution along sequences (N, T, C).");
-  layers.def(
-      "conv_transpose2d",
-      [](LentGraph& g, const std::string& name, const LentValue& x, int64_t channels,
-         const Extent& kernel, const Extent& stride, const Extent& padding,
-         const Extent& output_padding, bool bias,
-         const std::optional<PythonInitializer>& initialize) {
-        ConvTranspose2dOptions options{channels,
-                                       extent(kernel),
-                                       extent(stride),
-                                       extent(padding),
-                                       extent(output_padding),
-                                       bias,
-                                       initializer(initialize)};
-        return result(x, conv_transpose2d(g.get(), name, x.value_in(g), options));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
+  bind_layer(layers, "conv2d",
+             ByMembers<Conv2dOptions, int64_t, Extent2d, Extent2d, Extent2d, Extent2d, int64_t,
+                       bool, Initializer>::layer<conv2d>,
+             arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
+             arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
+             arg("initialize") = nb::none(),
+             "Convolution of images (N, H, W, C); extents are one number, or (height, width).");
+  bind_layer(layers, "conv1d",
+             ByMembers<Conv1dOptions, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool,
+                       Initializer>::layer<conv1d>,
+             arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
+             arg("padding") = 0, arg("dilation") = 1, arg("groups") = 1, arg("bias") = true,
+             arg("initialize") = nb::none(), "Convolution along sequences (N, T, C).");
+  bind_layer(
+      layers, "conv_transpose2d",
+      ByMembers<ConvTranspose2dOptions, int64_t, Extent2d, Extent2d, Extent2d, Extent2d, bool,
+                Initializer>::layer<conv_transpose2d>,
+      arg("name"), arg("x"), arg("channels"), arg("kernel") = 3, arg("stride") = 1,
       arg("padding") = 0, arg("output_padding") = 0, arg("bias") = true,
       arg("initialize") = nb::none(),
       "Transposed convolution of images (N, H, W, C), (H - 1) * stride - 2 * padding + kernel +\n"
@@ -154,15 +130,11 @@ void bind_weighted(nb::module_& layers) {
       "instance normalization.");
 }
 
-void bind_recurrent(nb::module_& layers, const char* name,
-                    Value (*layer)(Graph&, const std::string&, Value, const RecurrentOptions&)) {
-  layers.def(
-      name,
-      [layer](LentGraph& g, const std::string& prefix, const LentValue& x, int64_t units,
-              bool last) {
-        return result(x, layer(g.get(), prefix, x.value_in(g), {.units = units, .last = last}));
-      },
-      arg("graph"), arg("name"), arg("x"), arg("units"), arg("last") = false,
+template <Value (*of)(Graph&, const std::string&, Value, const RecurrentOptions&)>
+void bind_recurrent(nb::module_& layers, const char* name) {
+  bind_layer(
+      layers, name, ByMembers<RecurrentOptions, int64_t, bool>::layer<of>, arg("name"), arg("x"),
+      arg("units"), arg("last") = false,
       "x (N, T, F) -> (N, T, units); last: the state behind the last step, (N, units). Gates and\n"
       "parameters are those of PyTorch.");
 }
@@ -189,28 +161,20 @@ void bind_functions(nb::module_& layers) {
   bind_layer(layers, "leaky_relu", leaky_relu, arg("x"), arg("slope") = 0.01f,
              "x, and slope * x below 0.");
   bind_layer(layers, "dropout", dropout, arg("x"), arg("rate"), "Returns x in evaluation.");
-  layers.def(
-      "attention",
-      [](LentGraph& g, const LentValue& qkv, int64_t heads, bool causal, float rate,
-         int64_t kv_heads, const std::optional<LentValue>& positions) {
-        AttentionOptions options{heads, causal, rate, kv_heads, value_or_none(positions, g)};
-        return result(qkv, attention(g.get(), qkv.value_in(g), options));
-      },
-      arg("graph"), arg("qkv"), arg("heads"), arg("causal") = false, arg("dropout") = 0.0f,
-      arg("kv_heads") = 0, arg("positions") = nb::none(),
+  bind_layer(
+      layers, "attention",
+      ByMembers<AttentionOptions, int64_t, bool, float, int64_t,
+                OptionalValue>::function<attention>,
+      arg("qkv"), arg("heads"), arg("causal") = false, arg("dropout") = 0.0f, arg("kv_heads") = 0,
+      arg("positions") = nb::none(),
       "qkv (N, T, 3C), its columns [Q | K | V] -> (N, T, C). kv_heads: of K and V, which are\n"
       "then kv_heads * C / heads wide; default: heads. positions: of packed documents, (N, T)\n"
       "integers, 0 where a document begins and one more with each token: a token sees only its\n"
       "own document; needs causal.");
-  layers.def(
-      "rope",
-      [](LentGraph& g, const LentValue& x, int64_t heads, int64_t size, double theta,
-         const std::optional<LentValue>& positions) {
-        RopeOptions options{heads, size, theta, value_or_none(positions, g)};
-        return result(x, rope(g.get(), x.value_in(g), options));
-      },
-      arg("graph"), arg("x"), arg("heads"), arg("size"), arg("theta") = 10000.0,
-      arg("positions") = nb::none(),
+  bind_layer(
+      layers, "rope",
+      ByMembers<RopeOptions, int64_t, int64_t, double, OptionalValue>::function<rope>, arg("x"),
+      arg("heads"), arg("size"), arg("theta") = 10000.0, arg("positions") = nb::none(),
       "Rotary positions of the first `heads` heads of x (N, T, C), of `size` columns each: of\n"
       "qkv those of Q and K. positions: (N, T) integers, of each token; default: 0 to T - 1.");
 }
@@ -264,8 +228,8 @@ void bind_layers(nb::module_& module) {
   nb::module_ layers = module.def_submodule("layers", "Layers, losses and functions of models.");
   bind_initializers(layers);
   bind_weighted(layers);
-  bind_recurrent(layers, "lstm", lstm);
-  bind_recurrent(layers, "gru", gru);
+  bind_recurrent<lstm>(layers, "lstm");
+  bind_recurrent<gru>(layers, "gru");
   bind_functions(layers);
   bind_shapes(layers);
   bind_losses(layers);

@@ -46,21 +46,13 @@ void bind_whole_losses(nb::module_& layers) {
              "Mean over classes of squared differences of logits and one-hot label.");
   bind_layer(layers, "l1_loss", l1_loss, arg("logits"), arg("labels"),
              "Mean over classes of absolute differences of logits and one-hot label.");
-  layers.def(
-      "focal_loss",
-      [](LentGraph& g, const LentValue& logits, const LentValue& labels, float gamma,
-         float smoothing, const std::vector<float>& class_weights,
-         const std::optional<LentValue>& other_labels, const std::optional<LentValue>& mix,
-         float z_loss, float weight) {
-        FocalOptions options{
-            gamma,  smoothing, class_weights, value_or_none(other_labels, g), value_or_none(mix, g),
-            z_loss, weight};
-        focal_loss(g.get(), logits.value_in(g), labels.value_in(g), options);
-      },
-      arg("graph"), arg("logits"), arg("labels"), arg("gamma") = 2.0f,
-      arg("label_smoothing") = 0.0f, arg("class_weights") = std::vector<float>(),
-      arg("other_labels") = nb::none(), arg("mix") = nb::none(), arg("z_loss") = 0.0f,
-      arg("weight") = 1.0f,
+  bind_layer(
+      layers, "focal_loss",
+      ByMembers<FocalOptions, float, float, std::vector<float>, OptionalValue, OptionalValue, float,
+                float>::loss<focal_loss>,
+      arg("logits"), arg("labels"), arg("gamma") = 2.0f, arg("label_smoothing") = 0.0f,
+      arg("class_weights") = std::vector<float>(), arg("other_labels") = nb::none(),
+      arg("mix") = nb::none(), arg("z_loss") = 0.0f, arg("weight") = 1.0f,
       "logits (N, classes), labels (N): cross entropy times w (1 - p)^gamma, for the label with\n"
       "probability p and the weight w of class_weights; none: all 1. The others are those of\n"
       "cross_entropy_loss().");
