@@ -454,14 +454,6 @@ $dry || echo "$name"
 $dry || versions || finish
 for part in tests bits precisions memory timings sanitizers compile; do
   wants "$part" || continue
-  case $part in
-    tests) tests ;;
-    bits) bits ;;
-    precisions) precisions ;;
-    memory) memory ;;
-    timings) timings ;;
-    sanitizers) sanitizers ;;
-    compile) compile ;;
-  esac
+  "$part"
 done
 finish
