@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <spire/dataset_tools.h>
+#include <spire/export_model.h>
+#include <spire/text_generator.h>
 #include <spire/world.h>
 
 namespace spire {
@@ -26,31 +29,21 @@ struct PredictArguments {
   std::optional<std::string> prompt_file = {};  // file with one
   std::optional<std::string> prompts = {};      // file of several such texts
   bool stream = false;                          // of several: parts as they are written
-  int64_t tokens = 256;                         // number to generate
-  double temperature = 0.8;
-  int64_t top_k = 0;                   // 0: sample from all tokens
-  double top_p = 1;                    // 1: sample from all tokens
-  std::vector<std::string> stop = {};  // words at which a text ends
-  std::string unknown = "stop";        // what a prompt's unknown character does: stop | skip
+  TextOptions text = {};                        // as far as options set them
+  std::string unknown = "stop";  // what a prompt's unknown character does: stop | skip
 };
 
 // Options of `trainer export`.
 struct ExportArguments {
-  std::string checkpoint = {};   // a name for find_checkpoint()
-  std::string to = {};           // the file, whose ending is the format
-  std::optional<bool> ema = {};  // averaged weights, or as trained; none: as evaluations do
-  std::optional<int64_t> batch = {}, opset = {};  // ONNX; batch 0: any number of samples
-  bool external_data = false;                     // ONNX: weights in a second file
-  std::string names = {};                         // weights alone; empty: the format's default
-  bool adapters_apart = false;                    // safetensors: low-rank adapters alone
+  std::string checkpoint = {};  // a name for find_checkpoint()
+  std::string to = {};          // the file, whose ending is the format
+  ExportOptions options = {};
 };
 
 // Options of `trainer dataset convert` and `inspect`.
 struct DatasetArguments {
-  std::string to = {};          // convert: file or folder
-  std::string format = "auto";  // convert: auto | hdf5 | tokens; inspect: auto (a table) | json
-  std::string order = "auto";   // convert: auto | source | shuffled
-  int64_t shard_tokens = 100'000'000;
+  ConvertOptions convert = {};
+  std::string inspected = "auto";  // the format: auto (a table) | json
 };
 
 // Options of `trainer sweep`.

@@ -1,12 +1,9 @@
-// The subcommands of `trainer`: functions, in a table, that return the exit code or throw.
+// The subcommands of `trainer`: functions, in a table.
 #pragma once
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <spire/run_config.h>
-#include <spire/train.h>
-#include <spire/world.h>
 
 #include "tools/arguments.h"
 
@@ -16,58 +13,26 @@ class App;
 
 namespace spire {
 
-int run_train(const Arguments& arguments);
-int run_eval(const Arguments& arguments);
-int run_predict(const Arguments& arguments);
-int run_export(const Arguments& arguments);
-int run_plan(const Arguments& arguments);
-int run_dataset_convert(const Arguments& arguments);
-int run_dataset_inspect(const Arguments& arguments);
-int run_dataset_verify(const Arguments& arguments);
-int run_bench(const Arguments& arguments);
-int run_bench_worker(const Arguments& arguments);
-int run_sweep(const Arguments& arguments);
-int run_audit(const Arguments& arguments);
-int run_lr_find(const Arguments& arguments);
-int run_init(const Arguments& arguments);
-int run_models(const Arguments& arguments);
-int run_compare(const Arguments& arguments);
-int run_report(const Arguments& arguments);
-int run_devices(const Arguments& arguments);
-int run_doctor(const Arguments& arguments);
-int run_doctor_peers(const Arguments& arguments);
-int run_version(const Arguments& arguments);
+// Each runs one subcommand and returns the exit code, or throws.
+using RunCommand = int(const Arguments& arguments);
+RunCommand run_train, run_eval, run_predict, run_export, run_plan;
+RunCommand run_dataset_convert, run_dataset_inspect, run_dataset_verify;
+RunCommand run_bench, run_bench_worker, run_sweep, run_audit, run_lr_find, run_compare, run_report;
+RunCommand run_init, run_models, run_devices, run_doctor, run_doctor_peers, run_version;
 
-// Their options.
-void add_train_options(CLI::App& app, ParsedWords& words);
-void add_eval_options(CLI::App& app, ParsedWords& words);
-void add_predict_options(CLI::App& app, ParsedWords& words);
-void add_export_options(CLI::App& app, ParsedWords& words);
-void add_plan_options(CLI::App& app, ParsedWords& words);
-void add_convert_options(CLI::App& app, ParsedWords& words);
-void add_inspect_options(CLI::App& app, ParsedWords& words);
-void add_verify_options(CLI::App& app, ParsedWords& words);
-void add_bench_options(CLI::App& app, ParsedWords& words);
-void add_bench_worker_options(CLI::App& app, ParsedWords& words);
-void add_sweep_options(CLI::App& app, ParsedWords& words);
-void add_audit_options(CLI::App& app, ParsedWords& words);
-void add_lr_find_options(CLI::App& app, ParsedWords& words);
-void add_init_options(CLI::App& app, ParsedWords& words);
-void add_compare_options(CLI::App& app, ParsedWords& words);
-void add_report_options(CLI::App& app, ParsedWords& words);
-void add_devices_options(CLI::App& app, ParsedWords& words);
-void add_doctor_options(CLI::App& app, ParsedWords& words);
-void add_doctor_peers_options(CLI::App& app, ParsedWords& words);
-void add_version_options(CLI::App& app, ParsedWords& words);
-void add_timeline_options(CLI::App& app, Arguments& arguments);  // of train
-
-std::optional<TimelineOptions> timeline_options(const Arguments& arguments);
+// Each adds the options of one.
+using AddOptions = void(CLI::App& app, ParsedWords& words);
+AddOptions add_train_options, add_eval_options, add_predict_options, add_export_options;
+AddOptions add_plan_options, add_convert_options, add_inspect_options, add_verify_options;
+AddOptions add_bench_options, add_bench_worker_options, add_sweep_options, add_audit_options;
+AddOptions add_lr_find_options, add_compare_options, add_report_options, add_init_options;
+AddOptions add_devices_options, add_doctor_options, add_doctor_peers_options, add_version_options;
 
 struct Command {
   std::string_view name;     // one word or two: "dataset convert"
   std::string_view summary;  // empty: not in the general help
-  void (*add_options)(CLI::App&, ParsedWords&);
-  int (*run)(const Arguments&);
+  AddOptions* add_options;
+  RunCommand* run;
 };
 const std::vector<Command>& commands();
 const Command& find_command(std::string_view name);  // REQUIRES: there is such a command

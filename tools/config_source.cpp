@@ -191,18 +191,12 @@ ConfigSnapshot::ConfigSnapshot(const ResolvedConfig& resolved)
     : descriptor_(memfd_create("config", 0)) {
   std::string text = to_yaml(resolved.config, left_out(resolved));
   // A memfd takes all of the text in one write, or none of it.
-  if (write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
-  int reason = errno;
-  if (descriptor_ >= 0) close(descriptor_);
-  fail(Category::device, "no copy of the config can be made: {}", system_reason(reason));
-}
-
-ConfigSnapshot::~ConfigSnapshot() {
-  close(descriptor_);
+  if (write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    fail(Category::device, "no copy of the config can be made: {}", system_reason(errno));
 }
 
 std::string ConfigSnapshot::path() const {
-  return fmt::format("{}{}", folder, descriptor_);
+  return fmt::format("{}{}", folder, int{descriptor_});
 }
 
 }  // namespace spire

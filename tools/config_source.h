@@ -12,6 +12,7 @@
 #include <spire/load_config.h>
 
 #include "tools/arguments.h"
+#include "tools/process/descriptor.h"
 
 namespace spire {
 
@@ -78,14 +79,10 @@ class ConfigSnapshot {
   static constexpr const char* folder = "/proc/self/fd/";
 
   explicit ConfigSnapshot(const ResolvedConfig& resolved);
-  ~ConfigSnapshot();
-  ConfigSnapshot(const ConfigSnapshot&) = delete;
-  ConfigSnapshot& operator=(const ConfigSnapshot&) = delete;
-
   std::string path() const;  // children can open it while this object lives
 
  private:
-  int descriptor_ = -1;  // a memfd, which children inherit
+  Descriptor descriptor_;  // a memfd, which children inherit
 };
 
 }  // namespace spire

@@ -14,7 +14,7 @@
 #include "tools/config_source.h"
 #include "tools/output/progress.h"
 #include "tools/output/streams.h"
-#include "tools/process/join_ranks.h"
+#include "tools/process/attempt.h"
 #include "tools/process/signals.h"
 
 namespace spire {

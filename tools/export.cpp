@@ -20,7 +20,7 @@ std::string batch_word(const std::string& word) {
   return word == "dynamic" ? "" : positive_integer(word);
 }
 
-void add_onnx_options(CLI::App& app, ExportArguments& e) {
+void add_onnx_options(CLI::App& app, ExportOptions& e) {
   app.add_option_function<std::string>(
          "--batch",
          [&e](const std::string& word) { e.batch = word == "dynamic" ? 0 : std::stoll(word); },
@@ -52,25 +52,27 @@ void add_export_options(CLI::App& app, ParsedWords& words) {
       ->required()
       ->type_name("FILE");
   auto* averaged = app.add_flag_callback(
-      "--ema", [&e] { e.ema = true; },
+      "--ema", [&e] { e.options.averaged = true; },
       "the averaged weights of ema.decay; it is an error if the run kept none");
   app.add_flag_callback(
-         "--no-ema", [&e] { e.ema = false; }, "the weights as trained, though there are averaged")
+         "--no-ema", [&e] { e.options.averaged = false; },
+         "the weights as trained, though there are averaged")
       ->excludes(averaged);
-  add_onnx_options(app, e);
-  app.add_option("--names", e.names,
+  add_onnx_options(app, e.options);
+  app.add_option("--names", e.options.names,
                  "safetensors, npz: whose names and layouts; auto: torchvision's for an ImageNet "
                  "ResNet, Hugging Face's for gpt, llama and vit, else PyTorch's. Default: auto for "
                  "safetensors, spire for npz")
       ->check(CLI::IsMember({"auto", "spire", "pytorch", "torchvision", "huggingface"}))
       ->type_name("auto|spire|pytorch|torchvision|huggingface");
   app.add_option_function<std::string>(
-         "--lora", [&e](const std::string& word) { e.adapters_apart = word == "apart"; },
+         "--lora", [&e](const std::string& word) { e.options.adapters_apart = word == "apart"; },
          "of a run with adapt.lora: merged into the weights (the default), or apart: the adapters "
          "alone, as adapter_model.safetensors and adapter_config.json for Hugging Face's PEFT")
       ->check(CLI::IsMember({"merged", "apart"}))
       ->type_name("merged|apart");
-  app.add_flag("--overwrite", a.overwrite, "replace files that are there and hold something");
+  app.add_flag("--overwrite", e.options.overwrite,
+               "replace files that are there and hold something");
   add_log_options(app, a);
   app.footer(
       "Weights are those that trainer eval measures: averaged ones if the run kept them. In an "
@@ -114,13 +116,7 @@ void print_export(const ExportedModel& model) {
 
 int run_export(const Arguments& arguments) {
   const ExportArguments& asked = arguments.exported;
-  ExportOptions options = {.averaged = asked.ema,
-                           .batch = asked.batch,
-                           .opset = asked.opset,
-                           .external_data = asked.external_data,
-                           .names = asked.names,
-                           .adapters_apart = asked.adapters_apart,
-                           .overwrite = arguments.overwrite};
+  ExportOptions options = asked.options;
   check_export(asked.to, options);
   auto run = read_named_run(arguments, asked.checkpoint, Prefer::best);
   require(run && run->checkpoint, "{}: no checkpoint was read", asked.checkpoint);

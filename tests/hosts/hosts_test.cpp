@@ -44,9 +44,7 @@ class Hosts : public testing::TestWithParam<int> {
   }
 
   std::string one_process(int steps) const {
-    Output output = trainer(words("one", {"steps=" + std::to_string(steps)}));
-    EXPECT_EQ(output.code, 0) << output.err;
-    return printed_hash(output);
+    return printed_hash(expect_success(trainer(words("one", {"steps=" + std::to_string(steps)}))));
   }
 
   // Each host has `ranks` ranks.

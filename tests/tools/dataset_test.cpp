@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tests/tools/small_data.h"
-#include "tests/tools/words.h"
 
 namespace spire {
 namespace {
@@ -17,15 +16,8 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 Words dataset(const std::string& what, const Words& more) {
-  Words words = {"dataset", what};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return Words{"dataset", what} + more;
 }
 
 class DatasetTool : public testing::Test {
@@ -33,10 +25,7 @@ class DatasetTool : public testing::Test {
   Words source() const { return {"data.name=idx", "data.path=" + (data_.folder / "")}; }
   std::string target() const { return data_.folder / "out.h5"; }
   Output convert(const Words& more = {}) const {
-    Words words = source();
-    words.insert(words.end(), {"--to", target()});
-    words.insert(words.end(), more.begin(), more.end());
-    return trainer(dataset("convert", words));
+    return trainer(dataset("convert", source() + Words{"--to", target()} + more));
   }
 
   SmallData data_;
@@ -47,41 +36,34 @@ TEST_F(DatasetTool, InspectDescribesATableThatARunRefuses) {
   std::string names = "a,name\n";
   for (int i = 0; i < 50; ++i) names += std::to_string(i % 5) + ",name" + std::to_string(i) + "\n";
   Words words = {"data.name=csv", "data.path=" + data_.folder.write("names.csv", names)};
-  Output output = trainer(dataset("inspect", words));
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer(dataset("inspect", words)));
   EXPECT_THAT(output.out, ContainsRegex("table +a +whole numbers, 5 different from 0 to 4"));
   EXPECT_THAT(output.out, ContainsRegex("name +words, 50 different .* +target"));
-  EXPECT_THAT(output.out, HasSubstr("refuses it: "));
-  EXPECT_THAT(output.out, HasSubstr("are hardly classes"));
+  expect_parts(output.out, {"refuses it: ", "are hardly classes"});
   nlohmann::json json =
       nlohmann::json::parse(trainer(dataset("inspect", words + Words{"--format", "json"})).out);
   EXPECT_EQ(json["table"][1]["role"], "target");
   EXPECT_THAT(json["refused"].get<std::string>(), HasSubstr("hardly classes"));
-  Output bare = trainer(dataset("inspect", words + Words{"data.csv.target=a"}));
-  EXPECT_EQ(bare.code, 0);
+  Output bare = expect_success(trainer(dataset("inspect", words + Words{"data.csv.target=a"})));
   EXPECT_THAT(bare.out, HasSubstr("no column is left as a feature"));
   EXPECT_EQ(trainer(dataset("inspect", {"data.name=csv", "data.path=/none.csv"})).code, 4);
 }
 
 TEST_F(DatasetTool, InspectPrintsATable) {
-  Output converted = convert();
-  ASSERT_EQ(converted.code, 0) << converted.err;
+  Output converted = expect_success(convert());
   EXPECT_EQ(line_value(converted.out, "samples"), "250 samples for training, 50 for testing");
   EXPECT_EQ(line_value(converted.out, "to read it"), "data.name=hdf5 data.path=" + target());
-  Output output = trainer(dataset("inspect", {"data={name: hdf5, path: " + target() + "}"}));
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output =
+      expect_success(trainer(dataset("inspect", {"data={name: hdf5, path: " + target() + "}"})));
   EXPECT_THAT(output.out, ContainsRegex("columns +images +uint8 "));
-  EXPECT_THAT(output.out, HasSubstr("min 62, max 63, mean 62.5 samples per class"));
-  EXPECT_THAT(output.out, HasSubstr("train/images: uint8 (250, 8, 8, 1), no chunks, 16000 bytes"));
+  expect_parts(output.out, {"min 62, max 63, mean 62.5 samples per class",
+                            "train/images: uint8 (250, 8, 8, 1), no chunks, 16000 bytes"});
   EXPECT_THAT(output.out, ContainsRegex("on disk +both +[0-9.]+ KiB +1 file\n"));
   EXPECT_EQ(output.err, "");
 }
 
 TEST_F(DatasetTool, InspectPrintsJson) {
-  Words words = source();
-  words.insert(words.end(), {"--format", "json"});
-  Output output = trainer(dataset("inspect", words));
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer(dataset("inspect", source() + Words{"--format", "json"})));
   auto json = nlohmann::json::parse(output.out);
   EXPECT_EQ(json["train"]["samples"], 250);
   EXPECT_EQ(json["train"]["files"], 2);
@@ -90,47 +72,40 @@ TEST_F(DatasetTool, InspectPrintsJson) {
 TEST_F(DatasetTool, VerifyEndsWithFourWhereAByteIsFlipped) {
   ASSERT_EQ(convert().code, 0);
   Words words = {"data.name=hdf5", "data.path=" + target()};
-  Output good = trainer(dataset("verify", words));
-  EXPECT_EQ(good.code, 0) << good.err;
+  Output good = expect_success(trainer(dataset("verify", words)));
   EXPECT_EQ(line_value(good.out, "train"), "250 samples, 0 bad; 2 checksums compared");
-  std::string bytes = file_text(target());
-  std::string pixels = file_text(data_.folder / "train-images-idx3-ubyte").substr(16, 64);
+  std::string bytes = content_of(target());
+  std::string pixels = content_of(data_.folder / "train-images-idx3-ubyte").substr(16, 64);
   size_t at = bytes.find(pixels);
   ASSERT_NE(at, std::string::npos);
   bytes[at] = static_cast<char>(bytes[at] ^ 4);
   std::ofstream(target(), std::ios::binary) << bytes;
-  Output bad = trainer(dataset("verify", words));
-  EXPECT_EQ(bad.code, 4);
+  Output bad = expect_error(4, trainer(dataset("verify", words)),
+                            "error[4]: the dataset has 1 wrong checksum; get an intact copy, or "
+                            "correct the samples listed");
   EXPECT_THAT(bad.out, HasSubstr("bad: " + target() + ": train images, rows 0 to 249: "));
-  EXPECT_EQ(bad.last_error_line(),
-            "error[4]: the dataset has 1 wrong checksum; get an intact copy, or correct the "
-            "samples listed");
 }
 
 TEST_F(DatasetTool, AnExistingResultIsKept) {
   ASSERT_EQ(convert().code, 0);
-  Output again = convert();
-  EXPECT_EQ(again.code, 2);
-  EXPECT_THAT(again.last_error_line(), HasSubstr("out.h5: exists already"));
+  expect_error(2, convert(), "out.h5: exists already");
   EXPECT_EQ(convert({"--overwrite"}).code, 0);
 }
 
 TEST_F(DatasetTool, TextBecomesShards) {
   std::string text = data_.folder.write("a.txt", std::string(500, 'a') + std::string(500, 'b'));
-  Output output = trainer(dataset("convert", {"data.name=tokens", "data.tokens.text=[" + text + "]",
-                                              "--to", data_.folder / "shards"}));
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(
+      trainer(dataset("convert", {"data.name=tokens", "data.tokens.text=[" + text + "]", "--to",
+                                  data_.folder / "shards"})));
   EXPECT_EQ(line_value(output.out, "samples"), "900 tokens for training, 100 for testing");
-  EXPECT_EQ(file_text(data_.folder / "shards/vocabulary.txt"), "bytes\n");
+  EXPECT_EQ(content_of(data_.folder / "shards/vocabulary.txt"), "bytes\n");
 }
 
 TEST_F(DatasetTool, HelpOfEachNamesItsOptions) {
   for (auto [what, option] : {std::pair("convert", "--overwrite"), std::pair("inspect", "--format"),
                               std::pair("verify", "--quiet")}) {
-    Output output = trainer({"dataset", what, "--help"});
-    EXPECT_EQ(output.code, 0);
-    EXPECT_THAT(output.out, HasSubstr(option));
-    EXPECT_THAT(output.out, HasSubstr("data.path"));
+    Output output = expect_success(trainer({"dataset", what, "--help"}));
+    expect_parts(output.out, {option, "data.path"});
   }
 }
 
@@ -150,16 +125,12 @@ TEST_P(StoppedTool, GoesOnWithTheSameCommand) {
   }
   std::string fifo = folder / "stderr";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  Words words = dataset(
-      "convert", {"data.name=idx", "data.path=" + (folder / ""), "log.every_seconds=1e-9", "--to"});
   auto to = [&](const std::string& file) {
-    Words all = words;
-    all.push_back(folder / file);
-    return all;
+    return dataset("convert", {"data.name=idx", "data.path=" + (folder / ""),
+                               "log.every_seconds=1e-9", "--to", folder / file});
   };
   Words shell = {"-c", "exec \"$0\" \"$@\" 2>" + fifo, TRAINER_PROGRAM};
-  for (const std::string& word : to("out.h5")) shell.push_back(word);
-  Program program("/bin/sh", shell);
+  Program program("/bin/sh", shell + to("out.h5"));
   int pipe = open(fifo.c_str(), O_RDONLY);
   ASSERT_GE(pipe, 0);
   ASSERT_EQ(fcntl(pipe, F_SETPIPE_SZ, 4096), 4096);
@@ -174,10 +145,9 @@ TEST_P(StoppedTool, GoesOnWithTheSameCommand) {
     EXPECT_THAT(err, ContainsRegex("error\\[75\\]: stopped by a signal at [0-9]+ of 81 rows; "
                                    "repeat the same command to continue"));
   }
-  Output resumed = trainer(to("out.h5"));
-  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  expect_success(trainer(to("out.h5")));
   EXPECT_EQ(trainer(to("whole.h5")).code, 0);
-  EXPECT_TRUE(file_text(folder / "out.h5") == file_text(folder / "whole.h5"));
+  EXPECT_TRUE(content_of(folder / "out.h5") == content_of(folder / "whole.h5"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, StoppedTool, testing::Values(SIGTERM, SIGINT, SIGKILL));

@@ -9,6 +9,7 @@ namespace spire {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -58,8 +59,7 @@ TEST(GpuMemoryLines, ShowPartsOfAGpuWithTheirOwnProcesses) {
   std::vector<std::string> lines = gpu_memory_lines(GpuMonitor());
   ASSERT_EQ(lines.size(), 10u);  // eight GPUs, one of them with two MIG devices
   EXPECT_THAT(lines[2], testing::EndsWith("in 2 MIG devices"));
-  EXPECT_THAT(lines[3], StartsWith("        MIG 0 ("));
-  EXPECT_THAT(lines[3], HasSubstr(", MIG-aaaa"));
+  EXPECT_THAT(lines[3], AllOf(StartsWith("        MIG 0 ("), HasSubstr(", MIG-aaaa")));
   EXPECT_THAT(lines[4], StartsWith("        MIG 1 ("));
 }
 
@@ -67,8 +67,7 @@ TEST(GpuMemoryLines, ShowPartsOfAGpuWithTheirOwnProcesses) {
 TEST(Devices, ListsAllGpusOfTheHostByNameAndMemory) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
   SetVariable hidden("CUDA_VISIBLE_DEVICES", "");
-  Output output = trainer({"devices"});
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer({"devices"}));
   EXPECT_THAT(output.out, HasSubstr("\ngpu 1   NVIDIA H100 80GB HBM3, PCI 0000:2a:00.0, "
                                     "GPU-22220000-0000-4000-8000-000000000002; 79.6 GiB, 69.3 GiB "
                                     "used, 9.7 GiB free: process "

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "tests/tools/small_data.h"
-#include "tests/tools/words.h"
 
 namespace spire {
 
@@ -15,16 +14,13 @@ namespace spire {
 struct ManyProcesses {
   SmallData data;
   Words run(const std::string& name, const Words& more = {}) const {
-    Words words = data.run(name, {"towers=4", "batch_size=8"});
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return data.run(name, {"towers=4", "batch_size=8"}) + more;
   }
   // Without an end, but with checkpoints.
   Words endless(const std::string& name, const Words& more = {}) const {
-    Words words = run(name, {"steps=100000000", "checkpoint.every_steps=20", "log.every_steps=1000",
-                             "eval.every_epochs=0", "checkpoint.every_epochs=0"});
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return run(name, Words{"steps=100000000", "checkpoint.every_steps=20", "log.every_steps=1000",
+                           "eval.every_epochs=0", "checkpoint.every_epochs=0"} +
+                         more);
   }
 };
 
@@ -57,6 +53,12 @@ inline std::vector<pid_t> wait_for_ranks(const Program& program, size_t count) {
     return ranks.size() == count;
   }));
   return ranks;
+}
+
+// The same, once the program has said `text`.
+inline std::vector<pid_t> ranks_after(const std::string& text, Program& program, size_t count) {
+  if (!program.wait_for(text)) throw std::runtime_error("the program did not say " + text);
+  return wait_for_ranks(program, count);
 }
 
 }  // namespace spire

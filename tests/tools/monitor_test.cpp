@@ -15,8 +15,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::string> files_in(const std::string& folder) {
-  std::vector<std::string> names;
+Words files_in(const std::string& folder) {
+  Words names;
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
     names.push_back(entry.path().filename());
@@ -27,13 +27,12 @@ std::vector<std::string> files_in(const std::string& folder) {
 TEST(Monitor, ARunThatIsWatchedTrainsTheSameBits) {
   SmallData data;
   Output alone = trainer(data.run("alone"));
-  Output watched = trainer(
-      data.run("watched", {"--serve", "0", "monitor.prometheus=0", "log.tensorboard=true"}));
-  EXPECT_EQ(watched.code, 0) << watched.err;
+  Output watched = expect_success(trainer(
+      data.run("watched", {"--serve", "0", "monitor.prometheus=0", "log.tensorboard=true"})));
   EXPECT_NE(printed_hash(alone), "");
   EXPECT_EQ(printed_hash(watched), printed_hash(alone));
-  EXPECT_THAT(watched.err, HasSubstr("live page: http://127.0.0.1:"));
-  EXPECT_THAT(watched.err, HasSubstr("Prometheus reads the run's metrics at http://127.0.0.1:"));
+  expect_parts(watched.err, {"live page: http://127.0.0.1:",
+                             "Prometheus reads the run's metrics at http://127.0.0.1:"});
   EXPECT_THAT(files_in(data.output("watched") + "/tensorboard"), testing::SizeIs(1));
   EXPECT_THAT(files_in(data.output("alone")), Not(testing::Contains("tensorboard")));
 }
@@ -42,9 +41,8 @@ TEST(Monitor, ATakenPortIsRefusedBeforeAnythingIsWritten) {
   SmallData data;
   Listener taken(0);
   std::string port = std::to_string(taken.port());
-  Output refused = trainer(data.run("run", {"--serve", port}));
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.last_error_line(), HasSubstr("monitor.serve: cannot listen on port " + port));
+  expect_error(2, trainer(data.run("run", {"--serve", port})),
+               "monitor.serve: cannot listen on port " + port);
   EXPECT_THAT(files_in(data.output("run")), testing::IsEmpty());
 }
 
@@ -64,22 +62,19 @@ TEST(Monitor, AClientThatHangsDoesNotDelayTheEnd) {
 
 TEST(Monitor, ARunGoesOnWithoutTensorBoardIfItsFilesCannotBeMade) {
   SmallData data;
-  std::vector<std::string> words = data.run("run");
-  EXPECT_EQ(trainer(words).code, 0);
+  expect_success(trainer(data.run("run")));
   std::ofstream(data.output("run") + "/tensorboard") << "a file";
-  words.insert(words.end(), {"steps=14", "--resume", "auto", "log.tensorboard=true"});
-  Output resumed = trainer(words);
-  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  Output resumed = expect_success(
+      trainer(data.run("run", {"steps=14", "--resume", "auto", "log.tensorboard=true"})));
   EXPECT_THAT(resumed.err, HasSubstr("the run goes on without TensorBoard"));
 }
 
 TEST(Monitor, AResumedRunAddsAFileAndANewOneRemovesThem) {
   SmallData data;
   std::string folder = data.output("run") + "/tensorboard";
-  std::vector<std::string> words = data.run("run", {"log.tensorboard=true"});
-  EXPECT_EQ(trainer(words).code, 0);
-  words.insert(words.end(), {"steps=14", "--resume", "auto"});
-  EXPECT_EQ(trainer(words).code, 0);
+  Words words = data.run("run", {"log.tensorboard=true"});
+  expect_success(trainer(words));
+  expect_success(trainer(words + Words{"steps=14", "--resume", "auto"}));
   EXPECT_THAT(files_in(folder), testing::SizeIs(2));
   EXPECT_EQ(trainer(data.run("run", {"log.tensorboard=true", "--overwrite"})).code, 0);
   EXPECT_THAT(files_in(folder), testing::SizeIs(1));
@@ -91,10 +86,9 @@ TEST(Monitor, AResumedRunAddsAFileAndANewOneRemovesThem) {
 TEST(Monitor, ANewRunRemovesNoEventFilesOfOthers) {
   SmallData data;
   std::string shared = data.output("shared");
-  std::vector<std::string> runs = {"one", "two"};
   std::filesystem::create_directories(shared);
   std::ofstream(shared + "/events.out.tfevents.1700000000.host.1") << "of another program";
-  for (const std::string& name : runs) {
+  for (const char* name : {"one", "two"}) {
     std::filesystem::create_directories(data.output(name));
     EXPECT_EQ(trainer(data.run(name)).code, 0);
     std::filesystem::create_directory_symlink(shared, data.output(name) + "/tensorboard");

@@ -20,10 +20,9 @@ namespace fs = std::filesystem;
 class NamedRun : public testing::Test {
  protected:
   void SetUp() override {
-    Output output = trainer(data_.run(
+    Output output = expect_success(trainer(data_.run(
         "run", {"model.hidden=[12]", "batch_size=16", "seed=9", "checkpoint.every_steps=4",
-                "checkpoint.keep_last=9", "eval.every_steps=4"}));
-    ASSERT_EQ(output.code, 0) << output.err;
+                "checkpoint.keep_last=9", "eval.every_steps=4"})));
     hash_ = printed_hash(output);
     std::ofstream(run() + "/checkpoints/best") << "step_00000008.h5\n";
   }
@@ -32,10 +31,7 @@ class NamedRun : public testing::Test {
   std::string file(int step) const {
     return fmt::format("{}/checkpoints/step_{:08}.h5", run(), step);
   }
-  Output eval(std::vector<std::string> words) const {
-    words.insert(words.begin(), "eval");
-    return trainer(words);
-  }
+  static Output eval(const Words& words) { return trainer(Words{"eval"} + words); }
 
   SmallData data_;
   std::string hash_;
@@ -46,8 +42,8 @@ struct Name {
   int step;           // of the checkpoint that is meant
 };
 
-std::vector<std::string> words_of(const std::string& text, const std::string& run) {
-  std::vector<std::string> words;
+Words words_of(const std::string& text, const std::string& run) {
+  Words words;
   std::istringstream stream(text);
   for (std::string word; stream >> word;) {
     size_t at = word.find('R');
@@ -71,55 +67,44 @@ TEST_F(NamedRun, EvalAndPredictFindTheCheckpoint) {
                                             {"--checkpoint best output=R", 8},
                                             {"--checkpoint latest output=R", 12},
                                             {"--checkpoint R/checkpoints/step_00000004.h5", 4}}) {
-    Output named = eval(words_of(name.words, run()));
-    ASSERT_EQ(named.code, 0) << name.words << "\n" << named.err;
-    EXPECT_EQ(named.err, "") << name.words;
+    SCOPED_TRACE(name.words);
+    Words words = words_of(name.words, run());
+    Output named = expect_success(eval(words));
+    EXPECT_EQ(named.err, "");
     EXPECT_EQ(fs::path(line_value(named.out, "checkpoint ")).filename(),
-              fs::path(file(name.step)).filename())
-        << name.words;
-    auto words = words_of(name.words, run());
-    words.insert(words.begin(), "predict");
-    Output predicted = trainer(words);
-    ASSERT_EQ(predicted.code, 0) << name.words << "\n" << predicted.err;
+              fs::path(file(name.step)).filename());
+    Output predicted = expect_success(trainer(Words{"predict"} + words));
     EXPECT_EQ(predicted.out, trainer({"predict", "--checkpoint", file(name.step)}).out);
   }
 }
 
 TEST_F(NamedRun, TheFirstPathNamesTheRunAndTheOthersAreInputs) {
   std::string images = data_.output("t10k-images-idx3-ubyte");
-  Output named = trainer({"predict", "--checkpoint", run(), images});
-  ASSERT_EQ(named.code, 0) << named.err;
+  Output named = expect_success(trainer({"predict", "--checkpoint", run(), images}));
   EXPECT_EQ(trainer({"predict", run(), images}).out, named.out);
   EXPECT_EQ(trainer({"predict", images, "--checkpoint", run()}).out, named.out);
-  Output two = eval({run(), run()});
-  EXPECT_EQ(two.code, 2);
-  EXPECT_THAT(two.last_error_line(), HasSubstr("is neither a subcommand nor of the form"));
+  expect_error(2, eval({run(), run()}), "is neither a subcommand nor of the form");
 }
 
 TEST_F(NamedRun, ExportMakesTheFolderOfItsFile) {
   std::string file = data_.output("new/deep/model.safetensors");
-  Output output = trainer({"export", run(), "--to", file});
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer({"export", run(), "--to", file}));
   EXPECT_GT(fs::file_size(file), 0u);
   std::string table = data_.output("other/predictions.csv");
   EXPECT_EQ(trainer({"predict", run(), "--to", table}).code, 0);
   EXPECT_GT(fs::file_size(table), 0u);
-  Output blocked = trainer({"export", run(), "--to", file + "/x.onnx"});
-  EXPECT_EQ(blocked.code, 2);
-  EXPECT_THAT(blocked.last_error_line(), HasSubstr("Not a directory"));
+  expect_error(2, trainer({"export", run(), "--to", file + "/x.onnx"}), "Not a directory");
 }
 
 TEST_F(NamedRun, EvalNeedsNoNameWhereTheOutputSaysIt) {
-  Output output = eval({"-o", run()});
-  ASSERT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(eval({"-o", run()}));
   EXPECT_EQ(fs::path(line_value(output.out, "checkpoint ")).filename(), "step_00000008.h5");
 }
 
 TEST_F(NamedRun, EvaluationMayHaveAnotherBatchSizeAndSeed) {
   Output own = eval({"--checkpoint", run()});
   for (const char* word : {"batch_size=128", "batch_size=1", "seed=1", "devices=cpu:1"}) {
-    Output other = eval({"--checkpoint", run(), word});
-    ASSERT_EQ(other.code, 0) << word << "\n" << other.err;
+    Output other = expect_success(eval({"--checkpoint", run(), word}));
     EXPECT_EQ(line_value(other.out, "test_accuracy "), line_value(own.out, "test_accuracy "));
   }
 }
@@ -136,24 +121,21 @@ TEST_F(NamedRun, ResumeGoesOnWithTheConfigOfTheRun) {
                                             {"--resume R/checkpoints/step_00000004.h5", 4},
                                             {"--resume R/checkpoints/best", 8},
                                             {"--resume best -o R", 8}}) {
+    SCOPED_TRACE(name.words);
     std::string copy = data_.output("copy");
     fs::remove_all(copy);
     fs::copy(run(), copy, fs::copy_options::recursive);
-    auto words = words_of(name.words, copy);
-    words.emplace_back("steps=16");
-    Output output = trainer(words);
-    ASSERT_EQ(output.code, 0) << name.words << "\n" << output.err;
-    EXPECT_THAT(output.err, HasSubstr(fs::path(file(name.step)).filename())) << name.words;
-    EXPECT_THAT(output.err, HasSubstr(".h5: steps is 16, was 12; the result")) << name.words;
-    EXPECT_EQ(printed_hash(output), printed_hash(whole)) << name.words;
-    EXPECT_TRUE(fs::exists(copy + "/checkpoints/step_00000016.h5")) << name.words;
+    Output output = expect_success(trainer(words_of(name.words, copy) + Words{"steps=16"}));
+    expect_parts(output.err, {fs::path(file(name.step)).filename().string(),
+                              ".h5: steps is 16, was 12; the result"});
+    EXPECT_EQ(printed_hash(output), printed_hash(whole));
+    EXPECT_TRUE(fs::exists(copy + "/checkpoints/step_00000016.h5"));
   }
 }
 
 TEST_F(NamedRun, ResumeIntoAnotherDirectoryIsABranch) {
   std::string branch = data_.output("branch");
-  Output output = trainer({"--resume", run(), "-o", branch, "steps=16"});
-  ASSERT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer({"--resume", run(), "-o", branch, "steps=16"}));
   EXPECT_TRUE(fs::exists(branch + "/checkpoints/step_00000016.h5"));
   EXPECT_TRUE(fs::exists(file(12)));
   EXPECT_FALSE(fs::exists(file(16)));
@@ -166,25 +148,18 @@ TEST_F(NamedRun, ResumeWithAConfigComparesTheKeysItGives) {
       "run.yaml", fmt::format("data: {{name: idx, path: {}}}\nmodel: {{name: mlp, hidden: "
                               "[12]}}\ndevices: cpu\noutput: {}\nsteps: 12\n",
                               data_.output("."), run()));
-  for (const char* name : {"auto", "latest", "best"}) {
-    Output output = trainer({"--config", config, "--resume", name, "--max-restarts", "1"});
-    EXPECT_EQ(output.code, 0) << name << "\n" << output.err;
-  }
+  for (const char* name : {"auto", "latest", "best"})
+    expect_success(trainer({"--config", config, "--resume", name, "--max-restarts", "1"}));
   EXPECT_EQ(trainer({"--config", config, "--resume", run()}).code, 0);
-  Output batch = trainer({"--config", config, "--resume", run(), "batch_size=128"});
-  EXPECT_EQ(batch.code, 2);
-  EXPECT_THAT(batch.last_error_line(), HasSubstr("batch_size: 128, but the run of"));
-  Output seed = trainer({"--resume", run(), "seed=1"});
-  EXPECT_EQ(seed.code, 2);
-  EXPECT_THAT(seed.last_error_line(), HasSubstr("seed: 1, but the run of"));
+  expect_error(2, trainer({"--config", config, "--resume", run(), "batch_size=128"}),
+               "batch_size: 128, but the run of");
+  expect_error(2, trainer({"--resume", run(), "seed=1"}), "seed: 1, but the run of");
 }
 
 TEST_F(NamedRun, PrintConfigShowsTheConfigOfTheRun) {
   for (const char* command : {"train", "eval"}) {
-    Output output = trainer({command, "--resume", run(), "--print-config"});
-    ASSERT_EQ(output.code, 0) << output.err;
-    EXPECT_THAT(output.out, HasSubstr("batch_size: 16"));
-    EXPECT_THAT(output.out, HasSubstr("the config in " + run()));
+    Output output = expect_success(trainer({command, "--resume", run(), "--print-config"}));
+    expect_parts(output.out, {"batch_size: 16", "the config in " + run()});
   }
 }
 
@@ -192,11 +167,9 @@ TEST_F(NamedRun, PrintConfigShowsTheConfigOfTheRun) {
 TEST_F(NamedRun, NoNameIsAskedFor) {
   fs::path before = fs::current_path();
   fs::current_path(data_.output("."));
-  Output output = trainer({"eval"});
-  EXPECT_EQ(output.code, 2);
-  EXPECT_THAT(output.last_error_line(),
-              HasSubstr("trainer eval: no run is named, and runs/spire is not there: trainer eval "
-                        "RUN ..., or --checkpoint RUN"));
+  expect_error(2, trainer({"eval"}),
+               "trainer eval: no run is named, and runs/spire is not there: trainer eval "
+               "RUN ..., or --checkpoint RUN");
   fs::current_path(before);
 }
 
@@ -214,15 +187,9 @@ TEST_F(NamedRun, WhatIsNoCheckpointIsCodeFiveAndNamed) {
         Bad{data_.output("unfinished"), "holds no checkpoint"},
         Bad{run() + "/checkpoints/best", "has no best checkpoint"},
         Bad{run() + "/config.yaml", "is not a Spire checkpoint"}}) {
-    for (const std::vector<std::string>& words : {std::vector<std::string>{"eval", "--checkpoint"},
-                                                  {"predict", "--checkpoint"},
-                                                  {"train", "--resume"}}) {
-      auto all = words;
-      all.push_back(bad.name);
-      Output output = trainer(all);
-      EXPECT_EQ(output.code, 5) << words[0] << " " << bad.name << "\n" << output.err;
-      EXPECT_THAT(output.last_error_line(), HasSubstr(bad.says)) << words[0];
-    }
+    for (const Words& words : {Words{"eval", "--checkpoint"}, Words{"predict", "--checkpoint"},
+                               Words{"train", "--resume"}})
+      expect_error(5, trainer(words + Words{bad.name}), bad.says);
   }
 }
 

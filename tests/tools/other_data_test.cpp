@@ -9,12 +9,10 @@
 
 #include "engine/data/images/png.h"
 #include "tests/tools/small_data.h"
-#include "tests/tools/words.h"
 
 namespace spire {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
@@ -36,10 +34,8 @@ Answers ask_all(const std::string& run, const Words& words) {
 }
 
 void expect_refused(const Answers& answers, const std::string& what) {
-  for (const Output* output : {&answers.eval, &answers.resumed, &answers.predicted}) {
-    EXPECT_EQ(output->code, 4) << output->err;
-    EXPECT_THAT(output->last_error_line(), HasSubstr(what));
-  }
+  for (const Output& output : {answers.eval, answers.resumed, answers.predicted})
+    expect_error(4, output, what);
 }
 
 // The colour is the class; its shade is noise.
@@ -75,10 +71,9 @@ TEST(OtherData, ARenamedFolderOfImagesIsRefused) {
   expect_refused(ask_all(run, words), "the data has 'ant', 'boot', 'dog' (3)");
   for (const char* half : {"train", "val"}) fs::rename(data / half / "ant", data / half / "coat");
   Answers answers = ask_all(run, words);
-  EXPECT_EQ(answers.eval.code, 0) << answers.eval.err;
+  for (const Output& output : {answers.eval, answers.resumed, answers.predicted})
+    expect_success(output);
   EXPECT_THAT(answers.eval.err, Not(HasSubstr("matched by name")));
-  EXPECT_EQ(answers.resumed.code, 0) << answers.resumed.err;
-  EXPECT_EQ(answers.predicted.code, 0) << answers.predicted.err;
 }
 
 // Columns in the order of `names`, of width, height, depth and kind.
@@ -130,12 +125,10 @@ TEST(OtherData, EveryProcessOfARunFindsColumnsByName) {
   auto hash_of = [&](const std::string& name, bool moved) {
     std::string run = folder / name;
     folder.write("plants.csv", table({"width", "height", "depth", "kind"}, 120));
-    EXPECT_EQ(trainer(words + Words{"steps=10", "output=" + run}).code, 0);
+    expect_success(trainer(words + Words{"steps=10", "output=" + run}));
     if (moved) folder.write("plants.csv", table({"depth", "kind", "height", "width"}, 120));
-    Output output =
-        trainer(words + Words{"--resume", "auto", "steps=20", "--processes", "2", "output=" + run});
-    EXPECT_EQ(output.code, 0) << output.err;
-    return printed_hash(output);
+    return printed_hash(trainer(
+        words + Words{"--resume", "auto", "steps=20", "--processes", "2", "output=" + run}));
   };
   EXPECT_EQ(hash_of("straight", false), hash_of("moved", true));
 }
@@ -145,29 +138,21 @@ TEST(OtherData, TextWithOtherCharactersIsRefused) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "the cat sat on a mat. ";
   std::string path = folder.write("text.txt", text);
-  Words words = {"data.name=tokens",
+  Words words = {"data={name: tokens, tokens: {vocabulary: characters, length: 16}}",
                  "data.tokens.text=" + path,
-                 "data.tokens.vocabulary=characters",
-                 "data.tokens.length=16",
-                 "model.name=gpt",
-                 "model.blocks=1",
-                 "model.width=16",
-                 "model.heads=2",
+                 "model={name: gpt, blocks: 1, width: 16, heads: 2}",
                  "batch_size=8",
                  "tower_threads=1",
                  "devices=cpu",
                  "optimizer.lr=0.01"};
   std::string run = folder / "run";
-  Output trained = trainer(words + Words{"steps=5", "output=" + run});
-  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_success(trainer(words + Words{"steps=5", "output=" + run}));
   for (char& c : text) c = c == 'm' ? 'r' : c;  // as many characters, but not the same ones
   folder.write("text.txt", text);
   Answers answers = ask_all(run, words);
-  for (const Output* output : {&answers.eval, &answers.resumed}) {
-    EXPECT_EQ(output->code, 4) << output->err;
-    EXPECT_THAT(output->last_error_line(),
-                AllOf(HasSubstr("only in the data: 'r'"), HasSubstr("checkpoint: 'm'")));
-  }
+  for (const Output& output : {answers.eval, answers.resumed})
+    expect_parts(expect_error(4, output, "only in the data: 'r'").last_error_line(),
+                 {"checkpoint: 'm'"});
 }
 
 }  // namespace

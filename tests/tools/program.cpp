@@ -53,6 +53,17 @@ std::string Output::last_error_line() const {
   return text.substr(text.rfind('\n') + 1);
 }
 
+Output expect_success(const Output& output) {
+  EXPECT_EQ(output.code, 0) << output.err << output.out;
+  return output;
+}
+
+Output expect_error(int code, const Output& output, const std::string& says) {
+  EXPECT_EQ(output.code, code) << output.err;
+  EXPECT_THAT(output.last_error_line(), testing::HasSubstr(says));
+  return output;
+}
+
 std::string printed_hash(const Output& output, int code) {
   EXPECT_EQ(output.code, code) << output.err;
   std::string last = output.out.substr(0, output.out.find_last_not_of('\n') + 1);
@@ -61,11 +72,10 @@ std::string printed_hash(const Output& output, int code) {
   return last.substr(last.rfind(' ') + 1);
 }
 
-Program::Program(const std::vector<std::string>& words) : Program(TRAINER_PROGRAM, words) {}
+Program::Program(const Words& words) : Program(TRAINER_PROGRAM, words) {}
 
-Program::Program(const std::string& path, const std::vector<std::string>& words) {
-  std::vector<std::string> all = {path};
-  all.insert(all.end(), words.begin(), words.end());
+Program::Program(const std::string& path, const Words& words) {
+  Words all = Words{path} + words;
   std::vector<char*> pointers;
   for (std::string& word : all) pointers.push_back(word.data());
   pointers.push_back(nullptr);

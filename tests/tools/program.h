@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/base/folder.h"
+#include "tests/tools/words.h"
 
 namespace spire {
 
@@ -20,9 +21,9 @@ struct Output {
 class Program {
  public:
   // Starts the trainer with the given words. The folder for its streams is removed at the end.
-  explicit Program(const std::vector<std::string>& words);
+  explicit Program(const Words& words);
   // Starts another program, by its path, to which the trainer is a word: a launcher.
-  Program(const std::string& path, const std::vector<std::string>& words);
+  Program(const std::string& path, const Words& words);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -54,9 +55,13 @@ inline bool gone(pid_t process) {
 // none, and where the program did not end with `code`: two runs that fail are not alike.
 std::string printed_hash(const Output& output, int code = 0);
 
-inline Output trainer(const std::vector<std::string>& words) {
+inline Output trainer(const Words& words) {
   return Program(words).finish();
 }
+// Fail unless the program ended with exit code 0, or with `code` and a last error line that holds
+// `says`. Both return the output.
+Output expect_success(const Output& output);
+Output expect_error(int code, const Output& output, const std::string& says);
 
 // A folder whose paths are words of a command line.
 struct WorkFolder : Folder {

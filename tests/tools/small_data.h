@@ -46,15 +46,13 @@ struct SmallData {
   std::string output(const std::string& name) const { return folder / name; }
 
   // The words of a run into output(name), then `more`.
-  std::vector<std::string> run(const std::string& name,
-                               const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"data.name=idx",   "data.path=" + (folder / ""),
-                                      "model.name=mlp",  "model.hidden=[16]",
-                                      "batch_size=32",   "devices=cpu",
-                                      "tower_threads=1", "log.every_steps=1",
-                                      "steps=12",        "output=" + output(name)};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  Words run(const std::string& name, const Words& more = {}) const {
+    return Words{"data.name=idx",   "data.path=" + (folder / ""),
+                 "model.name=mlp",  "model.hidden=[16]",
+                 "batch_size=32",   "devices=cpu",
+                 "tower_threads=1", "log.every_steps=1",
+                 "steps=12",        "output=" + output(name)} +
+           more;
   }
 };
 

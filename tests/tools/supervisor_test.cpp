@@ -19,22 +19,19 @@ namespace fs = std::filesystem;
 
 TEST(Processes, TakeTheOptionsOfTheCommandLine) {
   ManyProcesses many;
-  Output dry = trainer(many.run("run", {"--dry-run", "3", "--processes=2"}));
-  EXPECT_EQ(dry.code, 0) << dry.err;
+  Output dry = expect_success(trainer(many.run("run", {"--dry-run", "3", "--processes=2"})));
   EXPECT_THAT(dry.err, HasSubstr("step 3/3"));
   EXPECT_FALSE(fs::exists(many.data.output("run")));
 
-  Output quiet = trainer(many.run("run", {"-q", "--processes=2", "--max_restarts=1"}));
-  EXPECT_EQ(quiet.code, 0);
+  Output quiet =
+      expect_success(trainer(many.run("run", {"-q", "--processes=2", "--max_restarts=1"})));
   EXPECT_EQ(quiet.err, "");
-  Output refused = trainer(many.run("run", {"--processes=2"}));
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("is not empty"));
-  Output more = trainer(many.run("run", {"--resume=auto", "steps=14", "--processes=2"}));
-  EXPECT_EQ(more.code, 0);
+  expect_error(2, trainer(many.run("run", {"--processes=2"})), "is not empty");
+  Output more =
+      expect_success(trainer(many.run("run", {"--resume=auto", "steps=14", "--processes=2"})));
   EXPECT_THAT(more.err, HasSubstr("step_00000012"));
-  Output anew = trainer(many.run("run", {"--overwrite", "--seed=8", "--processes=2"}));
-  EXPECT_EQ(anew.code, 0);
+  Output anew =
+      expect_success(trainer(many.run("run", {"--overwrite", "--seed=8", "--processes=2"})));
   EXPECT_EQ(printed_hash(anew), printed_hash(trainer(many.run("other", {"seed=8"}))));
 }
 
@@ -62,8 +59,7 @@ TEST(Processes, ErrorsOfTheRunAreItsOwnAndNotTriedAgain) {
 TEST(Processes, AKilledRankEndsThemAllWithCodeEight) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=3"}));
-  ASSERT_TRUE(program.wait_for("checkpoint step"));
-  std::vector<pid_t> ranks = wait_for_ranks(program, 3);
+  std::vector<pid_t> ranks = ranks_after("checkpoint step", program, 3);
   kill(ranks[1], SIGKILL);
   Output output = program.finish();
   EXPECT_EQ(output.code, 8);
@@ -77,8 +73,7 @@ TEST(Processes, AKilledRankEndsThemAllWithCodeEight) {
 TEST(Processes, RanksEndWithTheProcessThatStartedThem) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=3"}));
-  ASSERT_TRUE(program.wait_for(" step 1/"));
-  std::vector<pid_t> ranks = wait_for_ranks(program, 3);
+  std::vector<pid_t> ranks = ranks_after(" step 1/", program, 3);
   program.signal(SIGKILL);
   EXPECT_EQ(program.finish().code, 128 + SIGKILL);
   EXPECT_TRUE(all_gone(ranks));
@@ -97,8 +92,7 @@ bool has_pending(pid_t process, int signal) {
 TEST(Processes, ASecondInterruptEndsAtOnce) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
-  ASSERT_TRUE(program.wait_for(" step 1/"));
-  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  std::vector<pid_t> ranks = ranks_after(" step 1/", program, 2);
   for (pid_t rank : ranks) kill(rank, SIGSTOP);
   ASSERT_TRUE(all_in_state(ranks, 'T'));
   program.signal(SIGINT);
@@ -112,8 +106,7 @@ TEST(Processes, ASecondInterruptEndsAtOnce) {
 TEST(Processes, RanksAreAProcessGroupThatPausesWithTheProgram) {
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=2"}));
-  ASSERT_TRUE(program.wait_for(" step 1/"));
-  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  std::vector<pid_t> ranks = ranks_after(" step 1/", program, 2);
   pid_t first = getpgid(ranks[0]);  // of the ranks by number, which PIDs may begin again between
   EXPECT_EQ(std::ranges::count(ranks, first), 1);
   for (pid_t rank : ranks) EXPECT_EQ(getpgid(rank), first);
@@ -146,8 +139,7 @@ TEST(Processes, ShareASecretThatOnlyTheirUserCanRead) {
   SetVariable given("SPIRE_SECRET", "a secret of another run");
   ManyProcesses many;
   Program program(many.endless("run", {"--processes=2", "--max-restarts=1"}));
-  ASSERT_TRUE(program.wait_for("checkpoint step"));
-  std::vector<pid_t> ranks = wait_for_ranks(program, 2);
+  std::vector<pid_t> ranks = ranks_after("checkpoint step", program, 2);
   std::string first = variable_of(ranks[0], "SPIRE_SECRET");
   EXPECT_EQ(first.size(), 64u);
   EXPECT_EQ(first.find_first_not_of("0123456789abcdef"), std::string::npos);
@@ -186,17 +178,13 @@ TEST(Processes, AreNotStartedWithinALauncher) {
   for (const auto& [variables, launcher, sign] : cases) {
     std::list<SetVariable> set;
     for (const auto& [name, value] : variables) set.emplace_back(name, value);
-    Output processes = trainer(many.run("run", {"--processes=2", "--max-restarts=2"}));
-    EXPECT_EQ(processes.code, 2);
-    EXPECT_EQ(processes.last_error_line(), "error[2]: --processes starts the ranks itself, and " +
-                                               launcher + " has started this one already (" + sign +
-                                               "): use one of them");
-    Output restarts = trainer(many.run("run", {"--max-restarts=2"}));
-    EXPECT_EQ(restarts.code, 2);
-    EXPECT_EQ(restarts.last_error_line(),
-              "error[2]: --max-restarts: " + launcher +
-                  " started this rank and has to start it again: exit code 8 says when; see "
-                  "docs/processes.md");
+    expect_error(2, trainer(many.run("run", {"--processes=2", "--max-restarts=2"})),
+                 "error[2]: --processes starts the ranks itself, and " + launcher +
+                     " has started this one already (" + sign + "): use one of them");
+    expect_error(2, trainer(many.run("run", {"--max-restarts=2"})),
+                 "error[2]: --max-restarts: " + launcher +
+                     " started this rank and has to start it again: exit code 8 says when; see "
+                     "docs/processes.md");
   }
   EXPECT_FALSE(fs::exists(many.data.output("run")));
 }

@@ -11,6 +11,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::optional<int64_t> integer_in(const Json& json, const char* key) {
+  auto found = json.find(key);
+  if (found == json.end() || !found->is_number_integer()) return {};
+  return found->get<int64_t>();
+}
+
 // Whether a replay can read the root: its config are words, and its device is one.
 bool is_root(const Json& root) {
   if (!root.is_object() || !root.contains("config") || !root["config"].is_object()) return false;
@@ -45,18 +51,17 @@ class LogReader {
   // {"step":4,"continues":"..."} of a run that was resumed in another directory.
   bool takes_beginning(std::string_view line) {
     Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("continues") || !json["continues"].is_string() ||
-        !json.contains("step") || !json["step"].is_number_integer())
+    if (!json.is_object() || !json.contains("continues") || !json["continues"].is_string())
       return false;
-    log.first = log.last = json["step"].get<int64_t>();
-    log.values[log.first] = value_ = json["continues"].get<std::string>();
+    auto step = integer_in(json, "step");
+    if (!step) return false;
+    log.first = log.last = *step;
+    log.values[log.first] = value_ = text_in(json, "continues");
     return true;
   }
 
   void take_root(const Json& json, const ChainedLine& line) {
-    int64_t step = json.contains("step") && json["step"].is_number_integer()
-                       ? json["step"].get<int64_t>()
-                       : -1;
+    int64_t step = integer_in(json, "step").value_or(-1);
     if (number_ == 1) log.first = log.last = step;
     if (step != log.last)
       problem(
@@ -71,16 +76,13 @@ class LogReader {
   }
 
   void add_root(int64_t step, const Json& json, const ChainedLine& line) {
-    RecordedRoot root{json["root"].dump(), {}, line.value};
-    if (json.contains("weights") && json["weights"].is_string())
-      root.weights = parse_hashes(json["weights"].get_ref<const std::string&>())
-                         .value_or(std::vector<uint64_t>());
     const Json& text = json["root"];
-    if (text.contains("spec") && text["spec"].is_string())
-      root.spec = text["spec"].get<std::string>();
-    if (text.contains("weights_every_steps") && text["weights_every_steps"].is_number_integer())
-      root.weights_every = text["weights_every_steps"].get<int64_t>();
-    log.roots[step] = std::move(root);
+    log.roots[step] = {
+        .text = text.dump(),
+        .weights = parse_hashes(text_in(json, "weights")).value_or(std::vector<uint64_t>()),
+        .value = line.value,
+        .spec = text_in(text, "spec"),
+        .weights_every = integer_in(text, "weights_every_steps").value_or(0)};
   }
 
   void take_record(const AuditRecord& record, const ChainedLine& line) {
@@ -118,13 +120,17 @@ class LogReader {
 
 }  // namespace
 
+std::string text_in(const Json& json, const char* key) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::string device_of(const RecordedRoot& root) {
   return Json::parse(root.text)["device"].get<std::string>();
 }
 
 std::string data_of(const RecordedRoot& root) {
-  Json text = Json::parse(root.text);
-  return text.contains("data") && text["data"].is_string() ? text["data"].get<std::string>() : "";
+  return text_in(Json::parse(root.text), "data");
 }
 
 std::map<std::string, std::string> config_of(const RecordedRoot& root) {

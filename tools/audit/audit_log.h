@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "engine/run/audit/audit_record.h"
 
 namespace spire {
@@ -19,6 +21,9 @@ struct RecordedRoot {
   std::string spec = {};          // digest of what checkpoints say of the data; empty: not recorded
   int64_t weights_every = 0;      // steps between two hashes of the weights; 0: not recorded
 };
+
+// The string of that name in an object; empty where there is none.
+std::string text_in(const nlohmann::ordered_json& object, const char* key);
 
 std::string device_of(const RecordedRoot& root);  // "cpu" or "cuda"
 std::string data_of(const RecordedRoot& root);    // digest; empty: not recorded

@@ -13,7 +13,6 @@
 #include "engine/checkpoint/checkpoint_store.h"
 #include "engine/run/audit/audit_root.h"
 #include "engine/run/run_checkpoints.h"
-#include "tools/audit/record_difference.h"
 
 namespace spire {
 namespace {
@@ -254,18 +253,10 @@ std::optional<TensorDifference> RunAuditor::checkpoint_difference(Replay& replay
   auto found = run_.checkpoints.find(replay.step());
   if (found == run_.checkpoints.end()) return {};
   LoadedCheckpoint saved = load_checkpoint(found->second);
-  auto element = first_difference(*saved.tensors, replay.state());
-  if (!element) {
-    auto other = metadata_difference(saved.state, replay);
-    if (other) other->note = "in the checkpoint " + found->second.filename().string();
-    return other;
-  }
-  return TensorDifference{.step = replay.step(),
-                          .tensor = element->tensor,
-                          .element = element->element,
-                          .a = fmt::format("{}", element->a),
-                          .b = fmt::format("{}", element->b),
-                          .note = "in the checkpoint " + found->second.filename().string()};
+  auto difference = first_difference(replay.step(), *saved.tensors, replay.state());
+  if (!difference) difference = metadata_difference(saved.state, replay);
+  if (difference) difference->note = "in the checkpoint " + found->second.filename().string();
+  return difference;
 }
 
 std::string to_text(const SegmentAudit& audit) {

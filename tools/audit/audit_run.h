@@ -4,18 +4,45 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/observe/metrics_lines.h"
 #include "engine/run/audit/audit_root.h"
 #include "tools/audit/audit_log.h"
 #include "tools/audit/check_run.h"
-#include "tools/audit/replayed_numbers.h"
 #include "tools/compare/compare_runs.h"
+#include "tools/compare/replay.h"
 #include "tools/compare/replay_pair.h"
 
 namespace spire {
+
+// Compares the numbers that a run has recorded beside its chain with what a replay computes.
+class RecordedNumbers {
+ public:
+  // Lines of metrics.jsonl, which outlive it.
+  explicit RecordedNumbers(const std::vector<MetricsLine>& lines) : lines_(index_of(lines)) {}
+
+  const MetricsIndex& index() const { return lines_; }
+
+  // Of the step that the replay has trained last, whose outcome is `record`: training, validation
+  // and test. last: the last step of the run, whose evaluation may be missing.
+  std::optional<TensorDifference> difference(Replay& replay, const AuditRecord& record,
+                                             int64_t last) const;
+
+ private:
+  const MetricsLine* find(MetricsLine::Kind kind, int64_t step) const;
+  std::optional<TensorDifference> train_difference(Replay& replay, const AuditRecord& record) const;
+  std::optional<TensorDifference> evaluation_difference(Replay& replay, MetricsLine::Kind kind,
+                                                        bool due) const;
+
+  MetricsIndex lines_;
+};
+
+// What a checkpoint says beside its tensors, its evaluations and the chain.
+std::optional<TensorDifference> metadata_difference(const StateMetadata& saved, Replay& replay);
 
 struct AuditSegment {
   int64_t from = 0, to = 0;  // steps done: a checkpoint's, or 0; and the last to be replayed

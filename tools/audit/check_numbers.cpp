@@ -1,5 +1,3 @@
-#include "tools/audit/check_numbers.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -13,6 +11,8 @@
 
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
+#include "engine/observe/evaluations.h"
+#include "tools/audit/check_run.h"
 
 namespace spire {
 namespace {
@@ -54,11 +54,6 @@ std::optional<double> number_in(const Json& json, const std::string& key) {
   return found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-std::string text_in(const Json& json, const char* key) {
-  auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // A run that failed may have changed its weights in the step that it did not finish.
 bool has_failed(const Json& summary) {
   auto exit = summary.find("exit");
@@ -68,7 +63,7 @@ bool has_failed(const Json& summary) {
 // The values of `part`, "val" or "test" of summary.json, that are not those of its line.
 std::string part_problem(const Json& part, const char* name, const MetricsLine& line) {
   for (const auto& [key, value] : part.items()) {
-    auto expected = number_of(line, fmt::format("{}/{}", name, key));
+    auto expected = line.number(fmt::format("{}/{}", name, key));
     if (!expected) continue;
     std::string text = other_number(fmt::format("{} {}", name, key), number_in(part, key),
                                     *expected, "metrics.jsonl");
@@ -78,11 +73,6 @@ std::string part_problem(const Json& part, const char* name, const MetricsLine& 
 }
 
 }  // namespace
-
-std::optional<double> number_of(const MetricsLine& line, std::string_view key) {
-  auto found = std::ranges::find(line.numbers, key, &std::pair<std::string, double>::first);
-  return found == line.numbers.end() ? std::nullopt : std::optional(found->second);
-}
 
 MetricsIndex index_of(const std::vector<MetricsLine>& lines) {
   MetricsIndex index;
@@ -96,8 +86,9 @@ bool same_number(double a, double b) {
 }
 
 NumbersCheck::NumbersCheck(const AuditLog& log, const RunRecords& run,
-                           const std::vector<MetricsLine>& lines, const MetricsIndex& index)
-    : log_(log), run_(run), lines_(index) {
+                           const std::vector<MetricsLine>& lines, const MetricsIndex& index,
+                           RunCheck& check)
+    : log_(log), run_(run), lines_(index), check_(check) {
   for (const MetricsLine& line : lines) {
     check_line(line);
     if (lines_.at({line.kind, line.step}) != &line)
@@ -109,7 +100,7 @@ NumbersCheck::NumbersCheck(const AuditLog& log, const RunRecords& run,
 void NumbersCheck::check_line(const MetricsLine& line) {
   std::string text = line.kind == Kind::train ? step_problem(line) : "";
   if (text.empty())
-    ++result_.fit;
+    ++check_.metrics;
   else
     problem(fmt::format("metrics.jsonl: step {}: {}", line.step, text));
 }
@@ -122,7 +113,7 @@ std::string NumbersCheck::step_problem(const MetricsLine& line) const {
   for (const auto& [what, key, expected] :
        {std::tuple("loss", "train/loss", was.loss), std::tuple("learning rate", "train/lr", was.lr),
         std::tuple("gradient norm", "train/grad_norm", was.grad_norm)}) {
-    std::string text = other_number(what, number_of(line, key), expected, "audit.jsonl");
+    std::string text = other_number(what, line.number(key), expected, "audit.jsonl");
     if (!text.empty()) return text;
   }
   if (!line.chain.empty() && line.chain != log_.values.at(line.step))
@@ -160,7 +151,7 @@ void NumbersCheck::check_evaluation(const StateMetadata& state) {
     known.emplace_back(name(other.metric), other.value);
   for (const auto& [key, value] : known) {
     std::string of = fmt::format("the checkpoint of step {}", state.step);
-    std::string text = other_number(key, number_of(line, "val/" + key), value, of.c_str());
+    std::string text = other_number(key, line.number("val/" + key), value, of.c_str());
     if (!text.empty()) problem(fmt::format("metrics.jsonl: evaluation of step {}: {}", step, text));
   }
 }
@@ -174,19 +165,17 @@ void NumbersCheck::check_best(const StateMetadata& state) {
   std::string metric =
       config->best.metric == "auto" ? task_metric(*found->second) : config->best.metric;
   auto known = find_metric(metric);
-  auto value = number_of(*found->second, "val/" + metric);
+  auto value = found->second->number("val/" + metric);
   if (!known || !value) return;
   std::string of = fmt::format("the checkpoint of step {}", state.step);
   std::string text = other_number(metric, value, state.best_metric, of.c_str());
   if (!text.empty())
     problem(
         fmt::format("metrics.jsonl: the best evaluation, of step {}: {}", state.best_step, text));
-  using Mode = BestConfig::Mode;
-  bool higher = config->best.mode == Mode::automatic ? higher_is_better(*known)
-                                                     : config->best.mode == Mode::max;
+  bool higher = best_is_higher(config->best, *known);
   auto end = lines_.upper_bound({Kind::val, std::max(state.best_step, state.evaluated_step)});
   for (auto each = std::next(found); each != end; ++each) {
-    auto later = number_of(*each->second, "val/" + metric);
+    auto later = each->second->number("val/" + metric);
     if (later && (higher ? *later > state.best_metric : *later < state.best_metric))
       return problem(
           fmt::format("the checkpoint of step {}: its best evaluation is of step {}, "
@@ -298,10 +287,9 @@ void NumbersCheck::check_summary_data(const Json& json, const std::string& data)
     problem("summary.json: val is of data 'validation', and there is no test");
 }
 
-NumbersCheck::Result NumbersCheck::finish() {
+void NumbersCheck::finish() {
   check_missing();
   check_summary();
-  return std::move(result_);
 }
 
 }  // namespace spire

@@ -1,5 +1,7 @@
 #include "tools/audit/check_run.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -140,7 +142,8 @@ RunCheck check_run(const AuditLog& log, const RunRecords& run,
     check.problems.push_back("audit.jsonl: " + problem);
   if (std::string problem = hashes_problem(log); !problem.empty())
     check.problems.push_back("audit.jsonl: " + problem);
-  NumbersCheck numbers(log, run, lines, index);
+  RunCheck of_numbers;
+  NumbersCheck numbers(log, run, lines, index, of_numbers);
   for (const auto& [step, path] : run.checkpoints) {
     std::string problem = checkpoint_problem(log, step, path, numbers);
     if (problem.empty())
@@ -148,9 +151,9 @@ RunCheck check_run(const AuditLog& log, const RunRecords& run,
     else
       check.problems.push_back(fmt::format("{}: {}", path.filename().string(), problem));
   }
-  auto [problems, fit] = numbers.finish();
-  check.problems.insert(check.problems.end(), problems.begin(), problems.end());
-  check.metrics = fit;
+  numbers.finish();
+  std::ranges::move(of_numbers.problems, std::back_inserter(check.problems));
+  check.metrics = of_numbers.metrics;
   return check;
 }
 

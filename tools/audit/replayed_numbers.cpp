@@ -1,5 +1,3 @@
-#include "tools/audit/replayed_numbers.h"
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -11,6 +9,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 #include "engine/run/run_context.h"
+#include "tools/audit/audit_run.h"
 
 namespace spire {
 namespace {
@@ -27,23 +26,27 @@ bool is_expected(const std::string& key, const Numbers& computed) {
          std::ranges::find(computed, key, &Numbers::value_type::first) != computed.end();
 }
 
+TensorDifference in_metrics(int64_t step, std::string what, std::string recorded,
+                            std::string computed) {
+  return {.step = step,
+          .tensor = std::move(what),
+          .a = std::move(recorded),
+          .b = std::move(computed),
+          .note = "in metrics.jsonl"};
+}
+
+std::string text_of(double value) {
+  return fmt::format("{}", unsigned_nan(value));
+}
+
 // Keys that the line lacks are no difference: some belong to a precision or to a guard.
 std::optional<TensorDifference> line_difference(const MetricsLine& line, const Numbers& computed) {
   for (const auto& [key, value] : line.numbers)
-    if (!is_expected(key, computed))
-      return TensorDifference{.step = line.step,
-                              .tensor = key,
-                              .a = fmt::format("{}", unsigned_nan(value)),
-                              .b = "none",
-                              .note = "in metrics.jsonl"};
+    if (!is_expected(key, computed)) return in_metrics(line.step, key, text_of(value), "none");
   for (const auto& [key, value] : computed) {
-    auto recorded = number_of(line, key);
+    auto recorded = line.number(key);
     if (!recorded || same_number(*recorded, value)) continue;
-    return TensorDifference{.step = line.step,
-                            .tensor = key,
-                            .a = fmt::format("{}", unsigned_nan(*recorded)),
-                            .b = fmt::format("{}", unsigned_nan(value)),
-                            .note = "in metrics.jsonl"};
+    return in_metrics(line.step, key, text_of(*recorded), text_of(value));
   }
   return {};
 }
@@ -85,11 +88,7 @@ std::optional<TensorDifference> RecordedNumbers::train_difference(Replay& replay
       {"train/grad_norm", record.grad_norm}};
   if (auto found = line_difference(*line, computed)) return found;
   if (line->parameter_hash.empty() || line->parameter_hash == hex(replay.hash())) return {};
-  return TensorDifference{.step = record.step,
-                          .tensor = "train/parameter_hash",
-                          .a = line->parameter_hash,
-                          .b = hex(replay.hash()),
-                          .note = "in metrics.jsonl"};
+  return in_metrics(record.step, "train/parameter_hash", line->parameter_hash, hex(replay.hash()));
 }
 
 // due: the run evaluated here, or left the line out.
@@ -97,20 +96,11 @@ std::optional<TensorDifference> RecordedNumbers::evaluation_difference(Replay& r
                                                                        bool due) const {
   const MetricsLine* line = find(kind, replay.step());
   const char* word = kind == Kind::val ? "val" : "test";
-  if (!line && due)
-    return TensorDifference{.step = replay.step(),
-                            .tensor = "the evaluation",
-                            .a = "missing",
-                            .b = "due",
-                            .note = "in metrics.jsonl"};
+  if (!line && due) return in_metrics(replay.step(), "the evaluation", "missing", "due");
   if (!line) return {};
   const DatasetPair& data = replay.setup().data;
   if (kind == Kind::test && !data.val)  // each evaluation is of the test data
-    return TensorDifference{.step = replay.step(),
-                            .tensor = "the test",
-                            .a = "there",
-                            .b = "none, as there is no validation data",
-                            .note = "in metrics.jsonl"};
+    return in_metrics(replay.step(), "the test", "there", "none, as there is no validation data");
   EvalReport report = replay.evaluate(kind == Kind::val ? data.selection() : *data.test);
   Numbers computed = {{fmt::format("{}/loss", word), report.loss},
                       {fmt::format("{}/{}", word, name(report.metric.metric)), report.metric.value},

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tools/bench/runs/rounds.h"
-#include "tools/bench/runs/variants.h"
 
 namespace spire {
 

@@ -12,11 +12,11 @@
 #include "tools/bench/report/bench_compare.h"
 #include "tools/bench/report/bench_files.h"
 #include "tools/bench/runs/measure.h"
-#include "tools/bench/runs/synthetic.h"
+#include "tools/bench/runs/variants.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
-#include "tools/process/join_ranks.h"
+#include "tools/process/attempt.h"
 
 namespace spire {
 

@@ -3,7 +3,7 @@
 
 #include "engine/config/words.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/runs/synthetic.h"
+#include "tools/bench/runs/variants.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 

@@ -1,5 +1,3 @@
-#include "tools/compare/bisect_runs.h"
-
 #include <cmath>
 #include <memory>
 
@@ -8,7 +6,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
 #include "engine/checkpoint/checkpoint_store.h"
-#include "tools/audit/record_difference.h"
+#include "tools/compare/compare_runs.h"
 
 namespace spire {
 namespace {
@@ -75,7 +73,7 @@ std::string deviation_of(const char* name, const RunRecords& run, Replay& replay
   int64_t step = replay.step();
   if (CheckpointPath path = checkpoint_of(run, step)) {
     LoadedCheckpoint saved = load_checkpoint(*path);
-    if (auto found = first_difference(*saved.tensors, replay.state()))
+    if (auto found = first_difference(step, *saved.tensors, replay.state()))
       return fmt::format("run {}: {} holds at {} of {} the value {}, and the replay computes {}",
                          name, path->string(), found->element, found->tensor, found->a, found->b);
   }

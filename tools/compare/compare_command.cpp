@@ -5,7 +5,7 @@
 
 #include "tools/commands.h"
 #include "tools/common_options.h"
-#include "tools/compare/bisect_runs.h"
+#include "tools/compare/compare_runs.h"
 #include "tools/output/streams.h"
 
 namespace spire {

@@ -16,7 +16,6 @@
 #include "engine/config/text.h"
 #include "engine/run/audit/audit_root.h"
 #include "engine/train/tensor_observer.h"
-#include "tools/audit/record_difference.h"
 
 namespace spire {
 
@@ -27,8 +26,7 @@ namespace {
 constexpr int64_t compared_piece = 1 << 20;  // floats that are compared at a time
 
 bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
-  if (!a || !b) return true;  // not recorded
-  return std::bit_cast<uint64_t>(*a) == std::bit_cast<uint64_t>(*b);
+  return !a || !b || spire::same_bits(*a, *b);  // or not recorded
 }
 
 bool agree(const StepRecord& a, const StepRecord& b) {
@@ -79,12 +77,18 @@ struct SavedTensor {
   const TensorEntry& entry() const { return groups[group].tensors[tensor]; }
 };
 
-std::optional<ElementDifference> difference_of(const SavedTensor& a, const SavedTensor& b) {
+// No element of theirs compares.
+TensorDifference other_tensors(int64_t step, std::string what) {
+  return {.step = step, .tensor = std::move(what), .a = "0", .b = "0"};
+}
+
+std::optional<TensorDifference> difference_of(int64_t step, const SavedTensor& a,
+                                              const SavedTensor& b) {
   const Shape &shape = a.entry().shape, &other_shape = b.entry().shape;
   std::string name = tensor_name(a.groups[a.group].path, a.entry().name);
   if (shape != other_shape)
-    return ElementDifference{
-        fmt::format("{} {}, in the other run {}", name, to_string(shape), to_string(other_shape))};
+    return other_tensors(step, fmt::format("{} {}, in the other run {}", name, to_string(shape),
+                                           to_string(other_shape)));
   std::vector<float> left(static_cast<size_t>(std::min(compared_piece, shape.elements())));
   std::vector<float> right(left.size());
   for (int64_t begin = 0; begin < shape.elements(); begin += compared_piece) {
@@ -98,7 +102,11 @@ std::optional<ElementDifference> difference_of(const SavedTensor& a, const Saved
     auto [at, other] = std::mismatch(l.begin(), l.end(), r.begin(), same);
     if (at == l.end()) continue;
     int64_t element = begin + (at - l.begin());
-    return ElementDifference{name, coordinates({shape, DType::f32}, element), *at, *other};
+    return TensorDifference{.step = step,
+                            .tensor = name,
+                            .element = coordinates({shape, DType::f32}, element),
+                            .a = fmt::format("{}", *at),
+                            .b = fmt::format("{}", *other)};
   }
   return {};
 }
@@ -262,7 +270,8 @@ RecordComparison compare_records(const RunRecords& a, const RunRecords& b) {
 }
 
 // Layouts, and so the order of tensors, depend on what is frozen: pairs are found by name.
-std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b) {
+std::optional<TensorDifference> first_difference(int64_t step, const SavedTensors& a,
+                                                 const SavedTensors& b) {
   std::vector<TensorGroup> ours = a.groups(), theirs = b.groups();
   for (size_t g = 0; g < ours.size(); ++g) {
     auto group = find_group(b, ours[g].path);
@@ -273,11 +282,11 @@ std::optional<ElementDifference> first_difference(const SavedTensors& a, const S
       if (other == others.end()) {
         // State is not kept of what is frozen; weights without a partner are another model's.
         if (ours[g].path.starts_with(optimizer_groups)) continue;
-        return ElementDifference{tensor_name(ours[g].path, ours[g].tensors[t].name) +
-                                 ", which the other run does not have"};
+        return other_tensors(step, tensor_name(ours[g].path, ours[g].tensors[t].name) +
+                                       ", which the other run does not have");
       }
       auto at = static_cast<size_t>(other - others.begin());
-      if (auto found = difference_of({a, ours, g, t}, {b, theirs, *group, at})) return found;
+      if (auto found = difference_of(step, {a, ours, g, t}, {b, theirs, *group, at})) return found;
     }
   }
   return {};

@@ -15,6 +15,7 @@
 #include "engine/observe/metrics_lines.h"
 #include "engine/run/audit/bit_keys.h"
 #include "tools/audit/audit_log.h"
+#include "tools/compare/compare_runs.h"
 #include "tools/compare/replay_pair.h"
 
 namespace spire {
@@ -57,18 +58,30 @@ struct RecordComparison {
 };
 RecordComparison compare_records(const RunRecords& a, const RunRecords& b);
 
-// An element of a tensor of two states, and its two values.
-struct ElementDifference {
-  std::string tensor;        // "weights fc1.weight", "momentum of fc1.weight"
-  std::string element = {};  // "[3, 17]"
-  float a = 0, b = 0;
-};
-// Returns the first difference in bits, in the order of the groups; none if the states are equal.
+// Returns the first element of two states at `step` that differs in bits, in the order of the
+// groups, of "weights fc1.weight" or "momentum of fc1.weight"; none if the states are equal.
 // Optimizer state that only one of them has is none: its run trained what the other had frozen.
-std::optional<ElementDifference> first_difference(const SavedTensors& a, const SavedTensors& b);
+std::optional<TensorDifference> first_difference(int64_t step, const SavedTensors& a,
+                                                 const SavedTensors& b);
 
 // Several lines. empty: the same as the other's.
 std::string to_text(const RunRecords& a, const RunRecords& b,
                     const std::vector<std::string>& configs, const RecordComparison& comparison);
+
+// Finds the first tensor in which two runs differ, by a replay of both from their last common
+// checkpoint: step by step, then within the first step that differs kernel by kernel.
+struct Bisection {
+  int64_t from = 0;  // step of the common checkpoint; 0: both were replayed from their beginning
+  int64_t to = 0;    // last step that was replayed
+  std::optional<TensorDifference> difference;
+  // Where a run's own record is not what its config computes (memory or a file was damaged, or the
+  // run is of another machine): which run, and where. Replays are equal up to there.
+  std::string deviation;
+};
+
+// Both runs train in this process, on the devices of their configs. Throws what train() throws.
+Bisection bisect(const RunRecords& a, const RunRecords& b);
+
+std::string to_text(const Bisection& bisection);  // several lines
 
 }  // namespace spire

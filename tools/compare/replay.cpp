@@ -9,7 +9,7 @@
 #include "engine/run/initial/initial_weights.h"
 #include "engine/run/run_checkpoints.h"
 #include "engine/run/run_data.h"
-#include "tools/process/join_ranks.h"
+#include "tools/process/attempt.h"
 
 namespace spire {
 

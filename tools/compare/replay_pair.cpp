@@ -10,14 +10,6 @@
 namespace spire {
 namespace {
 
-TensorDifference of_state(int64_t step, const ElementDifference& found) {
-  return {.step = step,
-          .tensor = found.tensor,
-          .element = found.element,
-          .a = fmt::format("{}", found.a),
-          .b = fmt::format("{}", found.b)};
-}
-
 // The first byte that differs decides the element.
 TensorDifference of_values(int64_t step, int tower, const TensorRecord& record,
                            const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
@@ -56,9 +48,7 @@ bool ReplayPair::next(StepOutcome& result) {
 }
 
 std::optional<TensorDifference> ReplayPair::state_difference() {
-  auto found = first_difference(a_.state(), b_.state());
-  if (!found) return {};
-  return of_state(step(), *found);
+  return first_difference(step(), a_.state(), b_.state());
 }
 
 std::optional<TensorDifference> ReplayPair::sample_difference() {

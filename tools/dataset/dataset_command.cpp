@@ -54,22 +54,23 @@ void print_result_of(const ConvertResult& result) {
 void add_convert_options(CLI::App& app, ParsedWords& words) {
   Arguments& a = words.arguments;
   add_key_options(app, words);
-  app.add_option("--to", a.dataset.to,
+  app.add_option("--to", a.dataset.convert.to,
                  "hdf5: the file, *.h5 or *.hdf5, else the folder of data.h5; tokens: the folder")
       ->type_name("PATH");
-  app.add_option("--format", a.dataset.format, "format to write; auto: tokens for text, else hdf5")
+  app.add_option("--format", a.dataset.convert.format,
+                 "format to write; auto: tokens for text, else hdf5")
       ->check(CLI::IsMember({"auto", "hdf5", "tokens"}))
       ->type_name("hdf5|tokens");
-  app.add_option("--order", a.dataset.order,
+  app.add_option("--order", a.dataset.convert.order,
                  "hdf5: order of the training rows; auto: shuffled by the seed for image_folder, "
                  "else source")
       ->check(CLI::IsMember({"auto", "source", "shuffled"}))
       ->type_name("source|shuffled");
-  app.add_option("--shard-tokens", a.dataset.shard_tokens, "most tokens in one shard")
+  app.add_option("--shard-tokens", a.dataset.convert.shard_tokens, "most tokens in one shard")
       ->check(positive_integer)
       ->type_name("N");
   app.add_option("--seed", words.seed, "seed of the order; the same as seed=N")->type_name("N");
-  app.add_flag("--overwrite", a.overwrite,
+  app.add_flag("--overwrite", a.dataset.convert.overwrite,
                "replace an existing result, and start again if the source has changed");
   add_print_options(app, a);
   add_log_options(app, a);
@@ -86,8 +87,8 @@ void add_convert_options(CLI::App& app, ParsedWords& words) {
 int run_dataset_convert(const Arguments& arguments) {
   auto resolved = read_config(arguments);
   if (!resolved) return 0;
-  const DatasetArguments& asked = arguments.dataset;
-  if (asked.to.empty())
+  ConvertOptions options = arguments.dataset.convert;
+  if (options.to.empty())
     fail(Category::config,
          "trainer dataset convert: the option --to is missing; add --to PATH, where the result is "
          "written");
@@ -95,12 +96,6 @@ int run_dataset_convert(const Arguments& arguments) {
   // Until the first progress there is nothing to continue: begin_work() is called with it.
   StopSignals signals(stopping);
   ProgressLine line = make_progress_line("converted", arguments, resolved->config);
-  ConvertOptions options;
-  options.to = asked.to;
-  options.format = asked.format;
-  options.order = asked.order;
-  options.overwrite = arguments.overwrite;
-  options.shard_tokens = asked.shard_tokens;
   options.stop = signals.flag();
   options.on_progress = [&](const WorkProgress& progress) {
     signals.begin_work();
@@ -197,7 +192,7 @@ std::string text_of(const DatasetFacts& facts) {
 
 void add_inspect_options(CLI::App& app, ParsedWords& words) {
   add_key_options(app, words);
-  app.add_option("--format", words.arguments.dataset.format,
+  app.add_option("--format", words.arguments.dataset.inspected,
                  "a table for people, or one JSON object")
       ->check(CLI::IsMember({"auto", "table", "json"}))
       ->type_name("table|json");
@@ -210,7 +205,7 @@ int run_dataset_inspect(const Arguments& arguments) {
   if (!resolved) return 0;
   print_warnings(*resolved);
   DatasetFacts facts = dataset_facts(resolved->config.data);
-  result_text(arguments.dataset.format == "json" ? facts.json : text_of(facts));
+  result_text(arguments.dataset.inspected == "json" ? facts.json : text_of(facts));
   return 0;
 }
 

@@ -11,9 +11,7 @@
 
 #include "engine/device/nvml/gpu_monitor.h"
 #include "tools/devices/devices.h"
-#include "tools/devices/watch_table.h"
 #include "tools/output/streams.h"
-#include "tools/process/attempt.h"
 #include "tools/process/signals.h"
 
 namespace spire {
@@ -42,15 +40,6 @@ int terminal_rows() {
   return known ? size.ws_row : 24;
 }
 
-// Returns false if a signal asks to end.
-bool wait_until(BlockedSignals& signals, Clock::time_point time) {
-  while (auto number = signals.wait(time)) {
-    if (*number == SIGTSTP) suspend_self();
-    if (*number != SIGTSTP && *number != SIGCHLD) return false;
-  }
-  return true;
-}
-
 void flush() {
   if (std::string lost = flush_results(); !lost.empty()) fail(Category::device, "{}", lost);
 }
@@ -62,13 +51,13 @@ class Watch {
 
   void run() {
     // Use is a difference: the first sample covers a moment.
-    if (!wait_until(signals_, Clock::now() + after(std::min(0.2, every_)))) return;
+    if (signals_.stopped_before(Clock::now() + after(std::min(0.2, every_)))) return;
     auto next = Clock::now();
     for (int64_t n = 1;; ++n) {
       show(sample());
       if (n == count_) return;
       next = std::max(next + after(every_), Clock::now());
-      if (!wait_until(signals_, next)) return;
+      if (signals_.stopped_before(next)) return;
     }
   }
 

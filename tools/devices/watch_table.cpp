@@ -1,11 +1,10 @@
-#include "tools/devices/watch_table.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/ranges.h>
 
 #include "engine/base/text.h"
+#include "tools/devices/devices.h"
 
 namespace spire {
 

@@ -12,6 +12,7 @@
 
 #include "engine/base/system_limits.h"
 #include "tools/doctor/checks.h"
+#include "tools/process/descriptor.h"
 
 namespace spire {
 namespace {
@@ -22,25 +23,14 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t written_block = size_t{1} << 20;
 constexpr double slow_disk = 50e6;  // bytes a second
 
-// A file without a name: it is gone when the process ends, however that happens.
-class NamelessFile {
- public:
-  explicit NamelessFile(const fs::path& folder) {
-    std::string name = (folder / ".spire-doctor-XXXXXX").string();
-    descriptor_ = mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor_ >= 0) unlink(name.c_str());
-  }
-  ~NamelessFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  NamelessFile(const NamelessFile&) = delete;
-  NamelessFile& operator=(const NamelessFile&) = delete;
-
-  int descriptor() const { return descriptor_; }  // -1: it cannot be made; errno says why
-
- private:
-  int descriptor_;
-};
+// A file without a name: it is gone when the process ends, however that happens. None where it
+// cannot be made; errno says why.
+Descriptor unnamed_file(const fs::path& folder) {
+  std::string name = (folder / ".spire-doctor-XXXXXX").string();
+  Descriptor file(mkostemp(name.data(), O_CLOEXEC));
+  if (file >= 0) unlink(name.c_str());
+  return file;
+}
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -102,8 +92,8 @@ void try_reading(int file, std::vector<char>& block, uint64_t written, const Tri
 DiskTrial try_disk(const fs::path& folder, const TrialLimits& limits) {
   fs::path tried = existing_folder(folder);
   DiskTrial trial{.folder = tried, .problem = "", .space = space_at(tried)};
-  NamelessFile file(trial.folder);
-  if (file.descriptor() < 0) {
+  Descriptor file = unnamed_file(trial.folder);
+  if (file < 0) {
     trial.problem =
         fmt::format("no file can be made in {}: {}", trial.folder.string(), system_reason(errno));
     return trial;
@@ -111,11 +101,11 @@ DiskTrial try_disk(const fs::path& folder, const TrialLimits& limits) {
   // Not zeros, which some file systems do not store.
   std::vector<char> block(written_block);
   for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<char>(i * 2654435761u >> 13);
-  uint64_t written = try_writing(file.descriptor(), block, limits, trial);
+  uint64_t written = try_writing(file, block, limits, trial);
   if (!trial.problem.empty()) return trial;
-  posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
-  lseek(file.descriptor(), 0, SEEK_SET);
-  try_reading(file.descriptor(), block, written, limits, trial);
+  posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  lseek(file, 0, SEEK_SET);
+  try_reading(file, block, written, limits, trial);
   return trial;
 }
 

@@ -29,8 +29,6 @@
 #include "tools/common_options.h"
 #include "tools/config_source.h"
 #include "tools/doctor/checks.h"
-#include "tools/doctor/peer_copies.h"
-#include "tools/doctor/processor.h"
 #include "tools/output/streams.h"
 
 namespace spire {

@@ -1,5 +1,3 @@
-#include "tools/doctor/peer_copies.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +12,7 @@
 
 #include "engine/device/device_memory.h"
 #include "engine/device/stream.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

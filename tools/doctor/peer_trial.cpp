@@ -14,7 +14,7 @@
 #include <spire/error.h>
 
 #include "engine/base/system.h"
-#include "tools/doctor/peer_copies.h"
+#include "tools/doctor/checks.h"
 #include "tools/output/streams.h"
 #include "tools/process/child_process.h"
 
@@ -24,19 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One end of a pipe.
-class PipeEnd {
- public:
-  explicit PipeEnd(int descriptor) : descriptor_(descriptor) {}
-  ~PipeEnd() { close(descriptor_); }
-  PipeEnd(const PipeEnd&) = delete;
-  PipeEnd& operator=(const PipeEnd&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 // A child that tries copies, and the lines that it writes.
 class Trial {
  public:
@@ -44,13 +31,13 @@ class Trial {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
       fail(Category::device, "no pipe can be made: {}", system_reason(errno));
-    reader_.emplace(ends[0]);
-    PipeEnd writer(ends[1]);
+    reader_ = Descriptor(ends[0]);
+    Descriptor writer(ends[1]);
     ChildSetup setup;
     setup.words = {"doctor-peers"};
     for (const PeerCopy& copy : copies)
       setup.words.push_back(fmt::format("{}{}{}", copy.from, copy.direct ? '+' : '-', copy.to));
-    setup.streams.out = writer.descriptor();
+    setup.streams.out = writer;
     sigprocmask(SIG_SETMASK, nullptr, &setup.signal_mask);
     child_.emplace(std::move(setup));
   }
@@ -75,18 +62,18 @@ class Trial {
   bool read_by(Clock::time_point deadline) {
     using std::chrono::ceil;
     auto left = ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd waiting{reader_->descriptor(), POLLIN, 0};
+    pollfd waiting{reader_, POLLIN, 0};
     int ready = poll(&waiting, 1, static_cast<int>(std::max<int64_t>(0, left)));
     if (ready == 0) return false;
     if (ready < 0) return errno == EINTR;
     char bytes[4096];
-    ssize_t count = read(reader_->descriptor(), bytes, sizeof bytes);
+    ssize_t count = read(reader_, bytes, sizeof bytes);
     if (count > 0) text_.append(bytes, static_cast<size_t>(count));
     ended_ = count == 0;
     return count >= 0 || errno == EINTR;
   }
 
-  std::optional<PipeEnd> reader_;
+  Descriptor reader_;  // of a pipe
   std::optional<ChildProcess> child_;
   std::string text_;
   bool ended_ = false;

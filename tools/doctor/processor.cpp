@@ -1,5 +1,3 @@
-#include "tools/doctor/processor.h"
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -8,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/base/proc_files.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

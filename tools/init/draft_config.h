@@ -24,7 +24,6 @@ class ConfigDraft {
   void note(std::string text);  // a comment of its own at the head
   // path: "optimizer.lr"; keys of a section follow each other. value: YAML. why: may be empty.
   void set(std::string path, std::string value, std::string why = {});
-  const std::string& value_of(std::string_view path) const;  // REQUIRES: it was set
   std::string text() const;
 
  private:

@@ -11,7 +11,6 @@
 #include "tools/config_source.h"
 #include "tools/lr_find/range_test.h"
 #include "tools/output/progress.h"
-#include "tools/output/replaceable_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 

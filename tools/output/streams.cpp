@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <sys/stat.h>
 
@@ -14,6 +15,7 @@
 #include <spire/error.h>
 
 #include "engine/base/system.h"
+#include "engine/observe/page/page.h"
 
 namespace spire {
 
@@ -155,6 +157,19 @@ int open_stream(const std::string& to, const fs::path& path) {
   return stream;
 }
 
+// As to_csv() of a range test and trace_begin begin.
+std::string_view beginning(ReplaceableFile kind) {
+  switch (kind) {
+    case ReplaceableFile::page:
+      return page_beginning();
+    case ReplaceableFile::range_test:
+      return "step,lr,loss,smoothed\n";
+    case ReplaceableFile::timeline:
+      return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  }
+  return "";
+}
+
 std::optional<std::pair<dev_t, ino_t>> device_and_inode(const fs::path& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -179,18 +194,14 @@ TextOutput::TextOutput(const std::string& to, bool overwrite, const std::atomic<
   Target target = follow(to);
   struct stat status = {};
   if (target.descriptor) {
-    stream_ = duplicate(to, *target.descriptor);
+    stream_ = Descriptor(duplicate(to, *target.descriptor));
   } else if (::stat(target.path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))
       refuse(to, fmt::format("is {}; name a file", kind_of_target(status.st_mode)));
-    stream_ = open_stream(to, target.path);
+    stream_ = Descriptor(open_stream(to, target.path));
   } else {
     file_.emplace(target.path, Category::config, overwrite);
   }
-}
-
-TextOutput::~TextOutput() {
-  if (stream_ >= 0) ::close(stream_);
 }
 
 void TextOutput::write(std::string_view text) {
@@ -227,6 +238,21 @@ void TextOutput::write_stream(std::string_view text) const {
     if (written < 0 && errno != EINTR && errno != EAGAIN) fail_stream();
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
   }
+}
+
+void require_replaceable(const std::filesystem::path& path, ReplaceableFile kind) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;  // the writer reports it
+  std::ifstream file(path, std::ios::binary);
+  std::string_view expected = beginning(kind);
+  std::string found(expected.size(), '\0');
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  found.resize(static_cast<size_t>(file.gcount()));
+  if (!file.is_open() || found.empty() || found == expected) return;
+  fail(Category::config,
+       "{}: is there already, and is no file that this command wrote; name another file, or move "
+       "that one away",
+       path.string());
 }
 
 }  // namespace spire

@@ -17,6 +17,7 @@
 #include <spire/error.h>
 
 #include "engine/base/files.h"
+#include "tools/process/descriptor.h"
 
 namespace spire {
 
@@ -76,9 +77,6 @@ class TextOutput {
  public:
   // to: the value of --to; empty means stdout. stop: may be null.
   TextOutput(const std::string& to, bool overwrite, const std::atomic<bool>* stop);
-  ~TextOutput();
-  TextOutput(const TextOutput&) = delete;
-  TextOutput& operator=(const TextOutput&) = delete;
 
   void write(std::string_view text);
   // Makes what was written to stdout visible to its reader. Does nothing for other targets.
@@ -92,7 +90,12 @@ class TextOutput {
   std::string to_;
   const std::atomic<bool>* stop_;
   std::optional<WholeFile> file_;
-  int stream_ = -1;
+  Descriptor stream_;
 };
+
+// A command's file is replaced unasked where what is there is such a file, too. Throws
+// Error(config) for a file that begins in another way, which somebody else wrote.
+enum class ReplaceableFile { page, range_test, timeline };
+void require_replaceable(const std::filesystem::path& path, ReplaceableFile kind);
 
 }  // namespace spire

@@ -6,18 +6,22 @@
 #include "engine/update/optimizer.h"
 
 namespace spire {
+namespace {
 
-double TowerWork::flops_per_sample() const {
-  double flops = 0;
-  for (const OpWork& op : ops()) flops += op.flops;
-  return flops / static_cast<double>(batch);
-}
-
+// Where no GPU need be; bf16 stands for fp16.
 RunConfig on_one_cpu(RunConfig config) {
   config.devices = {"cpu"};
   config.parameter_device = "auto";
   if (config.precision == RunConfig::Precision::fp16) config.precision = RunConfig::Precision::bf16;
   return config;
+}
+
+}  // namespace
+
+double TowerWork::flops_per_sample() const {
+  double flops = 0;
+  for (const OpWork& op : ops()) flops += op.flops;
+  return flops / static_cast<double>(batch);
 }
 
 TowerWork tower_work(const RunSetup& setup, bool once) {

@@ -27,9 +27,6 @@ struct TowerWork {
   double flops_per_sample() const;  // 2 per multiply-add
 };
 
-// Returns the config on one CPU device, where no GPU need be; bf16 stands for fp16.
-RunConfig on_one_cpu(RunConfig config);
-
 // once: without what memory.recompute repeats.
 TowerWork tower_work(const RunSetup& setup, bool once = false);
 // Of the config on one CPU device. Throws as train() does before its first step.

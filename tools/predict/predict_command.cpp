@@ -49,22 +49,22 @@ void add_text_options(CLI::App& app, PredictArguments& p) {
       "--stream", p.stream,
       "language models: of several prompts, write lines of JSON with parts of the texts as "
       "they come");
-  app.add_option("--tokens", p.tokens, "language models: tokens to generate")
+  app.add_option("--tokens", p.text.tokens, "language models: tokens to generate")
       ->check(positive_integer)
       ->type_name("N");
-  app.add_option("--temperature", p.temperature,
+  app.add_option("--temperature", p.text.temperature,
                  "language models: temperature of sampling; 0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("X");
-  app.add_option("--top-k", p.top_k,
+  app.add_option("--top-k", p.text.top_k,
                  "language models: sample from the K most likely tokens; 0: from all")
       ->check(integer_between(0, 1'000'000))
       ->type_name("K");
-  app.add_option("--top-p", p.top_p,
+  app.add_option("--top-p", p.text.top_p,
                  "language models: sample from the fewest most likely tokens whose probabilities "
                  "reach P; 1: from all")
       ->type_name("P");
-  app.add_option("--stop", p.stop,
+  app.add_option("--stop", p.text.stop,
                  "language models: end the text before this one; several: --stop A --stop B")
       ->allow_extra_args(false)
       ->type_name("TEXT");
@@ -245,17 +245,13 @@ void predict_text(const Arguments& arguments, const NamedRun& run, const InputFi
   // Before StopSignals: the prompt may come from a pipe, and a signal must end the wait for it.
   std::vector<std::string> prompts =
       prompts_of(asked, run.checkpoint->data().find("positions") != nullptr);
-  int64_t texts = std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts));
-  TextGenerator generator(*run.checkpoint, {.device = device_of(arguments),
-                                            .tokens = asked.tokens,
-                                            .temperature = asked.temperature,
-                                            .top_k = asked.top_k,
-                                            .top_p = asked.top_p,
-                                            .seed = run.resolved.config.seed,
-                                            .stop = asked.stop,
-                                            .texts = texts,
-                                            .settings = &run.resolved.config,
-                                            .say = line_printer(arguments)});
+  TextOptions options = asked.text;
+  options.device = device_of(arguments);
+  options.seed = run.resolved.config.seed;
+  options.texts = std::min(asked.batch.value_or(texts_at_once), std::ssize(prompts));
+  options.settings = &run.resolved.config;
+  options.say = line_printer(arguments);
+  TextGenerator generator(*run.checkpoint, options);
   StopSignals signals(StopSignals::ending);
   // From begin_work() on a signal sets the flag, which each batch and each token checks.
   signals.begin_work();

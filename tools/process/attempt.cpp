@@ -6,6 +6,8 @@
 
 #include <spire/error.h>
 
+#include "tools/output/streams.h"
+
 namespace spire {
 
 namespace {
@@ -118,8 +120,16 @@ void Attempt::kill_all(bool forced) {
   kill(-children_.front().pid(), SIGKILL);
 }
 
-void suspend_self() {
-  kill(getpid(), SIGSTOP);
+void end_process(const Failure& failure) {
+  log_text(failure.table + "\n");
+  print_log("error[{}]: {}\n", static_cast<int>(failure.category), failure.text);
+  _exit(static_cast<int>(failure.category));
+}
+
+std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config) {
+  if (launch.size == 1) return nullptr;
+  return join_world(launch,
+                    {.start_seconds = config.timeouts.start, .on_exit_timeout = end_process});
 }
 
 }  // namespace spire

@@ -1,11 +1,14 @@
-// One attempt at a run: starts its processes, waits until all have ended, judges the outcome.
+// One attempt at a run: starts its processes, waits until all have ended, judges the outcome. And
+// how one of these processes joins the others.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <spire/run_config.h>
 #include <spire/world.h>
 
 #include "tools/process/child_process.h"
@@ -71,6 +74,12 @@ class Attempt {
   Clock::time_point last_deadline_;            // when they are killed
 };
 
-void suspend_self();  // suspends this process until SIGCONT, as Ctrl+Z does
+// Joins the other ranks of an attempt; returns null for a run of one process. Throws as
+// join_world() does.
+std::unique_ptr<World> join_ranks(const Launch& launch, const RunConfig& config);
+
+// Ends the process with the failure on stderr. For one of whose threads hangs: no other thread can
+// end that one.
+[[noreturn]] void end_process(const Failure& failure);
 
 }  // namespace spire

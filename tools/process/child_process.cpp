@@ -117,10 +117,6 @@ CapturedOutput::CapturedOutput() : descriptor_(memfd_create("output", MFD_CLOEXE
     fail(Category::device, "no room for a process's output: {}", system_reason(errno));
 }
 
-CapturedOutput::~CapturedOutput() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 // The position is shared with the process that wrote.
 std::string CapturedOutput::text() const {
   lseek(descriptor_, 0, SEEK_SET);

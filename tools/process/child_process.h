@@ -4,8 +4,9 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
-#include <utility>
 #include <vector>
+
+#include "tools/process/descriptor.h"
 
 namespace spire {
 
@@ -64,16 +65,12 @@ class ChildProcess {
 class CapturedOutput {
  public:
   CapturedOutput();  // throws Error(device)
-  ~CapturedOutput();
-  CapturedOutput(CapturedOutput&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  CapturedOutput& operator=(CapturedOutput&&) = delete;
 
   int descriptor() const { return descriptor_; }  // for ChildSetup::streams
   std::string text() const;                       // REQUIRES: nobody writes any more
 
  private:
-  int descriptor_;  // a memfd
+  Descriptor descriptor_;  // a memfd
 };
 
 // Returns the message of the last line "error[6]: ..." in what it wrote to stderr; empty if there

@@ -124,4 +124,16 @@ std::optional<int> BlockedSignals::wait(std::optional<Deadline> deadline) {
   }
 }
 
+bool BlockedSignals::stopped_before(Deadline deadline) {
+  while (auto number = wait(deadline)) {
+    if (*number == SIGTSTP) suspend_self();
+    if (*number != SIGTSTP && *number != SIGCHLD) return true;
+  }
+  return false;
+}
+
+void suspend_self() {
+  kill(getpid(), SIGSTOP);
+}
+
 }  // namespace spire

@@ -54,6 +54,9 @@ class BlockedSignals {
 
   // Waits for the next of these signals and returns it; none if the deadline passes first.
   std::optional<int> wait(std::optional<Deadline> deadline);
+  // Waits until the deadline; SIGTSTP suspends this process meanwhile. Returns true as soon as one
+  // of stop_signals comes.
+  bool stopped_before(Deadline deadline);
 
   const sigset_t& mask_before() const { return before_; }  // mask for child processes
   // The same for those that make a StopSignals: its signals wait until then.
@@ -63,5 +66,7 @@ class BlockedSignals {
   sigset_t blocked_{}, before_{};
   struct sigaction child_before_ {};
 };
+
+void suspend_self();  // suspends this process until SIGCONT, as Ctrl+Z does
 
 }  // namespace spire

@@ -1,5 +1,3 @@
-#include "tools/report/confusion.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include "engine/observe/page/page.h"
 #include "engine/observe/scores.h"
 #include "engine/run/run_data.h"
+#include "tools/report/run_page.h"
 
 namespace spire {
 namespace {

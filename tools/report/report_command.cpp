@@ -9,7 +9,6 @@
 #include "engine/base/files.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
-#include "tools/output/replaceable_file.h"
 #include "tools/output/streams.h"
 #include "tools/process/signals.h"
 #include "tools/report/run_page.h"

@@ -19,6 +19,7 @@
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
 #include "engine/observe/json_files.h"
+#include "tools/process/descriptor.h"
 
 namespace spire {
 
@@ -29,11 +30,8 @@ namespace {
 constexpr size_t largest_sample = size_t{4} << 20;  // bytes that a page takes in
 
 bool is_locked(const fs::path& file) {
-  int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  if (descriptor < 0) return false;
-  bool locked = flock_holder(descriptor).has_value();
-  ::close(descriptor);
-  return locked;
+  Descriptor opened(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  return opened >= 0 && flock_holder(opened).has_value();
 }
 
 std::string first_line_of_run_file(const fs::path& file) {

@@ -1,5 +1,3 @@
-#include "tools/report/run_metrics.h"
-
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -10,6 +8,8 @@
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/line_file.h"
+#include "engine/observe/step_times.h"
+#include "tools/report/run_files.h"
 
 namespace spire {
 namespace {
@@ -18,11 +18,6 @@ using Json = nlohmann::json;
 
 constexpr std::array metrics = {Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
                                 Metric::exact_match};
-
-// Those of StepTimes: each step has a value of all.
-constexpr std::array time_tags = {"time/data_wait_ms", "time/copy_ms",      "time/forward_ms",
-                                  "time/backward_ms",  "time/comm_wait_ms", "time/update_ms",
-                                  "time/replicate_ms", "time/other_ms"};
 
 // Returns none where the record lacks the number, NaN where it was not finite.
 std::optional<double> number(const Json& record, const std::string& key) {
@@ -78,10 +73,11 @@ class Reader {
     if (!std::isfinite(loss) && r.not_finite++ == 0) r.first_not_finite = step;
     metric_of(record, "train/");
     take_curves(record, r.curves, r.epochs);
-    for (const char* tag : time_tags) {
-      double time = number(record, tag).value_or(0);
-      r.curves[tag].add(r.epoch, time);
-      r.epochs[tag].add(r.epoch, time, present_epoch());
+    for (const StepPart& part : step_parts) {  // each step has a value of all
+      std::string time_tag(part.tag);
+      double time = number(record, time_tag).value_or(0);
+      r.curves[time_tag].add(r.epoch, time);
+      r.epochs[time_tag].add(r.epoch, time, present_epoch());
     }
     r.skipped_steps = count(record, "train/skipped_steps", r.skipped_steps);
     r.bad_steps = count(record, "train/bad_steps", r.bad_steps);

@@ -27,10 +27,6 @@ using namespace std::chrono_literals;
 constexpr const char* lock_name = ".spire_sweep";
 constexpr std::chrono::milliseconds patience = 10s, look_again = 50ms;
 
-bool is_stop(int signal) {
-  return signal != SIGCHLD && signal != SIGTSTP;
-}
-
 // Whether the process in the lock's text runs on this host: it is no sweep that was killed.
 bool lives_here(const std::string& holder) {
   std::string begin = host_name() + ", process ";
@@ -47,18 +43,9 @@ SweepFolder::SweepFolder(fs::path path, BlockedSignals& signals) : path_(std::mo
     fail(category_of(error.value(), Category::config), "{}: cannot be created: {}", path_.string(),
          error.message());
   refuse_other_files();
-  lock_ = open_in_place(path_ / lock_name, Category::config);
+  lock_ = Descriptor(open_in_place(path_ / lock_name, Category::config));
   fcntl(lock_, F_SETFD, 0);  // child processes inherit it
-  try {
-    lock(signals);
-  } catch (...) {
-    close(lock_);
-    throw;
-  }
-}
-
-SweepFolder::~SweepFolder() {
-  close(lock_);
+  lock(signals);
 }
 
 // A file system without locks is no reason to refuse: the runs warn of it, too.
@@ -75,8 +62,8 @@ void SweepFolder::lock(BlockedSignals& signals) {
                       "another folder with --output",
                       holder.substr(0, holder.find('\n'))));
     }
-    auto number = signals.wait(now + look_again);
-    if (number && is_stop(*number)) fail(Category::interrupted, "stopped by a signal");
+    if (signals.stopped_before(now + look_again))
+      fail(Category::interrupted, "stopped by a signal");
   }
   std::string holder = fmt::format("{}, process {}, since {}\n", host_name(), getpid(),
                                    utc_text(std::chrono::system_clock::now()));

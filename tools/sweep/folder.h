@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/process/descriptor.h"
 #include "tools/process/signals.h"
 #include "tools/sweep/results.h"
 
@@ -23,9 +24,6 @@ class SweepFolder {
   // Throws Error(config) if another sweep uses the folder, or if it holds files of something else;
   // Error(interrupted) on a signal.
   SweepFolder(std::filesystem::path path, BlockedSignals& signals);
-  ~SweepFolder();
-  SweepFolder(const SweepFolder&) = delete;
-  SweepFolder& operator=(const SweepFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path run(const SweepPoint& point) const { return path_ / point.name; }
@@ -40,7 +38,7 @@ class SweepFolder {
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::filesystem::path path_;
-  int lock_ = -1;  // descriptor, which child processes inherit
+  Descriptor lock_;  // which child processes inherit
 };
 
 }  // namespace spire

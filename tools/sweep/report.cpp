@@ -39,59 +39,51 @@ std::vector<std::string> headings(const std::vector<GridAxis>& axes) {
   return names;
 }
 
-// What a figure is of: "validation r2". Empty: there is no figure.
-std::string best_name(const PointResult& result) {
-  if (!result.last) return "";
-  return fmt::format("{} {}", name_of_data(result.held_out), name(result.best_by));
+// A figure of a run, and what it is of: "validation r2".
+struct Figure {
+  std::string of, text;
+};
+std::optional<Figure> best_figure(const PointResult& result) {
+  if (!result.last) return {};
+  return Figure{fmt::format("{} {}", name_of_data(result.held_out), name(result.best_by)),
+                metric_text({result.best_by, result.best})};
 }
-std::string last_name(const PointResult& result) {
-  return result.last ? std::string(name(result.last->metric)) : "";
+std::optional<Figure> last_figure(const PointResult& result) {
+  if (!result.last) return {};
+  return Figure{std::string(name(result.last->metric)), metric_text(*result.last)};
 }
-std::string test_name(const PointResult& result) {
-  return result.test ? fmt::format("test {}", name(result.test->metric)) : "";
-}
-
-std::string best_text(const PointResult& result) {
-  return result.last ? metric_text({result.best_by, result.best}) : "-";
-}
-std::string last_text(const PointResult& result) {
-  return result.last ? metric_text(*result.last) : "-";
-}
-std::string test_text(const PointResult& result) {
-  return result.test ? metric_text(*result.test) : "-";
+std::optional<Figure> test_figure(const PointResult& result) {
+  if (!result.test) return {};
+  return Figure{fmt::format("test {}", name(result.test->metric)), metric_text(*result.test)};
 }
 
 // A column of figures: what they are of is in its heading where all runs agree, else in each cell.
 struct FigureColumn {
   std::string heading;
-  std::string (*name)(const PointResult&);
-  std::string (*text)(const PointResult&);
+  std::optional<Figure> (*figure_of)(const PointResult&);
   bool agree = true;
 
   std::string cell(const PointResult& result) const {
-    std::string of = name(result);
-    return agree || of.empty() ? text(result) : of + " " + text(result);
+    auto figure = figure_of(result);
+    if (!figure) return "-";
+    return agree ? figure->text : figure->of + " " + figure->text;
   }
 };
 
-// Adds a column, unless no run has such a figure.
-void add_figures(const std::vector<PointResult>& results, FigureColumn column,
-                 std::vector<FigureColumn>& columns) {
-  std::set<std::string> names;
-  for (const PointResult& result : results) names.insert(column.name(result));
-  names.erase("");
-  if (names.empty()) return;
-  column.agree = names.size() == 1;
-  if (column.agree) column.heading += (column.heading.empty() ? "" : " ") + *names.begin();
-  if (column.heading.empty()) column.heading = "test";
-  columns.push_back(std::move(column));
-}
-
+// The columns but those of which no run has a figure.
 std::vector<FigureColumn> figures_of(const std::vector<PointResult>& results) {
   std::vector<FigureColumn> columns;
-  add_figures(results, {"", test_name, test_text}, columns);
-  add_figures(results, {"best", best_name, best_text}, columns);
-  add_figures(results, {"last", last_name, last_text}, columns);
+  for (FigureColumn column : {FigureColumn{"", test_figure}, FigureColumn{"best", best_figure},
+                              FigureColumn{"last", last_figure}}) {
+    std::set<std::string> names;
+    for (const PointResult& result : results)
+      if (auto figure = column.figure_of(result)) names.insert(figure->of);
+    if (names.empty()) continue;
+    column.agree = names.size() == 1;
+    if (column.agree) column.heading += (column.heading.empty() ? "" : " ") + *names.begin();
+    if (column.heading.empty()) column.heading = "test";
+    columns.push_back(std::move(column));
+  }
   return columns;
 }
 
@@ -224,9 +216,10 @@ std::string sweep_html(const SweepReport& report) {
   data["ranking"] = sweep_ranking(report.results);
   const PointResult& best = report.results.at(data["ranking"].at(0));
   const SweepPoint& point = report.points.at(data["ranking"].at(0));
-  std::string summary = best.last ? fmt::format("The best is {}, with {} {}. ", point.name,
-                                                best_name(best), best_text(best))
-                                  : "No run has ended yet. ";
+  auto figure = best_figure(best);
+  std::string summary =
+      figure ? fmt::format("The best is {}, with {} {}. ", point.name, figure->of, figure->text)
+             : "No run has ended yet. ";
   return html_of({"sweep", "Sweep of " + counted(std::ssize(report.points), "run"),
                   summary + "sweep.csv has a line a run.",
                   data.dump(-1, ' ', false, Json::error_handler_t::replace)});

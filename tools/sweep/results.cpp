@@ -4,14 +4,13 @@
 #include <cmath>
 #include <numeric>
 
-#include <nlohmann/json.hpp>
-
 #include <spire/error.h>
 #include <spire/load_config.h>
 
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/formatting.h"
+#include "engine/observe/json_files.h"
 
 namespace spire {
 
@@ -19,33 +18,12 @@ namespace {
 
 using State = PointResult::State;
 
-// JSON has no NaN: such a number is null.
-double number(const nlohmann::json& object, const std::string& name) {
-  const nlohmann::json& value = object.at(name);
-  return value.is_null() ? std::nan("") : value.get<double>();
-}
-
 // Of an evaluation: the metric that decides, or the task's where it lacks that.
-std::optional<MetricValue> shown_metric(const nlohmann::json& evaluation, Metric decides) {
-  for (Metric metric : {decides, Metric::accuracy, Metric::perplexity, Metric::psnr, Metric::rmse,
-                        Metric::exact_match})
-    if (std::string key(name(metric)); evaluation.contains(key))
-      return MetricValue{metric, number(evaluation, key)};
-  return {};
-}
-
-void read_validation(const nlohmann::json& val, PointResult& result) {
-  if (val.is_null()) return;
-  constexpr std::string_view prefix = "best_";
-  for (const auto& [key, value] : val.items())
-    if (key.starts_with(prefix))
-      if (auto metric = find_metric(std::string_view(key).substr(prefix.size())))
-        result.best_by = *metric;
-  result.held_out = val.value("data", "") == name_of_data(true);
-  result.last = shown_metric(val, result.best_by);
-  if (!result.last) return;
-  result.best = number(val, fmt::format("{}{}", prefix, name(result.best_by)));
-  result.loss = number(val, "loss");
+template <typename Evaluation>
+std::optional<MetricValue> shown_metric(const Evaluation& evaluation, Metric decides) {
+  if (auto value = measured_value(evaluation, decides)) return MetricValue{decides, *value};
+  if (evaluation.metric.metric == Metric::loss) return {};
+  return evaluation.metric;
 }
 
 // best.* of the run's config; the default where that cannot be read.
@@ -78,26 +56,27 @@ bool ranks_before(const PointResult& a, const PointResult& b) {
 PointResult read_point_result(const std::filesystem::path& run) {
   PointResult result;
   result.state = State::interrupted;
-  try {
-    auto text = read_file_if_there(run / "summary.json", Category::config);
-    if (!text) return result;
-    nlohmann::json json = nlohmann::json::parse(*text);
-    PointResult read;
-    read.exit = json.at("exit").get<int>();
-    read.state = state_of(read.exit);
-    read.message = json.at("stopped_by").get<std::string>();
-    read.steps = json.at("steps").get<int64_t>();
-    read.train_loss = number(json, "train_loss");
-    read.samples_per_s = number(json, "samples_per_s");
-    read.seconds = number(json, "seconds");
-    read.hash = json.at("parameter_hash").get<std::string>();
-    read_validation(json.at("val"), read);
-    if (json.contains("test")) read.test = shown_metric(json["test"], read.best_by);
-    read.order = order_of(run);
-    return read;
-  } catch (const nlohmann::json::exception&) {
-    return result;
-  }
+  auto text = read_file_if_there(run / "summary.json", Category::config);
+  auto summary = text ? read_summary(*text) : std::nullopt;
+  if (!summary || summary->parameter_hash.empty()) return result;  // no run has written it whole
+  result.exit = summary->exit;
+  result.state = state_of(result.exit);
+  result.message = summary->stopped_by;
+  result.steps = summary->steps;
+  result.train_loss = summary->train_loss;
+  result.samples_per_s = summary->samples_per_s;
+  result.seconds = summary->seconds;
+  result.hash = summary->parameter_hash;
+  result.order = order_of(run);
+  result.best_by = summary->val.best_by;
+  if (summary->test) result.test = shown_metric(*summary->test, result.best_by);
+  if (!summary->val.measured) return result;
+  result.held_out = summary->val.held_out;
+  result.last = shown_metric(summary->val, result.best_by);
+  if (!result.last) return result;
+  result.best = summary->val.best;
+  result.loss = summary->val.loss;
+  return result;
 }
 
 std::vector<size_t> sweep_ranking(const std::vector<PointResult>& results) {

@@ -23,25 +23,14 @@ using State = PointResult::State;
 
 constexpr int stopped_code = static_cast<int>(Category::interrupted);
 
-// What a run prints, appended to what it printed before.
-class LogFile {
- public:
-  explicit LogFile(const std::filesystem::path& path)
-      : descriptor_(
-            open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0)
-      fail(category_of(errno, Category::config), "{}: cannot be written to: {}", path.string(),
-           system_reason(errno));
-  }
-  ~LogFile() { close(descriptor_); }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
-  Streams streams() const { return {descriptor_, descriptor_}; }
-
- private:
-  int descriptor_;
-};
+// What a run prints is appended to what it printed before.
+Descriptor open_log(const std::filesystem::path& path) {
+  Descriptor log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (log < 0)
+    fail(category_of(errno, Category::config), "{}: cannot be written to: {}", path.string(),
+         system_reason(errno));
+  return log;
+}
 
 // Returns why a run failed: what it printed, or what killed it.
 std::string failure_text(const ExitStatus& status, const std::filesystem::path& log) {
@@ -98,16 +87,15 @@ void SweepRuns::start(size_t index, size_t slot_index) {
   try {
     std::string output = folder_.run(point).string();
     ConfigSnapshot config(sweep_config(slot, point, output));
-    LogFile log(folder_.log(point));
+    Descriptor log = open_log(folder_.log(point));
     ChildSetup setup;
     setup.words = {"train", "--config", config.path(), "--resume", "auto"};
     setup.signal_mask = signals_.mask_until_handled();
-    setup.streams = log.streams();
+    setup.streams = {log, log};
     setup.cores = slot.cores;
     if (options_.max_restarts)
       setup.words.push_back(fmt::format("--max-restarts={}", *options_.max_restarts));
-    for (auto& [name, value] : SweepSlots::variables(slot))
-      setup.variables.push_back({name, value});
+    setup.variables = SweepSlots::variables(slot);
     bool goes_on = RunDirState(output).has_checkpoint();
     jobs_.push_back({index, slot_index, ChildProcess(std::move(setup))});
     report_.results[index].state = State::interrupted;

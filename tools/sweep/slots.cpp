@@ -146,7 +146,7 @@ SweepSlots::SweepSlots(const SlotRequest& request, const RunConfig& config, cons
   }
 }
 
-std::vector<std::pair<std::string, std::string>> SweepSlots::variables(const SweepSlot& slot) {
+std::vector<Variable> SweepSlots::variables(const SweepSlot& slot) {
   if (slot.uuid.empty()) return {};
   return {{"CUDA_VISIBLE_DEVICES", slot.uuid}, {claim_holder, std::to_string(::getpid())}};
 }

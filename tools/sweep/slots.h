@@ -4,7 +4,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <spire/run_config.h>
@@ -12,6 +11,7 @@
 
 #include "engine/device/gpu_claims.h"
 #include "engine/train/placement/rank_hardware.h"
+#include "tools/process/child_process.h"
 
 namespace spire {
 
@@ -56,7 +56,7 @@ class SweepSlots {
 
   // Environment of a process that trains on the slot: it sees that GPU alone, and does not wait for
   // the claim that this process holds, as long as this one lives. Empty for a slot of a CPU.
-  static std::vector<std::pair<std::string, std::string>> variables(const SweepSlot& slot);
+  static std::vector<Variable> variables(const SweepSlot& slot);
 
  private:
   GpuClaims claims_;

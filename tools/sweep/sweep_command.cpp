@@ -63,8 +63,7 @@ SlotQueue queue_with(BlockedSignals& signals) {
   auto wait = [&signals](double seconds) {
     auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
-    auto number = signals.wait(std::chrono::steady_clock::now() + time);
-    return !number || *number == SIGCHLD || *number == SIGTSTP;
+    return !signals.stopped_before(std::chrono::steady_clock::now() + time);
   };
   return {wait, [](std::string_view line) { print_log("{}\n", line); }};
 }

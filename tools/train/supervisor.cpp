@@ -192,11 +192,8 @@ class Supervisor {
   void pause(Seconds lived) {
     pause_ = lived < short_life ? std::min(pause_ * 2, longest_pause) : first_pause;
     auto deadline = Clock::now() + duration_cast<Clock::duration>(pause_);
-    while (auto number = signals_.wait(deadline)) {
-      if (*number == SIGTSTP) suspend_self();
-      if (*number == SIGTSTP || *number == SIGCHLD) continue;
+    if (signals_.stopped_before(deadline))
       fail(Category::interrupted, "stopped by a signal before restart {}; {}", restarts_, advice());
-    }
   }
 
   const Arguments& arguments_;

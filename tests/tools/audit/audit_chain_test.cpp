@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/digest.h"
+#include "engine/base/files.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/run/audit/bit_keys.h"
 #include "tests/tools/audit/audit_fixture.h"
@@ -63,6 +64,20 @@ TEST(Chain, WeightsAreHashedRarelyForLargeModels) {
   EXPECT_EQ(weights_interval({.weights_every_steps = 7}, 30'000'000), 7);
 }
 
+// Stops after a number of steps.
+class StopsAt : public Reports {
+ public:
+  StopsAt(int64_t step, std::atomic<bool>& stop) : step_(step), stop_(stop) {}
+  void on_step(const StepReport& step) override {
+    Reports::on_step(step);
+    if (step.step == step_) stop_ = true;
+  }
+
+ private:
+  int64_t step_;
+  std::atomic<bool>& stop_;
+};
+
 class AuditChain : public testing::Test {
  protected:
   std::filesystem::path log(const std::string& name) const {
@@ -70,6 +85,14 @@ class AuditChain : public testing::Test {
   }
   std::vector<std::string> problems(const std::string& name) const {
     return all.auditor(name).check().problems;
+  }
+  // Stops the run there.
+  RunResult train_five_steps(const std::string& name) const {
+    std::atomic<bool> stop = false;
+    StopsAt stops(5, stop);
+    RunOptions options;
+    options.stop = &stop;
+    return all.runs.train(name, all.words(), stops, options);
   }
 
   AuditedRuns all;
@@ -88,28 +111,9 @@ TEST_F(AuditChain, IsTheSameOnAnyDevicesByAnyStrategy) {
   EXPECT_FALSE(std::filesystem::exists(log("none")));
 }
 
-// Stops after a number of steps.
-class StopsAt : public Reports {
- public:
-  StopsAt(int64_t step, std::atomic<bool>& stop) : step_(step), stop_(stop) {}
-  void on_step(const StepReport& step) override {
-    Reports::on_step(step);
-    if (step.step == step_) stop_ = true;
-  }
-
- private:
-  int64_t step_;
-  std::atomic<bool>& stop_;
-};
-
 TEST_F(AuditChain, GoesOnInAResumedRunAsIfItHadNotStopped) {
   RunResult whole = all.train("whole");
-  std::atomic<bool> stop = false;
-  StopsAt stops(5, stop);
-  RunOptions options;
-  options.stop = &stop;
-  RunResult part = all.runs.train("parts", all.words(), stops, options);
-  EXPECT_EQ(part.summary.steps, 5);
+  EXPECT_EQ(train_five_steps("parts").summary.steps, 5);
   RunResult rest = all.runs.resume("parts", all.words({"devices=3xcpu"}));
   EXPECT_EQ(rest.summary.chain, whole.summary.chain);
   EXPECT_EQ(lines_of(log("parts")), lines_of(log("whole")));
@@ -138,12 +142,8 @@ TEST_F(AuditChain, IsTheSameWithKeysThatChangeNoBit) {
 
 TEST_F(AuditChain, HasNoRootMoreAndNoWarningForSuchKeysAfterAResumption) {
   all.train("whole");
-  std::atomic<bool> stop = false;
-  StopsAt stops(5, stop);
+  train_five_steps("parts");
   RunOptions options;
-  options.stop = &stop;
-  all.runs.train("parts", all.words(), stops, options);
-  options = {};
   options.resume = "auto";
   Reports rest;
   all.runs.train("parts", all.words(no_bit), rest, options);
@@ -211,23 +211,23 @@ TEST(AuditData, CoversValidationData) {
 
 TEST_F(AuditChain, NamesADroppedLine) {
   all.train("a");
-  std::vector<std::string> whole = lines_of(log("a")), lines = whole;
-  lines.erase(lines.begin() + 7);
-  write_lines(log("a"), lines);
-  EXPECT_THAT(problems("a"), testing::Contains(HasSubstr("step 7 is missing")));
-  lines = whole;
-  lines.erase(lines.begin());
-  write_lines(log("a"), lines);
-  EXPECT_THAT(problems("a"), testing::Contains(HasSubstr("the root is missing")));
-  lines = whole;
-  lines.pop_back();
-  write_lines(log("a"), lines);
-  EXPECT_THAT(problems("a"), testing::Contains("metrics.jsonl: step 12: audit.jsonl does not have "
-                                               "this step"));
-  lines = whole;
-  lines[4] = "not JSON";
-  write_lines(log("a"), lines);
-  EXPECT_THAT(problems("a"), testing::Contains(HasSubstr("line 5 is not a record")));
+  const std::vector<std::string> whole = lines_of(log("a"));
+  auto expect_problem = [&](std::vector<std::string> lines, const char* problem) {
+    write_lines(log("a"), lines);
+    EXPECT_THAT(problems("a"), testing::Contains(HasSubstr(problem)));
+  };
+  auto without = [&](size_t line) {
+    std::vector<std::string> lines = whole;
+    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(line));
+    return lines;
+  };
+  expect_problem(without(7), "step 7 is missing");
+  expect_problem(without(0), "the root is missing");
+  expect_problem(without(whole.size() - 1),
+                 "metrics.jsonl: step 12: audit.jsonl does not have this step");
+  std::vector<std::string> broken = whole;
+  broken[4] = "not JSON";
+  expect_problem(broken, "line 5 is not a record");
 }
 
 TEST_F(AuditChain, NamesASwappedCheckpoint) {
@@ -267,19 +267,15 @@ TEST(ChangedData, IsWarnedOfWhenARunGoesOn) {
     return fmt::format("{}", fmt::join(reports.warnings, "\n"));
   };
   EXPECT_THAT(resume("steps=6"), testing::Not(testing::HasSubstr("the data (")));
-  std::string table = runs / "table/train.csv", text;
-  {
-    std::ifstream file(table);
-    text = {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string table = runs / "table/train.csv", text = read_text(table, Category::data);
   text[text.rfind(',') - 1] ^= 1;  // another digit
   std::ofstream(table) << text;
   fs::last_write_time(table, fs::file_time_type::clock::now() + std::chrono::hours(1));
   std::string warning = resume("steps=8");
-  EXPECT_THAT(warning, testing::HasSubstr("is not what it was at the checkpoint of step 6: changed "
-                                          "since then: '" +
-                                          table + "'; the run goes on with it"));
-  EXPECT_THAT(warning, testing::HasSubstr("data.path " + (runs / "table").string()));
+  expect_parts(warning, {"is not what it was at the checkpoint of step 6: changed "
+                         "since then: '" +
+                             table + "'; the run goes on with it",
+                         "data.path " + (runs / "table").string()});
   EXPECT_THAT(resume("steps=10"), testing::Not(testing::HasSubstr("the data (")));
 }
 

@@ -14,40 +14,44 @@
 
 namespace spire {
 
-// Four towers of 4 samples; 60 images, so 4 steps an epoch, the last of which is ragged.
-class AuditedRuns {
+// Runs of a small network on 60 made-up images.
+class ImageRuns {
  public:
-  AuditedRuns() {
+  ImageRuns() {
     std::filesystem::create_directories(runs / "images");
     write_images(runs / "images/train", 60);
     write_images(runs / "images/t10k", 12);
   }
   Words words(const Words& more = {}) const {
-    return Words{"data.name=idx",
-                 "data.path=" + (runs / "images").string(),
-                 "data.csv.target=last",
-                 "data.csv.task=auto",
-                 "model.name=cnn",
-                 "model.channels=[4]",
-                 "model.hidden=[8]",
-                 "model.dropout=0.25",
-                 "data.augment.flip=true",
-                 "batch_size=4",
-                 "towers=4",
-                 "optimizer.lr=0.05",
-                 "steps=12",
-                 "checkpoint.every_steps=4",
-                 "checkpoint.keep_last=10",
-                 "audit.weights_every_steps=1"} +
+    return Words{"data.name=idx",        "data.path=" + (runs / "images").string(),
+                 "data.csv.target=last", "data.csv.task=auto",
+                 "model.name=cnn",       "model.channels=[4]",
+                 "model.hidden=[8]",     "batch_size=4",
+                 "optimizer.lr=0.05"} +
+           more;
+  }
+
+  MadeRuns runs;
+};
+
+// Four towers of 4 samples, so 4 steps an epoch, the last of which is ragged.
+class AuditedRuns : public ImageRuns {
+ public:
+  Words words(const Words& more = {}) const {
+    return ImageRuns::words({"model.dropout=0.25", "data.augment.flip=true", "towers=4", "steps=12",
+                             "checkpoint.every_steps=4", "checkpoint.keep_last=10",
+                             "audit.weights_every_steps=1"}) +
            more;
   }
   RunResult train(const std::string& name, const Words& more = {}) const {
     return runs.train(name, words(more));
   }
   RunAuditor auditor(const std::string& name) const { return {runs / name, {}}; }
-
-  MadeRuns runs;
 };
+
+inline float with_flipped_bit(float value, int bit = 0) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ (1u << bit));
+}
 
 // One bit of one element, in one step.
 struct BitFlip {
@@ -87,7 +91,7 @@ class FaultyReplay : public TensorObserver {
     std::vector<float> values(static_cast<size_t>(entry.elements()));
     trainer.read_weight(entry, values);
     float& value = values.at(flip_.element);
-    value = std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ (1u << flip_.bit));
+    value = with_flipped_bit(value, flip_.bit);
     trainer.write_weight(entry, values);
   }
 

@@ -40,6 +40,15 @@ class AuditForgery : public testing::Test {
     EXPECT_THAT(audit.difference->tensor, HasSubstr(what));
     EXPECT_FALSE(audit.replays);
   }
+  // In the configs of the checkpoints behind a step.
+  void replace_in_configs(int64_t step, const std::string& text, const std::string& other) {
+    for (auto& [at_step, state] : forger.checkpoints) {
+      if (at_step <= step) continue;
+      size_t at = state.config_yaml.find(text);
+      ASSERT_NE(at, std::string::npos);
+      state.config_yaml.replace(at, text.size(), other);
+    }
+  }
   void write_summary(RunSummary changed) {
     changed.output = (all.runs / "a").string();
     std::ofstream(all.runs / "a" / "summary.json") << summary_json(changed);
@@ -85,23 +94,14 @@ TEST_F(AuditForgery, ARootOnTheWayIsTheConfigBehindIt) {
   Json root = forger.root(0)["root"];
   root["config"]["optimizer.momentum"] = "0.5";
   forger.add_root(5, root);
-  for (auto& [step, state] : forger.checkpoints)
-    if (step > 5) {
-      size_t at = state.config_yaml.find("momentum: 0.9");
-      ASSERT_NE(at, std::string::npos);
-      state.config_yaml.replace(at, 13, "momentum: 0.5");
-    }
+  replace_in_configs(5, "momentum: 0.9", "momentum: 0.5");
   expect_replay_names("4", 6, "weights ");
 }
 
 TEST_F(AuditForgery, ARootThatLiesAboutDropout) {
   forger.root(0)["root"]["config"]["model.dropout"] = "0.5";
   expect_problem("its config has model.dropout: 0.25, and the chain's root 0.5");
-  for (auto& [step, state] : forger.checkpoints) {
-    size_t at = state.config_yaml.find("dropout: 0.25");
-    ASSERT_NE(at, std::string::npos);
-    state.config_yaml.replace(at, 13, "dropout: 0.5");
-  }
+  replace_in_configs(0, "dropout: 0.25", "dropout: 0.5");
   expect_replay_names("0", 1, "loss");
 }
 

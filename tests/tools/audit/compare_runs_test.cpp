@@ -1,14 +1,21 @@
+// Where two runs differ: by their records, and by a replay of both.
 #include "tools/compare/compare_runs.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "engine/checkpoint/checkpoint_file.h"
+#include "tests/tools/audit/audit_fixture.h"
 
 namespace spire {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 RunRecords records(std::map<int64_t, StepRecord> steps) {
   RunRecords run;
@@ -137,15 +144,15 @@ TrainingState state_with(std::vector<float> weights) {
 
 TEST(CompareRuns, StatesDifferInOneBitOfOneElement) {
   TrainingState a = state_with({1, 2, 3, 4, 5, 6}), b = a;
-  EXPECT_FALSE(first_difference(a, b));
+  EXPECT_FALSE(first_difference(0, a, b));
   float& changed = b.weights[0].values[4];
-  changed = std::bit_cast<float>(std::bit_cast<uint32_t>(changed) ^ 1u);
-  auto found = first_difference(a, b);
+  changed = with_flipped_bit(changed);
+  auto found = first_difference(0, a, b);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->tensor, "weights fc.weight");
   EXPECT_EQ(found->element, "[1, 1]");
-  EXPECT_EQ(found->a, 5);
-  EXPECT_EQ(found->b, changed);
+  EXPECT_EQ(found->a, "5");
+  EXPECT_EQ(found->b, fmt::format("{}", changed));
 }
 
 TEST(CompareRuns, StatesOfRunsWithOtherFrozenWeightsArePairedByName) {
@@ -154,20 +161,149 @@ TEST(CompareRuns, StatesOfRunsWithOtherFrozenWeightsArePairedByName) {
   a.optimizer = {{"m", {{"low", {2}, {0, 0}}, {"high", {2}, {0.5f, 0}}}}};
   b.weights = {a.weights[1], a.weights[0]};
   b.optimizer = {{"m", {a.optimizer[0].second[1]}}};
-  EXPECT_FALSE(first_difference(a, b));
-  EXPECT_FALSE(first_difference(b, a));
+  EXPECT_FALSE(first_difference(0, a, b));
+  EXPECT_FALSE(first_difference(0, b, a));
   b.optimizer[0].second[0].values[1] = 2;
-  auto found = first_difference(a, b);
+  auto found = first_difference(0, a, b);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->tensor, "m of high");
   EXPECT_EQ(found->element, "[1]");
   b.weights.pop_back();
-  EXPECT_EQ(first_difference(a, b)->tensor, "weights low, which the other run does not have");
+  EXPECT_EQ(first_difference(0, a, b)->tensor, "weights low, which the other run does not have");
 }
 
 TEST(CompareRuns, ZerosOfTwoSignsDiffer) {  // as their bits do
   TrainingState a = state_with({0, 0}), b = state_with({0, -0.0f});
-  EXPECT_TRUE(first_difference(a, b));
+  EXPECT_TRUE(first_difference(0, a, b));
+}
+
+class BisectRuns : public testing::Test, public ImageRuns {
+ protected:
+  void train(const std::string& name, const Words& more = {}) { runs.train(name, images + more); }
+  RunRecords records(const std::string& name) const { return read_run_records(runs / name); }
+
+  Words images = words({"towers=2", "steps=6"});
+};
+
+TEST_F(BisectRuns, EqualRunsAreEqualOnAnyDevices) {
+  train("a", {"checkpoint.every_steps=2"});
+  train("b", {"devices=2xcpu", "strategy=sharded"});
+  RunRecords a = records("a"), b = records("b");
+  EXPECT_EQ(config_differences(a.config, b.config), std::vector<std::string>());
+  RecordComparison comparison = compare_records(a, b);
+  EXPECT_FALSE(comparison.first);
+  EXPECT_EQ(comparison.hashes, 6);
+  Bisection bisection = bisect(a, b);
+  EXPECT_FALSE(bisection.difference);
+  EXPECT_EQ(bisection.deviation, "");
+  EXPECT_EQ(bisection.to, 6);
+}
+
+TEST_F(BisectRuns, FindsAnotherAugmentationInTheInputs) {
+  train("a");
+  train("b", {"data.augment.flip=true"});
+  Bisection bisection = bisect(records("a"), records("b"));
+  ASSERT_TRUE(bisection.difference);
+  EXPECT_EQ(bisection.from, 0);
+  EXPECT_EQ(bisection.difference->step, 1);
+  EXPECT_EQ(bisection.difference->tensor, "input images");
+  EXPECT_THAT(bisection.difference->note, HasSubstr("sample "));
+  EXPECT_NE(bisection.difference->a, bisection.difference->b);
+}
+
+TEST_F(BisectRuns, FindsAnotherConfigFromTheLastCommonCheckpoint) {
+  Words saved = {"checkpoint.every_steps=2"};
+  train("a", saved);
+  train("b", saved + Words{"steps=4"});
+  runs.resume("b", images + saved + Words{"optimizer.momentum=0.5"});
+  Bisection bisection = bisect(records("a"), records("b"));
+  ASSERT_TRUE(bisection.difference);
+  EXPECT_EQ(bisection.from, 4);
+  EXPECT_EQ(bisection.difference->step, 5);
+  EXPECT_EQ(bisection.difference->tower, -1);  // forward and backward are equal
+  EXPECT_THAT(bisection.difference->tensor, HasSubstr("weights "));
+}
+
+// metrics.jsonl has no step before the fifth, and no towers: the chains name them.
+TEST_F(BisectRuns, FindsTheStepThatOnlyChainsHave) {
+  Words rare = {"log.every_steps=5", "log.hash_every_steps=0"};
+  train("a", rare);
+  train("b", rare + Words{"data.augment.flip=true"});
+  RunRecords a = records("a"), b = records("b");
+  RecordComparison comparison = compare_records(a, b);
+  ASSERT_TRUE(comparison.first && comparison.first->chained);
+  EXPECT_EQ(comparison.first->step, 1);
+  EXPECT_GE(comparison.first->chained->tower, 0);
+  EXPECT_EQ(bisect(a, b).to, 1);
+
+  b = a;
+  b.log->records.at(2).towers.at(1) += 1;
+  Bisection bisection = bisect(a, b);
+  EXPECT_FALSE(bisection.difference);
+  EXPECT_EQ(bisection.to, 2);
+  EXPECT_THAT(bisection.deviation, HasSubstr("run B: its chain has of step 2, tower 1: loss"));
+}
+
+// The run goes on from a file in which one bit was flipped.
+TEST_F(BisectRuns, FindsAFlippedBitOfAWeight) {
+  Words saved = {"checkpoint.every_steps=2", "checkpoint.keep_last=10"};
+  train("a", saved);
+  train("b", saved + Words{"steps=4"});
+  std::filesystem::path path = runs / "b" / "checkpoints" / "step_00000004.h5";
+  TrainingState state = read_checkpoint(path);
+  float& weight = state.weights.at(1).values.at(2);
+  float before = weight, after = with_flipped_bit(before);
+  weight = after;
+  write_checkpoint(path, state);
+  runs.resume("b", images + saved);
+
+  RunRecords a = records("a"), b = records("b");
+  RecordComparison comparison = compare_records(a, b);
+  ASSERT_TRUE(comparison.first);
+  EXPECT_EQ(comparison.first->step, 5);
+  Bisection bisection = bisect(a, b);
+  std::string text = to_text(bisection);
+  expect_parts(text, {"step 4", "weights " + state.weights[1].name, fmt::format("{}", before),
+                      fmt::format("{}", after)});
+}
+
+// Some sums over a tower's samples depend on its number of threads.
+TEST_F(BisectRuns, FindsAnotherNumberOfThreadsInAnOp) {
+  Words wide = {"model.channels=[16,32]", "model.hidden=[64]", "batch_size=16"};
+  train("a", wide);
+  train("b", wide + Words{"tower_threads=2"});
+  RunRecords a = records("a"), b = records("b");
+  EXPECT_EQ(config_differences(a.config, b.config),
+            std::vector<std::string>{"tower_threads: 1 and 2"});
+  Bisection bisection = bisect(a, b);
+  ASSERT_TRUE(bisection.difference) << "the same bits with 1 and 2 threads";
+  EXPECT_GE(bisection.difference->tower, 0);
+  EXPECT_THAT(bisection.difference->tensor, HasSubstr(" of "));
+  EXPECT_NE(bisection.difference->a, bisection.difference->b);
+}
+
+// The table's outlier gives a step whose loss is not finite. A replay leaves it out, too.
+TEST(BisectSkips, AReplayGoesOnBehindASkippedStep) {
+  MadeRuns runs;
+  Words words = {"guard.on_bad_step=skip", "seed=3", "steps=12", "optimizer.lr=1e-3",
+                 "data.csv.scale_target=false"};
+  Reports reports;
+  runs.train("a", words, reports);
+  auto bad = std::ranges::find_if(reports.steps, &StepReport::bad);
+  ASSERT_NE(bad, reports.steps.end());
+  ASSERT_FALSE(std::isfinite(bad->loss) && std::isfinite(bad->grad_norm));
+  ASSERT_LT(bad->step, 9);
+  runs.train("same", words + Words{"devices=3xcpu"});
+  runs.train("other", words + Words{"schedule.name=multistep", "schedule.milestone_steps=[9]"});
+  RunRecords a = read_run_records(runs / "a");
+  Bisection same = bisect(a, read_run_records(runs / "same"));
+  EXPECT_FALSE(same.difference);
+  EXPECT_EQ(same.deviation, "");
+  EXPECT_EQ(same.to, 12);
+  Bisection other = bisect(a, read_run_records(runs / "other"));
+  EXPECT_EQ(other.deviation, "");
+  ASSERT_TRUE(other.difference);
+  EXPECT_EQ(other.difference->step, 10) << "the first with another learning rate";
 }
 
 }  // namespace

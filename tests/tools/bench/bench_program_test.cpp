@@ -14,15 +14,12 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using Words = std::vector<std::string>;
 
 class BenchProgram : public testing::Test {
  protected:
   // The words of a benchmark whose report lands in `folder`.
   Words bench(const Words& more) const {
-    Words words = {"bench", "--kind", "cpu", "--output", folder / "report"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return Words{"bench", "--kind", "cpu", "--output", folder / "report"} + more;
   }
   std::string report(const std::string& name) const { return folder / ("report/" + name); }
 
@@ -49,27 +46,27 @@ std::vector<std::string> hashes_in(const std::string& text) {
   return {std::sregex_token_iterator(text.begin(), text.end(), hash), {}};
 }
 
+Output expect_equal_hashes(size_t least, const Words& words) {
+  Output output = expect_success(trainer(words));
+  std::vector<std::string> hashes = hashes_in(output.out);
+  EXPECT_GE(hashes.size(), least) << output.out;
+  EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
+  return output;
+}
+
 TEST_F(BenchProgram, StrongScalingEndsWithEqualHashes) {
   if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
-  Output output = trainer(bench({"--model", "mlp", "--counts", "1,2", "--steps", "4", "--warmup",
-                                 "1", "--rounds", "1", "--scaling", "strong", "--no-ceilings"}));
-  ASSERT_EQ(output.code, 0) << output.err;
-  std::vector<std::string> hashes = hashes_in(output.out);
-  EXPECT_GE(hashes.size(), 2u) << output.out;
-  EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
+  Output output =
+      expect_equal_hashes(2, bench({"--model", "mlp", "--counts", "1,2", "--steps", "4", "--warmup",
+                                    "1", "--rounds", "1", "--scaling", "strong", "--no-ceilings"}));
   EXPECT_THAT(output.err, HasSubstr("round 1/1: strong scaling, 2 cpu, 1 process, 2 towers"));
 }
 
 TEST_F(BenchProgram, EveryStrategyAndNumberOfProcessesTrainsTheSameBits) {
   if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
-  Words words = small_network();
-  words.insert(words.end(), {"--counts", "2", "--processes", "1,2", "--scaling", "strong",
-                             "--strategies", "mirrored,sharded", "--rounds", "1"});
-  Output output = trainer(bench(words));
-  ASSERT_EQ(output.code, 0) << output.err;
-  std::vector<std::string> hashes = hashes_in(output.out);
-  EXPECT_GE(hashes.size(), 4u) << output.out;
-  EXPECT_EQ(std::set<std::string>(hashes.begin(), hashes.end()).size(), 1u) << output.out;
+  expect_equal_hashes(
+      4, bench(small_network() + Words{"--counts", "2", "--processes", "1,2", "--scaling", "strong",
+                                       "--strategies", "mirrored,sharded", "--rounds", "1"}));
 }
 
 TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
@@ -89,9 +86,7 @@ TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
                {{"--compare", "a.json", "b.json"}, "--compare"},
                {{"data.name=csv", "data.path=/nonexistent.csv"}, "/nonexistent.csv"}};
   for (const auto& [more, message] : cases) {
-    Words words = small_network();
-    words.insert(words.end(), more.begin(), more.end());
-    Output output = trainer(bench(words));
+    Output output = trainer(bench(small_network() + more));
     EXPECT_NE(output.code, 0);
     EXPECT_THAT(output.err, HasSubstr(message));
   }
@@ -99,74 +94,57 @@ TEST_F(BenchProgram, RefusesWhatCannotBeMeasured) {
 }
 
 Words ops_of_mlp(const Words& more) {
-  Words words = {"bench", "--kind", "cpu", "--model", "mlp", "--ops"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return Words{"bench", "--kind", "cpu", "--model", "mlp", "--ops"} + more;
 }
 
 // A device has one core here, so its two towers run one after another on one lane.
 TEST(BenchOps, AreThoseOfOneDevice) {
-  Output output = trainer(ops_of_mlp({"--towers-per-device", "2"}));
-  ASSERT_EQ(output.code, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("ops of a tower's step on cpu:0 (1 thread), 64 samples, "
-                                    "fp32; 1 lane at the same time; medians of 10 runs"));
-  EXPECT_THAT(output.out, HasSubstr("GFLOP/s of products in fp32, "));
-  EXPECT_THAT(output.out, HasSubstr("dense_backward_weights"));
+  Output output = expect_success(trainer(ops_of_mlp({"--towers-per-device", "2"})));
+  expect_parts(output.out, {"ops of a tower's step on cpu:0 (1 thread), 64 samples, "
+                            "fp32; 1 lane at the same time; medians of 10 runs",
+                            "GFLOP/s of products in fp32, ", "dense_backward_weights"});
 }
 
 TEST(BenchOps, HaveTheThreadsOfTheirDevice) {
   if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
-  Output output = trainer(ops_of_mlp({"tower_threads=2"}));
-  ASSERT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer(ops_of_mlp({"tower_threads=2"})));
   EXPECT_THAT(output.out, HasSubstr("on cpu:0 (2 threads), 64 samples, fp32; 1 lane at"));
 }
 
 // A limit on memory that no plan fits: each process refuses, and says so.
 TEST_F(BenchProgram, FailsWhereAllVariantsFail) {
-  Words words = small_network();
-  words.insert(words.end(), {"--counts", "1", "--rounds", "1", "memory.limit=1KiB"});
-  Output output = trainer(bench(words));
-  EXPECT_EQ(output.code, 1);
+  Words words = small_network() + Words{"--counts", "1", "--rounds", "1", "memory.limit=1KiB"};
+  Output output = expect_error(1, trainer(bench(words)), "memory.limit");
   EXPECT_THAT(output.last_error_line(), StartsWith("error[1]: no variant could run"));
-  EXPECT_THAT(output.last_error_line(), HasSubstr("memory.limit"));
 }
 
 TEST_F(BenchProgram, KeepsTheRoundsBeforeCtrlC) {
-  Words words = small_network();
-  words.insert(words.end(), {"--counts", "1", "--scaling", "strong", "--rounds", "1000000"});
-  Program program(bench(words));
+  Program program(bench(small_network() +
+                        Words{"--counts", "1", "--scaling", "strong", "--rounds", "1000000"}));
   ASSERT_TRUE(program.wait_for("round 2/1000000"));
   program.signal(SIGINT);
-  Output output = program.finish();
-  EXPECT_EQ(output.code, 75);
-  EXPECT_THAT(output.last_error_line(), StartsWith("error[75]: stopped by a signal"));
+  Output output = expect_error(75, program.finish(), "error[75]: stopped by a signal");
   EXPECT_FALSE(hashes_in(output.out).empty()) << output.out;
 }
 
 TEST_F(BenchProgram, WritesReportsThatCompareAndAreNotReplacedUnasked) {
   Words words = small_network();
   std::erase(words, "--no-ceilings");
-  words.insert(words.end(), {"--counts", "1", "--scaling", "weak", "--rounds", "1", "--predict",
-                             "2,8", "--link", "eth:100Gb"});
-  Output first = trainer(bench(words));
-  ASSERT_EQ(first.code, 0) << first.err;
+  words = words + Words{"--counts", "1",         "--scaling", "weak",   "--rounds",
+                        "1",        "--predict", "2,8",       "--link", "eth:100Gb"};
+  Output first = expect_success(trainer(bench(words)));
   EXPECT_THAT(first.out, HasSubstr("model, not measured"));
   for (const char* name : {"bench.json", "bench.csv", "bench.html"})
     EXPECT_TRUE(std::filesystem::exists(report(name))) << name;
-  Output again = trainer(bench(words));
-  EXPECT_EQ(again.code, 2);
-  EXPECT_THAT(again.last_error_line(), HasSubstr("has the report of another benchmark"));
+  expect_error(2, trainer(bench(words)), "has the report of another benchmark");
   std::string json = report("bench.json");
-  Output compared = trainer({"bench", "--compare", json, json});
-  EXPECT_EQ(compared.code, 0) << compared.err;
+  Output compared = expect_success(trainer({"bench", "--compare", json, json}));
   EXPECT_THAT(compared.out, HasSubstr("1.00"));
 }
 
 TEST_F(BenchProgram, RefusesAFolderThatCannotBeWritten) {
   folder.write("report", "a file");
-  Output output = trainer(bench(small_network()));
-  EXPECT_EQ(output.code, 2);
-  EXPECT_THAT(output.last_error_line(), HasSubstr("output: cannot create"));
+  expect_error(2, trainer(bench(small_network())), "output: cannot create");
 }
 
 }  // namespace

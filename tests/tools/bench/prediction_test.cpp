@@ -1,15 +1,25 @@
-// Tests predicted speeds by closed forms.
+// Tests predicted speeds by closed forms, and when buckets are ready by a net of two layers.
 #include "tools/bench/prediction/prediction.h"
+
+#include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spire/layers.h>
+
+#include "tests/tools/words.h"
+#include "tools/bench/limits/ceilings.h"
+#include "tools/bench/prediction/step_profile.h"
+
 namespace spire {
 namespace {
 
+using Strategy = RunConfig::Strategy;
+using testing::DoubleEq;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-using Strategy = RunConfig::Strategy;
 
 constexpr int64_t floats = 3 * 4096;
 constexpr double gradient_bytes = 4.0 * floats;
@@ -123,17 +133,15 @@ TEST(Prediction, UnevenTowersWaitForTheSlowestLane) {
 }
 
 TEST(Prediction, StrongScalingEndsAtTheTowers) {
-  auto points =
-      predict_scaling(profile(), model_of(Strategy::mirrored, 0, 0),
-                      std::vector{Scaling::strong, Scaling::weak}, std::vector<int64_t>{8, 64});
-  ASSERT_EQ(points.size(), 4u);
+  std::vector<PredictedPoint> points;
+  for (Scaling scaling : {Scaling::strong, Scaling::weak})
+    for (int64_t devices : {8, 64})
+      points.push_back(predict(profile(), model_of(Strategy::mirrored, 0, 0), scaling, devices));
   EXPECT_EQ(points[0].error, "");
   EXPECT_EQ(points[1].error, "64 devices need 64 towers, the run has 8");
   EXPECT_EQ(points[3].error, "");
   std::string text = to_text(profile(), model_of(Strategy::mirrored, 0, 0), points);
-  EXPECT_THAT(text, HasSubstr("model, not measured"));
-  EXPECT_THAT(text, HasSubstr("64 devices need 64 towers"));
-  EXPECT_THAT(text, HasSubstr("2 buckets"));
+  expect_parts(text, {"model, not measured", "64 devices need 64 towers", "2 buckets"});
 }
 
 TEST(Prediction, ThreadsOfADeviceShareItsCopies) {
@@ -171,11 +179,67 @@ TEST(Prediction, IsComparedWithWhatWasMeasured) {
   std::vector<Point> points = {measured_point(1, threads), measured_point(2, processes / 2), other,
                                mirrored};
   std::string text = compare_with_measured(profile(), model, points);
-  EXPECT_THAT(text, HasSubstr("1.000\n"));
-  EXPECT_THAT(text, HasSubstr("2.000\n"));
+  expect_parts(text, {"1.000\n", "2.000\n"});
   EXPECT_THAT(text, Not(HasSubstr("bf16")));
   EXPECT_THAT(text, Not(HasSubstr("mirrored")));
   EXPECT_THAT(compare_with_measured(profile(), model, {}), HasSubstr("not compared"));
+}
+
+constexpr int64_t rows = 8, width = 64, classes = 16;
+
+Graph two_layers(int64_t batch, bool training) {
+  Graph graph(training);
+  Value x = graph.input("features", {{batch, width}, DType::f32});
+  Value labels = graph.input("labels", {{batch}, DType::i32});
+  Value hidden = dense(graph, "first", x, width);
+  cross_entropy_loss(graph, dense(graph, "last", hidden, classes), labels, 0.0f);
+  return graph;
+}
+
+struct Lowered {
+  ParameterLayout layout = make_layout(two_layers, rows);
+  LoweredGraph lowered = lower_for_training(two_layers(rows, true), {}, layout, false);
+};
+
+// Backward is: loss, last's weights, data, first's weights.
+std::vector<std::string> backward_ops(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes())
+    if (node.backward) names.emplace_back(node.op->name());
+  return names;
+}
+
+TEST(BackwardProfile, ABucketIsReadyAfterItsLastGradient) {
+  Lowered net;
+  ASSERT_EQ(backward_ops(net.lowered.graph).size(), 4u);
+  int64_t last =
+      std::min(net.layout.find("first.weight").offset, net.layout.find("first.bias").offset);
+  int64_t total = net.layout.total_floats();
+  ASSERT_LT(net.layout.find("last.weight").offset, last);  // as backward completes it first
+  OpSeconds seconds = [](const OpWork& work) {
+    return work.op == "dense_backward_weights" ? 3.0 : 1.0;
+  };
+  // Each of 8: the loss 1, weights 3, data 1, weights 3; in which order of the middle ones matters.
+  bool data_first = backward_ops(net.lowered.graph)[1] != "dense_backward_weights";
+  double early = data_first ? 5.0 / 8 : 4.0 / 8;
+  EXPECT_THAT(ready_shares(net.lowered, net.layout, {{0, last}, {last, total}}, seconds),
+              ElementsAre(DoubleEq(early), 1.0));
+  EXPECT_THAT(ready_shares(net.lowered, net.layout, {{0, last + 1}, {last + 1, total}}, seconds),
+              ElementsAre(1.0, 1.0));
+}
+
+TEST(BackwardProfile, RooflineIsTheLongerOfFlopsAndBytes) {
+  Lowered net;
+  Ceilings ceilings{.devices = 2, .fp32_flops_per_s = 2e9, .copy_bytes_per_s = 2e3};
+  Roofline memory_bound = roofline_of(ceilings, 0.5);
+  ceilings.copy_bytes_per_s = 2e30;
+  Roofline arithmetic = roofline_of(ceilings, 0.5);
+  auto ops = work_of(net.lowered.graph, net.lowered.gradients);
+  auto product = std::ranges::find(ops, "dense", &OpWork::op);
+  ASSERT_NE(product, ops.end());
+  double floats = rows * width + width * width + width + rows * width;  // x, w, b, y
+  EXPECT_DOUBLE_EQ(memory_bound.seconds(*product), 4 * floats / 1e3);
+  EXPECT_DOUBLE_EQ(arithmetic.seconds(*product), 2.0 * rows * width * width / 1e9);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// bench.json there and back, damaged files, and bench.csv read by the rules of RFC 4180.
+// bench.json there and back, damaged files, bench.csv read by the rules of RFC 4180, and the page,
+// which shows the figures and whose script draws them.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -6,15 +7,21 @@
 
 #include "tests/base/folder.h"
 #include "tests/base/message_of.h"
+#include "tests/observe/page/drawn_page.h"
+#include "tests/observe/reports.h"
 #include "tests/tools/bench/sample_report.h"
+#include "tests/tools/words.h"
 #include "tools/bench/report/bench_files.h"
+#include "tools/bench/report/bench_table.h"
 
 namespace spire {
 namespace {
 
-using nlohmann::ordered_json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
+using Json = nlohmann::json;
+using nlohmann::ordered_json;
 
 BenchReport report_with_all_fields() {
   BenchReport report = sample_report({.kind = Kind::cuda});
@@ -89,23 +96,23 @@ TEST(BenchJson, ForeignFilesAreRefused) {
 }
 
 TEST(BenchJson, ADamagedFieldIsNamed) {
-  EXPECT_THAT(refusal_with("/points/2/rounds/0/samples_per_s", "fast"),
-              HasSubstr("b.json: points[2].rounds[0].samples_per_s: expected a number of at least "
-                        "0, found \"fast\""));
-  EXPECT_THAT(refusal_with("/points/2/rounds/0/samples_per_s", -1), HasSubstr("found -1"));
-  EXPECT_THAT(refusal_with("/points/0/variant/precision", "fp8"),
-              HasSubstr("points[0].variant.precision: expected one of fp32, bf16, fp16"));
-  EXPECT_THAT(refusal_with("/points/1/variant/processes", 3),
-              HasSubstr("points[1].variant: 2 devices in 3 processes"));
-  EXPECT_THAT(refusal_with("/points/1/variant/processes", 0), HasSubstr("impossible"));
-  EXPECT_THAT(refusal_with("/points/0/rounds/0/peak_memory/weights", 0.5),
-              HasSubstr("rounds[0].peak_memory.weights: expected a whole number"));
-  EXPECT_THAT(refusal_with("/steps", 18446744073709551615u), HasSubstr("steps: expected a whole"));
-  EXPECT_THAT(refusal_with("/machine", ordered_json::array()),
-              HasSubstr("machine: expected an object"));
-  EXPECT_THAT(refusal_with("/points", "none"), HasSubstr("points: expected a list"));
-  EXPECT_THAT(refusal_with("/machine/gpus", ordered_json::array({1})),
-              HasSubstr("machine.gpus[0]: expected a text"));
+  const std::tuple<const char*, ordered_json, const char*> damages[] = {
+      {"/points/2/rounds/0/samples_per_s", "fast",
+       "b.json: points[2].rounds[0].samples_per_s: expected a number of at least 0, found "
+       "\"fast\""},
+      {"/points/2/rounds/0/samples_per_s", -1, "found -1"},
+      {"/points/0/variant/precision", "fp8",
+       "points[0].variant.precision: expected one of fp32, bf16, fp16"},
+      {"/points/1/variant/processes", 3, "points[1].variant: 2 devices in 3 processes"},
+      {"/points/1/variant/processes", 0, "impossible"},
+      {"/points/0/rounds/0/peak_memory/weights", 0.5,
+       "rounds[0].peak_memory.weights: expected a whole number"},
+      {"/steps", 18446744073709551615u, "steps: expected a whole"},
+      {"/machine", ordered_json::array(), "machine: expected an object"},
+      {"/points", "none", "points: expected a list"},
+      {"/machine/gpus", ordered_json::array({1}), "machine.gpus[0]: expected a text"}};
+  for (const auto& [pointer, value, says] : damages)
+    EXPECT_THAT(refusal_with(pointer, value), HasSubstr(says));
   ordered_json json = ordered_json::parse(bench_json(sample_report()));
   json["points"][0].erase("error");
   EXPECT_THAT(refusal_of(json.dump()), HasSubstr("points[0].error: the field is missing"));
@@ -190,6 +197,98 @@ TEST(BenchCsv, HasALineForEachRound) {
   EXPECT_EQ(cell(row, "peak_weights"), fmt::format("{}", 8 << 20));
   EXPECT_EQ(cell(row + 2, "error"), "line 1,\nline 2");
   EXPECT_EQ(cell(row + 2, "samples_per_s"), "");
+}
+
+TEST(BenchPage, HasTheFiguresOfEveryPoint) {
+  BenchReport report = sample_report();
+  Json page = bench_page_json(report);
+  ASSERT_EQ(page["points"].size(), report.points.size());
+  for (const Point& point : report.points) {
+    PointFigures figures = figures_of(report, point);
+    std::string title = fmt::format("{}: {} samples/s, {}", to_text(point.variant),
+                                    figure_text(figures.samples_per_s),
+                                    range_text(figures.slowest, figures.fastest));
+    auto shown = std::ranges::find_if(page["points"], [&](const Json& one) {
+      return one["title"] == title &&
+             (one["scaling"] == "strong") == (point.variant.scaling == Scaling::strong);
+    });
+    ASSERT_NE(shown, page["points"].end()) << title;
+    EXPECT_EQ((*shown)["samples_per_s"], figures.samples_per_s);
+    EXPECT_EQ((*shown)["efficiency"], *figures.efficiency);
+    double sum = 0;
+    for (const auto& part : (*shown)["step_ms"]) sum += part.get<double>();
+    EXPECT_NEAR(sum, 1000 * figures.step_seconds, 1e-9 * sum);
+    auto n = static_cast<double>(point.variant.devices);
+    EXPECT_EQ((*shown)["memory"]["activations"], 40 * n * (1 << 20));
+    EXPECT_EQ((*shown)["rss"], (50 * n + 55) * (1 << 20));
+  }
+  EXPECT_EQ(page["lead"][0]["text"], "14 011 samples/s");
+  EXPECT_THAT(page["lead"][0]["note"].get<std::string>(), HasSubstr("on 8 CPU devices"));
+  EXPECT_THAT(page["notes"].dump(), HasSubstr("same bits on every count: fp32 ✓"));
+  EXPECT_EQ(page["tables"][0]["rows"], Json(tables_of(report).speed));
+}
+
+TEST(BenchPage, DrawsEachScaling) {
+  SPIRE_SKIP_WITHOUT_NODE();
+  Json page = drawn(bench_html(sample_report()));
+  EXPECT_EQ(page["figures"].size(), 8u);  // four for each scaling
+  EXPECT_EQ(page["elements"]["table"], 4);
+  EXPECT_EQ(page["elements"]["tr"], 3 * (1 + 32) + 1 + 4);
+  EXPECT_EQ(page["paths"]["curve ideal"].size(), 2 * (4 + 1u));
+  EXPECT_FALSE(page["paths"].contains("curve modelled"));
+  std::string text = page["text"];
+  expect_parts(
+      text, {"fp32, parameter_device", "fp32, mirrored", "bf16, parameter_device", "bf16, mirrored",
+             "51 MiB, host 105 MiB", "devices (log scale)", "samples/s (log scale)"});
+}
+
+TEST(BenchPage, MarksTheModel) {
+  std::vector<ModelledPoint> modelled = {{Scaling::weak, 64, 9e4, "bf16, <IB>"},
+                                         {Scaling::weak, 16, 3e4, "bf16, <IB>"},
+                                         {Scaling::strong, 16, 3e4, "NVLink"}};
+  EXPECT_EQ(bench_page_json(sample_report(), modelled)["modelled"][2]["devices"], 64);
+  SPIRE_SKIP_WITHOUT_NODE();
+  Json page = drawn(bench_html(sample_report(), modelled));
+  EXPECT_EQ(page["paths"]["curve modelled"].size(), 2u);
+  EXPECT_THAT(page["text"].get<std::string>(), HasSubstr("bf16, <IB> (model, not measured)"));
+}
+
+TEST(BenchPage, EscapesEveryText) {
+  std::string evil = "</style><b a=\"'&";
+  BenchReport report = sample_report({.devices = {1, 2}});
+  for (std::string* text :
+       {&report.date, &report.spire, &report.command, &report.model, &report.data, &report.config,
+        &report.machine.host, &report.machine.system, &report.machine.cpu,
+        &report.machine.instructions, &report.points[0].rounds[0].parameter_hash,
+        &report.points[1].error})
+    *text = evil;
+  report.points[0].rounds[0].peak_memory[evil] = 1;
+  report.points[0].rounds.resize(1);
+  report.machine.gpus = {evil};
+  std::string page = bench_html(report);
+  EXPECT_THAT(page, Not(HasSubstr("<b a")));
+  SPIRE_SKIP_WITHOUT_NODE();
+  EXPECT_THAT(drawn(page)["text"].get<std::string>(), HasSubstr(evil));
+}
+
+TEST(BenchPage, OfReportsWithLittleInThem) {
+  BenchReport one = sample_report({.devices = {1},
+                                   .precisions = {Precision::fp32},
+                                   .strategies = {Strategy::sharded},
+                                   .scalings = {Scaling::weak},
+                                   .rounds = 1});
+  BenchReport zeros = one, failed = one;
+  zeros.points[0].rounds[0] = {};  // zeros alone
+  failed.points[0].rounds.clear();
+  failed.points[0].error = "no GPU";
+  Json page = bench_page_json(failed);
+  EXPECT_EQ(page["lead"][0]["text"], "Nothing ran.");
+  EXPECT_THAT(page["notes"].dump(), HasSubstr("no GPU"));
+  SPIRE_SKIP_WITHOUT_NODE();
+  EXPECT_EQ(drawn(bench_html(one))["figures"].size(), 4u);
+  drawn(bench_html(zeros));
+  EXPECT_EQ(drawn(bench_html(failed))["figures"].size(), 0u);
+  drawn(bench_html({}));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <spire/load_config.h>
 
 #include "tests/tools/small_data.h"
-#include "tools/bench/runs/synthetic.h"
 #include "tools/performance/tower_work.h"
 
 namespace spire {

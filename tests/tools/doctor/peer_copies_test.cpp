@@ -1,7 +1,6 @@
 // What the outcomes of copies mean. tests/emulation/doctor_test.sh has copies that hang and lie.
-#include "tools/doctor/peer_copies.h"
-
 #include "tests/run/machine/findings.h"
+#include "tools/doctor/checks.h"
 
 namespace spire {
 namespace {

@@ -1,6 +1,4 @@
 // What a page reads of metrics.jsonl: thinned, with gaps, and whatever the file holds.
-#include "tools/report/run_metrics.h"
-
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <spire/error.h>
 
 #include "tests/data/test_files.h"
+#include "tools/report/run_files.h"
 
 namespace spire {
 namespace {

@@ -1,21 +1,15 @@
 #include "tools/bench/limits/device_team.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include <spire/error.h>
 
+#include "engine/base/steady_time.h"
 #include "engine/base/text.h"
 
 namespace spire {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::vector<LaneSpec> lanes_of(Kind kind, int64_t devices, int64_t threads) {
   require(devices > 0 && threads > 0, "a team of {} devices of {} threads", devices, threads);
@@ -62,12 +56,12 @@ void DeviceTeam::run(const std::function<void(int lane)>& body) {
 double DeviceTeam::seconds(int64_t calls, const std::function<void(int lane)>& body) {
   double seconds = 0;
   team_.lead([&] {
-    auto begin = Clock::now();
+    double begin = steady_seconds();
     team_.parallel([&](int lane) {
       for (int64_t call = 0; call < calls; ++call) body(lane);
       stream(lane).synchronize();
     });
-    seconds = since(begin);
+    seconds = steady_seconds() - begin;
   });
   return seconds;
 }
@@ -76,21 +70,21 @@ double DeviceTeam::best_seconds(const Repeats& repeats, const std::function<void
   seconds(1, body);
   double once = std::max(seconds(1, body), 1e-9), best = once;
   auto calls = std::max<int64_t>(1, std::llround(repeats.round_seconds / once));
-  auto begin = Clock::now();
-  for (int round = 0; round < repeats.rounds || since(begin) < repeats.seconds; ++round)
+  double begin = steady_seconds();
+  for (int round = 0; round < repeats.rounds || steady_seconds() - begin < repeats.seconds; ++round)
     best = std::min(best, seconds(calls, body) / static_cast<double>(calls));
   return best;
 }
 
 double DeviceTeam::best_seconds(const Repeats& repeats, const std::function<void()>& begin,
                                 const std::function<void(int lane)>& body) {
-  auto start = Clock::now();
+  double start = steady_seconds();
   auto round = [&] {
     begin();
     return seconds(1, body);
   };
   double best = round();
-  for (int i = 0; i < repeats.rounds || since(start) < repeats.seconds; ++i)
+  for (int i = 0; i < repeats.rounds || steady_seconds() - start < repeats.seconds; ++i)
     best = std::min(best, round());
   return best;
 }

@@ -1,5 +1,3 @@
-#include "tools/bench/prediction/links.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "engine/config/scalar.h"
 #include "engine/process/group/process_group.h"
+#include "tools/bench/prediction/communication_model.h"
 
 namespace spire {
 namespace {

@@ -84,15 +84,4 @@ PredictedPoint predict(const StepProfile& profile, const CommunicationModel& mod
   return point;
 }
 
-std::vector<PredictedPoint> predict_scaling(const StepProfile& profile,
-                                            const CommunicationModel& model,
-                                            std::span<const Scaling> scalings,
-                                            std::span<const int64_t> devices) {
-  std::vector<PredictedPoint> points;
-  for (Scaling scaling : scalings) {
-    for (int64_t count : devices) points.push_back(predict(profile, model, scaling, count));
-  }
-  return points;
-}
-
 }  // namespace spire

@@ -10,6 +10,8 @@
 
 #include "tools/bench/prediction/communication_model.h"
 #include "tools/bench/prediction/step_profile.h"
+#include "tools/bench/report/bench_files.h"
+#include "tools/bench/runs/variants.h"
 
 namespace spire {
 
@@ -35,10 +37,6 @@ double exposed_reduction(const StepProfile& profile, const CommunicationModel& m
 // REQUIRES: devices are multiples of model.devices_per_member.
 PredictedPoint predict(const StepProfile& profile, const CommunicationModel& model, Scaling scaling,
                        int64_t devices);
-std::vector<PredictedPoint> predict_scaling(const StepProfile& profile,
-                                            const CommunicationModel& model,
-                                            std::span<const Scaling> scalings,
-                                            std::span<const int64_t> devices);
 
 // Returns the table, headed "model, not measured", with the assumptions.
 std::string to_text(const StepProfile& profile, const CommunicationModel& model,
@@ -49,5 +47,26 @@ std::string to_text(const StepProfile& profile, const CommunicationModel& model,
 // strategy, its link between the processes of this host; a process is a member of all its devices.
 std::string compare_with_measured(const StepProfile& profile, CommunicationModel model,
                                   std::span<const Point> points);
+
+// Predictions of trainer bench: speeds on more devices than there are, from the runs on one device.
+class ScalingPrediction {
+ public:
+  // devices: numbers of them whose speed to predict; link: as parse_link() reads it. Checks both
+  // before anything is measured. Throws Error(config) for an unknown link
+  // and where no variant has one device.
+  ScalingPrediction(std::vector<int64_t> devices, const std::string& link, const RunConfig& config,
+                    const std::vector<Variant>& variants);
+
+  // Predicts from each point on one device that has run; returns the points for the page's charts.
+  std::vector<ModelledPoint> predict(const BenchReport& report);
+  // Returns tables of the predictions, and of the model beside what was measured.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::vector<int64_t> devices_;
+  Link link_;
+  RunConfig config_;
+  std::string text_;
+};
 
 }  // namespace spire

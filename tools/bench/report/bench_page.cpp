@@ -1,5 +1,3 @@
-#include "tools/bench/report/bench_page.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <set>
@@ -12,6 +10,7 @@
 #include "engine/config/words.h"
 #include "engine/observe/page/page.h"
 #include "engine/observe/records.h"
+#include "tools/bench/report/bench_files.h"
 #include "tools/bench/report/bench_table.h"
 
 namespace spire {

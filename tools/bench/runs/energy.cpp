@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "engine/base/proc_files.h"
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
 
@@ -17,13 +18,6 @@ std::optional<double> number_in(const fs::path& file) {
   std::ifstream in(file);
   double number = 0;
   return in >> number ? std::optional(number) : std::nullopt;
-}
-
-std::string line_in(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
 }
 
 }  // namespace
@@ -47,7 +41,7 @@ void EnergyMeter::find_packages(const fs::path& folder) {
   for (const auto& zone : fs::directory_iterator(folder, missing)) {
     std::string file = zone.path().filename().string();
     bool whole = file.starts_with("intel-rapl:") && std::ranges::count(file, ':') == 1;
-    std::string name = line_in(zone.path() / "name");
+    std::string name = first_line(zone.path() / "name");
     if (!whole || !name.starts_with("package")) continue;
     fs::path counter = zone.path() / "energy_uj";
     auto range = number_in(zone.path() / "max_energy_range_uj");

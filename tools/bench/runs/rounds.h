@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "tools/bench/report/bench_report.h"
+#include "tools/bench/runs/variants.h"
+#include "tools/process/signals.h"
 
 namespace spire {
 
@@ -31,5 +32,24 @@ using LogLine = std::function<void(const std::string&)>;  // gets one line
 bool run_rounds(
     BenchReport& report, const RoundOptions& options, const RunVariant& run, const LogLine& log,
     const std::function<void()>& on_round = [] {});
+
+// Times variants in processes of their own: each run starts this program anew, so that its memory
+// and its first step are those of a training run.
+class WorkerRuns {
+ public:
+  WorkerRuns(const RunConfig& config, const BenchDevices& devices)
+      : config_(config), devices_(devices) {}
+
+  // Starts `trainer bench-worker` in the variant's processes, on its cores or GPUs, and waits for
+  // their end. Throws Error(interrupted) on a signal, which ends them; else, where one fails, the
+  // error that it has reported, with its category.
+  Measurement run(const Variant& variant, int64_t steps, int64_t warmup);
+
+ private:
+  const RunConfig& config_;
+  const BenchDevices& devices_;
+  // From the first run on: before, signals end this process. One between two runs ends the next.
+  std::optional<BlockedSignals> signals_;
+};
 
 }  // namespace spire

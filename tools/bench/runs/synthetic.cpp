@@ -1,5 +1,3 @@
-#include "tools/bench/runs/synthetic.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -12,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/config/check.h"
 #include "engine/data/dataset.h"
+#include "tools/bench/runs/variants.h"
 
 namespace spire {
 namespace {

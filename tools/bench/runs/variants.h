@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <spire/load_config.h>
 #include <spire/run_config.h>
 
 #include "tools/bench/report/bench_report.h"
@@ -47,5 +48,15 @@ std::vector<Variant> make_variants(const VariantRequest& request, const RunConfi
 RunConfig config_of(const Variant& variant, const RunConfig& config);
 std::vector<int> variant_cores(const Variant& variant, const BenchDevices& devices);  // empty: all
 std::string variant_gpus(const Variant& variant, const BenchDevices& devices);        // "uuid,uuid"
+
+// What a benchmark trains in the place of a config's model or data.
+std::vector<std::string> built_in_models();  // "mlp", "cnn", ...
+// Returns one of them as YAML, with synthetic data. Throws Error(config) with the known names.
+ConfigText built_in_model(const std::string& name);
+
+// Opens the config's dataset for the form of its samples, and replaces it by random samples in
+// memory, which need no decoding, normalization or augmentation. Throws Error(config) for targets
+// that the synthetic dataset lacks, and, with a remedy, what open_dataset() throws.
+void use_synthetic_data(RunConfig& config);
 
 }  // namespace spire

@@ -1,5 +1,3 @@
-#include "tools/audit/record_difference.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/text.h"
+#include "tools/compare/replay_pair.h"
 
 namespace spire {
 namespace {

@@ -1,17 +1,23 @@
-// trainer devices --watch: its table and lines of the scripted machine, and the program.
+// The devices of a machine: the list of them, where CUDA shows no GPU (tests/emulation has those
+// that CUDA shows); the table and the lines of trainer devices --watch, and the program.
+#include "tools/devices/devices.h"
+
 #include <csignal>
 
 #include <gmock/gmock.h>
 
+#include <spire/devices.h>
+
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 #include "tests/tools/program.h"
-#include "tools/devices/watch_table.h"
 
 namespace spire {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -139,8 +145,7 @@ TEST(HostUse, IsTheShareOfTimeBetweenTwoReadings) {
 
 TEST(Watch, PrintsSamplesAndEnds) {
   ScriptedMachine machine(ScriptedMachine::eight_gpus());
-  Output output = trainer({"devices", "--watch", "0.1", "--count", "2"});
-  EXPECT_EQ(output.code, 0) << output.err;
+  Output output = expect_success(trainer({"devices", "--watch", "0.1", "--count", "2"}));
   EXPECT_EQ(std::ranges::count(output.out, '\n'), 2 * 9);
   EXPECT_THAT(output.out, HasSubstr("GPU 3; name -; use -"));
   EXPECT_THAT(output.out, Not(HasSubstr("\x1b")));
@@ -154,15 +159,48 @@ TEST(Watch, EndsWithZeroOnCtrlC) {
 }
 
 TEST(Watch, RefusesBadIntervals) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"--watch", "0"},
-                                                {"--watch=soon"},
-                                                {"--count", "2"},
-                                                {"--watch", "--count", "0"},
-                                                {"--watch", "--probe"}}) {
-    std::vector<std::string> all = {"devices"};
-    all.insert(all.end(), words.begin(), words.end());
-    EXPECT_EQ(trainer(all).code, 2) << words[0];
-  }
+  for (const Words& words : {Words{"--watch", "0"}, Words{"--watch=soon"}, Words{"--count", "2"},
+                             Words{"--watch", "--count", "0"}, Words{"--watch", "--probe"}})
+    EXPECT_EQ(trainer(Words{"devices"} + words).code, 2) << words[0];
+}
+
+TEST(DeviceList, BeginsWithTheCpuAndItsMemory) {
+  ListedDevice cpu = list_devices().front();
+  EXPECT_EQ(cpu.id, "cpu");
+  EXPECT_EQ(cpu.host_number, -1);
+  EXPECT_THAT(cpu.name, HasSubstr(" core"));
+  ASSERT_TRUE(cpu.memory_total && cpu.memory_used && cpu.memory_free);
+  EXPECT_EQ(*cpu.memory_used + *cpu.memory_free, *cpu.memory_total);
+  EXPECT_EQ(cpu.problem, "");
+}
+
+TEST(DeviceList, HasAllGpusOfTheHostAlsoHiddenAndLostOnes) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  std::vector<ListedDevice> devices = list_devices();
+  ASSERT_EQ(devices.size(), 9u);
+  const ListedDevice& busy = devices[2];
+  EXPECT_EQ(busy.id, "");
+  EXPECT_EQ(busy.host_number, 1);
+  EXPECT_EQ(busy.name, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(busy.uuid, "GPU-22220000-0000-4000-8000-000000000002");
+  EXPECT_EQ(busy.pci_bus_id, "0000:2a:00.0");
+  constexpr uint64_t mib = 1 << 20;
+  auto memory = machine.gpu(1)["memory_mib"];
+  auto total = memory["total"].get<uint64_t>(), used = memory["used"].get<uint64_t>();
+  EXPECT_EQ(busy.memory_total, total * mib);
+  EXPECT_EQ(busy.memory_used, used * mib);
+  EXPECT_EQ(busy.memory_free, (total - used - memory["reserved"].get<uint64_t>()) * mib);
+  EXPECT_EQ(busy.utilization, 0.01 * machine.gpu(1)["compute_percent"].get<int>());
+  EXPECT_EQ(busy.problem, "");
+  EXPECT_THAT(devices[4], AllOf(Field(&ListedDevice::host_number, 3),
+                                Field(&ListedDevice::problem, testing::Not(""))));
+}
+
+TEST(DeviceList, IsOfNow) {
+  ScriptedMachine machine(ScriptedMachine::eight_gpus());
+  machine.gpu(1)["memory_mib"]["used"] = 7;
+  machine.write();
+  EXPECT_EQ(list_devices()[2].memory_used, 7u << 20);
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "tools/bench/worker_runs.h"
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -10,6 +8,7 @@
 #include "engine/device/topology.h"
 #include "tools/bench/report/bench_files.h"
 #include "tools/bench/runs/measure.h"
+#include "tools/bench/runs/rounds.h"
 #include "tools/config_source.h"
 #include "tools/process/attempt.h"
 
