@@ -8,7 +8,7 @@
 #include "engine/base/read_file.h"
 #include "engine/observe/evaluations.h"
 #include "engine/observe/line_file.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/report/run_files.h"
 
 namespace spire {

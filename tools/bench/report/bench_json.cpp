@@ -12,7 +12,7 @@
 #include "engine/base/read_file.h"
 #include "engine/base/write_file.h"
 #include "engine/config/words.h"
-#include "engine/observe/step_times.h"
+#include "engine/observe/records.h"
 #include "tools/bench/report/bench_files.h"
 
 namespace spire {
