@@ -1,5 +1,7 @@
+#include <array>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include <spire/error.h>
 
@@ -8,26 +10,19 @@
 namespace spire {
 
 std::string_view name(Category category) {
-  switch (category) {
-    case Category::unexpected:
-      return "unexpected";
-    case Category::config:
-      return "config";
-    case Category::device:
-      return "device";
-    case Category::data:
-      return "data";
-    case Category::checkpoint:
-      return "checkpoint";
-    case Category::out_of_memory:
-      return "out_of_memory";
-    case Category::diverged:
-      return "diverged";
-    case Category::collective:
-      return "collective";
-    case Category::interrupted:
-      return "interrupted";
-  }
+  using enum Category;
+  constexpr std::array<std::pair<Category, std::string_view>, 9> names = {
+      {{unexpected, "unexpected"},
+       {config, "config"},
+       {device, "device"},
+       {data, "data"},
+       {checkpoint, "checkpoint"},
+       {out_of_memory, "out_of_memory"},
+       {diverged, "diverged"},
+       {collective, "collective"},
+       {interrupted, "interrupted"}}};
+  for (const auto& [known, text] : names)
+    if (known == category) return text;
   return "unknown";
 }
 

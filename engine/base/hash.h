@@ -1,10 +1,13 @@
-// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash. They
-// reveal torn files and replicas that differ, but no deliberate forgery.
+// 64-bit content hashes (XXH3, from libxxhash) for checksums and the parameter hash: they reveal
+// torn files and replicas that differ, but no deliberate forgery. Cryptographic digests: 32-byte
+// BLAKE2b (RFC 7693) from libsodium; nobody can make a second text with a given digest.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace spire {
 
@@ -27,5 +30,13 @@ class Hash64 {
 };
 
 std::string hex(uint64_t value);  // 16 lower-case digits
+
+inline constexpr size_t digest_digits = 64;
+
+void need_sodium();  // call it before any use of libsodium; throws Error(device)
+
+// Returns the digest of the parts joined, so {"ab", "c"} and {"a", "bc"} have the same, as 64
+// lower-case hex digits. Throws as need_sodium().
+std::string digest(std::initializer_list<std::string_view> parts);
 
 }  // namespace spire

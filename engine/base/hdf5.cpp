@@ -8,7 +8,6 @@
 
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
-#include "engine/base/system_limits.h"
 #include "engine/base/text.h"
 
 namespace spire::h5 {

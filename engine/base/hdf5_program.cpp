@@ -19,8 +19,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
-#include "engine/base/own_file.h"
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 
 namespace spire::h5 {
 namespace {

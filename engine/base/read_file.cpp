@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "engine/base/text.h"
 
 namespace spire {

@@ -1,5 +1,6 @@
 // What a program tells its user about the system, and what it does at its start. Any thread.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ Category category_of(int error, Category other);
 std::string thread_limits();
 
 std::string host_name();  // as gethostname(2) tells it
+
+// Returns the path of the shared library that holds this code, or of the program if it is linked in
+// statically: Spire finds its other files relative to it. In Python that is the library, whereas
+// /proc/self/exe is the interpreter.
+std::filesystem::path own_file();
 
 // Keeps the calling thread, and those that it starts, on these logical CPUs, if the system allows
 // that; an empty list changes nothing. May be called between fork() and exec.

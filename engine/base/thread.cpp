@@ -13,7 +13,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 
 namespace spire {
 namespace {

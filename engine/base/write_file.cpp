@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/read_file.h"
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "engine/base/text.h"
 
 namespace spire {
@@ -37,14 +37,24 @@ bool is_for_want_of_room(int reason) {
   throw Error(category, text);
 }
 
-bool write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+// Writes the bytes by calls of `write_some(rest, done)`. Returns false with the reason in errno.
+template <typename Write>
+bool write_all(std::string_view bytes, const Write& write_some) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    ssize_t written = write_some(bytes.substr(done), done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
+    done += static_cast<size_t>(written);
   }
   return true;
+}
+
+// pwrite() takes the offset as an argument, so threads share no position.
+bool write_all_at(int descriptor, uint64_t offset, std::string_view bytes) {
+  return write_all(bytes, [&](std::string_view rest, size_t done) {
+    return ::pwrite(descriptor, rest.data(), rest.size(), static_cast<off_t>(offset + done));
+  });
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -132,17 +142,14 @@ AtomicWriter::~AtomicWriter() {
 }
 
 void AtomicWriter::write(std::string_view bytes) {
-  if (!write_all(descriptor_, bytes)) fail_errno(category_, "write", temporary_);
+  bool written = write_all(bytes, [&](std::string_view rest, size_t) {
+    return ::write(descriptor_, rest.data(), rest.size());
+  });
+  if (!written) fail_errno(category_, "write", temporary_);
 }
 
 void AtomicWriter::write_at(uint64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_errno(category_, "write", temporary_);
-    bytes.remove_prefix(static_cast<size_t>(written));
-    offset += static_cast<uint64_t>(written);
-  }
+  if (!write_all_at(descriptor_, offset, bytes)) fail_errno(category_, "write", temporary_);
 }
 
 // Syncs the content before the rename: after a power cut the name belongs to a whole file.
@@ -152,7 +159,7 @@ void AtomicWriter::commit() {
   take_name();
   committed_ = true;
   // The new name survives a power cut only after its folder is synced.
-  sync_directory(path_.has_parent_path() ? path_.parent_path() : ".", category_);
+  sync_directory(folder_of(path_), category_);
 }
 
 void AtomicWriter::take_name() {
@@ -167,6 +174,12 @@ void AtomicWriter::take_name() {
     }  // EINVAL and the like: this file system has only rename()
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_errno(category_, "rename to", path_);
+}
+
+std::error_code make_folder_of(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  return error;
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::string_view> parts,
@@ -210,17 +223,12 @@ void PreallocatedFile::resize(int64_t bytes) const {
   if (::ftruncate(descriptor_, bytes) != 0) fail_to("change its size", path_, errno);
 }
 
-// pwrite() takes the offset as an argument, so threads share no position.
 void PreallocatedFile::write(int64_t offset, std::span<const std::byte> bytes) const {
-  while (!bytes.empty()) {
-    ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && is_for_want_of_room(errno))
-      fail_for_room(path_, offset + std::ssize(bytes), system_reason(errno));
-    if (written < 0) fail_to("write it", path_, errno);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += written;
-  }
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (write_all_at(descriptor_, static_cast<uint64_t>(offset), text)) return;
+  if (is_for_want_of_room(errno))
+    fail_for_room(path_, offset + std::ssize(bytes), system_reason(errno));
+  fail_to("write it", path_, errno);
 }
 
 void PreallocatedFile::sync() const {

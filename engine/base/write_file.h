@@ -7,10 +7,9 @@
 #include <span>
 #include <string_view>
 #include <sys/types.h>
+#include <system_error>
 
 #include <spire/error.h>
-
-#include "engine/base/files.h"
 
 namespace spire {
 
@@ -61,6 +60,10 @@ class AtomicWriter {
   bool committed_ = false;
 };
 
+// Makes the folder in which `path` lies, if there is none. An AtomicWriter, too, says why that
+// failed.
+std::error_code make_folder_of(const std::filesystem::path& path);
+
 // Writes the parts, one after another, with an AtomicWriter: readers see the old file or the new
 // one. A path may have one writer at a time.
 void write_file_atomically(const std::filesystem::path& path,
@@ -102,6 +105,10 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 
 // Makes creations, renames and removals in the directory survive a power cut.
 void sync_directory(const std::filesystem::path& directory, Category category);
+
+// Opens a regular file for reading and writing, or creates it; does not follow links. The caller
+// closes the descriptor. Throws Error(category).
+int open_in_place(const std::filesystem::path& path, Category category);
 
 // Throws PermanentError(category) if a folder, link, FIFO or device is at `path`.
 void require_replaceable(const std::filesystem::path& path, Category category);

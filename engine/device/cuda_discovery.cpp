@@ -16,10 +16,10 @@
 #include <spire/error.h>
 
 #include "engine/device/cuda_error.h"
+#include "engine/device/device.h"
 #include "engine/device/gpu_requirements.h"
 #include "engine/device/nvidia_library.h"
 #include "engine/device/nvml/gpu_monitor.h"
-#include "engine/device/pci_bus_id.h"
 #include "engine/device/visible_gpus.h"
 
 namespace spire {
@@ -159,8 +159,7 @@ void add_host_facts(CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
   gpu.host_number = host->number;
   if (host->mig_devices.empty()) return;
   std::string as_mig = "MIG" + gpu.uuid.substr(3);
-  auto same = std::ranges::find(host->mig_devices, as_mig, &MigDevice::uuid);
-  if (same != host->mig_devices.end()) {
+  if (mig_index(*host, as_mig)) {
     gpu.uuid = as_mig;
     return;
   }

@@ -22,6 +22,11 @@ struct CudaDeviceInfo {  // a GPU as the driver describes it
   size_t total_bytes = 0;
 };
 
+// Returns "0000:3b:00.0" for "0000:3B:00.0" (CUDA), "00000000:3B:00.0" (NVML, nvidia-smi),
+// "3b:00.0" (lspci) and "3b:00": domain, bus, device and function in lower case, as sysfs names
+// them. The domain has four digits, or more if it is larger. Returns "" for any other text.
+std::string normal_pci_bus_id(std::string_view text);
+
 // Returns "cuda:1 (NVIDIA H200, GPU-1b2c3d4e-..., PCI 0000:3b:00.0)".
 std::string describe(const CudaDeviceInfo& gpu);
 

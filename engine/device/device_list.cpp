@@ -62,9 +62,7 @@ ListedDevice listed(const CudaDeviceInfo& gpu, const GpuMonitor& monitor) {
   const HostGpu* host = monitor.find(gpu.pci_bus_id);
   if (!host) return device;
   GpuState state = monitor.state(host->number);
-  auto mig = std::ranges::find(host->mig_devices, gpu.uuid, &MigDevice::uuid);
-  auto index = static_cast<size_t>(mig - host->mig_devices.begin());
-  if (index < state.mig_memory.size()) take(state.mig_memory[index], device);
+  if (auto mig = mig_index(*host, gpu.uuid)) take(memory_of(state, mig), device);
   return device;
 }
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -16,7 +15,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/lock_holder.h"
+#include "engine/base/proc_files.h"
 
 namespace spire {
 namespace {
@@ -34,10 +33,7 @@ int open_or_make(const std::filesystem::path& file) {
 }
 
 std::string program_of(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string name;
-  std::getline(file, name);
-  return name;
+  return first_line(fmt::format("/proc/{}/comm", pid));
 }
 
 constexpr size_t longest_text = 300;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/proc_files.h"
 #include "engine/device/topology.h"
 
 namespace spire {
@@ -30,13 +30,6 @@ std::optional<size_t> number_of(const fs::path& file, std::string_view name) {
 
 size_t kib_of(const fs::path& file, std::string_view name) {
   return number_of(file, name).value_or(0) << 10;
-}
-
-// Reads a file of one number. None if it says "max".
-std::optional<size_t> number_in(const fs::path& file) {
-  std::ifstream in(file);
-  size_t number = 0;
-  return in >> number ? std::optional(number) : std::nullopt;
 }
 
 size_t physical_memory() {
@@ -64,9 +57,9 @@ const CgroupFiles files_v1 = {{"memory.limit_in_bytes"},
 void add_cgroup(const fs::path& group, const CgroupFiles& files, size_t machine,
                 std::vector<HostLimit>& limits) {
   for (const char* file : files.limits) {
-    auto total = number_in(group / file);
+    auto total = read_number(group / file);
     if (!total || *total >= machine) continue;
-    size_t used = number_in(group / files.usage).value_or(0), cached = 0;
+    size_t used = read_number(group / files.usage).value_or(0), cached = 0;
     for (const char* name : files.cache)
       cached += number_of(group / "memory.stat", name).value_or(0);
     limits.push_back({*total, rest_of(*total, rest_of(used, cached)),
@@ -113,11 +106,8 @@ std::vector<HostLimit> host_limits(const fs::path& root) {
 HostSpace host_space(const fs::path& root) {
   std::vector<HostLimit> limits = host_limits(root);
   HostSpace memory;
-  memory.total = std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) {
-                   return a.total < b.total;
-                 })->total;
-  auto tightest = std::min_element(limits.begin(), limits.end(),
-                                   [](const auto& a, const auto& b) { return a.free < b.free; });
+  memory.total = std::ranges::min_element(limits, {}, &HostLimit::total)->total;
+  auto tightest = std::ranges::min_element(limits, {}, &HostLimit::free);
   memory.free = tightest->free;
   memory.limited_by = fmt::format("{}, {}", tightest->name, size_text(tightest->total));
   return memory;

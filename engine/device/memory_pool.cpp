@@ -3,10 +3,61 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include <spire/error.h>
 
 namespace spire {
+
+std::string_view name(MemoryKind kind) {
+  constexpr std::array<std::string_view, all_memory_kinds.size()> names = {
+      "weights",   "gradients",     "optimizer", "activations",
+      "workspace", "communication", "checkpoint"};  // in the order of the enum
+  return names[static_cast<size_t>(kind)];
+}
+
+MemoryUse::MemoryUse(std::initializer_list<std::pair<MemoryKind, size_t>> parts) {
+  for (const auto& [kind, bytes] : parts) (*this)[kind] += bytes;
+}
+
+size_t MemoryUse::total() const {
+  return std::accumulate(bytes_.begin(), bytes_.end(), size_t{0});
+}
+
+MemoryKind MemoryUse::largest() const {
+  return static_cast<MemoryKind>(std::max_element(bytes_.begin(), bytes_.end()) - bytes_.begin());
+}
+
+MemoryUse& MemoryUse::operator+=(const MemoryUse& other) {
+  for (MemoryKind kind : all_memory_kinds) (*this)[kind] += other[kind];
+  return *this;
+}
+
+MemoryUse& MemoryUse::operator-=(const MemoryUse& other) {
+  for (MemoryKind kind : all_memory_kinds) (*this)[kind] -= other[kind];
+  return *this;
+}
+
+namespace {
+
+// Returns what the pool's device and limit have; nothing is asked for yet.
+MemoryShortage shortage_at(DeviceId device, const MemoryPoolOptions& options,
+                           const MemoryUse& in_use, const MemoryUse& planned) {
+  DeviceSpace space = space_of(device);
+  return {.device = device,
+          .asked = {},
+          .in_use = in_use,
+          .planned = planned,
+          .limit = options.limit,
+          .free = space.free,
+          .total = space.total,
+          .limited_by = space.limited_by,
+          .sharers = options.sharers,
+          .beside = options.beside,
+          .own_limit = options.own_limit};
+}
+
+}  // namespace
 
 std::optional<size_t> MemoryShortage::left() const {
   if (!limit) return free;
@@ -40,19 +91,8 @@ std::unique_ptr<DeviceMemory> MemoryPool::allocate(const MemoryUse& use) {
   Ledger& ledger = *ledger_;
   std::lock_guard lock(ledger.mutex);
   auto refuse = [&] {
-    DeviceSpace space = space_of(device_);
-    MemoryShortage shortage{device_,
-                            1,
-                            use,
-                            ledger.in_use,
-                            ledger.planned,
-                            options_.limit,
-                            space.free,
-                            space.total,
-                            space.limited_by,
-                            options_.sharers,
-                            options_.beside,
-                            options_.own_limit};
+    MemoryShortage shortage = shortage_at(device_, options_, ledger.in_use, ledger.planned);
+    shortage.asked = use;
     throw Error(Category::out_of_memory, explain(shortage));
   };
   if (options_.limit && ledger.in_use.total() + use.total() > *options_.limit) refuse();
@@ -101,20 +141,7 @@ namespace {
 
 // Returns the rest of the pool's plan as one request.
 MemoryShortage ahead_of(const MemoryPool& pool) {
-  DeviceSpace space = space_of(pool.device());
-  const MemoryPool::Options& options = pool.options();
-  MemoryShortage ahead{pool.device(),
-                       1,
-                       {},
-                       pool.in_use(),
-                       pool.planned(),
-                       options.limit,
-                       space.free,
-                       space.total,
-                       space.limited_by,
-                       options.sharers,
-                       options.beside,
-                       options.own_limit};
+  MemoryShortage ahead = shortage_at(pool.device(), pool.options(), pool.in_use(), pool.planned());
   for (MemoryKind kind : all_memory_kinds)
     ahead.asked[kind] = ahead.planned[kind] - std::min(ahead.planned[kind], ahead.in_use[kind]);
   return ahead;

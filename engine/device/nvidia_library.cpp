@@ -9,7 +9,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/own_file.h"
+#include "engine/base/system.h"
 
 namespace spire {
 namespace {

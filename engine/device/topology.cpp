@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/proc_files.h"
 #include "engine/base/thread.h"
-#include "engine/device/pci_bus_id.h"
+#include "engine/device/device.h"
 
 namespace spire {
 namespace {
@@ -119,10 +119,17 @@ std::string core_ranges(const std::vector<int>& cores) {
   return text;
 }
 
+std::vector<int> each_once(std::vector<int> cores) {
+  std::ranges::sort(cores);
+  auto repeated = std::ranges::unique(cores);
+  cores.erase(repeated.begin(), repeated.end());
+  return cores;
+}
+
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root) {
-  std::string address = normal_pci_bus_id(pci_bus_id), list;
-  std::ifstream file(root / "sys/bus/pci/devices" / address / "local_cpulist");
-  return !address.empty() && std::getline(file, list) ? read_core_list(list) : std::vector<int>{};
+  std::string address = normal_pci_bus_id(pci_bus_id);
+  if (address.empty()) return {};
+  return read_core_list(first_line(root / "sys/bus/pci/devices" / address / "local_cpulist"));
 }
 
 std::vector<int> prefer_cores(const std::vector<int>& cores, const std::vector<int>& wanted) {

@@ -33,6 +33,7 @@ double cgroup_quota(const std::filesystem::path& root = "/");
 int read_omp_threads(const std::string& text);
 std::vector<int> read_core_list(const std::string& text);
 std::string core_ranges(const std::vector<int>& cores);  // "0-2,8"
+std::vector<int> each_once(std::vector<int> cores);      // ascending
 
 // Returns the cores of the NUMA node of a PCI device ("0000:3B:00.0"); empty if unknown.
 std::vector<int> cores_near(const std::string& pci_bus_id, const std::filesystem::path& root = "/");

@@ -158,17 +158,13 @@ Placement Predictor::place(const PredictorOptions& options) {
 }
 
 void Predictor::make_pool(const PlacedDevice& device) {
-  auto explain = [](const MemoryShortage& shortage) {
+  MemoryPoolOptions options =
+      limits_of({&device, 1}, {space_of(device.id).total}, parse_memory_limit(config_.memory.limit))
+          .front();
+  options.explain = [](const MemoryShortage& shortage) {
     return plain_text(shortage) + "; lower --batch, or use another --device";
   };
-  std::vector<DeviceLimit> limits = limits_of({&device, 1}, {space_of(device.id).total},
-                                              parse_memory_limit(config_.memory.limit));
-  bool own = !device.memory_limit.empty();
-  memory_ = std::make_unique<MemoryPool>(
-      device.id, MemoryPool::Options{
-                     .limit = limits[0].bytes,
-                     .own_limit = own ? to_word({to_string(device.id), device.memory_limit}) : "",
-                     .explain = explain});
+  memory_ = std::make_unique<MemoryPool>(device.id, options);
 }
 
 // Reads the plain weights, into the replica where the host can write it, else by a copy.

@@ -19,7 +19,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 
 namespace spire {
 namespace {

@@ -64,16 +64,10 @@ void DeviceSet::make_pools(const Options& options) {
   std::span<const PlacedDevice> devices(&device(local_.begin), static_cast<size_t>(local_.size()));
   std::vector<size_t> totals;
   for (const PlacedDevice& device : devices) totals.push_back(space_of(device.id).total);
-  std::vector<DeviceLimit> limits =
-      limits_of(devices, totals, parse_memory_limit(config_.memory.limit));
+  auto limits = limits_of(devices, totals, parse_memory_limit(config_.memory.limit));
   for (size_t d = 0; d < devices.size(); ++d) {
-    std::string word = to_word({to_string(devices[d].id), devices[d].memory_limit});
-    pools_.push_back(std::make_unique<MemoryPool>(
-        devices[d].id, MemoryPool::Options{.limit = limits[d].bytes,
-                                           .sharers = limits[d].sharers,
-                                           .beside = limits[d].beside,
-                                           .own_limit = devices[d].memory_limit.empty() ? "" : word,
-                                           .explain = options.explain}));
+    limits[d].explain = options.explain;
+    pools_.push_back(std::make_unique<MemoryPool>(devices[d].id, limits[d]));
   }
 }
 

@@ -5,29 +5,27 @@
 #include <spire/error.h>
 
 #include "engine/base/hash.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
 
 TEST(Error, CarriesCategoryAndExitCode) {
-  try {
-    fail(Category::data, "{}: truncated", "train.idx");
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "train.idx: truncated");
-    EXPECT_EQ(error.exit_code(), 4);
-    EXPECT_EQ(name(error.category()), "data");
-  }
+  EXPECT_EQ(message_of(Category::data, [] { fail(Category::data, "{}: truncated", "train.idx"); }),
+            "train.idx: truncated");
+  EXPECT_EQ(Error(Category::data, "").exit_code(), 4);
+  EXPECT_EQ(name(Category::data), "data");
+  EXPECT_EQ(name(Category::interrupted), "interrupted");
 }
 
 // A path or a name can neither begin a line of its own nor steer a terminal; what() of an inner
 // error and the format's own newlines stay.
 TEST(Error, EscapesControlCharactersOfStrings) {
   std::string path = "a\n\x1b[31mb";
-  try {
+  auto throws = [&] {
     fail(Category::data, "{}: {:>3} of {}\n{}", path, 7, std::string_view("c\td"), "x\ny");
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "a\\x0a\\x1b[31mb:   7 of c\\x09d\nx\ny");
-  }
+  };
+  EXPECT_EQ(message_of(Category::data, throws), "a\\x0a\\x1b[31mb:   7 of c\\x09d\nx\ny");
   EXPECT_STREQ(classify(std::runtime_error(path)).what(), "a\\x0a\\x1b[31mb");
 }
 

@@ -1,5 +1,3 @@
-#include "engine/base/lock_holder.h"
-
 #include <fstream>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "engine/base/proc_files.h"
 #include "tests/base/folder.h"
 
 namespace spire {

@@ -87,6 +87,7 @@ TEST_F(ReadFile, AFileThatExistsButCannotBeReadIsAnError) {
   };
   EXPECT_THAT(refused(folder / "file" / "below"),
               HasSubstr("below: cannot be read: Not a directory"));
+  EXPECT_EQ(read_stream(folder / "file", Category::checkpoint, 6), "123456");
   EXPECT_THAT(refused(folder / "file", 5), HasSubstr("file: is larger than 5 bytes"));
   EXPECT_THAT(refused(folder), HasSubstr("is a folder, not a regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);

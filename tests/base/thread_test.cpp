@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "tests/base/message_of.h"
 #include "tests/base/no_threads.h"
 
@@ -88,6 +88,10 @@ TEST(SystemLimits, AReasonNamesTheLimitOnOpenFiles) {
   for (int error : {EMFILE, ENFILE})
     EXPECT_EQ(category_of(error, Category::data), Category::device);
   EXPECT_EQ(category_of(ENOENT, Category::data), Category::data);
+}
+
+TEST(OwnFile, IsTheProgramThatHasTheCode) {
+  EXPECT_EQ(own_file(), std::filesystem::read_symlink("/proc/self/exe"));
 }
 
 }  // namespace

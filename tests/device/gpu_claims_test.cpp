@@ -12,6 +12,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
 #include "tests/base/set_variable.h"
 #include "tests/device/system_files.h"
 
@@ -133,15 +134,9 @@ TEST(GpuClaims, AProcessHasTheClaimsOfTheOneThatStartedIt) {
 
 TEST(GpuClaims, AFolderThatIsNotThereIsNamed) {
   GpuClaims claims("/nonexistent");
-  try {
-    claims.claim("GPU-1");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::device);
-    EXPECT_STREQ(error.what(),
-                 "cannot open /nonexistent/spire-GPU-1.lock, by which runs keep apart on a GPU: No "
-                 "such file or directory; make the folder writable");
-  }
+  EXPECT_EQ(message_of(Category::device, [&] { claims.claim("GPU-1"); }),
+            "cannot open /nonexistent/spire-GPU-1.lock, by which runs keep apart on a GPU: No "
+            "such file or directory; make the folder writable");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <spire/error.h>
 
+#include "tests/base/message_of.h"
 #include "tests/base/set_variable.h"
 #include "tests/device/system_files.h"
 
@@ -27,13 +28,7 @@ NvidiaLibrary library(const std::string& file) {
 }
 
 std::string error_of(const NvidiaLibrary& library, const char* function) {
-  try {
-    library.need(function);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::device);
-    return error.what();
-  }
-  return "";
+  return message_if_any(Category::device, [&] { library.need(function); });
 }
 
 TEST(NvidiaLibrary, IsFoundInTheWheelsBesideTheProgram) {

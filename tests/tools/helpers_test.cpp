@@ -8,9 +8,8 @@
 
 #include <spire/spire.h>
 
-#include "engine/base/files.h"
+#include "engine/config/devices.h"
 #include "tests/base/message_of.h"
-#include "tests/data/test_files.h"
 #include "tools/output/progress.h"
 
 namespace spire {
@@ -33,38 +32,6 @@ TEST(Values, ParseWholly) {
   EXPECT_EQ(parse_duration("1h30m"), 5400);
   EXPECT_THAT(message_of(Category::config, [] { parse_integer("12x"); }), HasSubstr("12x"));
   EXPECT_THAT(message_of(Category::config, [] { parse_number("nan"); }), HasSubstr("nan"));
-}
-
-TEST(WholeFile, AppearsAtItsCommit) {
-  Folder folder;
-  fs::path path = folder / "page.html";
-  {
-    WholeFile file(path, Category::config);
-    file.write("one ");
-    file.write("two");
-    EXPECT_FALSE(fs::exists(path));
-    file.commit();
-  }
-  EXPECT_EQ(read_text(path, Category::config), "one two");
-  { WholeFile(path, Category::config).write("lost"); }
-  EXPECT_EQ(read_text(path, Category::config), "one two");
-  EXPECT_THAT(
-      message_of(Category::config, [&] { write_whole_file(path, "new", Category::config, false); }),
-      HasSubstr(path.string()));
-  EXPECT_THAT(message_of(Category::config, [&] { WholeFile(folder.path(), Category::config); }),
-              HasSubstr(folder.path().string()));
-}
-
-TEST(ReadText, NamesWhatIsMissingOrTooLong) {
-  Folder folder;
-  fs::path path = folder / "prompt";
-  EXPECT_EQ(read_text_if_there(path, Category::data), std::nullopt);
-  EXPECT_THAT(message_of(Category::data, [&] { read_text(path, Category::data); }),
-              HasSubstr(path.string()));
-  std::ofstream(path) << "12345";
-  EXPECT_EQ(read_text(path, Category::data, 5), "12345");
-  EXPECT_THAT(message_of(Category::data, [&] { read_text(path, Category::data, 4); }),
-              HasSubstr(path.string()));
 }
 
 TEST(LocalRanks, TellEachProcessItsRank) {

@@ -7,7 +7,7 @@
 #include "engine/base/crowded.h"
 #include "engine/base/proc_files.h"
 #include "engine/base/text.h"
-#include "engine/device/pci_bus_id.h"
+#include "engine/device/device.h"
 #include "tools/doctor/checks.h"
 
 namespace spire {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "tools/doctor/checks.h"
 #include "tools/process/descriptor.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/hdf5.h"
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "tools/doctor/checks.h"
 
 namespace spire {

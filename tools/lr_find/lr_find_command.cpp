@@ -5,7 +5,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/write_file.h"
 #include "tools/commands.h"
 #include "tools/common_options.h"
 #include "tools/config_source.h"
@@ -87,8 +87,9 @@ int run_lr_find(const Arguments& arguments) {
   RangeTest test = naming_places(*resolved, [&] { return tested(arguments, config); });
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // writing the files reports an error
-  write_whole_file(folder / "lr_find.csv", to_csv(test), Category::config);
-  write_whole_file(folder / "lr_find.html", range_test_html(config.output, test), Category::config);
+  write_file_atomically(folder / "lr_find.csv", to_csv(test), Category::config);
+  write_file_atomically(folder / "lr_find.html", range_test_html(config.output, test),
+                        Category::config);
   print_judgement(test, arguments.lr_find.steps);
   print_result("{}\n{}\n", (folder / "lr_find.csv").string(), (folder / "lr_find.html").string());
   return 0;

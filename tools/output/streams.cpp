@@ -200,7 +200,8 @@ TextOutput::TextOutput(const std::string& to, bool overwrite, const std::atomic<
       refuse(to, fmt::format("is {}; name a file", kind_of_target(status.st_mode)));
     stream_ = Descriptor(open_stream(to, target.path));
   } else {
-    file_.emplace(target.path, Category::config, overwrite);
+    make_folder_of(target.path);
+    file_.emplace(target.path, Category::config, overwrite ? Existing::replace : Existing::keep);
   }
 }
 

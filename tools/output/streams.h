@@ -16,7 +16,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/write_file.h"
 #include "tools/process/descriptor.h"
 
 namespace spire {
@@ -89,7 +89,7 @@ class TextOutput {
 
   std::string to_;
   const std::atomic<bool>* stop_;
-  std::optional<WholeFile> file_;
+  std::optional<AtomicWriter> file_;
   Descriptor stream_;
 };
 

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/read_file.h"
 #include "engine/base/text.h"
 
 namespace spire {
@@ -30,7 +30,7 @@ std::string prompt_of(const std::string& line, const std::string& place) {
 
 std::string content_of(const std::filesystem::path& path) {
   try {
-    return read_text(path, Category::data, max_prompts_bytes);
+    return read_stream(path, Category::data, max_prompts_bytes);
   } catch (const Error& error) {
     fail(Category::data, "--prompts {}", error.what());
   }
@@ -100,8 +100,8 @@ std::string read_prompt(const PredictArguments& arguments) {
   std::string text;
   try {
     text = *arguments.prompt_file == "-"
-               ? read_text(STDIN_FILENO, "-", Category::data, max_prompt_bytes)
-               : read_text(*arguments.prompt_file, Category::data, max_prompt_bytes);
+               ? read_stream(STDIN_FILENO, "-", Category::data, max_prompt_bytes)
+               : read_stream(*arguments.prompt_file, Category::data, max_prompt_bytes);
   } catch (const Error& error) {
     fail(Category::data, "--prompt-file {}", error.what());
   }

@@ -14,7 +14,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "tools/config_source.h"
 
@@ -120,7 +120,7 @@ CapturedOutput::CapturedOutput() : descriptor_(memfd_create("output", MFD_CLOEXE
 // The position is shared with the process that wrote.
 std::string CapturedOutput::text() const {
   lseek(descriptor_, 0, SEEK_SET);
-  return read_text(descriptor_, "output of a process", Category::device);
+  return read_stream(descriptor_, "output of a process", Category::device);
 }
 
 std::string reported_error(const std::string& err) {

@@ -6,7 +6,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/write_file.h"
 #include "tools/commands.h"
 #include "tools/config_source.h"
 #include "tools/output/streams.h"
@@ -60,7 +60,8 @@ int run_report(const Arguments& arguments) {
   std::filesystem::path target =
       given.to.empty() ? runs.front().directory / "report.html" : std::filesystem::path(given.to);
   require_replaceable(target, ReplaceableFile::page);
-  WholeFile page(target, Category::config);  // fails before anything is computed
+  make_folder_of(target);
+  AtomicWriter page(target, Category::config);  // fails before anything is computed
   std::optional<ConfusionMatrix> confusion;
   StopSignals signals(StopSignals::ending);
   signals.begin_work();

@@ -13,7 +13,7 @@
 #include <spire/error.h>
 #include <spire/load_config.h>
 
-#include "engine/base/lock_holder.h"
+#include "engine/base/proc_files.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"
 #include "engine/observe/evaluations.h"

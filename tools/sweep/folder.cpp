@@ -13,9 +13,10 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
+#include "engine/base/write_file.h"
 
 namespace spire {
 
@@ -55,7 +56,7 @@ void SweepFolder::lock(BlockedSignals& signals) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) break;
     auto now = std::chrono::steady_clock::now();
-    std::string holder = read_text_if_there(path_ / lock_name, Category::config).value_or("");
+    std::string holder = read_file_if_there(path_ / lock_name, Category::config).value_or("");
     if (now >= deadline || lives_here(holder)) {
       refuse(
           fmt::format("is in use by another sweep ({}); wait until it ends, stop it, or name "
@@ -90,15 +91,15 @@ void SweepFolder::refuse(const std::string& why) const {
 
 std::optional<RecordedSweep> read_recorded_sweep(const fs::path& folder) {
   fs::path file = folder / "sweep.json";
-  auto text = read_text_if_there(file, Category::config);
+  auto text = read_file_if_there(file, Category::config);
   if (!text) return {};
   return read_sweep_json(*text, file.string());
 }
 
 void SweepFolder::write(const SweepReport& report) const {
-  write_whole_file(path_ / "sweep.json", sweep_json(report), Category::config);
-  write_whole_file(path_ / "sweep.csv", sweep_csv(report), Category::config);
-  write_whole_file(path_ / "sweep.html", sweep_html(report), Category::config);
+  write_file_atomically(path_ / "sweep.json", sweep_json(report), Category::config);
+  write_file_atomically(path_ / "sweep.csv", sweep_csv(report), Category::config);
+  write_file_atomically(path_ / "sweep.html", sweep_html(report), Category::config);
 }
 
 }  // namespace spire

@@ -8,7 +8,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/files.h"
+#include "engine/base/read_file.h"
 #include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "tools/config_source.h"
@@ -37,7 +37,7 @@ std::string failure_text(const ExitStatus& status, const std::filesystem::path& 
   if (status.signal != 0) return to_string(status);
   std::string text;
   try {
-    text = reported_error(read_text_if_there(log, Category::config).value_or(""));
+    text = reported_error(read_file_if_there(log, Category::config).value_or(""));
   } catch (const Error&) {  // a log that is too long, or was replaced by something else
   }
   return text.empty() ? to_string(status) : text;

@@ -7,7 +7,7 @@
 
 #include <spire/error.h>
 
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 #include "engine/base/text.h"
 #include "engine/data/images/encoded_images.h"
 #include "engine/data/images/image_formats.h"

@@ -19,6 +19,7 @@
 #include "engine/base/thread.h"
 #include "engine/device/lane_team.h"
 #include "engine/device/load/other_load.h"
+#include "engine/device/topology.h"
 
 namespace spire {
 namespace {
@@ -202,9 +203,7 @@ CrowdedCores::CrowdedCores(const std::vector<LaneSpec>& lanes, std::filesystem::
     threads_.push_back(lane.threads);
     cores_.insert(cores_.end(), usual_.back().begin(), usual_.back().end());
   }
-  std::ranges::sort(cores_);
-  auto repeated = std::ranges::unique(cores_);
-  cores_.erase(repeated.begin(), repeated.end());
+  cores_ = each_once(std::move(cores_));
   decisions_.emplace(std::accumulate(threads_.begin(), threads_.end(), 0), cores_,
                      pause_of_process());
   turns_.emplace(cores_.size());

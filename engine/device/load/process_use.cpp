@@ -10,16 +10,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/base/proc_files.h"
+
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<uint64_t> read_number(const fs::path& path) {
-  std::ifstream file(path);
-  uint64_t number = 0;
-  return file >> number ? std::optional(number) : std::nullopt;
-}
 
 // The mean of a file's numbers over the cores; empty if a core lacks it.
 std::optional<double> mean_of(std::span<const int> cores, const fs::path& root, const char* file) {
@@ -40,9 +36,7 @@ std::optional<int> mhz_of(std::optional<double> khz) {
 
 // A line is "17 (lane 0) S ...", where the name may hold blanks and brackets.
 TaskStat read_task(const fs::path& stat) {
-  std::ifstream file(stat);
-  std::string line, state;
-  std::getline(file, line);
+  std::string line = first_line(stat), state;
   size_t begin = line.find('('), end = line.rfind(')');
   if (begin == line.npos || end == line.npos || end < begin) return {};
   TaskStat task{line.substr(begin + 1, end - begin - 1), {}};

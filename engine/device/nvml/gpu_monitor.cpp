@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 
 #include "engine/device/nvml/gpu_reading.h"
 #include "engine/device/nvml/nvml_library.h"
-#include "engine/device/pci_bus_id.h"
 
 namespace spire {
 
@@ -24,6 +24,17 @@ std::string_view to_string(ThrottleReason reason) {
       "sync boost",    "heat",          "heat (hardware)", "power brake",
       "display clock", "board limit",   "reliability"};
   return words.at(static_cast<size_t>(reason));
+}
+
+std::optional<size_t> mig_index(const HostGpu& gpu, std::string_view uuid) {
+  auto mig = std::ranges::find(gpu.mig_devices, uuid, &MigDevice::uuid);
+  if (mig == gpu.mig_devices.end()) return std::nullopt;
+  return static_cast<size_t>(mig - gpu.mig_devices.begin());
+}
+
+std::optional<GpuMemory> memory_of(const GpuState& state, std::optional<size_t> mig) {
+  if (!mig) return state.memory;
+  return *mig < state.mig_memory.size() ? state.mig_memory[*mig] : std::nullopt;
 }
 
 // The library, the handles of its GPUs, and the errors (XIDs) that it reports as events.
@@ -192,6 +203,33 @@ GpusOfHost read_gpus(const GpuMonitor& monitor) {
   for (const HostGpu& gpu : monitor.gpus())
     host.gpus.push_back({gpu, monitor.state(gpu.number), monitor.processes(gpu.number)});
   return host;
+}
+
+GpuEnergy::GpuEnergy(const std::vector<CudaDeviceInfo>& gpus, const std::string& file) {
+  if (gpus.empty()) return;
+  monitor_ = std::make_unique<GpuMonitor>(file);
+  std::set<int> numbers;
+  for (const CudaDeviceInfo& gpu : gpus) {
+    const HostGpu* found = monitor_->find(gpu.pci_bus_id);
+    if (!found || (!numbers.contains(found->number) && !monitor_->joules(found->number))) return;
+    numbers.insert(found->number);
+  }
+  numbers_.assign(numbers.begin(), numbers.end());
+}
+
+int64_t GpuEnergy::count() const {
+  return std::ssize(numbers_);
+}
+
+std::optional<double> GpuEnergy::joules() const {
+  if (numbers_.empty()) return std::nullopt;
+  double sum = 0;
+  for (int number : numbers_) {
+    auto joules = monitor_->joules(number);
+    if (!joules) return std::nullopt;
+    sum += *joules;
+  }
+  return sum;
 }
 
 }  // namespace spire

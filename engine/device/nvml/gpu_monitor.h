@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/device/device.h"
+
 namespace spire {
 
 enum class GpuCondition : uint8_t {
@@ -80,6 +82,12 @@ struct GpuState {
   std::optional<int> last_xid;  // the driver's last error code since the monitor's first state()
 };
 
+// Returns the index of a MIG device in HostGpu::mig_devices; none for the UUID of another one, or
+// of a whole GPU.
+std::optional<size_t> mig_index(const HostGpu& gpu, std::string_view uuid);
+// Returns the memory of that MIG device, or of the whole GPU.
+std::optional<GpuMemory> memory_of(const GpuState& state, std::optional<size_t> mig);
+
 struct GpuProcess {  // a process that computes on a GPU
   int64_t pid = 0;
   std::string name;                 // of its program; empty: gone, or of another pid namespace
@@ -145,5 +153,23 @@ struct GpusOfHost {
 
 // Takes milliseconds, and seconds with a GPU that fails.
 GpusOfHost read_gpus(const GpuMonitor& monitor);
+
+// Energy counters of the GPUs of a run, added up (since Volta).
+class GpuEnergy {
+ public:
+  // gpus: logical devices may name a GPU several times; it counts once. Counts none if the library
+  // or any of the GPUs' counters is missing: a sum of only some would mislead. Never throws.
+  // file: NVML's, as for GpuMonitor.
+  explicit GpuEnergy(const std::vector<CudaDeviceInfo>& gpus, const std::string& file = "");
+
+  int64_t count() const;  // number of GPUs that are counted
+  // Returns the joules of all these GPUs since the driver was loaded; none if one failed or there
+  // is none. With MIG the counter is that of the whole GPU.
+  std::optional<double> joules() const;
+
+ private:
+  std::unique_ptr<GpuMonitor> monitor_;  // null: no GPUs
+  std::vector<int> numbers_;             // nvidia-smi's
+};
 
 }  // namespace spire

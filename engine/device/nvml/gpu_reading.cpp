@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 
-#include "engine/device/pci_bus_id.h"
+#include "engine/base/proc_files.h"
+#include "engine/device/device.h"
 
 namespace spire {
 
@@ -181,8 +181,7 @@ GpuProcess describe_process(const nvmlProcessInfo_v2_t& info, const std::filesys
                      .compute_instance = instance(info.computeInstanceId)};
   if (info.usedGpuMemory != NVML_VALUE_NOT_AVAILABLE) process.bytes = info.usedGpuMemory;
   std::filesystem::path folder = root / "proc" / std::to_string(info.pid);
-  std::ifstream file(folder / "comm");
-  std::getline(file, process.name);
+  process.name = first_line(folder / "comm");
   struct stat owner {};
   if (::stat(folder.c_str(), &owner) == 0) process.user_id = owner.st_uid;
   return process;

@@ -19,7 +19,6 @@
 #include <spire/error.h>
 
 #include "engine/base/system.h"
-#include "engine/base/system_limits.h"
 #include "engine/base/thread.h"
 
 namespace spire {

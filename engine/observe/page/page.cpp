@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include "engine/base/digest.h"
+#include "engine/base/hash.h"
 
 namespace spire {
 

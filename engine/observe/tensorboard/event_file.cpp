@@ -18,7 +18,6 @@
 
 #include "engine/base/read_file.h"
 #include "engine/base/system.h"
-#include "engine/base/system_limits.h"
 #include "engine/process/socket.h"
 
 namespace spire {

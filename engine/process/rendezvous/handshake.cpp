@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include "engine/base/digest.h"
+#include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 
 // The protocol. The secret itself is never sent:

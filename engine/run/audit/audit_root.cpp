@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/base/digest.h"
 #include "engine/base/hash.h"
 #include "engine/base/read_file.h"
 #include "engine/base/text.h"

@@ -5,7 +5,6 @@
 #include <spire/error.h>
 
 #include "engine/config/devices.h"
-#include "engine/device/memory_pool.h"
 #include "engine/observe/formatting.h"
 #include "engine/train/placement/rank_hardware.h"
 
@@ -51,13 +50,14 @@ void place_limits(const RunConfig& config, const std::vector<RankHardware>& rank
   }
 }
 
-std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
-                                   const std::vector<size_t>& total,
-                                   const MemoryLimit& memory_limit) {
-  std::vector<DeviceLimit> limits;
+std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
+                                         const std::vector<size_t>& total,
+                                         const MemoryLimit& memory_limit) {
+  std::vector<MemoryPoolOptions> limits;
   for (size_t d = 0; d < devices.size(); ++d) {
     if (!devices[d].memory_limit.empty()) {
-      limits.push_back({own_bytes(devices[d], total[d])});
+      limits.push_back({.limit = own_bytes(devices[d], total[d]),
+                        .own_limit = to_word({to_string(devices[d].id), devices[d].memory_limit})});
       continue;
     }
     size_t taken = 0, sharers = 0;
@@ -66,14 +66,16 @@ std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
       if (other.memory_limit.empty()) ++sharers;
       taken += own_bytes(other, total[d]);
     }
-    DeviceLimit limit{memory_limit.share(total[d], 1), static_cast<int>(sharers), taken};
-    if (limit.bytes && taken >= *limit.bytes)
+    MemoryPoolOptions pool{.limit = memory_limit.share(total[d], 1),
+                           .sharers = static_cast<int>(sharers),
+                           .beside = taken};
+    if (pool.limit && taken >= *pool.limit)
       fail(Category::config,
            "memory.limit: {} for {}, but other devices have limits of {} there, which leave "
            "nothing; give each device a limit, or raise memory.limit",
-           limit_bytes_text(*limit.bytes), to_string(devices[d].id), limit_bytes_text(taken));
-    if (limit.bytes) limit.bytes = (*limit.bytes - taken) / sharers;
-    limits.push_back(limit);
+           limit_bytes_text(*pool.limit), to_string(devices[d].id), limit_bytes_text(taken));
+    if (pool.limit) pool.limit = (*pool.limit - taken) / sharers;
+    limits.push_back(pool);
   }
   return limits;
 }

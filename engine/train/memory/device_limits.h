@@ -2,14 +2,13 @@
 // memory.limit.
 #pragma once
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <spire/run_config.h>
 
 #include "engine/config/scalar.h"
+#include "engine/device/memory_pool.h"
 #include "engine/train/placement/placement.h"
 
 namespace spire {
@@ -19,18 +18,11 @@ namespace spire {
 void place_limits(const RunConfig& config, const std::vector<RankHardware>& ranks,
                   Placement& placement);
 
-// A device of a process, and what it may use of its memory.
-struct DeviceLimit {
-  std::optional<size_t> bytes;  // none: all that is free
-  int sharers = 1;              // devices whose limits are equal parts of one memory.limit
-  size_t beside = 0;            // bytes of that which devices with limits of their own have
-};
-
 // Returns the limits of a process's devices. Those without their own have equal parts of what the
-// others on the same memory leave of memory.limit. total: bytes of each device's memory. Throws
-// Error(config) if they leave nothing.
-std::vector<DeviceLimit> limits_of(std::span<const PlacedDevice> devices,
-                                   const std::vector<size_t>& total,
-                                   const MemoryLimit& memory_limit);
+// others on the same memory leave of memory.limit. total: bytes of each device's memory. Sets all
+// but `explain`. Throws Error(config) if they leave nothing.
+std::vector<MemoryPoolOptions> limits_of(std::span<const PlacedDevice> devices,
+                                         const std::vector<size_t>& total,
+                                         const MemoryLimit& memory_limit);
 
 }  // namespace spire

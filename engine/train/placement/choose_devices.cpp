@@ -8,7 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/config/devices.h"
 #include "engine/config/words.h"
-#include "engine/device/pci_bus_id.h"
+#include "engine/device/device.h"
 #include "engine/train/placement/rank_hardware.h"
 
 namespace spire {

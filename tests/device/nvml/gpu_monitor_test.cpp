@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "engine/device/gpu_requirements.h"
-#include "engine/device/nvml/gpu_energy.h"
 #include "tests/device/system_files.h"
 #include "tests/scripted_nvml/scripted_machine.h"
 

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/digest.h"
-#include "engine/base/files.h"
+#include "engine/base/hash.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/run/audit/bit_keys.h"
 #include "tests/tools/audit/audit_fixture.h"

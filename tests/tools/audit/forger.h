@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/base/digest.h"
+#include "engine/base/hash.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_store.h"
 #include "tests/tools/audit/audit_fixture.h"

@@ -8,7 +8,7 @@
 #include <spire/run_config.h>
 
 #include "engine/device/device.h"
-#include "engine/device/nvml/gpu_energy.h"
+#include "engine/device/nvml/gpu_monitor.h"
 
 namespace spire {
 

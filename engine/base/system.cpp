@@ -1,29 +1,23 @@
-#include "engine/base/system_limits.h"
+#include "engine/base/system.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
+#include <string_view>
 #include <sys/resource.h>
+#include <system_error>
 
+#include <dlfcn.h>
 #include <unistd.h>
+
+#include "engine/base/proc_files.h"
 
 namespace spire {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Tells whether the list "cpu,cpuacct" has the controller.
-bool names(const std::string& controllers, std::string_view controller) {
-  std::istringstream list(controllers);
-  for (std::string name; std::getline(list, name, ',');) {
-    if (name == controller) return true;
-  }
-  return false;
-}
 
 std::string limit_text(int resource) {
   rlimit limit = {};
@@ -33,40 +27,15 @@ std::string limit_text(int resource) {
 }
 
 // Returns the smallest pids.max of all cgroups above; nullopt if none has a number ("max").
-std::optional<int64_t> max_pids() {
-  std::optional<int64_t> least;
+std::optional<uint64_t> max_pids() {
+  std::optional<uint64_t> least;
   for_each_cgroup("/", "pids", [&](const fs::path& group, CgroupVersion) {
-    std::ifstream file(group / "pids.max");
-    int64_t most = 0;
-    if (file >> most) least = std::min(least.value_or(most), most);
+    if (auto most = read_number(group / "pids.max")) least = std::min(least.value_or(*most), *most);
   });
   return least;
 }
 
 }  // namespace
-
-void for_each_cgroup(const fs::path& root, std::string_view controller,
-                     const std::function<void(const fs::path&, CgroupVersion)>& visit) {
-  // In a container the path may be the host's: its folders do not exist here.
-  const fs::path mounts = root / "sys/fs/cgroup";
-  auto climb = [&](const fs::path& mount, const fs::path& path, CgroupVersion version) {
-    for (fs::path group = path.relative_path();; group = group.parent_path()) {
-      visit(mount / group, version);
-      if (group.empty()) return;
-    }
-  };
-  // Lines of "<number>:<controllers>:<path>"; v2 is the line without controllers.
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string number, controllers, path; std::getline(groups, number, ':') &&
-                                              std::getline(groups, controllers, ':') &&
-                                              std::getline(groups, path);) {
-    if (controllers.empty()) climb(mounts, path, CgroupVersion::v2);
-    if (!names(controllers, controller)) continue;
-    // A v1 mount has the name of one controller or of the whole list.
-    climb(mounts / controller, path, CgroupVersion::v1);
-    if (controllers != controller) climb(mounts / controllers, path, CgroupVersion::v1);
-  }
-}
 
 std::string system_reason(int error) {
   // EMFILE and mostly EFBIG are limits of this process, ENFILE is that of the machine.
@@ -103,6 +72,18 @@ std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+// The loader knows a program only by the word that started it.
+fs::path own_file() {
+  Dl_info info{};
+  std::error_code error;
+  if (::dladdr(reinterpret_cast<void*>(&own_file), &info) && info.dli_fname) {
+    fs::path file = fs::absolute(info.dli_fname, error).lexically_normal();
+    bool is_path = std::string_view(info.dli_fname).find('/') != std::string_view::npos;
+    if (is_path && fs::exists(file, error)) return file;
+  }
+  return fs::read_symlink("/proc/self/exe", error);
 }
 
 }  // namespace spire
