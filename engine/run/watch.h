@@ -13,11 +13,11 @@ namespace spire {
 
 // A run of one process has no other rank to wait for, and may read data for hours, so its start has
 // no limit but for GPUs (Phase::setup), which may hang. Others may also wait for idle GPUs.
-inline WatchdogLimits watchdog_limits(const RunConfig& config, const World& world) {
-  bool alone = world.size() == 1;
-  double start = config.timeouts.start + config.timeouts.devices;
-  return {alone ? std::numeric_limits<double>::infinity() : start, config.timeouts.step,
-          config.timeouts.checkpoint, config.timeouts.silence};
+inline TimeoutConfig watchdog_limits(const RunConfig& config, const World& world) {
+  TimeoutConfig limits = config.timeouts;
+  limits.start += limits.devices;
+  if (world.size() == 1) limits.start = std::numeric_limits<double>::infinity();
+  return limits;
 }
 
 // Shows the watchdog the phases of a thread or of a trainer's lanes while it lives: they must live
@@ -36,7 +36,7 @@ class Watch {
 
  private:
   World& world_;
-  WatchdogLimits limits_;
+  TimeoutConfig limits_;
 };
 
 // Shows the watchdog the phase of the calling thread, until a trainer's lanes take over.

@@ -29,13 +29,13 @@ std::string last_seen(const RankView& peer) {
 }
 
 // A rank may be silent for as long as its phase may last: a process whose cores are all taken sends
-// late. silence_seconds bounds that, since a checkpoint may take an hour.
-double silence_limit(const RankView& peer, const WatchdogLimits& limits) {
-  if (peer.rows.empty()) return std::min(limits.start_seconds, limits.silence_seconds);
-  double longest = limits.step_seconds;
+// late. limits.silence bounds that, since a checkpoint may take an hour.
+double silence_limit(const RankView& peer, const TimeoutConfig& limits) {
+  if (peer.rows.empty()) return std::min(limits.start, limits.silence);
+  double longest = limits.step;
   for (const PhaseRow& row : peer.rows)
     if (works(row)) longest = std::max(longest, limit_of(row.phase, limits).seconds);
-  return std::min(longest, limits.silence_seconds);
+  return std::min(longest, limits.silence);
 }
 
 std::string steps_text(int64_t first, int64_t last) {
@@ -43,6 +43,27 @@ std::string steps_text(int64_t first, int64_t last) {
 }
 
 }  // namespace
+
+// A thread that waits is never the cause, so it has no limit: the one it waits for has.
+PhaseLimit limit_of(Phase phase, const TimeoutConfig& limits) {
+  switch (phase) {
+    case Phase::idle:
+    case Phase::waiting:
+      return {std::numeric_limits<double>::infinity(), ""};
+    case Phase::start:
+      return {limits.start, "timeouts.start"};
+    case Phase::checkpoint:
+      return {limits.checkpoint, "timeouts.checkpoint"};
+    default:
+      return {limits.step, "timeouts.step"};
+  }
+}
+
+// A fifth of the smallest limit, so that a stall is noticed soon after its limit.
+double heartbeat_period(const TimeoutConfig& limits) {
+  double smallest = std::min({limits.start, limits.step, limits.checkpoint});
+  return std::clamp(smallest / 5, 0.02, 1.0);
+}
 
 std::string position_text(const std::vector<PhaseRow>& rows) {
   if (rows.empty()) return {};
@@ -69,7 +90,7 @@ std::string table_text(std::span<const RankView> ranks, double now) {
   return table;
 }
 
-std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& limits, double now) {
+std::optional<Failure> find_stall(const RankView& self, const TimeoutConfig& limits, double now) {
   const PhaseRow* worst = nullptr;
   double age = now - self.seen;  // of the rows: time goes on after they were read
   for (const PhaseRow& row : self.rows)
@@ -85,8 +106,8 @@ std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& li
   return failure;
 }
 
-std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
-                                    double since, double now) {
+std::optional<Failure> find_silence(const RankView& peer, const TimeoutConfig& limits, double since,
+                                    double now) {
   // A lost connection has been reported already. A slow heartbeat is not silence.
   double limit = std::max(silence_limit(peer, limits), missed_heartbeats * peer.period);
   double silence = now - std::max(peer.last_heard, since);
@@ -107,7 +128,7 @@ Failure death_of(const RankView& peer, std::string_view how) {
 }
 
 // A deadlock has no thread to blame: each waits, and waiting has no limit of its own.
-std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const WatchdogLimits& limits,
+std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const TimeoutConfig& limits,
                                      double slack) {
   double shortest = std::numeric_limits<double>::infinity();
   int64_t first_step = std::numeric_limits<int64_t>::max(), last_step = 0;
@@ -122,13 +143,13 @@ std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const Watc
       last_step = std::max(last_step, row.step);
     }
   }
-  if (!any_waits || shortest <= limits.step_seconds + slack) return {};
+  if (!any_waits || shortest <= limits.step + slack) return {};
   // The ranks may be in different steps, since they wait at different places.
   Failure failure;
   failure.text =
       fmt::format("all {} wait for each other in {} for {:.1f} s (timeouts.step: {:g} s)",
                   ranks.size() > 1 ? "ranks" : "threads", steps_text(first_step, last_step),
-                  shortest, limits.step_seconds);
+                  shortest, limits.step);
   return failure;
 }
 

@@ -7,12 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include <spire/run_config.h>
 #include <spire/world.h>
 
 #include "engine/process/watchdog/thread_status.h"
-#include "engine/process/watchdog/watchdog_limits.h"
 
 namespace spire {
+
+struct PhaseLimit {
+  double seconds = 0;     // infinite for idle and waiting
+  std::string_view name;  // its key in the config: "timeouts.step"
+};
+// Returns how long a thread may make no progress in the phase.
+PhaseLimit limit_of(Phase phase, const TimeoutConfig& limits);
+double heartbeat_period(const TimeoutConfig& limits);  // seconds, in [0.02, 1]
 
 // The state of a rank as another one knows it.
 struct RankView {
@@ -33,15 +41,15 @@ std::string table_text(std::span<const RankView> ranks, double now);
 
 // Returns a failure if a thread has been in its phase for longer than the phase's limit; if several
 // have, that of the one which has been there for the longest time.
-std::optional<Failure> find_stall(const RankView& self, const WatchdogLimits& limits, double now);
+std::optional<Failure> find_stall(const RankView& self, const TimeoutConfig& limits, double now);
 // Returns a failure if the peer has sent nothing for longer than its phase allows. Silence before
 // the time `since` does not count.
-std::optional<Failure> find_silence(const RankView& peer, const WatchdogLimits& limits,
-                                    double since, double now);
+std::optional<Failure> find_silence(const RankView& peer, const TimeoutConfig& limits, double since,
+                                    double now);
 Failure death_of(const RankView& peer, std::string_view how);  // how: ControlChannel::ending()
 // Returns a failure if all ranks wait for each other: no thread of any rank has worked for longer
 // than the step limit plus `slack` seconds, and at least one is waiting.
-std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const WatchdogLimits& limits,
+std::optional<Failure> find_deadlock(std::span<const RankView> ranks, const TimeoutConfig& limits,
                                      double slack);
 
 // Chooses the failure that ends the run: the first cause, else the first consequence of one.

@@ -1,39 +1,19 @@
 #include "engine/process/watchdog/thread_status.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/base/steady_time.h"
 
 namespace spire {
 
 std::string phase_text(Phase phase, int64_t detail) {
-  switch (phase) {
-    case Phase::idle:
-      return "idle";
-    case Phase::waiting:
-      return "waiting";
-    case Phase::start:
-      return "start";
-    case Phase::data:
-      return "data";
-    case Phase::forward:
-      return "forward";
-    case Phase::backward:
-      return "backward";
-    case Phase::bucket:
-      return fmt::format("bucket {}", detail);
-    case Phase::update:
-      return "update";
-    case Phase::eval:
-      return "eval";
-    case Phase::device:
-      return "device";
-    case Phase::checkpoint:
-      return "checkpoint";
-    case Phase::setup:
-      return "device setup";
-  }
-  return fmt::format("phase {}", static_cast<int>(phase));
+  constexpr std::array<std::string_view, 12> words = {
+      "idle",   "waiting", "start",  "data",       "forward",     "backward", "bucket",
+      "update", "eval",    "device", "checkpoint", "device setup"};  // as the enum has them
+  if (phase == Phase::bucket) return fmt::format("bucket {}", detail);
+  auto index = static_cast<size_t>(phase);
+  return index < words.size() ? std::string(words[index]) : fmt::format("phase {}", index);
 }
 
 std::string position_text(const PhaseRow& row) {

@@ -48,7 +48,7 @@ Watchdog::~Watchdog() {
 }
 
 // The thread reads `status_` under the mutex, so the caller may destroy the former one after this.
-void Watchdog::watch(const ThreadStatus* status, const WatchdogLimits& limits) {
+void Watchdog::watch(const ThreadStatus* status, const TimeoutConfig& limits) {
   {
     std::lock_guard lock(mutex_);
     status_ = status;

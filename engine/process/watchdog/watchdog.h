@@ -52,7 +52,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   // Watches the phases in `status`, which must live that long, until the next call; null: none.
-  void watch(const ThreadStatus* status, const WatchdogLimits& limits);
+  void watch(const ThreadStatus* status, const TimeoutConfig& limits);
 
   // Reports a failure of this rank; returns the failure of the run, as rank 0 decides it, or `mine`
   // if no decision arrives within a limited time.
@@ -99,8 +99,8 @@ class Watchdog {
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   const ThreadStatus* status_ = nullptr;
-  std::optional<WatchdogLimits> limits_;  // new, not yet given to the logic
-  std::vector<Failure> reported_;         // by fail(), not yet given to the logic
+  std::optional<TimeoutConfig> limits_;  // new, not yet given to the logic
+  std::vector<Failure> reported_;        // by fail(), not yet given to the logic
   bool leaving_ = false, stopping_ = false;
   std::optional<Failure> run_failure_;
   Clock::time_point failed_at_;

@@ -65,7 +65,7 @@ FailureArbiter::Delays WatchdogLogic::delays() const {
   return {abort_seconds, abort_seconds};
 }
 
-void WatchdogLogic::set_limits(const WatchdogLimits& limits, double now) {
+void WatchdogLogic::set_limits(const TimeoutConfig& limits, double now) {
   limits_ = limits;
   limits_since_ = now;
   next_heartbeat_ = now;

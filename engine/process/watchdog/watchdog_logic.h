@@ -20,7 +20,7 @@ class WatchdogLogic {
   WatchdogLogic(int rank, const std::string& self, std::vector<RankView> peers, Send send);
 
   // Events at the time `now`, in seconds, which never decreases.
-  void set_limits(const WatchdogLimits& limits, double now);
+  void set_limits(const TimeoutConfig& limits, double now);
   void receive(int rank, const ControlMessage& message, double now);
   // The link to `rank` has ended; called once.
   void lost(int rank, const std::string& how, double now);
@@ -57,7 +57,7 @@ class WatchdogLogic {
   size_t self_ = 0;              // index of this rank in ranks_
   std::vector<RankView> ranks_;  // this rank and its peers, ascending
   Send send_;
-  WatchdogLimits limits_;
+  TimeoutConfig limits_;
   double limits_since_ = 0;
   double last_turn_ = 0, next_heartbeat_ = 0;
   bool leaving_ = false, all_done_ = false;

@@ -55,6 +55,12 @@ void expect_star_works(std::vector<RendezvousResult>& results) {
   }
 }
 
+class AtOnePort : public testing::Test {
+ protected:
+  ReservedPort held;
+  const int port = held.number();
+};
+
 TEST(Rendezvous, AllRanksJoinAtTheMaster) {
   for (int size : {2, 3, 5}) {
     std::vector<RendezvousResult> results(static_cast<size_t>(size));
@@ -93,9 +99,7 @@ TEST(Rendezvous, OverAGroupOnlyTheStarIsMade) {
   expect_star_works(results);
 }
 
-TEST(Rendezvous, MissingRanksAreNamedToAllThatJoined) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, MissingRanksAreNamedToAllThatJoined) {
   Ends ends(2);
   run_ranks(2, [&](int rank) { ends.meet(rank, launch_of(rank, 4, port), info_of(rank), 0.5); });
   auto expected = fmt::format(
@@ -106,18 +110,14 @@ TEST(Rendezvous, MissingRanksAreNamedToAllThatJoined) {
   EXPECT_EQ(ends.categories, std::vector<Category>(2, Category::collective));
 }
 
-TEST(Rendezvous, AMissingMasterIsNamed) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, AMissingMasterIsNamed) {
   auto address =
       fmt::format("rank 1 (host host1, pid 101): no answer from rank 0 at 127.0.0.1:{}", port);
   EXPECT_THAT([&] { join_at_master(launch_of(1, 2, port), info_of(1), 0.2); },
               ThrowsMessage<Error>(AllOf(HasSubstr(address), HasSubstr("within 0.2 s"))));
 }
 
-TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, TwoProcessesOfOneRankEndAll) {
   Ends ends(3);
   run_ranks(3, [&](int at) {
     RankInfo self{std::min(at, 1), "host" + std::to_string(at), 40 + at, {}};
@@ -131,9 +131,7 @@ TEST(Rendezvous, TwoProcessesOfOneRankEndAll) {
   }
 }
 
-TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, RanksThatCountDifferentlyEndAll) {
   Ends ends(2);
   run_ranks(2, [&](int rank) {
     ends.meet(rank, launch_of(rank, rank == 0 ? 3 : 2, port), info_of(rank), 60);
@@ -147,9 +145,7 @@ TEST(Rendezvous, RanksThatCountDifferentlyEndAll) {
 }
 
 // A rank whose connection broke joins again: rank 0 answers over the new one alone.
-TEST(Rendezvous, ARankThatJoinsAgainReplacesItsConnection) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, ARankThatJoinsAgainReplacesItsConnection) {
   Ends ends(2);
   run_ranks(2, [&](int rank) {
     Launch launch = launch_of(rank, 3, port);
@@ -184,9 +180,7 @@ void challenge(Socket& caller) {
 
 // Another program at rank 0's address challenges the rank and then says nothing. Its connection
 // stays open until the rank has connected again.
-TEST(Rendezvous, AFalseMasterThatFallsSilentIsAbandoned) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, AFalseMasterThatFallsSilentIsAbandoned) {
   std::vector<RendezvousResult> results(2);
   run_ranks(2, [&](int rank) {
     if (rank == 0) {
@@ -202,9 +196,7 @@ TEST(Rendezvous, AFalseMasterThatFallsSilentIsAbandoned) {
 }
 
 // Each kind a hundred times, before and while the ranks join; hundreds of connections stay open.
-TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, UnknownPeersNeitherJoinNorEndTheRun) {
   std::vector<RendezvousResult> results(3);
   std::atomic<int> let_in = 0;
   std::latch visited(2);
@@ -233,9 +225,7 @@ TEST(Rendezvous, UnknownPeersNeitherJoinNorEndTheRun) {
 }
 
 // Threads share a process, and so a pid: the ranks differ in their secrets alone.
-TEST(Rendezvous, ARankWithAnotherSecretLearnsIt) {
-  ReservedPort held;
-  int port = held.number();
+TEST_F(AtOnePort, ARankWithAnotherSecretLearnsIt) {
   Ends ends(2);
   run_ranks(2, [&](int rank) {
     Launch launch = launch_of(rank, 2, port);

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <thread>
 
@@ -126,23 +127,18 @@ TEST(TorchStore, AnotherProgramIsAnError) {
   });
 }
 
-Launch torchrun_launch(int rank, int size, int port) {
-  Launch launch;
-  launch.launcher = "torchrun";
-  launch.rank = rank;
-  launch.size = size;
-  launch.master_address = loopback_address;
-  launch.master_port = port;
-  launch.store_key = "/spire/run/0";
-  launch.one_host = true;
-  return launch;
-}
-
-void expect_join(const StoreServer& server, int size) {
+// All ranks join, by torchrun's store. before: what a rank does first.
+void expect_join(
+    const StoreServer& server, int size, const std::string& secret = "",
+    const std::function<void(int rank)>& before = [](int) {}) {
   std::vector<RendezvousResult> results(static_cast<size_t>(size));
   run_ranks(size, [&](int rank) {
-    results[size_t(rank)] = join_at_master(torchrun_launch(rank, size, server.port()),
-                                           {rank, "host", 100 + rank, {}}, 60);
+    before(rank);
+    Launch launch = launch_of(rank, size, server.port());
+    launch.store_key = "/spire/run/0";
+    launch.one_host = true;
+    launch.secret = secret;
+    results[size_t(rank)] = join_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
   });
   for (const RendezvousResult& result : results) EXPECT_EQ(result.ranks.size(), size_t(size));
 }
@@ -162,27 +158,17 @@ TEST(Rendezvous, AnEndpointThatIsOutOfDateIsLookedUpAgain) {
     TorchStore(loopback_address, server.port(), soon())
         .set("/spire/run/0", to_json({{loopback_address}, port, "of-an-attempt-that-ended"}),
              soon());
-    std::vector<RendezvousResult> results(2);
-    run_ranks(2, [&](int rank) {
+    std::optional<Socket> asked;
+    expect_join(server, 2, "", [&](int rank) {
       // Rank 1 has tried that address first, and has a connection to the silent one.
-      std::optional<Socket> asked;
       if (rank == 0 && port != gone) asked = silent.accept(soon());
-      results[size_t(rank)] = join_at_master(torchrun_launch(rank, 2, server.port()),
-                                             {rank, "host", 100 + rank, {}}, 60);
     });
-    EXPECT_EQ(results[1].ranks.size(), 2u);
   }
 }
 
 TEST(Rendezvous, ASecretOfTheEnvironmentIsNotPutIntoTheStore) {
   StoreServer server;
-  std::vector<RendezvousResult> results(2);
-  run_ranks(2, [&](int rank) {
-    Launch launch = torchrun_launch(rank, 2, server.port());
-    launch.secret = "it stays with the ranks";
-    results[size_t(rank)] = join_at_master(launch, {rank, "host", 100 + rank, {}}, 60);
-  });
-  EXPECT_EQ(results[1].ranks.size(), 2u);
+  expect_join(server, 2, "it stays with the ranks");
   auto text = TorchStore(loopback_address, server.port(), soon()).get("/spire/run/0", soon());
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, testing::Not(HasSubstr("stays")));

@@ -35,85 +35,44 @@ bool told_more(Socket& socket) {
   }
 }
 
-bool say(int port, const std::string& bytes) {
-  Socket socket = connect_to(loopback_address, port, soon());
-  try {
-    socket.send_all(bytes.data(), bytes.size(), soon());
-  } catch (const Error&) {  // closed before it had said all
-  }
-  return told_more(socket);
-}
+}  // namespace
 
-bool say_frames(int port, const std::vector<Frame>& frames) {
+bool UnknownPeer::visit(int port, std::vector<Socket>& open) const {
   Socket socket = connect_to(loopback_address, port, soon());
   try {
+    if (secret) {
+      authenticate(socket, *secret, {ConnectRequest::Kind::join, 0, 1, 0}, soon(), soon());
+      return true;
+    }
     for (const Frame& frame : frames) send_frame(socket, frame, soon());
-  } catch (const Error&) {
+    socket.send_all(bytes.data(), bytes.size(), soon());
+  } catch (const Error&) {  // closed before it had said all, or denied
+    if (secret) return false;
   }
-  return told_more(socket);
-}
-
-bool guess(int port, const std::string& secret) {
-  Socket socket = connect_to(loopback_address, port, soon());
-  try {
-    authenticate(socket, secret, {ConnectRequest::Kind::join, 0, 1, 0}, soon(), soon());
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-bool stay(int port, std::vector<Socket>& open, const std::string& bytes) {
-  Socket socket = connect_to(loopback_address, port, soon());
-  socket.send_all(bytes.data(), bytes.size(), soon());
+  if (!stays) return told_more(socket);
   open.push_back(std::move(socket));
   return false;
 }
 
-std::string nonce() {
-  return std::string(sizeof(Nonce), 'n');
-}
-
-}  // namespace
-
 const std::vector<UnknownPeer>& unknown_peers() {
-  using Open = std::vector<Socket>;
+  const Frame peer_info{FrameKind::peer_info, to_json(false_peer_info())},
+      call{FrameKind::call, std::string(sizeof(Nonce), 'n')};
   static const std::vector<UnknownPeer> all = {
-      {"a wrong secret", [](int port, Open&) { return guess(port, "not the secret of this run"); }},
-      {"no secret", [](int port, Open&) { return guess(port, ""); }},
-      {"a PeerInfo of the right rank and size",
-       [](int port, Open&) {
-         return say_frames(port, {{FrameKind::peer_info, to_json(false_peer_info())}});
-       }},
-      {"a PeerInfo behind the challenge",
-       [](int port, Open&) {
-         return say_frames(port, {{FrameKind::call, nonce()},
-                                  {FrameKind::peer_info, to_json(false_peer_info())}});
-       }},
-      {"a proof of nothing",
-       [](int port, Open&) {
-         return say_frames(port, {{FrameKind::call, nonce()},
-                                  {FrameKind::proof, std::string(24 + sizeof(Proof), '\0')}});
-       }},
-      {"escapes in a PeerInfo",
-       [](int port, Open&) {
-         return say_frames(port,
-                           {{FrameKind::peer_info, "{\"rank\":1,\"host\":\"" + escapes + "\"}"}});
-       }},
-      {"an end of the run",
-       [](int port, Open&) {
-         return say_frames(
-             port, {{FrameKind::refusal, "{\"category\":2,\"message\":\"" + escapes + "\"}"}});
-       }},
-      {"a call that is too long",
-       [](int port, Open&) {
-         return say_frames(port, {{FrameKind::call, std::string(1 << 20, 'x')}});
-       }},
-      {"escapes", [](int port, Open&) { return say(port, escapes + escapes); }},
-      {"a browser",
-       [](int port, Open&) { return say(port, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); }},
-      {"silence", [](int port, Open& open) { return stay(port, open, ""); }},
-      {"half a magic number", [](int port, Open& open) { return stay(port, open, "Spire"); }},
+      {.name = "a wrong secret", .secret = "not the secret of this run"},
+      {.name = "no secret", .secret = ""},
+      {.name = "a PeerInfo of the right rank and size", .frames = {peer_info}},
+      {.name = "a PeerInfo behind the challenge", .frames = {call, peer_info}},
+      {.name = "a proof of nothing",
+       .frames = {call, {FrameKind::proof, std::string(24 + sizeof(Proof), '\0')}}},
+      {.name = "escapes in a PeerInfo",
+       .frames = {{FrameKind::peer_info, "{\"rank\":1,\"host\":\"" + escapes + "\"}"}}},
+      {.name = "an end of the run",
+       .frames = {{FrameKind::refusal, "{\"category\":2,\"message\":\"" + escapes + "\"}"}}},
+      {.name = "a call that is too long", .frames = {{FrameKind::call, std::string(1 << 20, 'x')}}},
+      {.name = "escapes", .bytes = escapes + escapes},
+      {.name = "a browser", .bytes = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+      {.name = "silence", .stays = true},
+      {.name = "half a magic number", .bytes = "Spire", .stays = true},
   };
   return all;
 }

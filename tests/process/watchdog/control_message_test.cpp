@@ -4,6 +4,7 @@
 #include <spire/error.h>
 
 #include "engine/process/watchdog/control_channel.h"
+#include "tests/base/message_of.h"
 
 namespace spire {
 namespace {
@@ -69,13 +70,9 @@ TEST(ControlMessage, IsPlainJson) {
 }
 
 void expect_refused(const std::string& text) {
-  try {
-    read_control_message(text);
-    ADD_FAILURE() << "taken: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::collective);
-    EXPECT_THAT(error.what(), testing::StartsWith("a message is broken: "));
-  }
+  EXPECT_THAT(message_of(Category::collective, [&] { read_control_message(text); }),
+              testing::StartsWith("a message is broken: "))
+      << text;
 }
 
 TEST(ControlMessage, RefusesOneThatIsCutOrLonger) {

@@ -104,7 +104,7 @@ TEST(Silence, HasTheLimitOfThePhaseLastSeen) {
 }
 
 TEST(Silence, HasALimitOfItsOwnWhateverThePhase) {
-  WatchdogLimits limits{300, 600, 1800, 45};
+  TimeoutConfig limits{.silence = 45};
   for (Phase phase : {Phase::start, Phase::backward, Phase::checkpoint}) {
     RankView peer = rank_1({{"cpu:0", phase, 0, 1, 1}});
     EXPECT_FALSE(find_silence(peer, limits, 0, 45));
@@ -178,9 +178,9 @@ TEST(Table, HasALineForEachThreadThatIsNotIdle) {
 }
 
 TEST(Period, IsAFifthOfTheSmallestLimitWithinBounds) {
-  EXPECT_EQ(heartbeat_period({300, 600, 1800}), 1);
-  EXPECT_EQ(heartbeat_period({300, 2, 1800}), 0.4);
-  EXPECT_EQ(heartbeat_period({0.001, 2, 1800}), 0.02);
+  EXPECT_EQ(heartbeat_period({}), 1);
+  EXPECT_EQ(heartbeat_period({.step = 2}), 0.4);
+  EXPECT_EQ(heartbeat_period({.start = 0.001, .step = 2}), 0.02);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace spire {
 
-const WatchdogLimits test_limits{30, 10, 60};
+const TimeoutConfig test_limits{.start = 30, .step = 10, .checkpoint = 60};
 
 inline std::string name_of(int rank) {
   return fmt::format("rank {} (host a, pid {})", rank, 40 + rank);

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 // A run of several WatchdogLogics, with messages that arrive at once and a simulated clock.
 class VirtualRun {
  public:
-  VirtualRun(int ranks, const WatchdogLimits& limits) {
+  VirtualRun(int ranks, const TimeoutConfig& limits) {
     for (int rank = 0; rank < ranks; ++rank) nodes_.push_back(node(rank, ranks));
     for (Node& node : nodes_) node.logic->set_limits(limits, 0);
   }

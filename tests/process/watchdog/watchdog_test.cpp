@@ -23,8 +23,8 @@ using Kind = ControlMessage::Kind;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-const WatchdogLimits long_time{600, 600, 600};
-const WatchdogLimits short_time{0.2, 0.2, 0.2};
+const TimeoutConfig long_time{.start = 600, .step = 600, .checkpoint = 600};
+const TimeoutConfig short_time{.start = 0.2, .step = 0.2, .checkpoint = 0.2};
 constexpr auto test_deadline = seconds(60);
 
 // A process of the run.
@@ -122,37 +122,25 @@ ControlMessage next_word(Socket& socket) {
   }
 }
 
-class StallInEachPhase : public testing::TestWithParam<Phase> {};
-
-TEST_P(StallInEachPhase, IsNamedOnEveryRank) {
+TEST(Watchdog, AStallIsNamedOnEveryRank) {
   auto run = members(3);
   for (int rank : {0, 1, 2}) {
     Member& member = *run[static_cast<size_t>(rank)];
     member.status.begin_step(37);
     member.status.enter(0, Phase::waiting);
-    member.status.enter(1, rank == 1 ? GetParam() : Phase::waiting, 4);
+    member.status.enter(1, rank == 1 ? Phase::bucket : Phase::waiting, 4);
     member.watchdog->watch(&member.status, rank == 1 ? short_time : long_time);
   }
-  std::string place = phase_text(GetParam(), 4);
   for (auto& member : run) {
     Failure decided = member->run_failure();
     EXPECT_THAT(decided.text,
-                HasSubstr(name_of(1) + ", cpu:1: no progress in " + place + " of step 37 for "));
+                HasSubstr(name_of(1) + ", cpu:1: no progress in bucket 4 of step 37 for "));
     EXPECT_EQ(decided.rank, 1);
     EXPECT_EQ(decided.category, Category::collective);
-    EXPECT_THAT(decided.table, HasSubstr(name_of(1) + "  cpu:1  " + place + " of step 37"));
+    EXPECT_THAT(decided.table, HasSubstr(name_of(1) + "  cpu:1  bucket 4 of step 37"));
     EXPECT_EQ(member->releases, 1);
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Watchdog, StallInEachPhase,
-                         testing::Values(Phase::start, Phase::data, Phase::forward, Phase::backward,
-                                         Phase::bucket, Phase::update, Phase::eval,
-                                         Phase::checkpoint),
-                         [](const auto& tested) {
-                           return tested.param == Phase::bucket ? "bucket"
-                                                                : phase_text(tested.param, 0);
-                         });
 
 TEST(Watchdog, ADeadRankIsNamedWithItsLastPosition) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
@@ -196,7 +184,8 @@ TEST(Watchdog, FailReturnsTheSameFailureOnEveryRank) {
 TEST(Watchdog, TheDecisionOutlivesRankZero) {
   for (int round = 0; round < 20; ++round) {
     auto run = members(3, tcp_pair);
-    for (auto& member : run) member->watchdog->watch(&member->status, {600, 600, 0.1});
+    for (auto& member : run)
+      member->watchdog->watch(&member->status, {.start = 600, .step = 600, .checkpoint = 0.1});
     run[0]->watchdog->fail(named(0, "rank 0: bad file"));
     run[0].reset();
     for (size_t rank : {1, 2}) EXPECT_EQ(run[rank]->run_failure().text, "rank 0: bad file");
@@ -257,7 +246,7 @@ TEST(Watchdog, AfterTheEndAFailureIsOnesOwn) {
 
 TEST(Watchdog, AnUnwatchedThreadStatusIsNotRead) {
   Member alone(0, {});
-  const WatchdogLimits limits{600, 600, 0.1};
+  const TimeoutConfig limits{.start = 600, .step = 600, .checkpoint = 0.1};
   for (int round = 0; round < 200; ++round) {
     auto status = std::make_unique<ThreadStatus>(std::vector<std::string>{"cpu:0"});
     status->enter(0, Phase::forward);
@@ -282,7 +271,7 @@ TEST(Watchdog, AnotherProtocolEndsTheLink) {
 TEST(Watchdog, APeerThatDoesNotReadDelaysNoOther) {
   auto [zero, sockets] = member_among_sockets(0, {1, 2});
   ThreadStatus wide(std::vector<std::string>(4000, std::string(200, 'x')));
-  zero->watchdog->watch(&wide, {600, 600, 0.1});
+  zero->watchdog->watch(&wide, {.start = 600, .step = 600, .checkpoint = 0.1});
   for (int i = 0; i < 3; ++i) send_to(sockets[1], {});
   send_to(sockets[1], message_of(Kind::failure, named(2, "rank 2: bad file")));
   EXPECT_EQ(zero->run_failure().text, "rank 2: bad file");
